@@ -1,0 +1,68 @@
+"""The configuration a run goes by: config/config.yaml with what the command line overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis import ROOT
+from analysis.errors import FieldError
+from analysis.schema import check, read_yaml
+from analysis.study import Study, discover
+
+CONFIG_FILE = ROOT / "config" / "config.yaml"
+BUILD = ROOT / "build"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How hard to measure: rounds, samples of a cell, and seconds those samples may take."""
+
+    name: str
+    rounds: int
+    samples: int
+    sample_budget_s: float
+
+
+@dataclass(frozen=True)
+class Config:
+    studies: Mapping[str, Study]
+    grid: Grid
+    machine: str
+    gpu: int | str
+    shared_gpu: str
+    nvcc: str
+    arch: str
+    round_limit_s: float
+
+    @property
+    def results(self) -> Path:
+        """Where measured results go; the smoke grid never touches the committed ones."""
+        return BUILD / "smoke" / "results" if self.grid.name == "smoke" else ROOT / "results"
+
+
+def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
+    """config.yaml overlaid with `overrides` (the whole of Snakemake's config will do), checked.
+
+    Raises FieldError for the first key that is wrong.
+    """
+    data = {**read_yaml(CONFIG_FILE), **(overrides or {})}
+    check(data, "config", "config")
+    studies = discover()
+    for name in data["studies"]:
+        if name not in studies:
+            raise FieldError("config: studies", f"one of {sorted(studies)}", name)
+    chosen = {name: studies[name] for name in data["studies"]} or studies
+    grid = Grid(name=data["grid"], **data["grids"][data["grid"]])
+    return Config(
+        studies=chosen,
+        grid=grid,
+        machine=data["machine"],
+        gpu=data["gpu"],
+        shared_gpu=data["shared_gpu"],
+        nvcc=data["nvcc"],
+        arch=data["arch"],
+        round_limit_s=data["round_limit_s"],
+    )

@@ -1,0 +1,33 @@
+"""Arithmetic of whole numbers in study.yaml: names, + - * // and parentheses, nothing else."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def evaluate(expression: str | int, names: Mapping[str, object]) -> int:
+    """The value of `expression`; ValueError names what it cannot contain."""
+    return _value(ast.parse(str(expression), mode="eval").body, names)
+
+
+def _value(node: ast.expr, names: Mapping[str, object]) -> int:
+    match node:
+        case ast.Constant(value=int() as number):
+            return number
+        case ast.Name(id=name):
+            found = names.get(name)
+            if not isinstance(found, int):
+                raise ValueError(f"{name} is no whole number of the case or the constants")
+            return found
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
+    raise ValueError(f"{ast.unparse(node)} is not whole-number arithmetic")

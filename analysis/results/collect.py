@@ -1,0 +1,83 @@
+"""All machines' samples as one table, each row marked with whether its code is still today's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.errors import HotpathError
+from analysis.results.samples import COLUMNS
+from analysis.results.store import Provenance, load_variant, machines, variant_files
+from analysis.source import fingerprint
+from analysis.study import Study
+
+KEY = ["machine", "study", "variant", "case", "metric", "unit"]
+
+
+@dataclass
+class Collected:
+    """`samples` has the columns of the files, `machine`, and `stale`."""
+
+    samples: pd.DataFrame
+    provenance: dict[tuple[str, str, str], Provenance] = field(default_factory=dict)
+    machines: dict[str, dict[str, object]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
+    """Read every machine under `root`.
+
+    A machine with a file that is malformed or not the one its provenance describes is left out
+    whole, with the reason under `refused`. Results of a study or variant that no longer exists
+    are stale.
+    """
+    frames: list[pd.DataFrame] = []
+    collected = Collected(pd.DataFrame())
+    for machine in machines(root):
+        try:
+            own, provenance = _collect_machine(root, machine, studies)
+            description = json.loads((root / machine / "machine.json").read_text())
+        except (HotpathError, ValueError) as error:
+            collected.refused[machine] = str(error).replace(f"{root}/", "")
+            continue
+        frames += own
+        collected.provenance |= provenance
+        collected.machines[machine] = description
+    columns = ["machine", *COLUMNS, "stale"]
+    collected.samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
+    return collected
+
+
+def _collect_machine(
+    root: Path, machine: str, studies: Mapping[str, Study]
+) -> tuple[list[pd.DataFrame], dict[tuple[str, str, str], Provenance]]:
+    frames, provenance = [], {}
+    for path in variant_files(root, machine):
+        loaded = load_variant(path)
+        study = studies.get(loaded.study)
+        known = study is not None and loaded.variant in study.variant_names
+        fresh = (
+            loaded.fresh_runs(fingerprint(study, study.variant(loaded.variant)))
+            if study is not None and known
+            else []
+        )
+        frame = pd.DataFrame([asdict(sample) for sample in loaded.samples], columns=list(COLUMNS))
+        frame.insert(0, "machine", machine)
+        frame["stale"] = ~frame["run"].isin(fresh)
+        frames.append(frame)
+        provenance[machine, loaded.study, loaded.variant] = loaded.provenance
+    return frames, provenance
+
+
+def chosen(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples a summary uses: of each variant and case its newest fresh run, else its newest."""
+    if samples.empty:
+        return samples
+    key = ["machine", "study", "variant", "case"]
+    order = samples.sort_values(["stale", "run"], ascending=[True, False])
+    newest = order.drop_duplicates(key)[[*key, "run"]]
+    return samples.merge(newest, on=[*key, "run"])

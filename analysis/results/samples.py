@@ -1,0 +1,141 @@
+"""Raw samples on disk: one CSV a variant and machine, one row a sample, columns as COLUMNS."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from analysis.errors import HotpathError
+
+STATUSES = ("ok", "skipped", "failed")
+KEPT_RUNS = 3
+MACHINE_LIMIT_BYTES = 4 * 2**20
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row. `value` is in `unit` (SI base units), None where the case was skipped or failed."""
+
+    study: str
+    variant: str
+    case: str
+    metric: str
+    unit: str
+    value: float | None
+    run: str
+    round: int
+    sample: int
+    verified: int
+    status: str
+    reason: str
+    throttle: str
+    sm_mhz: float | None
+    started_at: str
+
+
+COLUMNS = tuple(field.name for field in fields(Sample))
+
+
+class MalformedSamples(HotpathError):
+    """A row that is not what COLUMNS says; names the file and the line."""
+
+
+def write_samples(path: Path, samples: Iterable[Sample]) -> None:
+    """Write `samples`, replacing the file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(to_text(samples), newline="")
+    partial.replace(path)
+
+
+def to_text(samples: Iterable[Sample]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for sample in samples:
+        writer.writerow(["" if value is None else _text(value) for value in astuple(sample)])
+    return buffer.getvalue()
+
+
+def _text(value: object) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """Every row of a file. Raises MalformedSamples with the line number of the first bad one."""
+    rows = csv.reader(path.read_text().splitlines())
+    header = next(rows, [])
+    if tuple(header) != COLUMNS:
+        raise MalformedSamples(f"{path}: line 1: expected the columns {','.join(COLUMNS)}")
+    samples = []
+    for row in rows:
+        try:
+            samples.append(parse_row(row))
+        except ValueError as error:
+            raise MalformedSamples(f"{path}: line {rows.line_num}: {error}") from error
+    return samples
+
+
+def parse_row(row: list[str]) -> Sample:
+    """One row of the file; ValueError names the column that is wrong."""
+    if len(row) != len(COLUMNS):
+        raise ValueError(f"expected {len(COLUMNS)} fields, got {len(row)}")
+    cell = dict(zip(COLUMNS, row, strict=True))
+    if cell["status"] not in STATUSES:
+        raise ValueError(f"status: expected one of {STATUSES}, got {cell['status']!r}")
+    value = _number(cell, "value") if cell["value"] else None
+    if (value is None) == (cell["status"] == "ok"):
+        raise ValueError(f"value: {cell['value']!r} does not go with status {cell['status']}")
+    if cell["status"] != "ok" and not cell["reason"]:
+        raise ValueError(f"reason: expected one for status {cell['status']}, got none")
+    if cell["verified"] not in ("0", "1"):
+        raise ValueError(f"verified: expected 0 or 1, got {cell['verified']!r}")
+    for column in ("run", "started_at"):
+        if not _TIME.fullmatch(cell[column]):
+            raise ValueError(f"{column}: expected a UTC time, got {cell[column]!r}")
+    return Sample(
+        study=cell["study"],
+        variant=cell["variant"],
+        case=cell["case"],
+        metric=cell["metric"],
+        unit=cell["unit"],
+        value=value,
+        run=cell["run"],
+        round=_count(cell, "round"),
+        sample=_count(cell, "sample"),
+        verified=int(cell["verified"]),
+        status=cell["status"],
+        reason=cell["reason"],
+        throttle=cell["throttle"],
+        sm_mhz=_number(cell, "sm_mhz") if cell["sm_mhz"] else None,
+        started_at=cell["started_at"],
+    )
+
+
+def _number(cell: dict[str, str], column: str) -> float:
+    try:
+        value = float(cell[column])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"{column}: expected a number of at least 0, got {cell[column]!r}")
+    return value
+
+
+def _count(cell: dict[str, str], column: str) -> int:
+    if not cell[column].isdecimal():
+        raise ValueError(f"{column}: expected a whole number, got {cell[column]!r}")
+    return int(cell[column])
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 in hex of a samples file, as its provenance records it."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,63 @@
+"""Medians, ratios and their 95 % intervals. Noise lives in rounds, so rounds are resampled."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+CONFIDENCE: Final = 0.95
+RESAMPLES: Final = 2000
+SAME_WITHIN: Final = 0.01
+"""Two times whose ratio is surely within this of 1 are called the same."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def expanded_confidence(rounds: int, confidence: float = CONFIDENCE) -> float:
+    """The percentile level that gives a bootstrap of so few values its nominal coverage.
+
+    The expanded percentile interval: a percentile bootstrap of n values is too narrow by
+    sqrt((n-1)/n) and by normal against Student quantiles (Hesterberg 2015, section 5.3,
+    "What Teachers Should Know About the Bootstrap").
+    """
+    quantile = stats.t.ppf((1 + confidence) / 2, rounds - 1) * math.sqrt(rounds / (rounds - 1))
+    return min(float(2 * stats.norm.cdf(quantile) - 1), 1 - 1 / RESAMPLES)
+
+
+def median_intervals(rounds: Floats) -> tuple[Floats, Floats, Floats]:
+    """Medians of each row of `rounds` [series, rounds] and the ends of their intervals [series].
+
+    With a single round there is no interval: NaN.
+    """
+    medians = np.median(rounds, axis=1)
+    if rounds.shape[1] < 2:
+        unknown = np.full(len(rounds), np.nan)
+        return medians, unknown, unknown
+    result = stats.bootstrap(
+        (rounds,),
+        np.median,
+        axis=1,
+        n_resamples=RESAMPLES,
+        batch=50,
+        confidence_level=expanded_confidence(rounds.shape[1]),
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    return medians, result.confidence_interval.low, result.confidence_interval.high
+
+
+def verdict(low: float, high: float) -> str:
+    """What an interval of a speed-up says: `faster`, `slower`, `same` or `unclear`."""
+    if math.isnan(low) or math.isnan(high):
+        return "unclear"
+    if 1 - SAME_WITHIN <= low and high <= 1 + SAME_WITHIN:
+        return "same"
+    if low > 1:
+        return "faster"
+    if high < 1:
+        return "slower"
+    return "unclear"

@@ -1,0 +1,154 @@
+"""The folder of one machine's results: samples with their provenance, kept small and consistent.
+
+    <root>/<machine>/machine.json
+    <root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.errors import HotpathError
+from analysis.results import METHOD_VERSION
+from analysis.results.samples import (
+    KEPT_RUNS,
+    MACHINE_LIMIT_BYTES,
+    Sample,
+    checksum,
+    read_samples,
+    write_samples,
+)
+
+PUBLISHED = "published"
+
+Provenance = dict[str, Any]
+"""One run of one variant: commit, dirty, source_sha256, method_version, compiler, versions,
+command, start, end, energy_j, captures, machine ... `runs` holds the earlier ones still kept."""
+
+
+class CorruptResults(HotpathError):
+    """Samples that are not the ones their provenance was written for."""
+
+
+@dataclass(frozen=True)
+class VariantResults:
+    """Samples of one variant on one machine, and the provenance of each run among them."""
+
+    machine: str
+    study: str
+    variant: str
+    samples: list[Sample]
+    provenance: Provenance
+
+    def run_provenance(self) -> dict[str, Provenance]:
+        """Provenance by run."""
+        return {entry["run"]: entry for entry in (self.provenance, *self.provenance["runs"])}
+
+    def fresh_runs(self, source_sha256: str) -> list[str]:
+        """Runs measured from this source by today's method, newest first."""
+        return sorted(
+            (
+                run
+                for run, entry in self.run_provenance().items()
+                if entry["source_sha256"] == source_sha256
+                and entry["method_version"] == METHOD_VERSION
+            ),
+            reverse=True,
+        )
+
+
+def machines(root: Path) -> list[str]:
+    """Machines with results under `root`, in alphabetical order."""
+    return sorted(
+        folder.name
+        for folder in root.glob("*")
+        if folder.name != PUBLISHED and (folder / "machine.json").exists()
+    )
+
+
+def variant_files(root: Path, machine: str) -> Iterator[Path]:
+    """Every samples file of a machine."""
+    for path in sorted((root / machine).glob("*/*.csv")):
+        if "." not in path.stem:
+            yield path
+
+
+def load_variant(path: Path) -> VariantResults:
+    """Read `<variant>.csv` and its provenance.
+
+    Raises MalformedSamples or CorruptResults, naming the file.
+    """
+    provenance_path = path.with_suffix(".json")
+    try:
+        provenance = json.loads(provenance_path.read_text())
+        expected = provenance["samples_sha256"]
+        _ = [(run["run"], run["source_sha256"]) for run in (provenance, *provenance["runs"])]
+    except OSError as error:
+        raise CorruptResults(f"{path}: its provenance {provenance_path.name} is missing") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptResults(f"{provenance_path}: not a provenance file: {error!r}") from error
+    samples = read_samples(path)
+    if checksum(path) != expected:
+        raise CorruptResults(f"{path}: checksum differs from the one in {provenance_path.name}")
+    machine, study = path.parts[-3:-1]
+    return VariantResults(machine, study, path.stem, samples, provenance)
+
+
+def add_run(
+    root: Path,
+    machine: str,
+    study: str,
+    variant: str,
+    samples: Sequence[Sample],
+    provenance: Provenance,
+) -> None:
+    """Put one run's samples before the earlier ones of this variant; the oldest runs make room."""
+    path = root / machine / study / f"{variant}.csv"
+    earlier: list[Sample] = []
+    runs: dict[str, Provenance] = {}
+    if path.exists():
+        old = load_variant(path)
+        earlier, runs = old.samples, old.run_provenance()
+    runs = {run: entry for run, entry in runs.items() if run != provenance["run"]}
+    kept = sorted(runs, reverse=True)[: KEPT_RUNS - 1]
+    _write(path, [*samples, *(s for s in earlier if s.run in kept)], provenance, runs, kept)
+
+
+def _write(
+    path: Path,
+    samples: Sequence[Sample],
+    provenance: Provenance,
+    runs: Mapping[str, Provenance],
+    kept: Sequence[str],
+) -> None:
+    write_samples(path, samples)
+    own = {k: v for k, v in provenance.items() if k not in ("runs", "samples_sha256")}
+    earlier = [
+        {k: v for k, v in runs[run].items() if k not in ("runs", "samples_sha256")} for run in kept
+    ]
+    document = {**own, "samples_sha256": checksum(path), "runs": earlier}
+    path.with_suffix(".json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:
+    """Drop the machine's oldest extra runs until its folder is within `limit` bytes."""
+    folder = root / machine
+    while sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) > limit:
+        extras = [
+            (min(run["run"] for run in loaded.provenance["runs"]), path, loaded)
+            for path in variant_files(root, machine)
+            if (loaded := load_variant(path)).provenance["runs"]
+        ]
+        if not extras:
+            raise HotpathError(f"{folder}: more than {limit} bytes with one run of each variant")
+        oldest, path, loaded = min(extras, key=lambda entry: (entry[0], entry[1]))
+        runs = loaded.run_provenance()
+        kept = sorted(set(runs) - {oldest, loaded.provenance["run"]}, reverse=True)
+        remaining = [sample for sample in loaded.samples if sample.run != oldest]
+        _write(path, remaining, loaded.provenance, runs, kept)
+
+

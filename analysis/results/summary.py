@@ -1,0 +1,116 @@
+"""build/summary.csv, build/ratios.csv and build/skipped.csv from the samples of every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from analysis.results.collect import KEY, chosen
+from analysis.results.statistics import median_intervals, verdict
+from analysis.study import Study, Variant
+
+SUMMARY_COLUMNS = [
+    *KEY,
+    *("median", "ci_low", "ci_high", "q1", "q3"),
+    *("n", "rounds", "verified", "throttled", "stale"),
+]
+RATIO_COLUMNS = [
+    *("machine", "study", "variant", "against", "case", "metric"),
+    *("ratio", "ci_low", "ci_high", "verdict"),
+]
+SKIPPED_COLUMNS = ["machine", "study", "variant", "case", "status", "reason", "stale"]
+
+
+def summarise(samples: pd.DataFrame) -> pd.DataFrame:
+    """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
+
+    `median` is the median over rounds of each round's median; its interval resamples rounds.
+    `verified` is 1 where every sample is; `throttled` is the share of samples taken while the
+    GPU gave a reason to lower its clocks.
+    """
+    measured = chosen(samples)
+    measured = measured[measured["status"] == "ok"]
+    if measured.empty:
+        return pd.DataFrame(columns=SUMMARY_COLUMNS)
+    by_round = measured.groupby([*KEY, "round"], sort=False)["value"].median()
+    series = by_round.groupby(KEY, sort=False).agg(list)
+    table = measured.groupby(KEY, sort=False).agg(
+        q1=("value", lambda values: values.quantile(0.25)),
+        q3=("value", lambda values: values.quantile(0.75)),
+        n=("value", "size"),
+        rounds=("round", "nunique"),
+        verified=("verified", "min"),
+        throttled=("throttle", lambda reasons: (reasons != "").mean()),
+        stale=("stale", "max"),
+    )
+    table[["median", "ci_low", "ci_high"]] = _intervals(series)
+    table["stale"] = table["stale"].astype(int)
+    return table.reset_index()[SUMMARY_COLUMNS].sort_values(KEY, ignore_index=True)
+
+
+def _intervals(series: pd.Series) -> pd.DataFrame:
+    """median, ci_low and ci_high of lists of one value a round, worked out by equal length."""
+    result = pd.DataFrame(np.nan, index=series.index, columns=["median", "ci_low", "ci_high"])
+    for _, group in series.groupby(series.map(len)):
+        medians, low, high = median_intervals(np.array(group.tolist(), dtype=float))
+        result.loc[group.index] = np.column_stack([medians, low, high])
+    return result
+
+
+def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
+    """(variant, what it is held against): its `after`; of steps, also references and ceilings."""
+    for variant in study.variants:
+        against = [study.variant(variant.after)] if variant.after else []
+        if variant.role in ("step", "beyond"):
+            against += study.with_role("reference", "ceiling")
+        yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
+
+
+def ratios(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """Speed-ups in RATIO_COLUMNS: the other's time over the variant's, above 1 where it is faster.
+
+    Pairs the two variants' medians of one run round by round, in the newest run that has fresh
+    samples of both. Where the CPU takes part in either, only host_time compares them.
+    """
+    fresh = samples[(samples["status"] == "ok") & ~samples["stale"].astype(bool)]
+    fresh = fresh[fresh["metric"].isin(["gpu_time", "host_time", "op_time"])]
+    if fresh.empty:
+        return pd.DataFrame(columns=RATIO_COLUMNS)
+    key = ["machine", "study", "case", "metric"]
+    by_round = fresh.groupby([*key, "variant", "run", "round"], sort=False)["value"].median()
+    by_variant = dict(tuple(by_round.reset_index().groupby(["study", "variant"], sort=False)))
+    pairs = []
+    for study in studies.values():
+        for variant, other in comparisons(study):
+            if not {(study.name, variant.name), (study.name, other.name)} <= set(by_variant):
+                continue
+            both = by_variant[study.name, variant.name].merge(
+                by_variant[study.name, other.name],
+                on=[*key, "run", "round"],
+                suffixes=("", "_other"),
+            )
+            if variant.host_work or other.host_work:
+                both = both[both["metric"] != "gpu_time"]
+            newest = both.groupby(key)["run"].transform("max")
+            both = both[both["run"] == newest].rename(columns={"variant_other": "against"})
+            both["ratio"] = both["value_other"] / both["value"]
+            pairs.append(both)
+    if not pairs or (paired := pd.concat(pairs)).empty:
+        return pd.DataFrame(columns=RATIO_COLUMNS)
+    own_key = ["machine", "study", "variant", "against", "case", "metric"]
+    series = paired.groupby(own_key, sort=False)["ratio"].agg(list)
+    table = _intervals(series).rename(columns={"median": "ratio"})
+    table["verdict"] = [verdict(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy()]
+    return table.reset_index()[RATIO_COLUMNS].sort_values(own_key, ignore_index=True)
+
+
+def skipped(samples: pd.DataFrame) -> pd.DataFrame:
+    """Cases with no measurement and why, in SKIPPED_COLUMNS."""
+    table = chosen(samples)
+    if table.empty:
+        return pd.DataFrame(columns=SKIPPED_COLUMNS)
+    table = table[table["status"] != "ok"].drop_duplicates(["machine", "study", "variant", "case"])
+    table["stale"] = table["stale"].astype(int)
+    return table[SKIPPED_COLUMNS].reset_index(drop=True)

@@ -1,0 +1,86 @@
+"""Read a YAML file and hold it against its schema; the first fault becomes one clear error."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from analysis import ROOT
+from analysis.errors import FieldError, HotpathError
+
+SCHEMAS = ROOT / "workflow" / "schemas"
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(read_yaml(SCHEMAS / f"{name}.schema.yaml"))
+
+
+def read_yaml(path: Path) -> Any:
+    """The parsed file. Raises HotpathError naming the file where it cannot be read or parsed."""
+    try:
+        return yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise HotpathError(f"{path}: not valid YAML: {error}") from error
+
+
+def check(data: Any, schema: str, where: str) -> None:
+    """Raise FieldError for the fault nearest to what was meant; `where` is the file's name."""
+    error = best_match(_validator(schema).iter_errors(data))
+    if error is not None:
+        raise FieldError(_field(error, where), *_fault(error))
+
+
+def _field(error: ValidationError, where: str) -> str:
+    return ": ".join([where, ".".join(str(part) for part in error.absolute_path)]).rstrip(": ")
+
+
+def _fault(error: ValidationError) -> tuple[str, object]:
+    """(expected, got) in words for the schema keywords our schemas use."""
+    got, rule = error.instance, error.validator_value
+    match error.validator:
+        case "additionalProperties" if isinstance(rule, bool):
+            known = sorted(error.schema.get("properties", {}))
+            return f"one of the keys {known}", sorted(set(got) - set(known))
+        case "required":
+            return f"the keys {sorted(rule)}", sorted(got)
+        case "type":
+            return f"type {rule}", got
+        case "enum":
+            return f"one of {rule}", got
+        case "const":
+            return f"{rule!r}", got
+        case "not":
+            return f"anything but {rule.get('const', rule)!r}", got
+        case "pattern":
+            return f"text like {rule}", got
+        case "minimum":
+            return f"a number of at least {rule}", got
+        case "maximum":
+            return f"a number of at most {rule}", got
+        case "exclusiveMinimum":
+            return f"a number above {rule}", got
+        case "oneOf":
+            return " or ".join(_plain(option) for option in rule), got
+        case "uniqueItems":
+            return "items that differ from each other", got
+        case "minItems" | "minLength" | "minProperties":
+            return "something that is not empty", got
+        case _:
+            return error.message, got
+
+
+def _plain(schema: dict[str, Any]) -> str:
+    words = {"integer": "a whole number", "string": "a name"}[schema["type"]]
+    if "minimum" in schema:
+        words += f" of at least {schema['minimum']}"
+    if "pattern" in schema:
+        words += f" like {schema['pattern']}"
+    return words

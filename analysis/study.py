@@ -1,0 +1,239 @@
+"""What a study.yaml says: variants in order, cases, metrics. One folder with one such file is one study."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis import ROOT
+from analysis.errors import FieldError
+from analysis.expression import evaluate
+from analysis.schema import check, read_yaml
+
+GRIDS = ("smoke", "default", "full")
+SOURCE_SUFFIXES = (".cu", ".cpp", ".py")
+
+CaseValue = int | str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of a study: keys in study.yaml's order, and the bytes one operation delivers."""
+
+    values: Mapping[str, CaseValue] = field(hash=False)
+    payload_bytes: int
+    grid: str
+
+    @property
+    def id(self) -> str:
+        """`key=value` joined by commas; how results name this case."""
+        return case_id(self.values)
+
+    def __getitem__(self, key: str) -> CaseValue:
+        return self.values[key]
+
+    def number(self, key: str) -> int:
+        """The whole number under `key`; FieldError where the case has something else there."""
+        value = self.values.get(key)
+        if not isinstance(value, int):
+            raise FieldError(f"case {self.id}: {key}", "a whole number", value)
+        return value
+
+
+def case_id(values: Mapping[str, CaseValue]) -> str:
+    return ",".join(f"{key}={value}" for key, value in values.items())
+
+
+def parse_case(case: str) -> dict[str, CaseValue]:
+    """The keys and values of a case id, whole numbers as int."""
+    pairs = (part.partition("=") for part in case.split(","))
+    return {key: int(value) if value.isdigit() else value for key, _, value in pairs}
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    unit: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of doing the operation; `path` is the one file that holds it."""
+
+    name: str
+    role: str
+    title: str
+    idea: str
+    after: str | None
+    path: Path
+    cases: tuple[Case, ...]
+    needs: tuple[str, ...]
+    flags: tuple[str, ...]
+    constants: Mapping[str, int] = field(hash=False)
+    host_work: bool
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.path.suffix != ".py"
+
+    def in_grid(self, grid: str) -> tuple[Case, ...]:
+        """The cases of this variant that `grid` runs; smoke takes the cheapest alone."""
+        if grid == "smoke":
+            return (min(self.cases, key=lambda case: case.payload_bytes),)
+        allowed = GRIDS[: GRIDS.index(grid) + 1]
+        return tuple(case for case in self.cases if case.grid in allowed)
+
+
+@dataclass(frozen=True)
+class Study:
+    name: str
+    folder: Path
+    title: str
+    question: str
+    write_up: Mapping[str, str | None] | None
+    variants: tuple[Variant, ...]
+    headline: str
+    metrics: Mapping[str, Metric]
+    budget_s: int
+    telemetry: bool
+    constants: Mapping[str, int]
+
+    def variant(self, name: str) -> Variant:
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise FieldError(f"study {self.name}: variant", f"one of {self.variant_names}", name)
+
+    @property
+    def variant_names(self) -> list[str]:
+        return [variant.name for variant in self.variants]
+
+    def with_role(self, *roles: str) -> list[Variant]:
+        return [variant for variant in self.variants if variant.role in roles]
+
+    def companions(self, name: str) -> list[Variant]:
+        """What `name` is measured beside when it is measured alone: its `after` and the ceilings."""
+        variant = self.variant(name)
+        names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
+        return [candidate for candidate in self.variants if candidate.name in names]
+
+    @property
+    def bindings(self) -> Path | None:
+        path = self.folder / "bindings.cpp"
+        return path if path.exists() else None
+
+    @property
+    def case_keys(self) -> list[str]:
+        """Every key any case has, in the order of study.yaml."""
+        keys: dict[str, None] = {}
+        for variant in self.variants:
+            for case in variant.cases:
+                keys.update(dict.fromkeys(case.values))
+        return list(keys)
+
+
+def discover(root: Path = ROOT) -> dict[str, Study]:
+    """Every study of the repository by name: kernels/*/study.yaml and allocator/study.yaml."""
+    files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("allocator/study.yaml")])
+    return {file.parent.name: load_study(file) for file in files}
+
+
+def load_study(file: Path) -> Study:
+    """Read and check one study.yaml. Raises FieldError naming the first field that is wrong."""
+    data = read_yaml(file)
+    where = f"{file.parent.name}/study.yaml"
+    check(data, "study", where)
+    constants = data.get("constants", {})
+    sets = data["cases"]
+    headline = case_id(data["headline"])
+    entries = data["variants"]
+    names = [entry["name"] for entry in entries]
+    _refuse_repeats(names, f"{where}: variants")
+    # Expanded once even where no variant takes a set, so that a fault in it is seen.
+    for set_name in sets:
+        _expand(sets[set_name], constants, f"{where}: cases.{set_name}")
+
+    variants = []
+    for entry in entries:
+        here = f"{where}: variants.{entry['name']}"
+        if "after" in entry and entry["after"] not in names:
+            raise FieldError(f"{here}.after", f"one of {names}", entry["after"])
+        for set_name in entry["cases"]:
+            if set_name not in sets:
+                raise FieldError(f"{here}.cases", f"one of {sorted(sets)}", set_name)
+        own_constants = constants | entry.get("constants", {})
+        cases = [
+            case
+            for set_name in entry["cases"]
+            for case in _expand(sets[set_name], own_constants, f"{where}: cases.{set_name}")
+        ]
+        _refuse_repeats([case.id for case in cases], f"{here}.cases")
+        variants.append(
+            Variant(
+                name=entry["name"],
+                role=entry["role"],
+                title=entry["title"],
+                idea=entry.get("idea", ""),
+                after=entry.get("after"),
+                path=_source(file.parent, entry.get("source", entry["name"]), here),
+                cases=tuple(cases),
+                needs=tuple(entry.get("needs", [])),
+                flags=tuple(entry.get("flags", [])),
+                constants=own_constants,
+                host_work=entry.get("host_work", False),
+            )
+        )
+    if not any(case.id == headline for variant in variants for case in variant.cases):
+        raise FieldError(f"{where}: headline", "a case that some variant has", headline)
+    return Study(
+        name=file.parent.name,
+        folder=file.parent,
+        title=data["title"],
+        question=data["question"],
+        write_up=data.get("write_up"),
+        variants=tuple(variants),
+        headline=headline,
+        metrics={name: Metric(name, **entry) for name, entry in data["metrics"].items()},
+        budget_s=data["budget_s"],
+        telemetry=data.get("telemetry", True),
+        constants=constants,
+    )
+
+
+def _expand(entry: Mapping[str, Any], constants: Mapping[str, int], where: str) -> list[Case]:
+    keys = [key for key in entry if key not in ("payload_bytes", "grid")]
+    cases = []
+    for values in itertools.product(*(entry[key] for key in keys)):
+        point: dict[str, CaseValue] = dict(zip(keys, values, strict=True))
+        try:
+            payload = evaluate(entry["payload_bytes"], {**constants, **point})
+        except (ValueError, SyntaxError) as error:
+            raise FieldError(
+                f"{where}.payload_bytes",
+                f"whole-number arithmetic of {sorted({**constants, **point})} ({error})",
+                entry["payload_bytes"],
+            ) from error
+        if payload < 0:
+            raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
+        cases.append(Case(point, payload, entry.get("grid", "default")))
+    return cases
+
+
+def _source(folder: Path, stem: str, where: str) -> Path:
+    found = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
+    if len(found) != 1:
+        expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
+        raise FieldError(f"{where}.source", expected, [path.name for path in found])
+    return found[0]
+
+
+def _refuse_repeats(items: Iterable[str], where: str) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item in seen:
+            raise FieldError(where, "every entry once", item)
+        seen.add(item)

@@ -1,0 +1,21 @@
+// A warp owns a row: its lanes copy neighbouring 16-byte vectors, 512 bytes and then the rest.
+#include "operator.h"
+
+__global__ void gather_rows(Gather gather) {
+  const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+  const int lane = threadIdx.x % kWarp;
+  if (row >= gather.rows) {
+    return;
+  }
+  const int2 pair = gather.pairs[row];
+  const int4* src = source_vectors(gather, pair.x);
+  int4* dst = destination_vectors(gather, pair.y);
+#pragma unroll
+  for (int i = lane; i < kRowVectors; i += kWarp) {
+    dst[i] = src[i];
+  }
+}
+
+void launch(const Gather& gather, cudaStream_t stream) {
+  gather_rows<<<blocks_for(gather.rows * kWarp), kBlock, 0, stream>>>(gather);
+}

@@ -1,0 +1,97 @@
+"""Made-up results in the real format, for tests of everything downstream of measuring."""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from analysis.results import METHOD_VERSION
+from analysis.results.samples import Sample
+from analysis.results.store import Provenance, add_run
+from analysis.source import fingerprint
+from analysis.study import Case, Study, Variant
+
+RUN = "2026-01-02T03:04:05Z"
+TIMES = ("gpu_time", "host_time")
+
+Seconds = Callable[[Variant, Case, str], float]
+
+
+def plausible(variant: Variant, case: Case, metric: str) -> float:
+    """Seconds: a launch cost and a rate that differ by variant, reproducibly."""
+    rate = 1e9 * (2 + zlib.crc32(variant.name.encode()) % 50)
+    return (3e-6 if metric == "gpu_time" else 8e-6) + case.payload_bytes / rate
+
+
+def samples_of(
+    study: Study,
+    variant: Variant,
+    *,
+    run: str = RUN,
+    rounds: int = 8,
+    noise: float = 0.01,
+    seconds: Seconds = plausible,
+) -> list[Sample]:
+    """Verified samples of every case and time metric of `variant`, one a round."""
+    random_source = random.Random(f"{run}{variant.name}")
+    return [
+        Sample(
+            study=study.name,
+            variant=variant.name,
+            case=case.id,
+            metric=metric,
+            unit="s",
+            value=seconds(variant, case, metric) * random_source.lognormvariate(0, noise),
+            run=run,
+            round=number,
+            sample=0,
+            verified=1,
+            status="ok",
+            reason="",
+            throttle="",
+            sm_mhz=1980.0,
+            started_at=run,
+        )
+        for number in range(rounds)
+        for case in variant.cases
+        for metric in TIMES
+        if metric in study.metrics
+    ]
+
+
+def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> Provenance:
+    return {
+        "run": run,
+        "commit": "0" * 40,
+        "dirty": False,
+        "source_sha256": fingerprint(study, variant),
+        "method_version": METHOD_VERSION,
+        "command": "made up",
+        "start": run,
+        "end": run,
+        "machine": {"gpu": "Synthetic GPU"},
+    }
+
+
+def write_machine(
+    root: Path,
+    machine: str,
+    study: Study,
+    *,
+    variants: Iterable[Variant] | None = None,
+    run: str = RUN,
+    rounds: int = 8,
+    noise: float = 0.01,
+    seconds: Seconds = plausible,
+) -> None:
+    """Results of `variants` (all of the study's) on one machine."""
+    (root / machine).mkdir(parents=True, exist_ok=True)
+    description = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
+    (root / machine / "machine.json").write_text(json.dumps(description))
+    for variant in study.variants if variants is None else variants:
+        samples = samples_of(study, variant, run=run, rounds=rounds, noise=noise, seconds=seconds)
+        provenance = provenance_of(study, variant, run=run)
+        add_run(root, machine, study.name, variant.name, samples, provenance)
