@@ -44,10 +44,12 @@ def _field(error: ValidationError, where: str) -> str:
 
 def _fault(error: ValidationError) -> tuple[str, object]:
     """(expected, got) in words for the schema keywords our schemas use."""
-    got, rule = error.instance, error.validator_value
+    got: Any = error.instance
+    rule: Any = error.validator_value
+    schema: Any = error.schema
     match error.validator:
         case "additionalProperties" if isinstance(rule, bool):
-            known = sorted(error.schema.get("properties", {}))
+            known = sorted(schema.get("properties", {}))
             return f"one of the keys {known}", sorted(set(got) - set(known))
         case "required":
             return f"the keys {sorted(rule)}", sorted(got)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pygments.lexer import Lexer
 from pygments.lexers.c_cpp import CppLexer
@@ -46,7 +47,7 @@ def _with_includes(path: Path) -> Iterator[Path]:
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
-    """SHA-256 in hex of the variant's tokens and of its flags and constants as study.yaml has them."""
+    """SHA-256 in hex of the variant's tokens, and of its flags and constants in study.yaml."""
     digest = hashlib.sha256()
     for path in source_files(study, variant):
         digest.update(f"\0{path.name}\0".encode())
@@ -79,7 +80,7 @@ def normalise_python(text: str) -> str:
     )
 
 
-def _lex(lexer: Lexer, text: str) -> Iterator[tuple[object, str]]:
+def _lex(lexer: Lexer, text: str) -> Iterator[tuple[Any, str]]:
     for kind, value in lexer.get_tokens(text):
         is_comment = kind in Comment and kind not in (Comment.Preproc, Comment.PreprocFile)
         if not is_comment and kind not in String.Doc:

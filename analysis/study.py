@@ -1,4 +1,4 @@
-"""What a study.yaml says: variants in order, cases, metrics. One folder with one such file is one study."""
+"""What a study.yaml says: variants in order, cases, metrics. A folder with one is a study."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ class Metric:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way of doing the operation; `path` is the one file that holds it."""
+    """One way of doing the operation.
+
+    `path` is the one file that holds it; `payload` the expression behind payload_bytes.
+    """
 
     name: str
     role: str
@@ -71,6 +74,7 @@ class Variant:
     after: str | None
     path: Path
     cases: tuple[Case, ...]
+    payload: str | int
     needs: tuple[str, ...]
     flags: tuple[str, ...]
     constants: Mapping[str, int] = field(hash=False)
@@ -79,6 +83,10 @@ class Variant:
     @property
     def is_compiled(self) -> bool:
         return self.path.suffix != ".py"
+
+    @property
+    def on_gpu(self) -> bool:
+        return "gpu" in self.needs
 
     def in_grid(self, grid: str) -> tuple[Case, ...]:
         """The cases of this variant that `grid` runs; smoke takes the cheapest alone."""
@@ -116,7 +124,7 @@ class Study:
         return [variant for variant in self.variants if variant.role in roles]
 
     def companions(self, name: str) -> list[Variant]:
-        """What `name` is measured beside when it is measured alone: its `after` and the ceilings."""
+        """`name` and what it is measured beside when measured alone: its `after`, the ceilings."""
         variant = self.variant(name)
         names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
         return [candidate for candidate in self.variants if candidate.name in names]
@@ -172,6 +180,11 @@ def load_study(file: Path) -> Study:
             for case in _expand(sets[set_name], own_constants, f"{where}: cases.{set_name}")
         ]
         _refuse_repeats([case.id for case in cases], f"{here}.cases")
+        path = _source(file.parent, entry.get("source", entry["name"]), here)
+        if path.suffix == ".cu" and "gpu" not in entry.get("needs", []):
+            raise FieldError(
+                f"{here}.needs", "gpu among them, for a .cu source", entry.get("needs")
+            )
         variants.append(
             Variant(
                 name=entry["name"],
@@ -179,8 +192,9 @@ def load_study(file: Path) -> Study:
                 title=entry["title"],
                 idea=entry.get("idea", ""),
                 after=entry.get("after"),
-                path=_source(file.parent, entry.get("source", entry["name"]), here),
+                path=path,
                 cases=tuple(cases),
+                payload=sets[entry["cases"][0]]["payload_bytes"],
                 needs=tuple(entry.get("needs", [])),
                 flags=tuple(entry.get("flags", [])),
                 constants=own_constants,

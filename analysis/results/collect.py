@@ -74,7 +74,7 @@ def _collect_machine(
 
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples a summary uses: of each variant and case its newest fresh run, else its newest."""
+    """The samples a summary uses: of a variant and case the newest fresh run, else the newest."""
     if samples.empty:
         return samples
     key = ["machine", "study", "variant", "case"]

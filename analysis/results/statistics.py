@@ -54,7 +54,7 @@ def verdict(low: float, high: float) -> str:
     """What an interval of a speed-up says: `faster`, `slower`, `same` or `unclear`."""
     if math.isnan(low) or math.isnan(high):
         return "unclear"
-    if 1 - SAME_WITHIN <= low and high <= 1 + SAME_WITHIN:
+    if low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
         return "same"
     if low > 1:
         return "faster"

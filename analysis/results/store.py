@@ -1,7 +1,7 @@
 """The folder of one machine's results: samples with their provenance, kept small and consistent.
 
-    <root>/<machine>/machine.json
-    <root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
+<root>/<machine>/machine.json
+<root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
 """
 
 from __future__ import annotations
@@ -150,5 +150,3 @@ def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:
         kept = sorted(set(runs) - {oldest, loaded.provenance["run"]}, reverse=True)
         remaining = [sample for sample in loaded.samples if sample.run != oldest]
         _write(path, remaining, loaded.provenance, runs, kept)
-
-

@@ -45,7 +45,8 @@ Array device_array(const py::object& object, const std::string& field, const std
   const std::string got = py::str(interface["typestr"]);
   require(got == dtype, field, "elements of type " + dtype, got);
   const bool contiguous = !interface.contains("strides") || interface["strides"].is_none();
-  require(contiguous, field, "a contiguous array", "strides " + std::string(py::str(interface["strides"])));
+  require(contiguous, field, "a contiguous array",
+          "strides " + std::string(py::str(interface["strides"])));
   return {interface["data"].cast<py::tuple>()[0].cast<std::uintptr_t>(),
           interface["shape"].cast<std::vector<int64_t>>()};
 }
@@ -61,18 +62,22 @@ void require_pinned(const void* pointer) {
   require(attributes.type == cudaMemoryTypeHost, "src", "pinned host memory", "pageable memory");
 }
 
+void require_inside(int row, int64_t slots, size_t i, const char* which) {
+  if (row < 0 || row >= slots) {
+    require(false, "pairs[" + std::to_string(i) + "]",
+            std::string("a ") + which + " row in [0, " + std::to_string(slots) + ")",
+            std::to_string(row));
+  }
+}
+
 // Reads the pairs back once: a row outside its pool would be a fault in the middle of a kernel.
-void require_inside(const Gather& gather, int64_t src_slots, int64_t dst_slots) {
+void require_pairs_inside(const Gather& gather, int64_t src_slots, int64_t dst_slots) {
   std::vector<int2> pairs(static_cast<size_t>(gather.rows));
   check(cudaMemcpy(pairs.data(), gather.pairs, pairs.size() * sizeof(int2), cudaMemcpyDeviceToHost),
         "pairs");
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const std::string field = "pairs[" + std::to_string(i) + "]";
-    require(pairs[i].x >= 0 && pairs[i].x < src_slots, field,
-            "a source row in [0, " + std::to_string(src_slots) + ")", std::to_string(pairs[i].x));
-    require(pairs[i].y >= 0 && pairs[i].y < dst_slots, field,
-            "a destination row in [0, " + std::to_string(dst_slots) + ")",
-            std::to_string(pairs[i].y));
+    require_inside(pairs[i].x, src_slots, i, "source");
+    require_inside(pairs[i].y, dst_slots, i, "destination");
   }
 }
 
@@ -100,7 +105,7 @@ class Bound {
       const Array counts = device_array(sm_launches, "sm_launches", "<u4");
       gather_.sm_launches = reinterpret_cast<uint32_t*>(counts.pointer);
     }
-    require_inside(gather_, src_shape[0], dst_array.shape[0]);
+    require_pairs_inside(gather_, src_shape[0], dst_array.shape[0]);
   }
 
   void enqueue(std::uintptr_t stream) const {

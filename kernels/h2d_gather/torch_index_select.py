@@ -20,7 +20,9 @@ class Bound:
         self.row_bytes = src.shape[1]
         expected = torch.arange(rows, dtype=torch.int32, device="cuda")
         if not torch.equal(self._pairs[:, 1], expected):
-            raise ValueError("pairs: expected destination rows 0, 1, 2 ... for one copy, got others")
+            raise ValueError(
+                "pairs: expected destination rows 0, 1, 2 ... for one copy, got others"
+            )
 
     def launch(self, stream: int) -> None:
         with torch.cuda.stream(torch.cuda.ExternalStream(stream)):

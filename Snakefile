@@ -1,0 +1,33 @@
+# The targets a person can ask for. The default is `site`, and everything before it.
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/build.smk"
+include: "workflow/rules/measure.smk"
+include: "workflow/rules/summarise.smk"
+include: "workflow/rules/report.smk"
+
+
+rule site:
+    default_target: True
+    input:
+        SITE / "index.html",
+    message:
+        "The site is at {input}"
+
+
+rule build:
+    input:
+        [module for study in CONFIG.studies for module in modules_of(study)],
+        TABLES / "resources.csv",
+
+
+rule measure:
+    input:
+        measured_now(),
+
+
+rule summary:
+    input:
+        SUMMARY_TABLES,

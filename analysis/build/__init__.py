@@ -1,0 +1,1 @@
+"""From a variant's source to a Python module, and what the assembler says of its kernels."""

@@ -1,0 +1,102 @@
+"""Compile one study's bindings, or one variant into a Python module.
+
+python -m analysis.build.compile bindings STUDY -o OBJECT
+python -m analysis.build.compile module STUDY VARIANT --bindings OBJECT -o MODULE
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pybind11
+
+from analysis.build.ptxas import parse_ptxas, write_resources
+from analysis.build.toolchain import Toolchain, find_toolchain
+from analysis.cli import fail_in_one_line
+from analysis.errors import HotpathError
+from analysis.study import Study, Variant, discover
+
+STANDARD = "-std=c++17"
+
+
+def defines(constants: Mapping[str, int]) -> list[str]:
+    """study.yaml's constants as macros: token_bytes becomes -DTOKEN_BYTES."""
+    return [f"-D{name.upper()}={value}" for name, value in constants.items()]
+
+
+def host_compile(toolchain: Toolchain, source: Path, extra: Sequence[str], out: Path) -> None:
+    """Compile a C++ file into an object with the host's compiler."""
+    includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
+    command = [toolchain.cxx, STANDARD, "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+    command += [f"-isystem{path}" for path in includes]
+    run([*command, *extra, "-c", str(source), "-o", str(out)])
+
+
+def compile_bindings(study: Study, toolchain: Toolchain, out: Path) -> None:
+    """The study's bindings with its own constants, shared by the variants that have the same."""
+    if study.bindings is None:
+        raise HotpathError(f"{study.name}: no bindings.cpp")
+    host_compile(toolchain, study.bindings, defines(study.constants), out)
+
+
+def compile_module(
+    study: Study, variant: Variant, toolchain: Toolchain, arch: str, bindings: Path, out: Path
+) -> None:
+    """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV."""
+    folder = out.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = [*defines(variant.constants), *variant.flags]
+    if variant.constants != study.constants and study.bindings:
+        bindings = folder / "bindings.o"
+        host_compile(toolchain, study.bindings, settings, bindings)
+    sm = arch.removeprefix("sm_")
+    nvcc = [str(toolchain.nvcc), STANDARD, "-O3", f"-gencode=arch=compute_{sm},code=sm_{sm}"]
+    report = ""
+    compiled = folder / f"{variant.name}.o"
+    if variant.path.suffix == ".cu":
+        flags = ["-Xptxas=-v", "-lineinfo", "-Xcompiler=-fPIC,-fvisibility=hidden"]
+        report = run([*nvcc, *flags, *settings, "-c", str(variant.path), "-o", str(compiled)])
+    else:
+        host_compile(toolchain, variant.path, settings, compiled)
+    libraries = [f"-L{path}" for path in toolchain.libraries]
+    run([*nvcc, "-shared", *libraries, str(compiled), str(bindings), "-o", str(out)])
+    write_resources(out.with_suffix(".ptxas.csv"), parse_ptxas(report, study.name, variant.name))
+
+
+def run(command: Sequence[str]) -> str:
+    """Run a compiler; returns what it printed. HotpathError carries its messages."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    printed = done.stdout + done.stderr
+    print(shlex.join(command), printed, sep="\n", file=sys.stderr)
+    if done.returncode != 0:
+        raise HotpathError(f"{shlex.join(command)}\n{printed}")
+    return printed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("what", choices=["bindings", "module"])
+    parser.add_argument("study")
+    parser.add_argument("variant", nargs="?")
+    parser.add_argument("--bindings", type=Path)
+    parser.add_argument("--nvcc", default="auto")
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    study = discover()[arguments.study]
+    toolchain = find_toolchain(arguments.nvcc)
+    if arguments.what == "bindings":
+        compile_bindings(study, toolchain, arguments.out)
+    else:
+        variant = study.variant(arguments.variant)
+        compile_module(study, variant, toolchain, arguments.arch, arguments.bindings, arguments.out)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

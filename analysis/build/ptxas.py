@@ -1,0 +1,55 @@
+"""Registers, shared memory and spills of each kernel, from what ptxas -v prints."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+_ENTRY = re.compile(r"Compiling entry function '(?P<kernel>[^']+)' for '(?P<arch>[^']+)'")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class KernelResources:
+    """What one kernel takes of a thread (registers, stack, spills) or of a block (shared)."""
+
+    study: str
+    variant: str
+    arch: str
+    kernel: str
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+
+
+COLUMNS = tuple(field.name for field in fields(KernelResources))
+
+
+def parse_ptxas(text: str, study: str, variant: str) -> Iterator[KernelResources]:
+    """Every kernel in `text`, the output of `ptxas -v`; shared memory is the static part."""
+    kernel, arch, stack = "", "", (0, 0, 0)
+    for line in text.splitlines():
+        if entry := _ENTRY.search(line):
+            kernel, arch = entry["kernel"], entry["arch"]
+        elif frame := _STACK.search(line):
+            stack = (int(frame[1]), int(frame[2]), int(frame[3]))
+        elif kernel and (used := _USED.search(line)):
+            shared = _SHARED.search(line)
+            yield KernelResources(
+                study, variant, arch, kernel, int(used[1]), int(shared[1]) if shared else 0, *stack
+            )
+            kernel = ""
+
+
+def write_resources(path: Path, resources: Iterable[KernelResources]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(map(astuple, resources))

@@ -1,0 +1,107 @@
+"""Which compiler builds for which GPU: the locked nvcc, an installed one, or one that is named."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from analysis.errors import FieldError, HotpathError
+from analysis.gpu import GpuError, open_gpu
+
+DEFAULT_ARCH = "sm_90"
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A CUDA compiler, its version (as `13.0`), its headers, libraries, and the C++ compiler."""
+
+    nvcc: Path
+    version: str
+    include: Path
+    libraries: tuple[Path, ...]
+    cxx: str
+    cxx_version: str
+
+
+def find_toolchain(nvcc: str = "auto") -> Toolchain:
+    """The compiler `nvcc` names, or with `auto` the locked one, then CUDACXX, CUDA_HOME and PATH.
+
+    Raises FieldError where a named one does not exist, HotpathError where none is found.
+    """
+    if nvcc == "auto":
+        path = next(_candidates(), None)
+        if path is None:
+            raise HotpathError("nvcc: none in this environment, CUDACXX, CUDA_HOME or PATH")
+    else:
+        path = Path(nvcc)
+        if not path.is_file():
+            raise FieldError("config: nvcc", "`auto` or the path of a compiler", nvcc)
+    return _describe(path)
+
+
+def _candidates() -> Iterator[Path]:
+    paths = [Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")]
+    if cudacxx := os.environ.get("CUDACXX"):
+        paths.append(Path(cudacxx))
+    if home := os.environ.get("CUDA_HOME"):
+        paths.append(Path(home, "bin", "nvcc"))
+    if found := shutil.which("nvcc"):
+        paths.append(Path(found))
+    return (path for path in paths if path.is_file())
+
+
+@cache
+def _describe(nvcc: Path) -> Toolchain:
+    version = re.search(r"release (\d+\.\d+)", _output(str(nvcc), "--version"))
+    if version is None:
+        raise FieldError("config: nvcc", "a CUDA compiler", str(nvcc))
+    # nvcc itself knows its folders, wherever a distribution has put them.
+    dry_run = subprocess.run(
+        [str(nvcc), "--dryrun", "-x", "cu", "/dev/null", "-o", "/dev/null"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stderr
+    top = re.search(r"^#\$ TOP=(.+)$", dry_run, re.MULTILINE)
+    root = Path(top[1]).resolve() if top else nvcc.resolve().parent.parent
+    includes = [root / "include", root / "targets" / "x86_64-linux" / "include"]
+    include = next((path for path in includes if (path / "cuda_runtime.h").exists()), None)
+    if include is None:
+        raise HotpathError(f"{nvcc}: cuda_runtime.h not found in any of {list(map(str, includes))}")
+    folders = [root / name for name in ("lib64", "lib", "targets/x86_64-linux/lib")]
+    cxx = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if cxx is None:
+        raise HotpathError("C++ compiler: none in CXX or PATH (Debian: apt install g++)")
+    return Toolchain(
+        nvcc=nvcc,
+        version=version[1],
+        include=include,
+        libraries=tuple(folder for folder in folders if folder.is_dir()),
+        cxx=cxx,
+        cxx_version=_output(cxx, "--version").splitlines()[0],
+    )
+
+
+def _output(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
+
+
+def resolve_arch(arch: str, gpu: int | str) -> str:
+    """`arch` itself, or for `auto` the architecture of that GPU, or sm_90 where there is none."""
+    if arch != "auto":
+        return arch
+    try:
+        with open_gpu(gpu) as device:
+            return device.arch
+    except GpuError:
+        return DEFAULT_ARCH

@@ -1,0 +1,123 @@
+"""The GPU as NVML sees it: which one, what it is, how it does, and who else uses it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pynvml
+
+from analysis.errors import FieldError, HotpathError
+
+_REASONS = {
+    getattr(pynvml, f"nvmlClocksEventReason{name}"): label
+    for name, label in {
+        "SwPowerCap": "sw_power_cap",
+        "SyncBoost": "sync_boost",
+        "SwThermalSlowdown": "sw_thermal_slowdown",
+        "DisplayClockSetting": "display_clock_setting",
+    }.items()
+} | {
+    pynvml.nvmlClocksThrottleReasonHwSlowdown: "hw_slowdown",
+    pynvml.nvmlClocksThrottleReasonHwThermalSlowdown: "hw_thermal_slowdown",
+    pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake_slowdown",
+}
+"""Clock-event reasons that lower clocks. Idle and application clocks are no such reason."""
+
+
+class GpuError(HotpathError):
+    """No GPU, or not that one."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """An NVML handle and what never changes about the device behind it."""
+
+    handle: Any
+    name: str
+    uuid: str
+    index: int
+    arch: str
+    pci_bus_id: str
+
+    def throttle_reasons(self) -> str:
+        """Reasons NVML gives at this moment for lower clocks, joined by `|`; empty where none."""
+        bits = pynvml.nvmlDeviceGetCurrentClocksEventReasons(self.handle)
+        return "|".join(sorted(label for bit, label in _REASONS.items() if bits & bit))
+
+    def sm_clock_mhz(self) -> int:
+        return int(pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
+
+    def energy_j(self) -> float | None:
+        """Joules since the driver was loaded, where the device counts them."""
+        with suppress(pynvml.NVMLError):
+            return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle)) / 1e3
+        return None
+
+    def other_processes(self) -> list[int]:
+        """Process ids, not ours, that hold a compute context on this GPU."""
+        running = pynvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
+        return sorted(process.pid for process in running if process.pid != os.getpid())
+
+    @property
+    def sysfs(self) -> Path:
+        domain, rest = self.pci_bus_id.lower().split(":", 1)
+        return Path("/sys/bus/pci/devices") / f"{domain[-4:]}:{rest}"
+
+    def local_cpus(self) -> set[int]:
+        """The CPUs nearest to this GPU; those we may use, where the system does not say."""
+        allowed = os.sched_getaffinity(0)
+        try:
+            text = (self.sysfs / "local_cpulist").read_text().strip()
+        except OSError:
+            return allowed
+        return (_cpu_list(text) & allowed) or allowed
+
+
+def _cpu_list(text: str) -> set[int]:
+    cpus: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        cpus |= set(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+@contextmanager
+def open_gpu(which: int | str) -> Iterator[Gpu]:
+    """The GPU with that index or UUID. GpuError where there is no driver or GPU, FieldError where
+    there are some but not that one."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise GpuError(f"no GPU: {error}") from error
+    try:
+        yield _describe(which)
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _describe(which: int | str) -> Gpu:
+    count = pynvml.nvmlDeviceGetCount()
+    if count == 0:
+        raise GpuError("no GPU: the driver knows of none")
+    try:
+        handle = (
+            pynvml.nvmlDeviceGetHandleByUUID(which)
+            if isinstance(which, str)
+            else pynvml.nvmlDeviceGetHandleByIndex(which)
+        )
+    except pynvml.NVMLError as error:
+        raise FieldError("config: gpu", f"an index below {count} or a UUID", which) from error
+    major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+    return Gpu(
+        handle=handle,
+        name=pynvml.nvmlDeviceGetName(handle),
+        uuid=pynvml.nvmlDeviceGetUUID(handle),
+        index=pynvml.nvmlDeviceGetIndex(handle),
+        arch=f"sm_{major}{minor}",
+        pci_bus_id=pynvml.nvmlDeviceGetPciInfo(handle).busId,
+    )

@@ -1,0 +1,82 @@
+"""Measure one study on this machine: what is not measured yet, or one variant anew.
+
+python -m analysis.measure STUDY [--variant NAME] [--config JSON]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+
+from analysis.build.toolchain import find_toolchain, resolve_arch
+from analysis.cli import fail_in_one_line
+from analysis.config import BUILD, load_config
+from analysis.errors import FieldError, HotpathError
+from analysis.gpu import Gpu, GpuError, open_gpu
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Plan, pending, target, with_companions
+from analysis.measure.publish import publish
+from analysis.measure.run import Site, run_rounds
+
+
+def measure(study_name: str, variant: str | None, overrides: dict[str, object]) -> None:
+    """Run every round the plan still lacks, then put the samples into the results."""
+    config = load_config(overrides)
+    if study_name not in config.studies:
+        raise FieldError("study", f"one of {sorted(config.studies)}", study_name)
+    study = config.studies[study_name]
+    with ExitStack() as stack:
+        gpu: Gpu | None = None
+        try:
+            gpu = stack.enter_context(open_gpu(config.gpu))
+        except GpuError as error:
+            print(f"{study.name}: {error}; measuring what needs none", file=sys.stderr)
+        toolchain = find_toolchain(config.nvcc)
+        arch = resolve_arch(config.arch, config.gpu)
+        provision = Provision(gpu, toolchain.version)
+        where = target(config, gpu)
+        if variant:
+            chosen = study.companions(variant)
+        else:
+            chosen = with_companions(study, pending(study, where, config.grid.name, provision))
+        if not chosen:
+            print(f"{study.name}: every case has a fresh sample on {where.machine}")
+            return
+        plan = Plan(study, tuple(chosen), config.grid, where)
+        site = Site(
+            gpu=gpu,
+            others=_other_users(gpu, config.shared_gpu),
+            toolchain=toolchain,
+            arch=arch,
+            modules=BUILD / "modules" / arch,
+            round_limit_s=config.round_limit_s,
+        )
+        run_rounds(plan, provision, site)
+        for line in publish(plan, provision, site):
+            print(line)
+
+
+def _other_users(gpu: Gpu | None, policy: str) -> list[int]:
+    """Processes of others on the GPU; HotpathError where the configuration refuses to share."""
+    others = gpu.other_processes() if gpu else []
+    if gpu and others and policy == "refuse":
+        raise HotpathError(
+            f"config: shared_gpu: GPU {gpu.index} is used by processes {others}; wait for them, "
+            "choose another with gpu=, or record the fact with shared_gpu=record"
+        )
+    return others
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure one study on this machine.")
+    parser.add_argument("study")
+    parser.add_argument("--variant", help="measure this one anew, with its `after` and ceilings")
+    parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
+    arguments = parser.parse_args()
+    measure(arguments.study, arguments.variant, arguments.config)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

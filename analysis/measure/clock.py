@@ -1,0 +1,10 @@
+"""Time of day as results write it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def utc_now(timespec: str = "milliseconds") -> str:
+    """This moment in UTC, `2026-01-31T12:00:00.000Z`."""
+    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")

@@ -1,0 +1,126 @@
+"""What this machine is: described once into machine.json, and again into every provenance."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pynvml
+
+from analysis.gpu import Gpu
+
+LIBRARIES = ("numpy", "torch", "cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11")
+
+_PCIE_CAPABILITY = 0x10
+
+
+def slug(name: str) -> str:
+    """A folder name of [a-z0-9-] a person can read: `NVIDIA H200` becomes `nvidia-h200`."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def describe(gpu: Gpu | None) -> dict[str, Any]:
+    """CPU, memory, system and library versions, and the GPU where there is one.
+
+    What cannot be read here is None, so that a reader sees the question was asked.
+    """
+    host: dict[str, Any] = {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
+        "memory_bytes": psutil.virtual_memory().total,
+        "kernel": platform.release(),
+        "hypervisor": "hypervisor" in _cpu_flags(),
+        "python": platform.python_version(),
+        "libraries": {name: _version(name) for name in LIBRARIES},
+    }
+    return (describe_gpu(gpu) if gpu else {"gpu": None}) | host
+
+
+def describe_gpu(gpu: Gpu) -> dict[str, Any]:
+    handle = gpu.handle
+
+    def ask(query: Callable[..., Any], *arguments: Any) -> Any:
+        with suppress(pynvml.NVMLError):
+            return query(handle, *arguments)
+        return None
+
+    power_limit = ask(pynvml.nvmlDeviceGetEnforcedPowerLimit)
+    memory = ask(pynvml.nvmlDeviceGetMemoryInfo)
+    ecc = ask(pynvml.nvmlDeviceGetEccMode)
+    cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+    return {
+        "gpu": gpu.name,
+        "arch": gpu.arch,
+        "sms": _multiprocessors(),
+        "driver": pynvml.nvmlSystemGetDriverVersion(),
+        "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}",
+        "gpu_memory_bytes": memory and memory.total,
+        "power_limit_w": power_limit and power_limit / 1e3,
+        "max_sm_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM),
+        "max_memory_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_MEM),
+        "ecc": ecc and bool(ecc[0]),
+        "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration),
+        "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth),
+        **_pcie_sizes(gpu.sysfs / "config"),
+    }
+
+
+def _multiprocessors() -> int | None:
+    """Asked of the runtime, since NVML does not know it; the only CUDA call of a description."""
+    from cuda.bindings import driver
+
+    status, *_ = driver.cuInit(0)
+    status, device = driver.cuDeviceGet(0)
+    key = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+    status, count = driver.cuDeviceGetAttribute(key, device)
+    return int(count) if status == driver.CUresult.CUDA_SUCCESS else None
+
+
+def _pcie_sizes(config: Path) -> dict[str, int | None]:
+    """Largest payload and read request in bytes, from the device's PCI Express capability.
+
+    Unreadable without privileges on most machines: the kernel shows others the first 64 bytes.
+    """
+    sizes: dict[str, int | None] = {"pcie_max_payload_bytes": None, "pcie_read_request_bytes": None}
+    with suppress(OSError):
+        data = config.read_bytes()
+        at = data[0x34]
+        while 0x40 <= at < len(data) - 10:
+            if data[at] == _PCIE_CAPABILITY:
+                control = int.from_bytes(data[at + 8 : at + 10], "little")
+                sizes["pcie_max_payload_bytes"] = 128 << (control >> 5 & 7)
+                sizes["pcie_read_request_bytes"] = 128 << (control >> 12 & 7)
+                break
+            at = data[at + 1]
+    return sizes
+
+
+def _cpu_field(name: str) -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == name:
+                return value.strip()
+    return ""
+
+
+def _cpu_model() -> str:
+    return _cpu_field("model name") or platform.processor() or platform.machine()
+
+
+def _cpu_flags() -> list[str]:
+    return _cpu_field("flags").split()
+
+
+def _version(name: str) -> str | None:
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(name)
+    return None

@@ -1,0 +1,107 @@
+"""Pinned host arrays and device arrays for workloads, without a framework."""
+
+from __future__ import annotations
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from cuda.bindings import runtime as cudart
+
+from analysis.errors import HotpathError
+
+Array = npt.NDArray[Any]
+
+_COMPARE_CHUNK = 16 * 2**20
+_libc = ctypes.CDLL(None)
+_libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+
+
+class CudaError(HotpathError):
+    """A CUDA call that failed; after most of these the process cannot use the GPU any more."""
+
+
+def cuda(result: tuple[Any, ...]) -> Any:
+    """The value of a cuda.bindings call; CudaError with CUDA's own message where it failed."""
+    status, *values = result
+    if status != cudart.cudaError_t.cudaSuccess:
+        _, message = cudart.cudaGetErrorString(status)
+        raise CudaError(f"CUDA: {message.decode()} ({status.name})")
+    return values[0] if len(values) == 1 else values
+
+
+class DeviceArray:
+    """A C-contiguous array in GPU memory, for anything that reads __cuda_array_interface__."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: npt.DTypeLike, what: str) -> None:
+        """Allocate. HotpathError names `what` where the GPU has no room for it."""
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self.nbytes = int(np.prod(shape)) * self.dtype.itemsize
+        free, _ = cuda(cudart.cudaMemGetInfo())
+        if self.nbytes > free:
+            raise HotpathError(f"{what}: needs {self.nbytes} B of GPU memory, {free} B are free")
+        self.pointer = int(cuda(cudart.cudaMalloc(max(self.nbytes, 1))))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "version": 3,
+        }
+
+    def fill(self, byte: int) -> None:
+        cuda(cudart.cudaMemset(self.pointer, byte, self.nbytes))
+
+    def put(self, host: Array) -> None:
+        """Copy a host array of the same size here."""
+        host = np.ascontiguousarray(host, self.dtype)
+        kind = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
+        cuda(cudart.cudaMemcpy(self.pointer, host.ctypes.data, host.nbytes, kind))
+
+    def get(self, out: Array | None = None) -> Array:
+        """Copy to `out`, or to a new array."""
+        out = np.empty(self.shape, self.dtype) if out is None else out
+        kind = cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
+        cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
+        return out
+
+    def __del__(self) -> None:
+        if hasattr(self, "pointer"):
+            cudart.cudaFree(self.pointer)
+
+
+def pinned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """An uninitialised array in page-locked host memory, kept until the process ends."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    pointer = cuda(cudart.cudaHostAlloc(size, cudart.cudaHostAllocMapped))
+    buffer = (ctypes.c_uint8 * size).from_address(int(pointer))
+    return np.ctypeslib.as_array(buffer).view(dtype).reshape(shape)
+
+
+def synchronize(stream: int) -> None:
+    cuda(cudart.cudaStreamSynchronize(stream))
+
+
+def same_bytes(got: Array, expected: Array) -> bool:
+    """Whether two C-contiguous arrays of one size hold the same bytes; large ones in parallel."""
+    size = expected.nbytes
+    if got.nbytes != size:
+        return False
+
+    def chunk(start: int) -> bool:
+        length = min(_COMPARE_CHUNK, size - start)
+        ends = got.ctypes.data + start, expected.ctypes.data + start
+        return bool(_libc.memcmp(*ends, length) == 0)
+
+    with ThreadPoolExecutor(8) as pool:
+        return all(pool.map(chunk, range(0, size, _COMPARE_CHUNK)))
+
+
+def first_difference(got: Array, expected: Array) -> int:
+    """Byte offset of the first difference between two arrays known to differ."""
+    return int(np.argmax(got.view(np.uint8).ravel() != expected.view(np.uint8).ravel()))

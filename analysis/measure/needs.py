@@ -1,0 +1,44 @@
+"""Whether this machine has what a variant needs, and if not, why not."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import dataclass
+
+from analysis.errors import FieldError
+from analysis.gpu import Gpu
+from analysis.study import Variant
+
+
+@dataclass(frozen=True)
+class Provision:
+    """What this machine offers: its GPU, if any, and the CUDA version modules are built with."""
+
+    gpu: Gpu | None
+    cuda: str | None
+
+    def unmet(self, variant: Variant) -> str | None:
+        """The reason `variant` cannot run here, or None. FieldError for a need nobody knows."""
+        reasons = (self._unmet(need, variant) for need in variant.needs)
+        return next(filter(None, reasons), None)
+
+    def _unmet(self, need: str, variant: Variant) -> str | None:
+        match re.fullmatch(r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)", need):
+            case None:
+                expected = "gpu, sm_<NN>, cuda>=<X.Y> or torch"
+                raise FieldError(f"variant {variant.name}: needs", expected, need)
+            case re.Match() as found:
+                gpu, sm, major, minor, module = found.groups()
+        if module:
+            return None if importlib.util.find_spec(module) else f"{module} is not installed"
+        if gpu or sm:
+            if self.gpu is None:
+                return "no GPU"
+            if sm and int(self.gpu.arch.removeprefix("sm_")) < int(sm):
+                return f"needs sm_{sm}, the GPU is {self.gpu.arch}"
+            return None
+        have = tuple(map(int, self.cuda.split("."))) if self.cuda else ()
+        if have < (int(major), int(minor)):
+            return f"needs CUDA {major}.{minor}, modules are built with {self.cuda}"
+        return None

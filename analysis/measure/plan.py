@@ -1,0 +1,90 @@
+"""What to measure on this machine now: variants whose cases have no fresh sample."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from analysis.config import BUILD, Config, Grid
+from analysis.gpu import Gpu
+from analysis.measure.machine import slug
+from analysis.measure.needs import Provision
+from analysis.results.store import load_variant
+from analysis.source import fingerprint
+from analysis.study import Study, Variant
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where results of this machine go: <root>/<machine>/<study>/<variant>.csv."""
+
+    root: Path
+    machine: str
+
+
+def target(config: Config, gpu: Gpu | None) -> Target:
+    """The named machine, else one named after the GPU, else a folder under build/.
+
+    Results of a machine without a GPU are kept only where a person named it.
+    """
+    if config.machine != "auto":
+        return Target(config.results, config.machine)
+    if gpu is not None:
+        return Target(config.results, slug(gpu.name))
+    return Target(BUILD / "unnamed", "unnamed")
+
+
+def pending(study: Study, where: Target, grid: str, provision: Provision) -> list[Variant]:
+    """Variants with a case of `grid` that has neither a fresh sample nor a standing reason."""
+    return [v for v in study.variants if _is_pending(study, v, where, grid, provision)]
+
+
+def _is_pending(
+    study: Study, variant: Variant, where: Target, grid: str, provision: Provision
+) -> bool:
+    path = where.root / where.machine / study.name / f"{variant.name}.csv"
+    if not path.exists():
+        return True
+    results = load_variant(path)
+    fresh = set(results.fresh_runs(fingerprint(study, variant)))
+    reason = provision.unmet(variant)
+    done = {
+        sample.case
+        for sample in results.samples
+        if sample.run in fresh and (sample.status != "skipped" or sample.reason == reason)
+    }
+    return not done >= {case.id for case in variant.in_grid(grid)}
+
+
+def with_companions(study: Study, variants: Sequence[Variant]) -> list[Variant]:
+    """`variants`, what each comes after, and the ceilings, in the order of study.yaml."""
+    names = {other.name for variant in variants for other in study.companions(variant.name)}
+    return [variant for variant in study.variants if variant.name in names]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run of one study: which variants, how hard, where to. Its digest names its journal."""
+
+    study: Study
+    variants: tuple[Variant, ...]
+    grid: Grid
+    where: Target
+
+    @property
+    def digest(self) -> str:
+        """Changes with anything that makes rounds of an interrupted run useless."""
+        parts = {
+            "grid": asdict(self.grid),
+            "sources": {v.name: fingerprint(self.study, v) for v in self.variants},
+            "cases": {v.name: [c.id for c in v.in_grid(self.grid.name)] for v in self.variants},
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def journal(self) -> Path:
+        """Folder of the finished rounds, until all of them are there."""
+        return BUILD / "rounds" / self.where.machine / self.study.name / self.digest

@@ -1,0 +1,166 @@
+"""From the finished rounds of a run to the results folder: samples, provenance, telemetry."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from analysis import ROOT
+from analysis.measure.clock import utc_now
+from analysis.measure.machine import describe
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Plan
+from analysis.measure.run import (
+    RoundRecord,
+    Site,
+    discard_journal,
+    record_file,
+    round_file,
+    run_id,
+    telemetry_file,
+)
+from analysis.measure.telemetry import by_variant, write_telemetry
+from analysis.results import METHOD_VERSION
+from analysis.results.samples import Sample, read_samples
+from analysis.results.store import add_run, shrink
+from analysis.source import fingerprint
+from analysis.study import Variant
+
+COMMIT_VARIABLE = "HOTPATH_COMMIT"
+"""Names the commit of a clean tree that was copied without its .git."""
+
+
+def publish(plan: Plan, provision: Provision, site: Site) -> Iterator[str]:
+    """Add the run to the results, drop its journal, and yield a line about each variant."""
+    run = run_id(plan)
+    skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
+    is_measured = not all(skipped.values())
+    numbers = range(plan.grid.rounds) if is_measured else range(0)
+    samples = [sample for n in numbers for sample in read_samples(round_file(plan, n))]
+    records = [RoundRecord(**json.loads(record_file(plan, n).read_text())) for n in numbers]
+    machine = describe(site.gpu)
+    folder = plan.where.root / plan.where.machine
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
+    telemetry = _telemetry(plan, samples, records)
+    for variant in plan.variants:
+        reason = skipped[variant.name]
+        own = [sample for sample in samples if sample.variant == variant.name]
+        if reason:
+            own = [
+                _skipped(plan, variant, case_id, run, reason) for case_id in _cases(plan, variant)
+            ]
+        provenance = _provenance(plan, variant, site, run, records, machine)
+        rows = telemetry.get(variant.name)
+        provenance["captures"] = {"telemetry": "captured" if rows else _no_telemetry(plan, site)}
+        add_run(plan.where.root, plan.where.machine, plan.study.name, variant.name, own, provenance)
+        if rows:
+            path = folder / plan.study.name / f"{variant.name}.telemetry.csv"
+            write_telemetry(path, rows)
+        failed = sorted({s.case for s in own if s.status == "failed"})
+        outcome = f"skipped: {reason}" if reason else f"{len(own)} samples"
+        yield f"{plan.study.name}/{variant.name}: {outcome}" + (
+            f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else ""
+        )
+    shrink(plan.where.root, plan.where.machine)
+    discard_journal(plan)
+
+
+def _cases(plan: Plan, variant: Variant) -> list[str]:
+    return [case.id for case in variant.in_grid(plan.grid.name)]
+
+
+def _skipped(plan: Plan, variant: Variant, case_id: str, run: str, reason: str) -> Sample:
+    metric = next(iter(plan.study.metrics.values()))
+    return Sample(
+        study=plan.study.name,
+        variant=variant.name,
+        case=case_id,
+        metric=metric.name,
+        unit=metric.unit,
+        value=None,
+        run=run,
+        round=0,
+        sample=0,
+        verified=0,
+        status="skipped",
+        reason=reason,
+        throttle="",
+        sm_mhz=None,
+        started_at=run,
+    )
+
+
+def _telemetry(
+    plan: Plan, samples: Sequence[Sample], records: Sequence[RoundRecord]
+) -> dict[str, list[list[str]]]:
+    path = telemetry_file(plan)
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        return by_variant(list(csv.reader(file)), samples, [record.end for record in records])
+
+
+def _no_telemetry(plan: Plan, site: Site) -> str:
+    if site.gpu is None:
+        return "no GPU"
+    if not plan.study.telemetry:
+        return "off: this study measures nanoseconds"
+    return "no sample fell into a cell of this variant"
+
+
+def _provenance(
+    plan: Plan,
+    variant: Variant,
+    site: Site,
+    run: str,
+    records: Sequence[RoundRecord],
+    machine: dict[str, Any],
+) -> dict[str, Any]:
+    commit, dirty = _commit()
+    energies = [record.energy_j for record in records]
+    known = [energy for energy in energies if energy is not None]
+    return {
+        "run": run,
+        "commit": commit,
+        "dirty": dirty,
+        "source_sha256": fingerprint(plan.study, variant),
+        "method_version": METHOD_VERSION,
+        "compiler": {
+            "nvcc": site.toolchain.version,
+            "cxx": site.toolchain.cxx_version,
+            "arch": site.arch,
+            "flags": list(variant.flags),
+        },
+        "command": " ".join(["python", "-m", "analysis.measure", *sys.argv[1:]]),
+        "grid": plan.grid.name,
+        "rounds": len(records),
+        "beside": [other.name for other in plan.variants if other != variant],
+        "start": records[0].start if records else run,
+        "end": records[-1].end if records else utc_now(),
+        # Of the whole run, all variants and the gaps between them.
+        "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
+        "shared_with_processes": site.others,
+        "machine": machine,
+    }
+
+
+def _commit() -> tuple[str | None, bool | None]:
+    """The commit measured, and whether anything but results differs from it; None if unknown."""
+    if named := os.environ.get(COMMIT_VARIABLE):
+        return named, False
+    try:
+        head = _git("rev-parse", "HEAD").strip()
+        return head, bool(_git("status", "--porcelain", "--", ".", ":!results").strip())
+    except (OSError, subprocess.CalledProcessError):
+        return None, None
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,219 @@
+"""One round: a process of its own that checks and then times every cell once, in random order."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+import numpy as np
+
+from analysis.errors import HotpathError
+from analysis.gpu import Gpu, open_gpu
+from analysis.measure.cell import Cell, Operation, Workload
+from analysis.measure.clock import utc_now
+from analysis.measure.modules import load_module, load_workload
+from analysis.results.samples import Sample, write_samples
+from analysis.study import Study, Variant, load_study
+
+WARM_UP_S = 0.3
+"""Seconds of work before the first cell: an idle GPU takes this long to raise its clocks."""
+
+
+@dataclass(frozen=True)
+class RoundJob:
+    """Everything a round's process needs; crosses the process boundary by pickle."""
+
+    study_file: Path
+    variants: tuple[str, ...]
+    grid: str
+    samples: int
+    sample_budget_s: float
+    run: str
+    number: int
+    modules: Path
+    gpu_uuid: str | None
+    out: Path
+
+    @property
+    def progress(self) -> Path:
+        """Names the cell under way, so that a process that dies can be told where."""
+        return self.out.with_suffix(".cell")
+
+    @property
+    def failure(self) -> Path:
+        """Holds the message of the error that ended the round."""
+        return self.out.with_suffix(".failure")
+
+
+def run_round(job: RoundJob) -> None:
+    """Measure one round into `job.out`; an error ends the process, its message in `job.failure`."""
+    try:
+        with ExitStack() as stack:
+            gpu = None
+            if job.gpu_uuid:
+                os.environ["CUDA_VISIBLE_DEVICES"] = job.gpu_uuid
+                gpu = stack.enter_context(open_gpu(job.gpu_uuid))
+                os.sched_setaffinity(0, gpu.local_cpus())
+            bench = Bench(job, gpu)
+            cells = list(bench.schedule())
+            gc.disable()
+            if gpu:
+                from analysis.measure.nvbench import run_under_nvbench
+
+                run_under_nvbench(cells, bench.measure, partial(fail, job), job.out)
+            else:
+                for cell in cells:
+                    bench.measure(cell)
+    except (HotpathError, ValueError, RuntimeError, OSError) as error:
+        fail(job, error)
+    write_samples(job.out, bench.rows(cells))
+
+
+def fail(job: RoundJob, error: BaseException) -> NoReturn:
+    """Leave the error's message for the parent and end the process at once: after a failed kernel
+    nothing that touches the GPU, destructors included, can be relied on."""
+    job.failure.write_text(f"{error}" or repr(error))
+    os._exit(1)
+
+
+class Bench:
+    """Checks and times cells of one study in this process."""
+
+    def __init__(self, job: RoundJob, gpu: Gpu | None) -> None:
+        self.job = job
+        self.study: Study = load_study(job.study_file)
+        self.gpu = gpu
+        self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
+        self._workload_type = load_workload(self.study).Workload
+        self._workloads: dict[tuple[tuple[str, int], ...], Workload] = {}
+        self._prepared: dict[int, str] = {}
+        self._modules: dict[str, ModuleType] = {}
+        self._is_warm = False
+
+    def schedule(self) -> Iterator[Cell]:
+        """Cells case by case, the cases and the variants within each in random order."""
+        variants = [self.study.variant(name) for name in self.job.variants]
+        cells: dict[str, list[Cell]] = {}
+        for variant in variants:
+            for case in variant.in_grid(self.job.grid):
+                cells.setdefault(case.id, []).append(Cell(variant, case))
+        for case_id in self._rng.permutation(list(cells)):
+            group = cells[str(case_id)]
+            yield from (group[i] for i in self._rng.permutation(len(group)))
+
+    def measure(
+        self,
+        cell: Cell,
+        stream: int = 0,
+        time_device: Callable[[Operation, int], None] | None = None,
+    ) -> None:
+        """Check the cell's output, then time it; a wrong output makes it a failed cell.
+
+        `time_device` takes device times of an operation, so many samples; without a GPU none are.
+        """
+        self.job.progress.write_text(str(cell))
+        cell.started_at = utc_now()
+        operation = self._bind(cell)
+        wait = self._wait(cell.variant, stream)
+        if not self._is_warm:
+            self._warm_up(operation, stream, wait)
+        operation.poison()
+        started = time.perf_counter()
+        operation.launch(stream)
+        wait()
+        count = self._sample_count(time.perf_counter() - started)
+        cell.failure = operation.check() or ""
+        if cell.failure:
+            return
+        cell.values += operation.facts(stream).items()
+        if time_device and cell.variant.on_gpu and "gpu_time" in self.study.metrics:
+            time_device(operation, count)
+        else:  # what is not warm from that is warmed here
+            operation.launch(stream)
+        if "host_time" in self.study.metrics:
+            cell.values += (("host_time", t) for t in host_times(operation, stream, wait, count))
+        if self.gpu:
+            cell.throttle = self.gpu.throttle_reasons()
+            cell.sm_mhz = float(self.gpu.sm_clock_mhz())
+
+    def _bind(self, cell: Cell) -> Operation:
+        constants = cell.variant.constants
+        key = tuple(sorted(constants.items()))
+        if key not in self._workloads:
+            self._workloads[key] = self._workload_type(constants, self._rng)
+        workload = self._workloads[key]
+        if self._prepared.get(id(workload)) != cell.case.id:
+            workload.prepare(cell.case)
+            self._prepared[id(workload)] = cell.case.id
+        if cell.variant.name not in self._modules:
+            module = load_module(self.job.modules, self.study, cell.variant)
+            self._modules[cell.variant.name] = module
+        return workload.bind(cell.variant, self._modules[cell.variant.name])
+
+    def _wait(self, variant: Variant, stream: int) -> Callable[[], None]:
+        if not variant.on_gpu:
+            return lambda: None
+        from analysis.measure.memory import synchronize
+
+        return lambda: synchronize(stream)
+
+    def _warm_up(self, operation: Operation, stream: int, wait: Callable[[], None]) -> None:
+        until = time.perf_counter() + WARM_UP_S
+        while time.perf_counter() < until:
+            operation.launch(stream)
+            wait()
+        self._is_warm = True
+
+    def _sample_count(self, seconds: float) -> int:
+        affordable = int(self.job.sample_budget_s / max(seconds, 1e-9))
+        return max(1, min(self.job.samples, affordable))
+
+    def rows(self, cells: list[Cell]) -> Iterator[Sample]:
+        """The round's samples; a failed cell is one row with its reason."""
+        for cell in cells:
+            row = Sample(
+                study=self.study.name,
+                variant=cell.variant.name,
+                case=cell.case.id,
+                metric=next(iter(self.study.metrics)),
+                unit=next(iter(self.study.metrics.values())).unit,
+                value=None,
+                run=self.job.run,
+                round=self.job.number,
+                sample=0,
+                verified=0,
+                status="failed",
+                reason=cell.failure,
+                throttle=cell.throttle,
+                sm_mhz=cell.sm_mhz,
+                started_at=cell.started_at,
+            )
+            if cell.failure:
+                yield row
+            numbers: dict[str, int] = {}
+            for metric, value in cell.values:
+                number = numbers[metric] = numbers.get(metric, -1) + 1
+                unit = self.study.metrics[metric].unit
+                ok = replace(row, status="ok", reason="", verified=1, sample=number)
+                yield replace(ok, metric=metric, unit=unit, value=value)
+
+
+def host_times(
+    operation: Operation, stream: int, wait: Callable[[], None], count: int
+) -> Iterator[float]:
+    """Seconds by the monotonic clock from the call until its result is there, `count` times."""
+    launch = operation.launch
+    for _ in range(count):
+        before = time.perf_counter_ns()
+        launch(stream)
+        wait()
+        yield (time.perf_counter_ns() - before) * 1e-9

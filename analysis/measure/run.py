@@ -1,0 +1,147 @@
+"""The rounds of one run: a process each, watched, their samples kept as each one finishes."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+from analysis.build.toolchain import Toolchain
+from analysis.errors import HotpathError
+from analysis.gpu import Gpu
+from analysis.measure.clock import utc_now
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Plan
+from analysis.measure.round import RoundJob, run_round
+
+
+@dataclass(frozen=True)
+class Site:
+    """The place a run happens in: GPU and who else uses it, compilers, built modules, patience."""
+
+    gpu: Gpu | None
+    others: list[int]
+    toolchain: Toolchain
+    arch: str
+    modules: Path
+    round_limit_s: float
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """When a finished round ran and the GPU's energy meanwhile, in joules where it is counted."""
+
+    start: str
+    end: str
+    energy_j: float | None
+
+
+def round_file(plan: Plan, number: int) -> Path:
+    return plan.journal / f"round-{number:02}.csv"
+
+
+def record_file(plan: Plan, number: int) -> Path:
+    return round_file(plan, number).with_suffix(".json")
+
+
+def telemetry_file(plan: Plan) -> Path:
+    return plan.journal / "telemetry.csv"
+
+
+def run_id(plan: Plan) -> str:
+    """UTC start of the run; an interrupted run keeps the one it began with."""
+    path = plan.journal / "run"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(utc_now("seconds"))
+    return path.read_text()
+
+
+def run_rounds(plan: Plan, provision: Provision, site: Site) -> None:
+    """Run the rounds of `plan` that its journal lacks.
+
+    HotpathError where a round fails or takes too long, naming the cell; the finished ones are kept.
+    """
+    runnable = [variant for variant in plan.variants if provision.unmet(variant) is None]
+    run = run_id(plan)
+    missing = [n for n in range(plan.grid.rounds) if not round_file(plan, n).exists()]
+    if not runnable or not missing:
+        return
+    context = multiprocessing.get_context("forkserver")
+    needs_torch = any("torch" in variant.needs for variant in runnable)
+    # Imported once, before any GPU is touched, instead of in every round.
+    context.set_forkserver_preload(["analysis.measure.round", *(["torch"] if needs_torch else [])])
+    with _telemetry(plan, site, context):
+        for number in missing:
+            job = RoundJob(
+                study_file=plan.study.folder / "study.yaml",
+                variants=tuple(variant.name for variant in runnable),
+                grid=plan.grid.name,
+                samples=plan.grid.samples,
+                sample_budget_s=plan.grid.sample_budget_s,
+                run=run,
+                number=number,
+                modules=site.modules,
+                gpu_uuid=site.gpu.uuid if site.gpu else None,
+                out=round_file(plan, number),
+            )
+            record = _run_one(job, plan, site, context)
+            record_file(plan, number).write_text(json.dumps(asdict(record)))
+            print(f"{plan.study.name}: round {number + 1} of {plan.grid.rounds} done", flush=True)
+
+
+def _run_one(job: RoundJob, plan: Plan, site: Site, context: ForkServerContext) -> RoundRecord:
+    for left_over in (job.failure, job.progress):
+        left_over.unlink(missing_ok=True)
+    energy = site.gpu.energy_j() if site.gpu else None
+    start = utc_now()
+    process = context.Process(target=run_round, args=(job,))
+    process.start()
+    process.join(site.round_limit_s)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        raise _round_error(job, plan, f"took longer than {site.round_limit_s:g} s (round_limit_s)")
+    if process.exitcode != 0 or not job.out.exists():
+        told = job.failure.read_text() if job.failure.exists() else ""
+        raise _round_error(job, plan, told or f"its process ended with code {process.exitcode}")
+    after = site.gpu.energy_j() if site.gpu else None
+    spent = after - energy if after is not None and energy is not None else None
+    return RoundRecord(start, utc_now(), spent)
+
+
+def _round_error(job: RoundJob, plan: Plan, what: str) -> HotpathError:
+    cell = job.progress.read_text() if job.progress.exists() else "before its first cell"
+    kept = sum(round_file(plan, n).exists() for n in range(plan.grid.rounds))
+    return HotpathError(
+        f"{plan.study.name}: round {job.number + 1}: {cell}: {what}; "
+        f"{kept} finished rounds are kept, the same command goes on from there"
+    )
+
+
+@contextmanager
+def _telemetry(plan: Plan, site: Site, context: ForkServerContext) -> Iterator[None]:
+    if site.gpu is None or not plan.study.telemetry:
+        yield
+        return
+    from analysis.measure.telemetry import record
+
+    stop = context.Event()
+    process = context.Process(
+        target=record, args=(site.gpu.uuid, telemetry_file(plan), stop), daemon=True
+    )
+    process.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        process.join()
+
+
+def discard_journal(plan: Plan) -> None:
+    shutil.rmtree(plan.journal)

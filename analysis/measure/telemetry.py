@@ -1,0 +1,89 @@
+"""NVML beside the cells, sampled by a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import pynvml
+
+from analysis.gpu import Gpu, open_gpu
+from analysis.measure.clock import utc_now
+from analysis.results.samples import Sample
+
+PERIOD_S = 0.08
+PCIE_EVERY = 6
+"""PCIe throughput is asked every so many periods, about 2 Hz: its query takes 20 ms."""
+
+COLUMNS = (
+    *("time", "power_w", "energy_j", "temperature_c", "sm_mhz", "memory_mhz", "throttle"),
+    *("pcie_rx_bytes_per_s", "pcie_tx_bytes_per_s"),
+)
+CELL_COLUMNS = ("run", "round", "case")
+
+
+def record(gpu_uuid: str, out: Path, stop: Event) -> None:
+    """Append a row of COLUMNS to `out` every PERIOD_S until `stop` is set."""
+    with open_gpu(gpu_uuid) as gpu, out.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        turn = 0
+        due = time.monotonic()
+        while not stop.is_set():
+            writer.writerow(_row(gpu, with_pcie=turn % PCIE_EVERY == 0))
+            file.flush()
+            turn += 1
+            due = max(due + PERIOD_S, time.monotonic())
+            stop.wait(due - time.monotonic())
+
+
+def _row(gpu: Gpu, with_pcie: bool) -> list[Any]:
+    handle = gpu.handle
+    rx: Any = ""
+    tx: Any = ""
+    if with_pcie:
+        with suppress(pynvml.NVMLError):
+            rx = pynvml.nvmlDeviceGetPcieThroughput(handle, pynvml.NVML_PCIE_UTIL_RX_BYTES) * 1000
+            tx = pynvml.nvmlDeviceGetPcieThroughput(handle, pynvml.NVML_PCIE_UTIL_TX_BYTES) * 1000
+    return [
+        utc_now(),
+        pynvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
+        gpu.energy_j(),
+        pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
+        gpu.sm_clock_mhz(),
+        pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
+        gpu.throttle_reasons(),
+        rx,
+        tx,
+    ]
+
+
+def by_variant(
+    rows: Sequence[Sequence[str]], samples: Iterable[Sample], ends: Sequence[str]
+) -> dict[str, list[list[str]]]:
+    """Telemetry rows under the variant whose cell they fall in, with CELL_COLUMNS put before them.
+
+    A cell lasts until the next one starts, the last of a round until that round's time in `ends`.
+    """
+    cells = {(s.started_at, str(s.round), s.variant, s.case, s.run) for s in samples}
+    marks = sorted([*cells, *((end, "", "", "", "") for end in ends)])
+    starts = [mark[0] for mark in marks]
+    found: dict[str, list[list[str]]] = {}
+    for row in rows:
+        at = bisect_right(starts, row[0]) - 1
+        if at >= 0 and marks[at][2]:
+            _, number, variant, case, run = marks[at]
+            found.setdefault(variant, []).append([run, number, case, *row])
+    return found
+
+
+def write_telemetry(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow((*CELL_COLUMNS, *COLUMNS))
+        writer.writerows(rows)

@@ -1,0 +1,125 @@
+"""The gather's pools, indices and check: what a measured process sets up around a variant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.errors import FieldError
+from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes, synchronize
+from analysis.study import Case, Variant
+
+POISON = 0xA5
+MAX_SMS = 1024
+
+
+def draw_pairs(case: Case, slots: int, rng: np.random.Generator) -> np.ndarray:
+    """Pairs int32 [bs, topk, 2] of (source row below `slots`, destination row 0, 1, 2 ...).
+
+    `permutation` draws distinct source rows, `with_replacement` lets them repeat. FieldError where
+    the case asks for another draw or for more distinct rows than there are.
+    """
+    bs, topk, draw = case.number("bs"), case.number("topk"), case["draw"]
+    rows = bs * topk
+    if rows < 1:
+        raise FieldError(f"case {case.id}", "at least one row", rows)
+    if draw == "with_replacement":
+        sources = rng.integers(0, slots, rows)
+    elif draw == "permutation":
+        if rows > slots:
+            raise FieldError("total_cpu_slots", f"at least {rows} for {case.id}", slots)
+        sources = rng.permutation(slots)[:rows]
+    else:
+        raise FieldError(f"case {case.id}: draw", "permutation or with_replacement", draw)
+    pairs = np.stack([sources, np.arange(rows)], axis=-1)
+    return pairs.reshape(bs, topk, 2).astype(np.int32)
+
+
+def gather_reference(src: np.ndarray, pairs: np.ndarray, out: np.ndarray) -> None:
+    """Make `out` [slots, token_bytes] what a gather leaves: poison wherever no row belongs."""
+    out.fill(POISON)
+    sources, destinations = pairs.reshape(-1, 2).T
+    out[destinations] = src[sources]
+
+
+@dataclass
+class Rows:
+    """The rows of one case: their pairs on the GPU, and what the destination must look like."""
+
+    expected: np.ndarray
+    pairs: DeviceArray | None = None
+
+    def prepare(self, src: np.ndarray, pairs: np.ndarray) -> None:
+        self.pairs = DeviceArray(pairs.shape, np.int32, "pairs")
+        self.pairs.put(pairs)
+        gather_reference(src, pairs, self.expected)
+
+
+class Workload:
+    """Random pools of token_bytes rows, made once a process; indices and reference, once a case."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        row_bytes = constants["token_bytes"]
+        if row_bytes % 16:
+            raise FieldError("constants.token_bytes", "a multiple of 16", row_bytes)
+        self._rng = rng
+        self._dst = DeviceArray((constants["total_gpu_slots"], row_bytes), np.uint8, "dst")
+        self._src = pinned((constants["total_cpu_slots"], row_bytes), np.uint8)
+        self._src[:] = np.frombuffer(rng.bytes(self._src.nbytes), np.uint8).reshape(self._src.shape)
+        self._landed = pinned(self._dst.shape, np.uint8)
+        self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
+        self._drawn = Rows(np.empty(self._dst.shape, np.uint8))
+        self._in_order = Rows(np.empty(self._dst.shape, np.uint8))
+
+    def prepare(self, case: Case) -> None:
+        """Draw the rows of `case`; ceilings move as many rows, the first ones, in order."""
+        drawn = draw_pairs(case, len(self._src), self._rng)
+        rows = drawn.size // 2
+        if rows > min(len(self._src), len(self._dst)):
+            raise FieldError("total_gpu_slots", f"at least {rows} for {case.id}", len(self._dst))
+        self._drawn.prepare(self._src, drawn)
+        in_order = np.repeat(np.arange(rows, dtype=np.int32), 2).reshape(drawn.shape)
+        self._in_order.prepare(self._src, in_order)
+
+    def bind(self, variant: Variant, module: Any) -> Operation:
+        rows = self._in_order if variant.role == "ceiling" else self._drawn
+        counted = module.bind(self._src, self._dst, rows.pairs, self._sm_launches)
+        bound = module.bind(self._src, self._dst, rows.pairs)
+        return Operation(
+            bound.launch, counted, self._dst, self._landed, rows.expected, self._sm_launches
+        )
+
+
+@dataclass
+class Operation:
+    """One variant bound to one case; `counted` is the same with its blocks counted by SM."""
+
+    launch: Callable[[int], None]
+    counted: Any
+    dst: DeviceArray
+    landed: np.ndarray
+    expected: np.ndarray
+    sm_launches: DeviceArray
+
+    def poison(self) -> None:
+        self.dst.fill(POISON)
+
+    def check(self) -> str | None:
+        """None where the whole destination pool is the CPU reference's, else what differs."""
+        landed = self.dst.get(self.landed)
+        if same_bytes(landed, self.expected):
+            return None
+        row, byte = divmod(first_difference(landed, self.expected), landed.shape[1])
+        got, expected = landed[row, byte], self.expected[row, byte]
+        return f"destination row {row}, byte {byte}: expected {expected}, got {got}"
+
+    def facts(self, stream: int) -> dict[str, float]:
+        """sms_used: multiprocessors that started a block, where the variant counts them."""
+        self.sm_launches.fill(0)
+        self.counted.launch(stream)
+        synchronize(stream)
+        used = int(np.count_nonzero(self.sm_launches.get()))
+        return {"sms_used": float(used)} if used else {}

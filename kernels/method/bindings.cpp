@@ -1,0 +1,20 @@
+// Python's way in, the same for every compiled variant.
+#include <pybind11/pybind11.h>
+
+#include <stdexcept>
+
+#include "operation.h"
+
+namespace py = pybind11;
+
+PYBIND11_MODULE(variant, m) {
+  m.def(
+      "launch",
+      [](std::uintptr_t src, std::uintptr_t dst, int64_t bytes, std::uintptr_t stream) {
+        const Copy copy{reinterpret_cast<const uint8_t*>(src), reinterpret_cast<uint8_t*>(dst),
+                        bytes};
+        launch(copy, reinterpret_cast<cudaStream_t>(stream));
+      },
+      py::arg("src"), py::arg("dst"), py::arg("bytes"), py::arg("stream"),
+      "Copy `bytes` (a multiple of 16) from pinned host address src to device address dst.");
+}

@@ -1,0 +1,76 @@
+# Bindings are compiled once a study; each variant is linked with them into a module of its own.
+
+
+def modules_of(study):
+    """Every compiled module of a study."""
+    return [
+        MODULES / study / f"{variant.name}.so"
+        for variant in CONFIG.studies[study].variants
+        if variant.is_compiled
+    ]
+
+
+def code_of(wildcards):
+    """The files a module is made of, and the description that holds its flags."""
+    study = CONFIG.studies[wildcards.study]
+    variant = study.variant(wildcards.variant)
+    code = [path for path in source_files(study, variant) if path.suffix != ".py"]
+    return [*code, study.folder / "study.yaml"]
+
+
+rule bindings:
+    input:
+        lambda w: CONFIG.studies[w.study].folder / "bindings.cpp",
+        lambda w: sorted(CONFIG.studies[w.study].folder.glob("*.h")),
+        lambda w: CONFIG.studies[w.study].folder / "study.yaml",
+    output:
+        MODULES / "{study}" / "bindings.o",
+    log:
+        "build/logs/bindings/{study}.log",
+    benchmark:
+        "build/benchmarks/bindings/{study}.tsv"
+    resources:
+        mem_mb=1000,
+    message:
+        "Compiling the bindings of {wildcards.study}"
+    shell:
+        "{PYTHON} -m analysis.build.compile bindings {wildcards.study}"
+        " --nvcc {TOOLCHAIN.nvcc} --out {output} 2> {log}"
+
+
+rule module:
+    input:
+        code_of,
+        bindings=MODULES / "{study}" / "bindings.o",
+    output:
+        module=MODULES / "{study}" / "{variant}.so",
+        resources=MODULES / "{study}" / "{variant}.ptxas.csv",
+    log:
+        "build/logs/module/{study}/{variant}.log",
+    benchmark:
+        "build/benchmarks/module/{study}/{variant}.tsv"
+    resources:
+        mem_mb=1000,
+    message:
+        "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
+    shell:
+        "{PYTHON} -m analysis.build.compile module {wildcards.study} {wildcards.variant}"
+        " --nvcc {TOOLCHAIN.nvcc} --arch {ARCH} --bindings {input.bindings}"
+        " --out {output.module} 2> {log}"
+
+
+rule resources:
+    input:
+        [
+            module.with_suffix(".ptxas.csv")
+            for study in CONFIG.studies
+            for module in modules_of(study)
+        ],
+    output:
+        TABLES / "resources.csv",
+    log:
+        "build/logs/resources.log",
+    message:
+        "Collecting registers, shared memory and spills"
+    shell:
+        "awk 'FNR > 1 || NR == 1' {input} > {output} 2> {log}"

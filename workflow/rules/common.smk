@@ -1,0 +1,41 @@
+# What every stage needs to know: the checked configuration, where things are, how to run our code.
+import json
+import shlex
+import sys
+from pathlib import Path
+
+sys.path.insert(0, workflow.basedir)
+
+from snakemake.exceptions import WorkflowError
+
+from analysis.build.toolchain import find_toolchain, resolve_arch
+from analysis.config import BUILD, load_config
+from analysis.errors import HotpathError
+from analysis.measure.modules import module_path
+from analysis.source import source_files
+
+try:
+    CONFIG = load_config(config)
+    ARCH = resolve_arch(CONFIG.arch, CONFIG.gpu)
+    TOOLCHAIN = find_toolchain(CONFIG.nvcc)
+except HotpathError as error:
+    raise WorkflowError(str(error)) from None
+
+PYTHON = shlex.quote(sys.executable)
+SETTINGS = shlex.quote(json.dumps(config))
+# The smoke grid has results, tables and a site of its own, so that it never mixes with the real.
+IS_SMOKE = CONFIG.grid.name == "smoke"
+TABLES = Path("build/smoke" if IS_SMOKE else "build")
+SITE = Path("build/smoke/site" if IS_SMOKE else "site")
+RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
+MODULES = Path("build/modules") / ARCH
+
+
+wildcard_constraints:
+    study="[a-z][a-z0-9_]*",
+    variant="[a-z][a-z0-9_]*",
+
+
+def sources(*patterns):
+    """Files of the repository that match any of the glob patterns."""
+    return sorted(str(path) for pattern in patterns for path in Path().glob(pattern))

@@ -1,0 +1,78 @@
+# What is measured is decided by hashes: a study is asked for only while something of it is missing.
+from contextlib import ExitStack
+
+from analysis.gpu import GpuError, open_gpu
+from analysis.measure.needs import Provision
+from analysis.measure.plan import pending, target
+
+
+def pending_studies():
+    """Studies with a variant that has no fresh sample of some case on this machine."""
+    with ExitStack() as stack:
+        try:
+            gpu = stack.enter_context(open_gpu(CONFIG.gpu))
+        except GpuError:
+            gpu = None
+        provision = Provision(gpu, TOOLCHAIN.version)
+        where = target(CONFIG, gpu)
+        return [
+            study.name
+            for study in CONFIG.studies.values()
+            if pending(study, where, CONFIG.grid.name, provision)
+        ]
+
+
+def marker(study):
+    """Says that a study was measured; untrue as soon as something of it is missing again."""
+    return TABLES / "measured" / f"{study}.done"
+
+
+def measured_now():
+    """Markers of the studies that this invocation has to measure."""
+    return [marker(study) for study in PENDING]
+
+
+try:
+    PENDING = pending_studies()
+except HotpathError as error:
+    raise WorkflowError(str(error)) from None
+for study in PENDING:
+    marker(study).unlink(missing_ok=True)
+
+
+rule measure_study:
+    input:
+        lambda w: modules_of(w.study),
+    output:
+        touch(marker("{study}")),
+    log:
+        "build/logs/measure/{study}.log",
+    benchmark:
+        "build/benchmarks/measure/{study}.tsv"
+    # All of them: nothing else may run on the machine while something is timed.
+    threads: workflow.cores
+    resources:
+        gpu=1,
+    message:
+        "Measuring {wildcards.study}"
+    shell:
+        "{PYTHON} -m analysis.measure {wildcards.study} --config {SETTINGS} 2>&1 | tee {log}"
+
+
+rule measure_variant:
+    input:
+        lambda w: modules_of(w.study),
+    output:
+        touch(TABLES / "measured" / "{study}" / "{variant}"),
+    log:
+        "build/logs/measure/{study}/{variant}.log",
+    benchmark:
+        "build/benchmarks/measure/{study}/{variant}.tsv"
+    threads: workflow.cores
+    resources:
+        gpu=1,
+    message:
+        "Measuring {wildcards.study}/{wildcards.variant} anew"
+    shell:
+        "{PYTHON} -m analysis.measure {wildcards.study} --variant {wildcards.variant}"
+        " --config {SETTINGS} 2>&1 | tee {log}"

@@ -1,0 +1,30 @@
+# Results are plain inputs, whoever measured them; what this run still has to measure comes first.
+SUMMARY_TABLES = [
+    TABLES / name
+    for name in ("summary.csv", "ratios.csv", "skipped.csv", "refused.json")
+]
+
+
+rule summarise:
+    input:
+        measured_now(),
+        sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json"),
+        # Whether a result is stale depends on the code beside it.
+        sources(
+            "kernels/**/*.*",
+            "allocator/**/*.*",
+            "analysis/*.py",
+            "analysis/results/*.py",
+        ),
+    output:
+        SUMMARY_TABLES,
+    log:
+        "build/logs/summarise.log",
+    benchmark:
+        "build/benchmarks/summarise.tsv"
+    resources:
+        mem_mb=2000,
+    message:
+        "Summarising the results of every machine"
+    shell:
+        "{PYTHON} -m analysis.results --results {RESULTS} --out {TABLES} 2>&1 | tee {log}"
