@@ -1,0 +1,35 @@
+"""Charts every study gets, one file each, and those a study adds in its own charts.py."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from analysis.charts.agreement import agreement_chart
+from analysis.charts.cases import cases_chart
+from analysis.charts.steps import steps_chart
+from analysis.charts.theme import Chart
+from analysis.report.points import Context
+
+COMMON = {"steps": steps_chart, "cases": cases_chart, "agreement": agreement_chart}
+
+
+def study_charts(context: Context) -> dict[str, Chart]:
+    """Charts of a study by the name its page embeds them by; none of them without results.
+
+    A study's own `charts(context)` may add to the common ones or replace one of the same name.
+    Each chart's data is a table (`chart.data`) and its `description` says what it shows.
+    """
+    made = {name: make(context) for name, make in COMMON.items()}
+    charts = {name: chart for name, chart in made.items() if chart is not None}
+    own = context.study.folder / "charts.py"
+    return charts | (_load(own).charts(context) if own.exists() and context.machines else {})
+
+
+def _load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"charts_of_{path.parent.name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

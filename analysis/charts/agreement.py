@@ -1,0 +1,99 @@
+"""Two entries that are one program: what the method says of differences that cannot be there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, select
+from analysis.report.differences import is_repeat
+from analysis.report.inputs import Inputs
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import ratio, ratio_interval
+from analysis.results.statistics import SAME_WITHIN
+
+ROW_PX = 13
+VERDICTS = ["same", "unclear", "faster", "slower"]
+
+
+def repeats(inputs: Inputs) -> pd.DataFrame:
+    """Rows of the ratios, in any study, between a variant and a repeat of the same program."""
+    pairs = [
+        (study.name, variant.name, variant.after)
+        for study in inputs.studies.values()
+        for variant in study.variants
+        if is_repeat(study, variant)
+    ]
+    wanted = pd.DataFrame(pairs, columns=["study", "variant", "against"], dtype="str")
+    return inputs.ratios.merge(wanted, on=["study", "variant", "against"])
+
+
+def agreement_chart(context: Context) -> Chart | None:
+    """Ratios between repeats of one program in this study; None where there are none."""
+    table = repeats(context.inputs)
+    table = table[table["study"] == context.study.name].reset_index(drop=True)
+    if table.empty:
+        return None
+    table["clock"] = [context.study.metrics[metric].label for metric in table["metric"]]
+    table["short"] = table["ratio"].map(ratio)
+    table["interval"] = [
+        ratio_interval(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy(dtype=float)
+    ]
+    table["href"] = [
+        f"data/#{anchor(*key)}"
+        for key in table[["machine", "study", "variant"]].itertuples(index=False)
+    ]
+    clocks = list(dict.fromkeys(table["clock"]))
+    cases = [case.id for variant in context.study.variants for case in variant.cases]
+    order = list(dict.fromkeys(case for case in cases if case in set(table["case"])))
+    base = alt.Chart().encode(
+        y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=False, labelLimit=190)),
+        color=alt.Color(
+            "verdict:N",
+            scale=alt.Scale(domain=VERDICTS),
+            legend=alt.Legend(orient="top", title="called"),
+        ),
+        tooltip=[
+            alt.Tooltip(f"{field}:N", title=title)
+            for field, title in (
+                *(("variant", "variant"), ("against", "against"), ("case", "case")),
+                *(("clock", "clock"), ("machine", "machine")),
+                *(("short", "ratio"), ("interval", "95 % interval"), ("verdict", "called")),
+            )
+        ],
+        href="href:N",
+    )
+    scale = alt.Scale(zero=False)
+    band = alt.Chart(pd.DataFrame({"low": [1 - SAME_WITHIN], "high": [1 + SAME_WITHIN]}))
+    chart: Any = (
+        alt.layer(
+            band.mark_rect(style="band").encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
+            base.mark_rule(strokeWidth=1.5).encode(
+                x=alt.X("ci_low:Q", scale=scale, title="ratio of times"), x2="ci_high:Q"
+            ),
+            base.mark_point(filled=True, size=40, cursor="pointer").encode(
+                x=alt.X("ratio:Q", scale=scale)
+            ),
+        )
+        .properties(height=max(ROW_PX * len(order), 60))
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=table,
+        )
+        .resolve_axis(x="independent")
+        .add_params(
+            select("machine_shown", "machine", [None, *sorted(set(table["machine"]))], None),
+            select("clock_shown", "clock", clocks, clocks[0]),
+        )
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .transform_filter("datum.clock === clock_shown")
+    )
+    description = (
+        f"{context.study.title}: ratios of times between two entries that are one program, with"
+        " 95 % intervals; a ratio of 1 is right."
+    )
+    finished: Chart = finish(chart, description, margin=190, compact_margin=150)
+    return finished

@@ -1,0 +1,140 @@
+"""Every variant of a study in one case: how far each step goes, and what it cannot exceed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from analysis.charts.theme import (
+    SHOWN_ROLES,
+    WIDE_LABELS,
+    Chart,
+    case_selects,
+    clock_select,
+    finish,
+    machine_select,
+    shown,
+    tooltip,
+    varying_keys,
+)
+from analysis.report.points import ROLES, Context
+from analysis.study import parse_case
+
+ROW_PX = 25
+
+
+def steps_chart(context: Context) -> Chart | None:
+    """A panel a machine, a row a variant: bars with intervals, ceilings as rules; None if unmeasured.
+
+    Bars are rates where the study's operations deliver bytes, else dots are times.
+    """
+    if not context.machines:
+        return None
+    points = context.points
+    keys = varying_keys(points, context)
+    value = "rate" if context.has_rates else "seconds"
+    order = [variant.name for role in ROLES for variant in context.study.with_role(role)]
+    row = alt.Y(
+        "variant:N",
+        sort=order,
+        scale=alt.Scale(domain=order),
+        title=None,
+        axis=alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False),
+    )
+    across = _axis(context, value)
+    tips = tooltip(context)
+    base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
+    measured = base.transform_filter("datum.state !== 'published'")
+    bars = measured.transform_filter("datum.role !== 'ceiling'")
+    roles = [role for role in SHOWN_ROLES if context.study.with_role(role)]
+    colour = alt.Color(
+        "role:N",
+        scale=alt.Scale(domain=roles),
+        legend=alt.Legend(orient="top", title=None, symbolType="square"),
+    )
+    faded = alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9))
+    mark = (
+        bars.mark_bar(height=13, cursor="pointer")
+        if context.has_rates
+        else bars.mark_point(filled=True, size=70, cursor="pointer")
+    )
+    ceilings = alt.Chart().transform_filter("datum.role === 'ceiling' && isValid(datum.rate)")
+    layers = [
+        mark.encode(x=across, color=colour, opacity=faded),
+        ceilings.mark_rule(style="ceiling", strokeDash=[5, 3]).encode(x=f"{value}:Q"),
+        measured.transform_filter("datum.role === 'ceiling'")
+        .mark_tick(style="ceiling", thickness=3, size=14, cursor="pointer")
+        .encode(x=f"{value}:Q"),
+        measured.mark_rule(style="interval", strokeWidth=1.5).encode(
+            x=f"{value}_low:Q", x2=f"{value}_high:Q"
+        ),
+        *(
+            measured.mark_tick(style="interval", thickness=1.5, size=9).encode(x=f"{value}_{end}:Q")
+            for end in ("low", "high")
+        ),
+        base.transform_filter("datum.state === 'published'")
+        .mark_point(style="published", filled=False, size=75, strokeWidth=1.6)
+        .encode(
+            x=f"{value}:Q",
+            shape=alt.Shape(
+                "state:N",
+                scale=alt.Scale(domain=["published"], range=["diamond"]),
+                legend=alt.Legend(orient="top", title=None),
+            ),
+        ),
+        *_labels(measured),
+    ]
+    if context.inputs.published[context.study.name].empty:
+        del layers[-3]
+    chart: Any = (
+        alt.layer(*layers)
+        .properties(height=ROW_PX * len(order))
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=points,
+        )
+        .resolve_axis(x="independent")
+        .add_params(
+            machine_select(context),
+            *case_selects(points, keys, parse_case(context.study.headline)),
+            clock_select(context),
+        )
+        .transform_filter(shown(keys))
+    )
+    return _finished(chart, context)
+
+
+def _axis(context: Context, value: str) -> alt.X:
+    if context.has_rates:
+        return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=alt.Scale(zero=True))
+    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", grid=True)
+    return alt.X(f"{value}:Q", title="time, s", scale=alt.Scale(type="log"), axis=axis)
+
+
+def _labels(measured: alt.Chart) -> list[alt.Chart]:
+    """The figures in a column of their own, right of the plot, so that they can be read down."""
+    figure = (
+        "(compact ? datum.short : datum.label)"
+        " + (datum.state === 'stale' ? (compact ? ' *' : ' stale') : '')"
+    )
+    has_figure = "datum.state === 'measured' || datum.state === 'stale'"
+    return [
+        measured.transform_filter(has_figure)
+        .mark_text(align="left", dx=10, text={"expr": figure})
+        .encode(x=alt.value("width")),
+        measured.transform_filter(f"!({has_figure})")
+        .mark_text(align="left", dx=4, style="quiet", fontStyle="italic")
+        .encode(x=alt.value(0), text="short:N"),
+    ]
+
+
+def _finished(chart: Any, context: Context) -> Chart:
+    measure = "payload rate in GB/s" if context.has_rates else "time"
+    description = (
+        f"{context.study.title}: {measure} of every variant with 95 % intervals, a panel for each"
+        f" of {len(context.machines)} machines, ceilings as dashed rules."
+    )
+    finished: Chart = finish(chart, description, margin=310, compact_margin=195)
+    return finished

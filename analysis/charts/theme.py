@@ -1,0 +1,151 @@
+"""What all charts share: colours in a light and a dark palette, selects, and the filter they set.
+
+A chart names no colour: it takes them from the configuration, so that the page can hand the same
+chart another palette.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+from analysis.report.points import CASE_PREFIX, Context
+
+Chart = alt.TopLevelMixin
+
+SHOWN_ROLES: Final = ["step", "beyond", "reference"]
+"""Roles told apart by colour; ceilings are rules."""
+
+WIDE_LABELS: Final = 'Menlo, Consolas, "DejaVu Sans Mono", monospace'
+
+_LIGHT: Final = {
+    "ink": "#1f2933",
+    "quiet": "#5f6b7a",
+    "grid": "#e4e8ee",
+    "category": ["#1f6fb2", "#0a8f72", "#c0660c", "#a34a8a", "#5a5fc7", "#6b7280", "#b03a3a"],
+    "ramp": ["#9bc4e8", "#3f8fcf", "#134a86", "#07213f"],
+}
+_DARK: Final = {
+    "ink": "#e3e8ef",
+    "quiet": "#9aa7b8",
+    "grid": "#343c4a",
+    "category": ["#5aa9e6", "#3cc4a0", "#f0a04b", "#d98bc4", "#a5a8f5", "#a3acb9", "#ee8a8a"],
+    "ramp": ["#2b6cb0", "#4f9be0", "#8cc8f5", "#e0f2ff"],
+}
+
+
+def configurations() -> dict[str, dict[str, Any]]:
+    """Vega-Lite configurations by the names of Material's palettes."""
+    return {"default": _configuration(_LIGHT), "slate": _configuration(_DARK)}
+
+
+def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
+    ink, quiet, grid = colours["ink"], colours["quiet"], colours["grid"]
+    labels = {"labelColor": ink, "titleColor": quiet, "labelFontSize": 11, "titleFontSize": 11}
+    return {
+        "background": "transparent",
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
+        "view": {"stroke": "transparent"},
+        "axis": {
+            **labels,
+            "gridColor": grid,
+            "domainColor": grid,
+            "tickColor": grid,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+            "labelLimit": 260,
+        },
+        "header": {**labels, "labelColor": ink, "labelFontSize": 12, "labelFontWeight": 600},
+        "legend": {**labels, "titleFontWeight": "normal", "labelLimit": 240, "symbolSize": 80},
+        "text": {"color": ink, "fontSize": 11},
+        "range": {
+            "category": colours["category"],
+            "ordinal": {"scheme": colours["ramp"]},
+        },
+        "style": {
+            "ceiling": {"stroke": quiet, "fill": quiet, "color": quiet},
+            "interval": {"stroke": ink, "color": ink},
+            "published": {"stroke": ink, "color": ink},
+            "quiet": {"fill": quiet, "color": quiet},
+            "band": {"fill": quiet, "color": quiet, "opacity": 0.13},
+        },
+    }
+
+
+def select(name: str, label: str, options: Sequence[object], value: object) -> alt.Parameter:
+    """A select above the chart; None among `options` stands for all."""
+    labels = ["all" if option is None else str(option) for option in options]
+    binding = alt.binding_select(options=list(options), labels=labels, name=label)
+    return alt.param(name=name, value=value, bind=binding)
+
+
+def machine_select(context: Context) -> alt.Parameter:
+    return select("machine_shown", "machine", [None, *context.machines], None)
+
+
+def clock_select(context: Context) -> alt.Parameter:
+    """Which time to show: by default each variant's own, the one it is compared by."""
+    clocks = [context.study.metrics[metric].label for metric in context.time_metrics]
+    binding = alt.binding_select(
+        options=[None, *clocks], labels=["as compared", *clocks], name="clock"
+    )
+    return alt.param(name="clock_shown", value=None, bind=binding)
+
+
+def varying_keys(points: pd.DataFrame, context: Context) -> list[str]:
+    """Case keys, as columns of `points`, with more than one value."""
+    columns = [f"{CASE_PREFIX}{key}" for key in context.study.case_keys]
+    return [column for column in columns if points[column].nunique() > 1]
+
+
+def case_selects(
+    points: pd.DataFrame, keys: Sequence[str], headline: dict[str, Any]
+) -> list[alt.Parameter]:
+    """A select for each of `keys`, at the headline case."""
+    return [
+        select(
+            f"{key}_shown",
+            key.removeprefix(CASE_PREFIX),
+            sorted(points[key].dropna().unique().tolist()),
+            headline[key.removeprefix(CASE_PREFIX)],
+        )
+        for key in keys
+    ]
+
+
+def shown(keys: Sequence[str]) -> str:
+    """The filter that the selects of machine, clock and `keys` set."""
+    terms = [
+        "(machine_shown === null || datum.machine === machine_shown)",
+        "(clock_shown === null ? datum.is_default : datum.clock === clock_shown"
+        " || datum.state === 'published' || !isValid(datum.seconds))",
+        *(f"(!isValid(datum.{key}) || datum.{key} === {key}_shown)" for key in keys),
+    ]
+    return " && ".join(terms)
+
+
+def tooltip(context: Context) -> list[alt.Tooltip]:
+    """What a point says of itself."""
+    value = "rate, GB/s" if context.has_rates else "time"
+    fields = [
+        *(("title", "what"), ("variant", "variant"), ("machine", "machine"), ("case", "case")),
+        *(("short", value), ("interval", "95 % interval"), ("clock", "clock"), ("state", "state")),
+        *(("n", "samples"), ("rounds", "rounds"), ("run", "run"), ("note", "note")),
+    ]
+    return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields]
+
+
+def finish(chart: Any, description: str, margin: int, compact_margin: int) -> Any:
+    """`chart` with its description and the pixels beside the plot that the page sets aside.
+
+    The page sets the plot's width to what is left of the column, and the `compact` parameter
+    where the column is narrow.
+    """
+    chart = chart.add_params(alt.param(name="compact", value=False))
+    return chart.properties(
+        description=description,
+        usermeta={"margin": margin, "compactMargin": compact_margin},
+    )

@@ -1,0 +1,1 @@
+"""The site: pages, tables and charts made from summaries and sources."""

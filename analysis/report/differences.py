@@ -1,0 +1,63 @@
+"""The code of a variant, and how it differs from the step before."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Final
+
+from analysis.study import Study, Variant
+
+LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
+
+
+def code_difference(study: Study, variant: Variant) -> str:
+    """Unified diff of the variant's file against that of its `after`; empty where they are equal."""
+    if variant.after is None:
+        return ""
+    before = study.variant(variant.after)
+    if before.path == variant.path:
+        return ""
+    lines = difflib.unified_diff(
+        before.path.read_text().splitlines(),
+        variant.path.read_text().splitlines(),
+        before.path.name,
+        variant.path.name,
+        n=2,
+        lineterm="",
+    )
+    return "\n".join(lines)
+
+
+def setting_difference(study: Study, variant: Variant) -> list[str]:
+    """What study.yaml sets otherwise for the variant than for its `after`: flags and constants."""
+    if variant.after is None:
+        return []
+    before = study.variant(variant.after)
+    changes = []
+    if variant.flags != before.flags:
+        changes.append(f"flags `{' '.join(variant.flags) or 'none'}`")
+    changes += [
+        f"`{name} = {value}` instead of `{before.constants.get(name, 'unset')}`"
+        for name, value in variant.constants.items()
+        if before.constants.get(name) != value
+    ]
+    return changes
+
+
+def fenced(text: str, language: str, *, indent: int = 0) -> str:
+    """`text` as a Markdown code block, longer-fenced than anything in it."""
+    fence = "````" if "```" in text else "```"
+    block = f"{fence} {language}\n{text.rstrip()}\n{fence}"
+    return "\n".join(" " * indent + line if line else "" for line in block.splitlines())
+
+
+def is_repeat(study: Study, variant: Variant) -> bool:
+    """Whether the variant and its `after` are one program: same file, flags and constants."""
+    if variant.after is None:
+        return False
+    before = study.variant(variant.after)
+    return (variant.path, variant.flags, dict(variant.constants)) == (
+        before.path,
+        before.flags,
+        dict(before.constants),
+    )

@@ -1,0 +1,218 @@
+"""One study's figures as rows a chart or table can show: every variant, measured or not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from analysis.report.inputs import Inputs
+from analysis.report.published import best_statement
+from analysis.report.quantities import digits, quantity, quantity_interval
+from analysis.study import Case, Study, Variant, parse_case
+
+ROLES = ("ceiling", "step", "beyond", "reference")
+"""In the order charts list them."""
+
+CASE_PREFIX = "case_"
+"""Sets a case's keys apart from the columns of the table."""
+
+COLUMNS = [
+    *("machine", "variant", "title", "role", "state", "case", "payload_bytes"),
+    *("metric", "clock", "is_default", "seconds", "seconds_low", "seconds_high"),
+    *("rate", "rate_low", "rate_high", "label", "short", "interval", "n", "rounds"),
+    *("verified", "throttled", "run", "note", "href"),
+]
+
+
+@dataclass(frozen=True)
+class Context:
+    """A study with all that is known of it. What a study's own charts.py is given."""
+
+    inputs: Inputs
+    study: Study
+
+    @cached_property
+    def machines(self) -> list[str]:
+        """Machines that have anything of this study."""
+        tables = (self.inputs.summary, self.inputs.skipped)
+        found = [self.inputs.of_study(table, self.study)["machine"] for table in tables]
+        return sorted({str(machine) for machines in found for machine in machines})
+
+    @property
+    def time_metrics(self) -> list[str]:
+        return [name for name, metric in self.study.metrics.items() if metric.unit == "s"]
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether every operation of every step delivers bytes, so that rates tell the story."""
+        shown = self.study.with_role("step", "beyond") or self.study.variants
+        return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
+
+    def metrics_for(self, *variants: Variant) -> list[str]:
+        """Time metrics that may compare `variants`, the preferred first."""
+        if any(variant.host_work for variant in variants):
+            return [name for name in self.time_metrics if name != "gpu_time"]
+        return self.time_metrics
+
+    def shown_case(self, variant: Variant) -> Case:
+        """The headline case, or where the variant does not have it its largest."""
+        cases = {case.id: case for case in variant.cases}
+        largest = max(variant.cases, key=lambda case: case.payload_bytes)
+        return cases.get(self.study.headline, largest)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """This study's rows of the summary by machine, variant, case and metric."""
+        own = self.inputs.of_study(self.inputs.summary, self.study)
+        return own.set_index(["machine", "variant", "case", "metric"]).sort_index()
+
+    @cached_property
+    def ratios(self) -> pd.DataFrame:
+        """This study's ratios by machine, variant, against, case and metric."""
+        own = self.inputs.of_study(self.inputs.ratios, self.study)
+        return own.set_index(["machine", "variant", "against", "case", "metric"]).sort_index()
+
+    @cached_property
+    def missing(self) -> pd.DataFrame:
+        """Skipped and failed cases by machine, variant and case."""
+        own = self.inputs.of_study(self.inputs.skipped, self.study)
+        return own.set_index(["machine", "variant", "case"]).sort_index()
+
+    def figure(self, machine: str, variant: Variant) -> pd.Series | None:
+        """The summary row of the shown case by the preferred metric that was measured."""
+        case = self.shown_case(variant)
+        for metric in self.metrics_for(variant):
+            key = (machine, variant.name, case.id, metric)
+            if key in self.summary.index:
+                row: pd.Series = self.summary.loc[[key]].reset_index().iloc[0]
+                return row
+        return None
+
+    def comparison(self, machine: str, variant: Variant, other: Variant) -> pd.Series | None:
+        """The ratio row of the shown case by the preferred metric that compares the two."""
+        case = self.shown_case(variant)
+        for metric in self.metrics_for(variant, other):
+            key = (machine, variant.name, other.name, case.id, metric)
+            if key in self.ratios.index:
+                row: pd.Series = self.ratios.loc[[key]].reset_index().iloc[0]
+                return row
+        return None
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """Rows in COLUMNS and one `case_<key>` a case key.
+
+        A row is one machine, variant, case and time metric; `state` says whether it is `measured`,
+        `stale`, `skipped`, `failed`, `not measured` or `published`. `seconds*` are s, `rate*` GB/s.
+        """
+        rows = [
+            row
+            for machine in self.machines
+            for variant in self.study.variants
+            for case in variant.cases
+            for row in self._cell(machine, variant, case)
+        ]
+        rows += self._published_rows()
+        keys = [f"{CASE_PREFIX}{key}" for key in self.study.case_keys]
+        return pd.DataFrame(rows, columns=[*COLUMNS, *keys])
+
+    def _cell(self, machine: str, variant: Variant, case: Case) -> list[dict[str, object]]:
+        rows = []
+        default = None
+        for metric in self.time_metrics:
+            key = (machine, variant.name, case.id, metric)
+            if key not in self.summary.index:
+                continue
+            row = self.summary.loc[[key]].iloc[0]
+            if default is None and metric in self.metrics_for(variant):
+                default = metric
+            state = "stale" if row["stale"] else "measured"
+            rows.append(
+                self._common(machine, variant, case, metric, state)
+                | self._values(
+                    case.payload_bytes, *(row[["median", "ci_low", "ci_high"]].astype(float))
+                )
+                | {column: row[column] for column in ("n", "rounds", "verified", "throttled", "run")}
+                | {"is_default": metric == default}
+            )
+        if rows:
+            return rows
+        state, note = self.absence(machine, variant, case)
+        empty = self._common(machine, variant, case, self.metrics_for(variant)[0], state)
+        return [empty | {"label": state, "short": state, "note": note, "is_default": True}]
+
+    def absence(self, machine: str, variant: Variant, case: Case) -> tuple[str, str]:
+        """Why there is no figure: `skipped`, `failed` or `not measured`, and the reason given."""
+        key = (machine, variant.name, case.id)
+        if key in self.missing.index:
+            row = self.missing.loc[[key]].iloc[0]
+            return str(row["status"]), str(row["reason"])
+        return "not measured", ""
+
+    def _common(
+        self, machine: str, variant: Variant, case: Case, metric: str, state: str
+    ) -> dict[str, object]:
+        return {
+            "machine": machine,
+            "variant": variant.name,
+            "title": variant.title,
+            "role": variant.role,
+            "state": state,
+            "case": case.id,
+            "payload_bytes": case.payload_bytes,
+            "metric": metric,
+            "clock": self.study.metrics[metric].label,
+            "href": f"data/#{anchor(machine, self.study.name, variant.name)}",
+            "note": "",
+            **{f"{CASE_PREFIX}{key}": value for key, value in case.values.items()},
+        }
+
+    def _values(
+        self, payload_bytes: int, seconds: float, low: float, high: float
+    ) -> dict[str, object]:
+        """Times in s and rates in GB/s, and how they are written beside the mark."""
+        values: dict[str, object] = {
+            "seconds": seconds,
+            "seconds_low": low,
+            "seconds_high": high,
+        }
+        if payload_bytes:
+            # The longest time is the lowest rate.
+            rates = [payload_bytes / time / 1e9 for time in (seconds, high, low)]
+            values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
+        if self.has_rates and payload_bytes:
+            short, interval = digits(rates[0]), _span(rates[1], rates[2])
+        else:
+            short, interval = quantity(seconds, "s"), quantity_interval(low, high, "s")
+        label = f"{short} ({interval})" if interval else short
+        return values | {"label": label, "short": short, "interval": interval}
+
+    def _published_rows(self) -> list[dict[str, object]]:
+        rows = []
+        for _, row in best_statement(self.inputs.published[self.study.name]).iterrows():
+            if row["variant"] not in self.study.variant_names or math.isnan(row["seconds"]):
+                continue
+            values = self._values(row["payload_bytes"], row["seconds"], math.nan, math.nan)
+            variant = self.study.variant(row["variant"])
+            metric = row["metric"] if row["metric"] in self.study.metrics else self.time_metrics[0]
+            case = Case(parse_case(row["case"]), row["payload_bytes"], "default")
+            note = f"{row['printed']} {row['unit_printed']} in {row['source']}"
+            rows += [
+                self._common(machine, variant, case, metric, "published")
+                | values
+                | {"note": note, "is_default": True}
+                for machine in self.machines
+            ]
+        return rows
+
+
+def anchor(machine: str, study: str, variant: str) -> str:
+    """The id of a variant's samples on the data page."""
+    return f"{machine}-{study}-{variant}"
+
+
+def _span(low: float, high: float) -> str:
+    return "" if math.isnan(low) or math.isnan(high) else f"{digits(low)} to {digits(high)}"

@@ -1,0 +1,76 @@
+"""What others printed, in SI units: results/published/<study>.csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from analysis.errors import FieldError
+from analysis.study import Study
+
+SI: Final = {
+    "s": ("s", 1.0),
+    "ms": ("s", 1e-3),
+    "us": ("s", 1e-6),
+    "ns": ("s", 1e-9),
+    "B/s": ("B/s", 1.0),
+    "MB/s": ("B/s", 1e6),
+    "GB/s": ("B/s", 1e9),
+    "MiB/s": ("B/s", float(2**20)),
+    "GiB/s": ("B/s", float(2**30)),
+    "Gbps": ("B/s", 1e9 / 8),
+}
+"""Unit as meant: the SI base unit and how many of it one is."""
+
+COLUMNS = [
+    *("variant", "case", "metric", "printed", "unit_printed", "unit_meant", "source", "note"),
+    *("payload_bytes", "seconds", "rate"),
+]
+
+
+def load_published(results: Path, study: Study) -> pd.DataFrame:
+    """Published rows of `study` in COLUMNS; empty where there are none.
+
+    `seconds` and `rate` (GB/s) are the same statement: payload over the one gives the other. A row
+    whose unit is neither a time nor a rate has neither. Raises FieldError for an unknown unit.
+    """
+    path = results / "published" / f"{study.name}.csv"
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    table = pd.read_csv(path, dtype=str).fillna("")
+    payload = {
+        (variant.name, case.id): case.payload_bytes
+        for variant in study.variants
+        for case in variant.cases
+    }
+    known = [
+        payload.get(pair, 0) for pair in zip(table["variant"], table["case"], strict=True)
+    ]
+    table["payload_bytes"] = known
+    converted = [
+        to_seconds(float(printed), unit, size, f"{path.name}: unit_meant")
+        for printed, unit, size in zip(table["printed"], table["unit_meant"], known, strict=True)
+    ]
+    table["seconds"] = pd.Series(converted, dtype=float)
+    table["rate"] = table["payload_bytes"] / table["seconds"] / 1e9
+    table.loc[table["payload_bytes"] == 0, "rate"] = float("nan")
+    return table[COLUMNS]
+
+
+def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float:
+    """Seconds of one operation from a printed time or rate; NaN for a rate without payload."""
+    if unit not in SI:
+        raise FieldError(where, f"one of {list(SI)}", unit)
+    base, scale = SI[unit]
+    if base == "s":
+        return value * scale
+    return payload_bytes / (value * scale) if payload_bytes else float("nan")
+
+
+def best_statement(published: pd.DataFrame) -> pd.DataFrame:
+    """One row a variant and case: the printed time where there is one, else the printed rate."""
+    is_rate = published["unit_meant"].map(lambda unit: SI[unit][0] != "s")
+    ordered = published.assign(is_rate=is_rate).sort_values("is_rate", kind="stable")
+    return ordered.drop_duplicates(["variant", "case"]).drop(columns="is_rate").sort_index()

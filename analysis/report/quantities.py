@@ -1,0 +1,77 @@
+"""Numbers as a reader sees them: SI prefixes, enough digits, intervals."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+_NANO: Final = (1e-9, "n")
+
+
+def digits(value: float, significant: int = 3) -> str:
+    """`value` to so many significant digits, without an exponent: 47.9, 0.451, 1230."""
+    if value == 0:
+        return "0"
+    places = max(significant - 1 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:.{places}f}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """`value` in SI base `unit` with the prefix that suits it; counts (unit 1) bare."""
+    if math.isnan(value):
+        return ""
+    if unit == "1":
+        return f"{value:g}"
+    scale, prefix = _prefix(value)
+    return f"{digits(value / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
+
+
+def quantity_interval(low: float, high: float, unit: str) -> str:
+    """`low to high unit` under one prefix; empty where there is no interval."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    if unit == "1":
+        return f"{low:g} to {high:g}"
+    scale, prefix = _prefix(high)
+    significant = 4 if unit == "s" else 3
+    return (
+        f"{digits(low / scale, significant)} to {digits(high / scale, significant)} {prefix}{unit}"
+    )
+
+
+def _prefix(value: float) -> tuple[float, str]:
+    return next(((scale, name) for scale, name in _PREFIXES if abs(value) >= scale), _NANO)
+
+
+def gigabytes_per_second(rate: float) -> str:
+    """A rate already in GB/s (1e9 B/s): `47.9 GB/s`."""
+    return "" if math.isnan(rate) else f"{digits(rate)} GB/s"
+
+
+def ratio(value: float) -> str:
+    """A ratio with its sign: three decimals near 1, where the verdict is decided."""
+    text = f"{value:.3f}" if 0.9 < value < 1.1 else digits(value)
+    return f"{text}×"
+
+
+def ratio_interval(low: float, high: float) -> str:
+    """`low to high`, as `ratio`; empty where there is no interval."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{ratio(low)} to {ratio(high)}"
+
+
+def percent(share: float) -> str:
+    """A share of 1 as a whole percentage, one decimal below ten."""
+    return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
+
+
+def whole(value: float) -> str:
+    """A count with thousands set apart; empty for NaN."""
+    return "" if math.isnan(value) else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def listing(items: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)

@@ -1,0 +1,120 @@
+"""Sentences about what was measured, made from the tables when the site is built."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from analysis.report.points import Context
+from analysis.report.quantities import listing, ratio, ratio_interval
+from analysis.results.statistics import SAME_WITHIN
+from analysis.study import Variant
+
+WITHIN = f"{SAME_WITHIN * 100:g} %"
+
+
+def step_sentence(context: Context, machine: str, variant: Variant) -> str:
+    """One sentence on `variant` against its `after` on `machine`; Markdown."""
+    start = f"On {machine} "
+    if variant.after is None:
+        return start + _alone(context, machine, variant)
+    before = context.study.variant(variant.after)
+    row = context.comparison(machine, variant, before)
+    if row is not None:
+        clock = context.study.metrics[row["metric"]].label
+        return f"{start}{comparison_phrase(row, before.name)} by {clock}."
+    for one in (variant, before):
+        missing = _missing(context, machine, one)
+        if missing:
+            return start + missing
+    return f"{start}`{variant.name}` and `{before.name}` have not been measured in one run."
+
+
+def comparison_phrase(row: pd.Series, other: str) -> str:
+    """`this step is 3.91× (3.87× to 3.95×) faster than ...`, as the row's verdict has it."""
+    value, low, high = (float(row[name]) for name in ("ratio", "ci_low", "ci_high"))
+    interval = ratio_interval(low, high)
+    match row["verdict"]:
+        case "faster":
+            return f"this step is {ratio(value)} ({interval}) faster than `{other}`"
+        case "slower":
+            inverse = ratio_interval(1 / high, 1 / low)
+            return (
+                f"this step is slower than `{other}`: it takes {ratio(1 / value)} ({inverse})"
+                " as long"
+            )
+        case "same":
+            return (
+                f"this step is the same as `{other}` within {WITHIN}:"
+                f" {ratio(value)} its speed ({interval})"
+            )
+    if math.isnan(low):
+        return (
+            f"this step cannot be told from `{other}`: {ratio(value)} its speed, from a single"
+            " round and so without an interval"
+        )
+    return (
+        f"it is unclear how this step compares with `{other}`: {ratio(value)} its speed"
+        f" ({interval})"
+    )
+
+
+def _alone(context: Context, machine: str, variant: Variant) -> str:
+    missing = _missing(context, machine, variant)
+    return missing or "this is the first step, and what the later ones are compared with."
+
+
+def _missing(context: Context, machine: str, variant: Variant) -> str:
+    """Why there is no fresh figure of the shown case; empty where there is one."""
+    row = context.figure(machine, variant)
+    name = f"`{variant.name}`"
+    if row is None:
+        state, reason = context.absence(machine, variant, context.shown_case(variant))
+        return f"{name} was {state}: {reason}." if reason else f"{name} has not been measured."
+    if row["stale"]:
+        return f"the result of {name} is stale: its code has changed since it was measured."
+    return ""
+
+
+def order_sentences(context: Context) -> list[str]:
+    """A sentence for each machine whose steps come out in another order than they are told in.
+
+    Two steps count as out of order where the later one is surely slower: by their ratio where they
+    are compared directly, else where their intervals are apart.
+    """
+    sentences = []
+    for machine in context.machines:
+        steps = [
+            (step, row)
+            for step in context.study.with_role("step")
+            if (row := context.figure(machine, step)) is not None and not row["stale"]
+        ]
+        turned = [
+            f"`{later.name}` is slower than `{earlier.name}`"
+            for index, (later, later_row) in enumerate(steps)
+            for earlier, earlier_row in steps[:index]
+            if _surely_slower(context, machine, (later, later_row), (earlier, earlier_row))
+        ]
+        if turned:
+            by_time = sorted(steps, key=lambda pair: float(pair[1]["median"]), reverse=True)
+            names = listing([f"`{step.name}`" for step, _ in by_time])
+            sentences.append(
+                f"On {machine} the steps do not get faster in the order in which they are told:"
+                f" {listing(turned)}. From slowest to fastest they are {names}."
+            )
+    return sentences
+
+
+def _surely_slower(
+    context: Context,
+    machine: str,
+    later: tuple[Variant, pd.Series],
+    earlier: tuple[Variant, pd.Series],
+) -> bool:
+    row = context.comparison(machine, later[0], earlier[0])
+    if row is not None:
+        return bool(row["verdict"] == "slower")
+    if later[1]["metric"] != earlier[1]["metric"]:
+        return False
+    return float(later[1]["ci_low"]) > float(earlier[1]["ci_high"])

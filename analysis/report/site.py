@@ -1,0 +1,51 @@
+"""Build the whole site from results, tables and pages."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.exceptions import MkDocsException
+
+from analysis import ROOT
+from analysis.errors import HotpathError
+from analysis.report.inputs import load_inputs
+from analysis.report.staging import stage
+from analysis.study import discover
+
+
+def build_site(
+    tables: Path, results: Path, modules: Path, site: Path, root: Path = ROOT
+) -> None:
+    """Write the site to the folder `site`, from the studies and docs/ under `root`.
+
+    Works in `tables`/report. Raises HotpathError where a page refers to what is not there.
+    """
+    studies = discover(root)
+    inputs = load_inputs(tables, results, modules, studies)
+    pages = root / "docs"
+    docs = tables.resolve() / "report"
+    staged = stage(inputs, pages, tables, docs)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    try:
+        config = load_config(
+            str(pages / "mkdocs.yml"),
+            docs_dir=str(docs),
+            site_dir=str(site.resolve()),
+            nav=navigation(pages),
+            strict=True,
+        )
+        config.extra["staged"] = staged
+        config.plugins.on_startup(command="build", dirty=False)
+        build(config)
+        config.plugins.on_shutdown()
+    except (MkDocsException, SystemExit) as error:
+        raise HotpathError(f"the site was not built: {error}") from error
+
+
+def navigation(pages: Path) -> list[str | dict[str, object]]:
+    """Home, the page of every study, and the pages about the whole; titles are the pages' own."""
+    studies = sorted(path.relative_to(pages).as_posix() for path in pages.glob("studies/*.md"))
+    return ["index.md", {"Studies": studies}, "machines.md", "data.md"]

@@ -1,0 +1,219 @@
+"""What the pages about the whole repository embed: home, machines, data, agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis.charts.agreement import repeats
+from analysis.report.html import Markup, code, link, table
+from analysis.report.inputs import Inputs
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import (
+    gigabytes_per_second,
+    listing,
+    percent,
+    quantity,
+    quantity_interval,
+    ratio,
+)
+from analysis.report.study_pages import NOTHING
+from analysis.results.statistics import CONFIDENCE, SAME_WITHIN
+from analysis.study import Variant
+
+
+def overview(contexts: Mapping[str, Context], pages: Mapping[str, str]) -> str:
+    """Every study with its question and what came out; `pages` are addresses by study. Markdown."""
+    return "\n\n".join(
+        "\n\n".join(
+            [
+                f"### [{context.study.title}]({pages[name]})"
+                if name in pages
+                else f"### {context.study.title}",
+                context.study.question.strip(),
+                _headline(context),
+            ]
+        )
+        for name, context in contexts.items()
+    )
+
+
+def _headline(context: Context) -> str:
+    """The fastest step on every machine, against the first step and the ceilings."""
+    if not context.machines:
+        return NOTHING
+    steps = context.study.with_role("step", "beyond") or list(context.study.variants)
+    ceilings = context.study.with_role("ceiling")
+    columns = ["machine", "fastest", "time", "95 % interval"]
+    columns += ["rate"] if context.has_rates else []
+    columns += [f"against {steps[0].name}"] if len(steps) > 1 else []
+    columns += [f"of {ceiling.name}" for ceiling in ceilings]
+    rows = []
+    for machine in context.machines:
+        measured = [
+            (step, row)
+            for step in steps
+            if (row := context.figure(machine, step)) is not None
+        ]
+        if not measured:
+            rows.append([machine, "not measured", *[""] * (len(columns) - 2)])
+            continue
+        best, row = min(measured, key=lambda pair: float(pair[1]["median"]))
+        seconds = float(row["median"])
+        cells: list[object] = [
+            machine,
+            code(best.name),
+            quantity(seconds, "s") + (" (stale)" if row["stale"] else ""),
+            quantity_interval(float(row["ci_low"]), float(row["ci_high"]), "s"),
+        ]
+        if context.has_rates:
+            payload = context.shown_case(best).payload_bytes
+            cells.append(gigabytes_per_second(payload / seconds / 1e9))
+        if len(steps) > 1:
+            cells.append(_against(context, machine, best, steps[0]))
+        for ceiling in ceilings:
+            compared = context.comparison(machine, best, ceiling)
+            cells.append("" if compared is None else percent(float(compared["ratio"])))
+        rows.append(cells)
+    return table(columns, rows, caption=f"Case {context.study.headline}", numeric=columns[2:])
+
+
+def _against(context: Context, machine: str, best: Variant, first: Variant) -> str:
+    """Medians of the two by a metric both may be compared by."""
+    case = context.shown_case(best).id
+    for metric in context.metrics_for(best, first):
+        keys = [(machine, variant.name, case, metric) for variant in (first, best)]
+        if all(key in context.summary.index for key in keys):
+            slow, fast = (float(context.summary.loc[[key]].iloc[0]["median"]) for key in keys)
+            return ratio(slow / fast)
+    return ""
+
+
+def freshness(inputs: Inputs) -> str:
+    """Machines, when and from which commit they were measured, how much of it is stale. Markdown."""
+    rows = []
+    for machine, described in inputs.machines.items():
+        entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
+        own = inputs.summary[inputs.summary["machine"] == machine]
+        cells = own.drop_duplicates(["study", "variant", "case"])
+        commits = sorted({_commit(entry) for entry in entries})
+        rows.append(
+            [
+                machine,
+                described.get("gpu") or "no GPU",
+                max((entry["run"] for entry in entries), default=""),
+                Markup(", ".join(code(commit) for commit in commits)),
+                f"{cells[['study', 'variant']].drop_duplicates().shape[0]}",
+                f"{len(cells)}",
+                f"{int(cells['stale'].sum())}",
+            ]
+        )
+    columns = ["machine", "GPU", "newest run", "commit", "variants", "cases", "of these stale"]
+    parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
+    parts += [f"- **{machine}** is left out: {reason}" for machine, reason in inputs.refused.items()]
+    return "\n\n".join(parts)
+
+
+def _commit(entry: Mapping[str, Any]) -> str:
+    return f"{entry['commit'][:10]}{' with changes' if entry.get('dirty') else ''}"
+
+
+def machine_table(inputs: Inputs) -> str:
+    """What machine.json says of every machine: a column a machine, a row a fact."""
+    if not inputs.machines:
+        return NOTHING
+    flat = {name: _flatten(described) for name, described in inputs.machines.items()}
+    facts = list(dict.fromkeys(fact for described in flat.values() for fact in described))
+    rows = [
+        [fact.replace("_", " "), *(described.get(fact, "") for described in flat.values())]
+        for fact in facts
+    ]
+    return table(["", *flat], rows)
+
+
+def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in described.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{name}, ")
+        else:
+            flat[name] = _fact(name, value)
+    return flat
+
+
+def _fact(name: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    if name.endswith("_bytes") and isinstance(value, int) and value >= 2**20:
+        return f"{value / 2**30:.1f} GiB"
+    return str(value)
+
+
+def provenance_table(inputs: Inputs) -> str:
+    """For every machine and run: commit, compiler and how many variants it measured."""
+    rows: dict[tuple[str, ...], int] = {}
+    for (machine, study, _), entry in inputs.provenance.items():
+        compiler = entry.get("compiler") or "not recorded"
+        method = str(entry["method_version"])
+        key = (machine, study, entry["run"], _commit(entry), str(compiler), method)
+        rows[key] = rows.get(key, 0) + 1
+    columns = ["machine", "study", "run", "commit", "compiler", "method", "variants"]
+    filled = [[*key, str(count)] for key, count in sorted(rows.items())]
+    return table(columns, filled, numeric=["variants"]) if filled else NOTHING
+
+
+def sample_table(inputs: Inputs, files: Mapping[tuple[str, str, str], list[str]], root: str) -> str:
+    """Links to the samples of every machine, study and variant; `files` are names in data/."""
+    rows, ids = [], []
+    for key, names in sorted(files.items()):
+        machine, study, variant = key
+        entry = inputs.provenance[key]
+        runs = [entry["run"], *(run["run"] for run in entry["runs"])]
+        links = ", ".join(
+            link(f"{root}data/{machine}/{study}/{name}", name.removeprefix(f"{variant}."))
+            for name in names
+        )
+        rows.append([machine, study, code(variant), ", ".join(runs), _commit(entry), Markup(links)])
+        ids.append(anchor(machine, study, variant))
+    columns = ["machine", "study", "variant", "runs kept", "commit", "files"]
+    return table(columns, rows, ids=ids) if rows else NOTHING
+
+
+def agreement(inputs: Inputs) -> str:
+    """How often the method called repeats of one program different; Markdown."""
+    table_ = repeats(inputs)
+    if table_.empty:
+        return "No repeat of one program has been measured yet."
+    counts = table_["verdict"].value_counts()
+    different = int(counts.get("faster", 0)) + int(counts.get("slower", 0))
+    rest = listing([f"{counts.get(name, 0)} {name}" for name in ("same", "unclear")])
+    share = percent(different / len(table_))
+    sentence = (
+        f"Of {len(table_)} comparisons between two entries that are one program, {different}"
+        f" ({share}) were called faster or slower; the others were {rest}. With"
+        f" {CONFIDENCE * 100:g} % intervals, up to {(1 - CONFIDENCE) * 100:.0f} % of false calls"
+        f" are to be expected, fewer where an interval lies within {SAME_WITHIN * 100:g} % of 1."
+    )
+    rows = []
+    for (machine, study, variant), group in table_.groupby(["machine", "study", "variant"]):
+        ratios = group["ratio"].astype(float)
+        off = group["verdict"].isin(["faster", "slower"])
+        rows.append(
+            [
+                *(machine, study, code(str(variant)), str(len(group)), str(int(off.sum()))),
+                _extremes(ratios),
+            ]
+        )
+    columns = ["machine", "study", "variant", "comparisons", "called different", "ratios from, to"]
+    return f"{sentence}\n\n{table(columns, rows, numeric=columns[3:])}"
+
+
+def _extremes(ratios: pd.Series) -> str:
+    return f"{ratio(float(ratios.min()))} to {ratio(float(ratios.max()))}"

@@ -1,0 +1,100 @@
+"""The folder mkdocs builds from: pages, charts, downloads and the charts' engine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from analysis.charts import study_charts
+from analysis.charts.theme import configurations
+from analysis.charts.writing import write_chart
+from analysis.report.inputs import Inputs, VariantKey
+from analysis.report.points import Context
+
+TABLES = ("summary.csv", "ratios.csv", "skipped.csv")
+
+
+@dataclass(frozen=True)
+class StagedChart:
+    description: str
+    data: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What was put where: charts by study and name, names of samples files, pages of studies."""
+
+    inputs: Inputs
+    contexts: Mapping[str, Context]
+    charts: Mapping[str, Mapping[str, StagedChart]]
+    samples: Mapping[VariantKey, list[str]]
+    pages: Mapping[str, str]
+
+
+def stage(inputs: Inputs, pages: Path, tables: Path, folder: Path) -> Staged:
+    """Fill `folder` with the pages under `pages` and all they refer to; what was there goes."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
+    contexts = {name: Context(inputs, study) for name, study in inputs.studies.items()}
+    charts = {name: _stage_charts(context, folder) for name, context in contexts.items()}
+    _stage_engine(folder / "assets")
+    data = folder / "data"
+    data.mkdir()
+    for name in TABLES:
+        if (tables / name).exists():
+            shutil.copy(tables / name, data / name)
+        else:
+            _empty_table(inputs, name).to_csv(data / name, index=False)
+    return Staged(
+        inputs=inputs,
+        contexts=contexts,
+        charts=charts,
+        samples={key: _stage_samples(inputs.results, key, data) for key in inputs.provenance},
+        pages={name: f"studies/{name}.md" for name in contexts if _has_page(folder, name)},
+    )
+
+
+def _has_page(folder: Path, study: str) -> bool:
+    return (folder / "studies" / f"{study}.md").exists()
+
+
+def _stage_charts(context: Context, folder: Path) -> dict[str, StagedChart]:
+    address = f"charts/{context.study.name}"
+    return {
+        name: StagedChart(
+            description=str(chart.description),  # type: ignore[attr-defined]
+            data=write_chart(chart, folder / address, name, address),
+        )
+        for name, chart in study_charts(context).items()
+    }
+
+
+def _stage_engine(assets: Path) -> None:
+    """Vega, Vega-Lite and vega-embed as one script of this site, and the palettes."""
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    (assets / "vega.js").write_text(vl_convert.javascript_bundle(vl_version=version))
+    (assets / "palettes.json").write_text(json.dumps(configurations()))
+
+
+def _empty_table(inputs: Inputs, name: str) -> pd.DataFrame:
+    table: pd.DataFrame = getattr(inputs, name.removesuffix(".csv"))
+    return table.drop(columns="run", errors="ignore")
+
+
+def _stage_samples(results: Path, key: VariantKey, data: Path) -> list[str]:
+    """Copy all files of one variant on one machine; their names, the samples first."""
+    machine, study, variant = key
+    target = data / machine / study
+    target.mkdir(parents=True, exist_ok=True)
+    files = sorted((results / machine / study).glob(f"{variant}.*"))
+    for file in files:
+        shutil.copy(file, target / file.name)
+    return [file.name for file in files]
