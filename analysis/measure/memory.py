@@ -54,14 +54,21 @@ class DeviceArray:
             "version": 3,
         }
 
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    # Both wait for the device: the streams that are timed do not wait for the default stream.
+
     def fill(self, byte: int) -> None:
         cuda(cudart.cudaMemset(self.pointer, byte, self.nbytes))
+        cuda(cudart.cudaDeviceSynchronize())
 
     def put(self, host: Array) -> None:
         """Copy a host array of the same size here."""
         host = np.ascontiguousarray(host, self.dtype)
         kind = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
         cuda(cudart.cudaMemcpy(self.pointer, host.ctypes.data, host.nbytes, kind))
+        cuda(cudart.cudaDeviceSynchronize())
 
     def get(self, out: Array | None = None) -> Array:
         """Copy to `out`, or to a new array."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -73,14 +74,16 @@ def run_round(job: RoundJob) -> None:
             else:
                 for cell in cells:
                     bench.measure(cell)
-    except (HotpathError, ValueError, RuntimeError, OSError) as error:
+            write_samples(job.out, bench.rows(cells))
+    except BaseException as error:  # whatever it is, it ends the round and is told by the parent
         fail(job, error)
-    write_samples(job.out, bench.rows(cells))
 
 
 def fail(job: RoundJob, error: BaseException) -> NoReturn:
     """Leave the error's message for the parent and end the process at once: after a failed kernel
     nothing that touches the GPU, destructors included, can be relied on."""
+    if not isinstance(error, (HotpathError, ValueError, RuntimeError)):
+        traceback.print_exception(error)
     job.failure.write_text(f"{error}" or repr(error))
     os._exit(1)
 
@@ -199,6 +202,8 @@ class Bench:
             )
             if cell.failure:
                 yield row
+            elif not cell.values:
+                raise RuntimeError(f"{cell}: no sample was taken")
             numbers: dict[str, int] = {}
             for metric, value in cell.values:
                 number = numbers[metric] = numbers.get(metric, -1) + 1
