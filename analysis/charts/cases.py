@@ -82,7 +82,13 @@ def _swept(points: pd.DataFrame, keys: list[str]) -> str:
 def _along(points: pd.DataFrame, swept: str) -> alt.X:
     sizes = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"].nunique()
     if len(sizes) > 1 and points["payload_bytes"].nunique() >= len(sizes):
-        axis = alt.Axis(labelExpr="format(datum.value, '~s') + 'B'", tickCount=6, grid=False)
+        axis = alt.Axis(
+            labelExpr="format(datum.value, '.3~s') + 'B'",
+            values=sorted(points["payload_bytes"].unique().tolist()),
+            labelOverlap="greedy",
+            labelSeparation=12,
+            grid=False,
+        )
         return alt.X("payload_bytes:Q", title="payload, B", scale=alt.Scale(type="log"), axis=axis)
     numeric = pd.api.types.is_numeric_dtype(points[swept])
     kind = "Q" if numeric else "N"
@@ -91,8 +97,12 @@ def _along(points: pd.DataFrame, swept: str) -> alt.X:
 
 def _colour(context: Context, roles: tuple[str, ...], kind: str, title: str) -> alt.Color:
     names = [variant.name for variant in context.study.with_role(*roles)]
-    legend = alt.Legend(orient="bottom", title=title, columns={"expr": "compact ? 2 : 6"})
-    return alt.Color(f"variant:{kind}", sort=names, scale=alt.Scale(domain=names), legend=legend)
+    legend = alt.Legend(
+        orient="bottom", title=title, columns={"expr": "compact ? 2 : 6"}, values=names
+    )
+    # The first category colour is that of the steps; the others start behind it.
+    domain = names if kind == "O" else ["", *names]
+    return alt.Color(f"variant:{kind}", sort=domain, scale=alt.Scale(domain=domain), legend=legend)
 
 
 def _lines(
@@ -124,7 +134,7 @@ def _lines(
                 "variant:N",
                 sort=names,
                 scale=alt.Scale(domain=names, range=[[6, 3], [2, 2], [9, 2, 2, 2], [4, 1]]),
-                legend=None if colour else dashes,
+                legend=alt.Undefined if colour else dashes,
             )
         )
     intervals = base.mark_rule(strokeWidth=1.5, **style).encode(

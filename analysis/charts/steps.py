@@ -25,7 +25,7 @@ ROW_PX = 25
 
 
 def steps_chart(context: Context) -> Chart | None:
-    """A panel a machine, a row a variant: bars with intervals, ceilings as rules; None if unmeasured.
+    """A panel a machine, a row a variant: intervals, ceilings as rules; None if unmeasured.
 
     Bars are rates where the study's operations deliver bytes, else dots are times.
     """
@@ -50,8 +50,8 @@ def steps_chart(context: Context) -> Chart | None:
     roles = [role for role in SHOWN_ROLES if context.study.with_role(role)]
     colour = alt.Color(
         "role:N",
-        scale=alt.Scale(domain=roles),
-        legend=alt.Legend(orient="top", title=None, symbolType="square"),
+        scale=alt.Scale(domain=SHOWN_ROLES),
+        legend=alt.Legend(orient="top", title=None, symbolType="square", values=roles),
     )
     faded = alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9))
     mark = (
@@ -66,11 +66,11 @@ def steps_chart(context: Context) -> Chart | None:
         measured.transform_filter("datum.role === 'ceiling'")
         .mark_tick(style="ceiling", thickness=3, size=14, cursor="pointer")
         .encode(x=f"{value}:Q"),
-        measured.mark_rule(style="interval", strokeWidth=1.5).encode(
+        measured.mark_rule(style="interval", strokeWidth=1.2).encode(
             x=f"{value}_low:Q", x2=f"{value}_high:Q"
         ),
         *(
-            measured.mark_tick(style="interval", thickness=1.5, size=9).encode(x=f"{value}_{end}:Q")
+            measured.mark_tick(style="interval", thickness=1, size=9).encode(x=f"{value}_{end}:Q")
             for end in ("low", "high")
         ),
         base.transform_filter("datum.state === 'published'")
@@ -108,7 +108,8 @@ def steps_chart(context: Context) -> Chart | None:
 
 def _axis(context: Context, value: str) -> alt.X:
     if context.has_rates:
-        return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=alt.Scale(zero=True))
+        scale = alt.Scale(zero=True)
+        return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=scale, stack=None)
     axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", grid=True)
     return alt.X(f"{value}:Q", title="time, s", scale=alt.Scale(type="log"), axis=axis)
 

@@ -16,7 +16,7 @@ from analysis.report.points import CASE_PREFIX, Context
 
 Chart = alt.TopLevelMixin
 
-SHOWN_ROLES: Final = ["step", "beyond", "reference"]
+SHOWN_ROLES: Final = ["step", "reference", "beyond"]
 """Roles told apart by colour; ceilings are rules."""
 
 WIDE_LABELS: Final = 'Menlo, Consolas, "DejaVu Sans Mono", monospace'
@@ -25,14 +25,14 @@ _LIGHT: Final = {
     "ink": "#1f2933",
     "quiet": "#5f6b7a",
     "grid": "#e4e8ee",
-    "category": ["#1f6fb2", "#0a8f72", "#c0660c", "#a34a8a", "#5a5fc7", "#6b7280", "#b03a3a"],
+    "category": ["#1f6fb2", "#c0660c", "#0a8f72", "#a34a8a", "#5a5fc7", "#6b7280", "#b03a3a"],
     "ramp": ["#9bc4e8", "#3f8fcf", "#134a86", "#07213f"],
 }
 _DARK: Final = {
     "ink": "#e3e8ef",
     "quiet": "#9aa7b8",
     "grid": "#343c4a",
-    "category": ["#5aa9e6", "#3cc4a0", "#f0a04b", "#d98bc4", "#a5a8f5", "#a3acb9", "#ee8a8a"],
+    "category": ["#5aa9e6", "#f0a04b", "#3cc4a0", "#d98bc4", "#a5a8f5", "#a3acb9", "#ee8a8a"],
     "ramp": ["#2b6cb0", "#4f9be0", "#8cc8f5", "#e0f2ff"],
 }
 
@@ -59,7 +59,13 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
             "labelLimit": 260,
         },
         "header": {**labels, "labelColor": ink, "labelFontSize": 12, "labelFontWeight": 600},
-        "legend": {**labels, "titleFontWeight": "normal", "labelLimit": 240, "symbolSize": 80},
+        "legend": {
+            **labels,
+            "titleFontWeight": "normal",
+            "labelLimit": 240,
+            "symbolSize": 80,
+            "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
+        },
         "text": {"color": ink, "fontSize": 11},
         "range": {
             "category": colours["category"],
@@ -120,7 +126,7 @@ def shown(keys: Sequence[str]) -> str:
     """The filter that the selects of machine, clock and `keys` set."""
     terms = [
         "(machine_shown === null || datum.machine === machine_shown)",
-        "(clock_shown === null ? datum.is_default : datum.clock === clock_shown"
+        "(clock_shown === null ? datum.is_default === 1 : datum.clock === clock_shown"
         " || datum.state === 'published' || !isValid(datum.seconds))",
         *(f"(!isValid(datum.{key}) || datum.{key} === {key}_shown)" for key in keys),
     ]

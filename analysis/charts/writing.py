@@ -21,7 +21,8 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> pd.DataFrame
     document = chart.to_dict()
     inline = document["data"]["name"]
     del document["datasets"][inline]
-    document["data"] = {"url": f"{url}/{name}.csv", "format": {"type": "csv", "parse": _types(data)}}
+    table_format = {"type": "csv", "parse": _types(data)}
+    document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
     folder.mkdir(parents=True, exist_ok=True)
     data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g")
     (folder / f"{name}.json").write_text(json.dumps(document))
@@ -29,10 +30,7 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> pd.DataFrame
 
 
 def _types(data: pd.DataFrame) -> dict[str, str]:
-    def kind(column: pd.Series) -> str:
-        known = column.dropna()
-        if known.map(lambda value: isinstance(value, bool)).all() and len(known):
-            return "boolean"
-        return "number" if pd.api.types.is_numeric_dtype(pd.Series(known.tolist())) else "string"
-
-    return {str(name): kind(data[name]) for name in data.columns}
+    return {
+        str(name): "number" if pd.api.types.is_numeric_dtype(data[name]) else "string"
+        for name in data.columns
+    }

@@ -11,7 +11,7 @@ LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
 
 
 def code_difference(study: Study, variant: Variant) -> str:
-    """Unified diff of the variant's file against that of its `after`; empty where they are equal."""
+    """Unified diff of the variant's file against that of its `after`; empty if equal."""
     if variant.after is None:
         return ""
     before = study.variant(variant.after)

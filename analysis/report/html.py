@@ -47,7 +47,8 @@ def table(
         body.append(f"<tr{own_id}>{cells}</tr>")
     title = f"<caption>{cell(caption)}</caption>" if caption else ""
     return Markup(
-        f'<div class="hp-table" tabindex="0" data-search-exclude><table class="hp">{title}<thead><tr>{head}</tr></thead>'
+        '<div class="hp-table" tabindex="0" data-search-exclude>'
+        f'<table class="hp">{title}<thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 
@@ -79,7 +80,8 @@ def figure(
     return Markup(
         '<figure class="hp-chart">'
         '<form class="hp-controls" aria-label="What the chart shows"></form>'
-        f'<div class="hp-scroll" tabindex="0"><div class="hp-view" role="img" aria-label="{escape(description)}"'
+        '<div class="hp-scroll" tabindex="0">'
+        f'<div class="hp-view" role="img" aria-label="{escape(description)}"'
         f' data-spec="{escape(spec)}" data-root="{escape(root)}"></div></div>'
         f"<figcaption>{cell(caption)}</figcaption>"
         f'<details class="hp-data"><summary>Data</summary>'

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import pandas as pd
 
+from analysis.report.differences import is_repeat
 from analysis.report.inputs import Inputs
 from analysis.report.published import best_statement
 from analysis.report.quantities import digits, quantity, quantity_interval
@@ -91,6 +92,15 @@ class Context:
                 return row
         return None
 
+    def fastest(self, machine: str) -> Variant | None:
+        """The step with the shortest time in its shown case; repeats of a step do not count."""
+        measured = [
+            (float(row["median"]), step)
+            for step in self.study.with_role("step", "beyond")
+            if not is_repeat(self.study, step) and (row := self.figure(machine, step)) is not None
+        ]
+        return min(measured, key=lambda pair: pair[0])[1] if measured else None
+
     def comparison(self, machine: str, variant: Variant, other: Variant) -> pd.Series | None:
         """The ratio row of the shown case by the preferred metric that compares the two."""
         case = self.shown_case(variant)
@@ -122,6 +132,7 @@ class Context:
     def _cell(self, machine: str, variant: Variant, case: Case) -> list[dict[str, object]]:
         rows = []
         default = None
+        taken = ["n", "rounds", "verified", "throttled", "run"]
         for metric in self.time_metrics:
             key = (machine, variant.name, case.id, metric)
             if key not in self.summary.index:
@@ -135,14 +146,14 @@ class Context:
                 | self._values(
                     case.payload_bytes, *(row[["median", "ci_low", "ci_high"]].astype(float))
                 )
-                | {column: row[column] for column in ("n", "rounds", "verified", "throttled", "run")}
-                | {"is_default": metric == default}
+                | row[taken].to_dict()
+                | {"is_default": int(metric == default)}
             )
         if rows:
             return rows
         state, note = self.absence(machine, variant, case)
         empty = self._common(machine, variant, case, self.metrics_for(variant)[0], state)
-        return [empty | {"label": state, "short": state, "note": note, "is_default": True}]
+        return [empty | {"label": state, "short": state, "note": note, "is_default": 1}]
 
     def absence(self, machine: str, variant: Variant, case: Case) -> tuple[str, str]:
         """Why there is no figure: `skipped`, `failed` or `not measured`, and the reason given."""
@@ -203,7 +214,7 @@ class Context:
             rows += [
                 self._common(machine, variant, case, metric, "published")
                 | values
-                | {"note": note, "is_default": True}
+                | {"note": note, "is_default": 1}
                 for machine in self.machines
             ]
         return rows

@@ -51,15 +51,18 @@ def gigabytes_per_second(rate: float) -> str:
 
 def ratio(value: float) -> str:
     """A ratio with its sign: three decimals near 1, where the verdict is decided."""
-    text = f"{value:.3f}" if 0.9 < value < 1.1 else digits(value)
-    return f"{text}×"
+    return f"{_ratio_digits(value)}×"
 
 
 def ratio_interval(low: float, high: float) -> str:
-    """`low to high`, as `ratio`; empty where there is no interval."""
+    """`low to high`, digits as in `ratio`; empty where there is no interval."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    return f"{ratio(low)} to {ratio(high)}"
+    return f"{_ratio_digits(low)} to {_ratio_digits(high)}"
+
+
+def _ratio_digits(value: float) -> str:
+    return f"{value:.3f}" if 0.9 < value < 1.1 else digits(value)
 
 
 def percent(share: float) -> str:

@@ -15,10 +15,14 @@ WITHIN = f"{SAME_WITHIN * 100:g} %"
 
 
 def step_sentence(context: Context, machine: str, variant: Variant) -> str:
-    """One sentence on `variant` against its `after` on `machine`; Markdown."""
+    """One sentence on `variant` against its `after` on `machine`, in Markdown.
+
+    Empty where there is nothing to compare with and nothing amiss.
+    """
     start = f"On {machine} "
     if variant.after is None:
-        return start + _alone(context, machine, variant)
+        missing = _missing(context, machine, variant)
+        return start + missing if missing else ""
     before = context.study.variant(variant.after)
     row = context.comparison(machine, variant, before)
     if row is not None:
@@ -29,6 +33,20 @@ def step_sentence(context: Context, machine: str, variant: Variant) -> str:
         if missing:
             return start + missing
     return f"{start}`{variant.name}` and `{before.name}` have not been measured in one run."
+
+
+def reach_sentence(context: Context, machine: str, other: Variant) -> str:
+    """How the fastest step on `machine` stands to a reference or ceiling; empty where unknown."""
+    best = context.fastest(machine)
+    if best is None or (row := context.comparison(machine, best, other)) is None:
+        return ""
+    interval = ratio_interval(float(row["ci_low"]), float(row["ci_high"]))
+    clock = context.study.metrics[row["metric"]].label
+    within = f" ({interval})" if interval else ""
+    return (
+        f"On {machine} the fastest step, `{best.name}`, has {ratio(float(row['ratio']))}{within}"
+        f" its speed by {clock}."
+    )
 
 
 def comparison_phrase(row: pd.Series, other: str) -> str:
@@ -58,11 +76,6 @@ def comparison_phrase(row: pd.Series, other: str) -> str:
         f"it is unclear how this step compares with `{other}`: {ratio(value)} its speed"
         f" ({interval})"
     )
-
-
-def _alone(context: Context, machine: str, variant: Variant) -> str:
-    missing = _missing(context, machine, variant)
-    return missing or "this is the first step, and what the later ones are compared with."
 
 
 def _missing(context: Context, machine: str, variant: Variant) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from analysis.charts.agreement import repeats
+from analysis.report.differences import is_repeat
 from analysis.report.html import Markup, code, link, table
 from analysis.report.inputs import Inputs
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import (
     gigabytes_per_second,
-    listing,
     percent,
     quantity,
     quantity_interval,
@@ -44,23 +44,21 @@ def _headline(context: Context) -> str:
     """The fastest step on every machine, against the first step and the ceilings."""
     if not context.machines:
         return NOTHING
-    steps = context.study.with_role("step", "beyond") or list(context.study.variants)
+    if any(is_repeat(context.study, variant) for variant in context.study.variants):
+        return agreement_sentence(repeats(context.inputs))
     ceilings = context.study.with_role("ceiling")
+    first = next(iter(context.study.with_role("step", "beyond")), None)
     columns = ["machine", "fastest", "time", "95 % interval"]
     columns += ["rate"] if context.has_rates else []
-    columns += [f"against {steps[0].name}"] if len(steps) > 1 else []
+    columns += [f"against {first.name}"] if first else []
     columns += [f"of {ceiling.name}" for ceiling in ceilings]
     rows = []
     for machine in context.machines:
-        measured = [
-            (step, row)
-            for step in steps
-            if (row := context.figure(machine, step)) is not None
-        ]
-        if not measured:
-            rows.append([machine, "not measured", *[""] * (len(columns) - 2)])
+        best = context.fastest(machine)
+        row = context.figure(machine, best) if best else None
+        if best is None or first is None or row is None:
+            rows.append([machine, "no step measured", *[""] * (len(columns) - 2)])
             continue
-        best, row = min(measured, key=lambda pair: float(pair[1]["median"]))
         seconds = float(row["median"])
         cells: list[object] = [
             machine,
@@ -71,8 +69,7 @@ def _headline(context: Context) -> str:
         if context.has_rates:
             payload = context.shown_case(best).payload_bytes
             cells.append(gigabytes_per_second(payload / seconds / 1e9))
-        if len(steps) > 1:
-            cells.append(_against(context, machine, best, steps[0]))
+        cells.append(_against(context, machine, best, first))
         for ceiling in ceilings:
             compared = context.comparison(machine, best, ceiling)
             cells.append("" if compared is None else percent(float(compared["ratio"])))
@@ -92,7 +89,7 @@ def _against(context: Context, machine: str, best: Variant, first: Variant) -> s
 
 
 def freshness(inputs: Inputs) -> str:
-    """Machines, when and from which commit they were measured, how much of it is stale. Markdown."""
+    """Machines, when and from which commit they were measured, what is stale; Markdown."""
     rows = []
     for machine, described in inputs.machines.items():
         entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
@@ -112,7 +109,8 @@ def freshness(inputs: Inputs) -> str:
         )
     columns = ["machine", "GPU", "newest run", "commit", "variants", "cases", "of these stale"]
     parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
-    parts += [f"- **{machine}** is left out: {reason}" for machine, reason in inputs.refused.items()]
+    refused = inputs.refused.items()
+    parts += [f"- **{machine}** is left out: {reason}" for machine, reason in refused]
     return "\n\n".join(parts)
 
 
@@ -186,20 +184,29 @@ def sample_table(inputs: Inputs, files: Mapping[tuple[str, str, str], list[str]]
     return table(columns, rows, ids=ids) if rows else NOTHING
 
 
-def agreement(inputs: Inputs) -> str:
-    """How often the method called repeats of one program different; Markdown."""
-    table_ = repeats(inputs)
+def agreement_sentence(table_: pd.DataFrame) -> str:
+    """How many of the comparisons in `table_`, all between repeats, were called different."""
     if table_.empty:
         return "No repeat of one program has been measured yet."
     counts = table_["verdict"].value_counts()
     different = int(counts.get("faster", 0)) + int(counts.get("slower", 0))
-    rest = listing([f"{counts.get(name, 0)} {name}" for name in ("same", "unclear")])
-    share = percent(different / len(table_))
-    sentence = (
+    return (
         f"Of {len(table_)} comparisons between two entries that are one program, {different}"
-        f" ({share}) were called faster or slower; the others were {rest}. With"
-        f" {CONFIDENCE * 100:g} % intervals, up to {(1 - CONFIDENCE) * 100:.0f} % of false calls"
-        f" are to be expected, fewer where an interval lies within {SAME_WITHIN * 100:g} % of 1."
+        f" ({percent(different / len(table_))}) were called faster or slower,"
+        f" {counts.get('same', 0)} the same within {SAME_WITHIN * 100:g} % and"
+        f" {counts.get('unclear', 0)} unclear."
+    )
+
+
+def agreement(inputs: Inputs) -> str:
+    """How often the method called repeats of one program different; Markdown."""
+    table_ = repeats(inputs)
+    sentence = agreement_sentence(table_)
+    if table_.empty:
+        return sentence
+    sentence += (
+        f" With {CONFIDENCE * 100:g} % intervals, {(1 - CONFIDENCE) * 100:.0f} % of false calls are"
+        " to be expected, and fewer where intervals are so narrow that the verdict is `same`."
     )
     rows = []
     for (machine, study, variant), group in table_.groupby(["machine", "study", "variant"]):

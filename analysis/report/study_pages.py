@@ -12,7 +12,7 @@ from analysis.report.differences import (
     fenced,
     setting_difference,
 )
-from analysis.report.html import Markup, code, link, table
+from analysis.report.html import code, link, table
 from analysis.report.points import Context, anchor
 from analysis.report.published import best_statement
 from analysis.report.quantities import (
@@ -26,7 +26,7 @@ from analysis.report.quantities import (
     ratio_interval,
     whole,
 )
-from analysis.report.sentences import order_sentences, step_sentence
+from analysis.report.sentences import order_sentences, reach_sentence, step_sentence
 from analysis.study import Variant
 
 NOTHING = "No machine has been measured yet."
@@ -73,15 +73,16 @@ def _section(context: Context, variant: Variant, number: str, root: str, level: 
     elif variant.after and not settings:
         parts.append(f"The same source as `{variant.after}`, unchanged.")
     parts.append(
-        f'??? note "Full source: {variant.path.name}"\n\n'
+        f'??? source "Full source: {variant.path.name}"\n\n'
         + fenced(variant.path.read_text(), LANGUAGES[variant.path.suffix], indent=4)
     )
     compiled = _resources(context, variant)
     if compiled:
         parts.append(compiled)
     parts.append(_figures(context, variant, root))
-    if variant.role in ("step", "beyond") or variant.after:
-        parts += [f"- {step_sentence(context, machine, variant)}" for machine in context.machines]
+    say = step_sentence if variant.role in ("step", "beyond") or variant.after else reach_sentence
+    said = [say(context, machine, variant) for machine in context.machines]
+    parts += [f"- {sentence}" for sentence in said if sentence]
     return "\n\n".join(parts)
 
 
@@ -106,13 +107,14 @@ def _figures(context: Context, variant: Variant, root: str) -> str:
         return NOTHING
     case = context.shown_case(variant)
     before = context.study.variant(variant.after) if variant.after else None
-    ceilings = context.study.with_role("ceiling") if variant.role != "ceiling" else []
+    is_step = variant.role in ("step", "beyond")
+    ceilings = context.study.with_role("ceiling") if is_step else []
     others = [name for name, metric in context.study.metrics.items() if metric.unit != "s"]
     others = [name for name in others if _has_metric(context, variant, name)]
-    columns = ["machine", "time", "95 % interval"]
+    columns = ["machine", "clock", "time", "95 % interval"]
     columns += ["rate"] if case.payload_bytes else []
-    columns += [f"speed of {before.name}"] if before else []
-    columns += [f"speed of {ceiling.name}" for ceiling in ceilings]
+    columns += [f"against {before.name}"] if before else []
+    columns += [f"of {ceiling.name}" for ceiling in ceilings]
     columns += [context.study.metrics[name].label for name in others]
     rows = []
     for machine in context.machines:
@@ -126,9 +128,8 @@ def _figures(context: Context, variant: Variant, root: str) -> str:
             rows.append([*row, note, *[""] * (len(columns) - 2)])
             continue
         seconds = float(figure["median"])
-        clock = context.study.metrics[figure["metric"]].label
-        flags = _flags(figure)
-        row += [Markup(f'{quantity(seconds, "s")} <span class="hp-quiet">{clock}{flags}</span>')]
+        row += [context.study.metrics[figure["metric"]].label + _flags(figure)]
+        row += [quantity(seconds, "s")]
         row += [quantity_interval(float(figure["ci_low"]), float(figure["ci_high"]), "s")]
         if case.payload_bytes:
             row.append(gigabytes_per_second(case.payload_bytes / seconds / 1e9))
@@ -221,21 +222,26 @@ def published_table(context: Context) -> str:
     published = context.inputs.published[context.study.name]
     if published.empty:
         return "Nothing has been published for this study."
-    columns = ["variant", "as printed", "meaning", "rate", *context.machines]
+    columns = ["variant", "as printed", "time", "rate", *context.machines]
     rows = []
     for _, row in best_statement(published).iterrows():
-        both = published[(published["variant"] == row["variant"]) & (published["case"] == row["case"])]
+        same_cell = (published["variant"] == row["variant"]) & (published["case"] == row["case"])
+        both = published[same_cell]
         printed = "; ".join(f"{one['printed']} {one['unit_printed']}" for _, one in both.iterrows())
-        notes = "; ".join(both["note"])
-        rate = float(row["rate"])
+        time, rate = quantity(float(row["seconds"]), "s"), gigabytes_per_second(float(row["rate"]))
         rows.append(
             [
-                *(code(row["variant"]), printed, notes, gigabytes_per_second(rate)),
+                *(code(row["variant"]), printed, time, rate),
                 *(_measured_rate(context, machine, row) for machine in context.machines),
             ]
         )
-    source = listing(sorted(set(published["source"])))
-    return table(columns, rows, caption=f"Source: {source}", numeric=columns[3:])
+    units = published.drop_duplicates(["unit_printed", "unit_meant", "note"])
+    notes = "; ".join(
+        f"{one['unit_printed']} means {one['unit_meant']}, {one['note']}"
+        for _, one in units.iterrows()
+    )
+    sources = listing(sorted(set(published["source"])))
+    return table(columns, rows, caption=f"{sources}: {notes}", numeric=columns[2:])
 
 
 def _measured_rate(context: Context, machine: str, row: pd.Series) -> str:

@@ -24,12 +24,14 @@ void check(cudaError_t status, const char* what) {
   }
 }
 
+std::string text(const py::handle& object) { return py::str(object); }
+
 std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "(";
+  std::string extents;
   for (const int64_t extent : shape) {
-    text += std::to_string(extent) + ", ";
+    extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
   }
-  return text + ")";
+  return "(" + extents + ")";
 }
 
 struct Array {
@@ -40,13 +42,12 @@ struct Array {
 // A contiguous array another library keeps in GPU memory, by its __cuda_array_interface__.
 Array device_array(const py::object& object, const std::string& field, const std::string& dtype) {
   require(py::hasattr(object, "__cuda_array_interface__"), field, "an array in GPU memory",
-          py::str(py::type::of(object)));
+          text(py::type::of(object)));
   const py::dict interface = object.attr("__cuda_array_interface__");
-  const std::string got = py::str(interface["typestr"]);
+  const std::string got = text(interface["typestr"]);
   require(got == dtype, field, "elements of type " + dtype, got);
-  const bool contiguous = !interface.contains("strides") || interface["strides"].is_none();
-  require(contiguous, field, "a contiguous array",
-          "strides " + std::string(py::str(interface["strides"])));
+  const py::object strides = interface.attr("get")("strides");
+  require(strides.is_none(), field, "a contiguous array", "strides " + text(strides));
   return {interface["data"].cast<py::tuple>()[0].cast<std::uintptr_t>(),
           interface["shape"].cast<std::vector<int64_t>>()};
 }
@@ -86,7 +87,7 @@ class Bound {
   Bound(py::array src, py::object dst, py::object pairs, py::object sm_launches)
       : keep_alive_(py::make_tuple(src, dst, pairs, sm_launches)) {
     require(py::isinstance<py::array_t<uint8_t>>(src), "src", "elements of type uint8",
-            py::str(src.dtype()));
+            text(src.dtype()));
     const std::vector<int64_t> src_shape(src.shape(), src.shape() + src.ndim());
     require_rows(src_shape, "src");
     const bool contiguous = (src.flags() & py::array::c_style) != 0;
