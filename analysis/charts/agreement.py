@@ -15,7 +15,7 @@ from analysis.report.quantities import ratio, ratio_interval
 from analysis.results.statistics import SAME_WITHIN
 
 ROW_PX = 13
-VERDICTS = ["same", "unclear", "faster", "slower"]
+CALLED = {"same": "same", "faster": "different", "slower": "different", "unclear": "unclear"}
 
 
 def repeats(inputs: Inputs) -> pd.DataFrame:
@@ -37,6 +37,7 @@ def agreement_chart(context: Context) -> Chart | None:
     if table.empty:
         return None
     table["clock"] = [context.study.metrics[metric].label for metric in table["metric"]]
+    table["called"] = table["verdict"].map(CALLED)
     table["short"] = table["ratio"].map(ratio)
     table["interval"] = [
         ratio_interval(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy(dtype=float)
@@ -51,9 +52,9 @@ def agreement_chart(context: Context) -> Chart | None:
     base = alt.Chart().encode(
         y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=False, labelLimit=190)),
         color=alt.Color(
-            "verdict:N",
-            scale=alt.Scale(domain=VERDICTS),
-            legend=alt.Legend(orient="top", title="called"),
+            "called:N",
+            scale=alt.Scale(domain=["same", "different", "unclear"]),
+            legend=alt.Legend(orient="top", title=None),
         ),
         tooltip=[
             alt.Tooltip(f"{field}:N", title=title)

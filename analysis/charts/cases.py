@@ -22,6 +22,7 @@ from analysis.report.points import CASE_PREFIX, Context
 from analysis.study import parse_case
 
 HEIGHT_PX = 300
+STEPS, OTHERS, CEILINGS = ("step",), ("beyond", "reference"), ("ceiling",)
 
 
 def cases_chart(context: Context) -> Chart | None:
@@ -29,27 +30,24 @@ def cases_chart(context: Context) -> Chart | None:
 
     None where nothing is measured or no key varies.
     """
-    points = context.points[context.points["seconds"].notna()]
-    points = points[points["state"] != "published"]
+    value = "rate" if context.has_rates else "seconds"
+    points = context.points
+    points = points[points[value].notna() & (points["state"] != "published")]
     keys = varying_keys(points, context)
     if points.empty or not keys:
         return None
     swept = _swept(points, keys)
     others = [key for key in keys if key != swept]
-    value = "rate" if context.has_rates else "seconds"
+    drawn = set(points["role"])
     focus = select("variant_shown", "highlight", [None, *context.study.variant_names], None)
+    along = _along(points, swept)
     lines = [
-        _lines(context, value, _along(points, swept), roles, colour)
-        for roles, colour in (
-            (("step",), _colour(context, ("step",), "O", "steps in order")),
-            (("beyond", "reference"), _colour(context, ("beyond", "reference"), "N", "others")),
-            (("ceiling",), None),
-        )
-        if context.study.with_role(*roles)
+        _lines(context, value, along, roles)
+        for roles in (STEPS, OTHERS, CEILINGS)
+        if not drawn.isdisjoint(roles)
     ]
     chart: Any = (
         alt.layer(*lines)
-        .resolve_scale(color="independent", strokeDash="independent")
         .properties(height=HEIGHT_PX)
         .facet(
             facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
@@ -82,6 +80,7 @@ def _swept(points: pd.DataFrame, keys: list[str]) -> str:
 def _along(points: pd.DataFrame, swept: str) -> alt.X:
     sizes = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"].nunique()
     if len(sizes) > 1 and points["payload_bytes"].nunique() >= len(sizes):
+        scale = alt.Scale(type="log", nice=False)
         axis = alt.Axis(
             labelExpr="format(datum.value, '.3~s') + 'B'",
             values=sorted(points["payload_bytes"].unique().tolist()),
@@ -89,31 +88,23 @@ def _along(points: pd.DataFrame, swept: str) -> alt.X:
             labelSeparation=12,
             grid=False,
         )
-        return alt.X("payload_bytes:Q", title="payload, B", scale=alt.Scale(type="log"), axis=axis)
+        return alt.X("payload_bytes:Q", title="payload, B", scale=scale, axis=axis)
     numeric = pd.api.types.is_numeric_dtype(points[swept])
     kind = "Q" if numeric else "N"
     return alt.X(f"{swept}:{kind}", title=swept.removeprefix(CASE_PREFIX))
 
 
-def _colour(context: Context, roles: tuple[str, ...], kind: str, title: str) -> alt.Color:
-    names = [variant.name for variant in context.study.with_role(*roles)]
-    legend = alt.Legend(
-        orient="bottom", title=title, columns={"expr": "compact ? 2 : 6"}, values=names
-    )
-    # The first category colour is that of the steps; the others start behind it.
-    domain = names if kind == "O" else ["", *names]
-    return alt.Color(f"variant:{kind}", sort=domain, scale=alt.Scale(domain=domain), legend=legend)
+def _lines(context: Context, value: str, along: alt.X, roles: tuple[str, ...]) -> Any:
+    """Line, intervals and points of the variants with `roles`.
 
-
-def _lines(
-    context: Context, value: str, along: alt.X, roles: tuple[str, ...], colour: alt.Color | None
-) -> alt.LayerChart:
+    Steps, others and ceilings take a channel each, so that each has a scale and legend of its own.
+    """
     names = [variant.name for variant in context.study.with_role(*roles)]
     title = "payload rate, GB/s" if value == "rate" else "time"
     scale = alt.Scale(zero=True) if value == "rate" else alt.Scale(type="log")
     axis = alt.Axis() if value == "rate" else alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
     focused = "variant_shown === null || datum.variant === variant_shown"
-    base = (
+    base: Any = (
         alt.Chart()
         .transform_filter(f"indexof({names}, datum.variant) >= 0")
         .encode(
@@ -121,27 +112,42 @@ def _lines(
             opacity=alt.condition(focused, alt.value(0.95), alt.value(0.12)),
             tooltip=tooltip(context),
             href="href:N",
-            **({"color": colour} if colour else {}),
         )
     )
     y = alt.Y(f"{value}:Q", title=title, scale=scale, axis=axis)
-    style = {} if colour else {"style": "ceiling"}
+    stale = alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle"))
+    style: dict[str, Any] = {"style": "ceiling"} if roles == CEILINGS else {}
     line = base.mark_line(strokeWidth=1.8, **style).encode(y=y, detail="variant:N")
-    if "step" not in roles:
-        dashes = alt.Legend(orient="bottom", title="ceilings", columns={"expr": "compact ? 2 : 6"})
-        line = line.encode(
-            strokeDash=alt.StrokeDash(
-                "variant:N",
-                sort=names,
-                scale=alt.Scale(domain=names, range=[[6, 3], [2, 2], [9, 2, 2, 2], [4, 1]]),
-                legend=alt.Undefined if colour else dashes,
-            )
-        )
-    intervals = base.mark_rule(strokeWidth=1.5, **style).encode(
+    interval = base.mark_rule(strokeWidth=1.5, **style).encode(
         y=alt.Y(f"{value}_low:Q", title=title), y2=f"{value}_high:Q"
     )
-    marks = base.mark_point(filled=True, size=34, cursor="pointer", **style).encode(
-        y=y,
-        shape=alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle")),
+    point = base.mark_point(filled=True, size=34, cursor="pointer", **style).encode(
+        y=y, shape=stale
     )
-    return alt.layer(line, intervals, marks)
+    if roles == STEPS:
+        colour = alt.Color("variant:O", **_scale(names), legend=_legend("steps in order", names))
+        return alt.layer(*(mark.encode(color=colour) for mark in (line, interval, point)))
+    if roles == CEILINGS:
+        dashes = alt.Scale(domain=names, range=[[6, 3], [2, 2], [9, 2, 2, 2], [4, 1]])
+        dash = alt.StrokeDash(
+            "variant:N", sort=names, scale=dashes, legend=_legend("ceilings", names)
+        )
+        return alt.layer(line.encode(strokeDash=dash), interval, point)
+    # The first category colour is that of the steps; the others start behind it.
+    others = _scale(["", *names])
+    legend = _legend("others", names)
+    stroke = alt.Stroke("variant:N", **others, legend=legend)
+    fill = alt.Fill("variant:N", **others, legend=legend)
+    return alt.layer(
+        line.encode(stroke=stroke), interval.encode(stroke=stroke), point.encode(fill=fill)
+    )
+
+
+def _scale(domain: list[str]) -> dict[str, Any]:
+    return {"sort": domain, "scale": alt.Scale(domain=domain)}
+
+
+def _legend(title: str, names: list[str]) -> alt.Legend:
+    return alt.Legend(
+        orient="bottom", title=title, columns={"expr": "compact ? 2 : 6"}, values=names
+    )

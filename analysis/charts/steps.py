@@ -31,10 +31,19 @@ def steps_chart(context: Context) -> Chart | None:
     """
     if not context.machines:
         return None
-    points = context.points
-    keys = varying_keys(points, context)
     value = "rate" if context.has_rates else "seconds"
-    order = [variant.name for role in ROLES for variant in context.study.with_role(role)]
+    points = context.points
+    if context.has_rates:
+        # What delivers no bytes has no rate; its times are for tables.
+        points = points[points["payload_bytes"] > 0]
+    keys = varying_keys(points, context)
+    drawn = set(points["variant"])
+    order = [
+        variant.name
+        for role in ROLES
+        for variant in context.study.with_role(role)
+        if variant.name in drawn
+    ]
     row = alt.Y(
         "variant:N",
         sort=order,
@@ -47,7 +56,7 @@ def steps_chart(context: Context) -> Chart | None:
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
     measured = base.transform_filter("datum.state !== 'published'")
     bars = measured.transform_filter("datum.role !== 'ceiling'")
-    roles = [role for role in SHOWN_ROLES if context.study.with_role(role)]
+    roles = [role for role in SHOWN_ROLES if role in set(points["role"])]
     colour = alt.Color(
         "role:N",
         scale=alt.Scale(domain=SHOWN_ROLES),
@@ -59,13 +68,9 @@ def steps_chart(context: Context) -> Chart | None:
         if context.has_rates
         else bars.mark_point(filled=True, size=70, cursor="pointer")
     )
-    ceilings = alt.Chart().transform_filter("datum.role === 'ceiling' && isValid(datum.rate)")
     layers = [
         mark.encode(x=across, color=colour, opacity=faded),
-        ceilings.mark_rule(style="ceiling", strokeDash=[5, 3]).encode(x=f"{value}:Q"),
-        measured.transform_filter("datum.role === 'ceiling'")
-        .mark_tick(style="ceiling", thickness=3, size=14, cursor="pointer")
-        .encode(x=f"{value}:Q"),
+        *(_ceilings(measured, value) if context.study.with_role("ceiling") else []),
         measured.mark_rule(style="interval", strokeWidth=1.2).encode(
             x=f"{value}_low:Q", x2=f"{value}_high:Q"
         ),
@@ -73,20 +78,9 @@ def steps_chart(context: Context) -> Chart | None:
             measured.mark_tick(style="interval", thickness=1, size=9).encode(x=f"{value}_{end}:Q")
             for end in ("low", "high")
         ),
-        base.transform_filter("datum.state === 'published'")
-        .mark_point(style="published", filled=False, size=75, strokeWidth=1.6)
-        .encode(
-            x=f"{value}:Q",
-            shape=alt.Shape(
-                "state:N",
-                scale=alt.Scale(domain=["published"], range=["diamond"]),
-                legend=alt.Legend(orient="top", title=None),
-            ),
-        ),
+        *([_published(base, value)] if "published" in set(points["state"]) else []),
         *_labels(measured),
     ]
-    if context.inputs.published[context.study.name].empty:
-        del layers[-3]
     chart: Any = (
         alt.layer(*layers)
         .properties(height=ROW_PX * len(order))
@@ -104,6 +98,29 @@ def steps_chart(context: Context) -> Chart | None:
         .transform_filter(shown(keys))
     )
     return _finished(chart, context)
+
+
+def _ceilings(measured: alt.Chart, value: str) -> list[alt.Chart]:
+    """A rule through the whole panel and a tick in the ceiling's own row."""
+    rules = alt.Chart().transform_filter(f"datum.role === 'ceiling' && isValid(datum.{value})")
+    return [
+        rules.mark_rule(style="ceiling", strokeDash=[5, 3]).encode(x=f"{value}:Q"),
+        measured.transform_filter("datum.role === 'ceiling'")
+        .mark_tick(style="ceiling", thickness=3, size=14, cursor="pointer")
+        .encode(x=f"{value}:Q"),
+    ]
+
+
+def _published(base: alt.Chart, value: str) -> alt.Chart:
+    shape = alt.Shape(
+        "state:N",
+        scale=alt.Scale(domain=["published"], range=["diamond"]),
+        legend=alt.Legend(orient="top", title=None),
+    )
+    published = base.transform_filter("datum.state === 'published'")
+    mark = published.mark_point(style="published", filled=False, size=75, strokeWidth=1.6)
+    placed: alt.Chart = mark.encode(x=f"{value}:Q", shape=shape)
+    return placed
 
 
 def _axis(context: Context, value: str) -> alt.X:

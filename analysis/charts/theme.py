@@ -64,7 +64,10 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
             "titleFontWeight": "normal",
             "labelLimit": 240,
             "symbolSize": 80,
-            "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
+            "layout": {
+                "bottom": {"direction": "vertical", "anchor": "start"},
+                "top": {"anchor": "start", "bounds": "full"},
+            },
         },
         "text": {"color": ink, "fontSize": 11},
         "range": {
@@ -72,11 +75,11 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
             "ordinal": {"scheme": colours["ramp"]},
         },
         "style": {
-            "ceiling": {"stroke": quiet, "fill": quiet, "color": quiet},
-            "interval": {"stroke": ink, "color": ink},
-            "published": {"stroke": ink, "color": ink},
-            "quiet": {"fill": quiet, "color": quiet},
-            "band": {"fill": quiet, "color": quiet, "opacity": 0.13},
+            "ceiling": {"color": quiet},
+            "interval": {"color": ink},
+            "published": {"color": ink},
+            "quiet": {"color": quiet},
+            "band": {"color": quiet, "opacity": 0.13},
         },
     }
 

@@ -16,7 +16,7 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> pd.DataFrame
     The specification is checked against Vega-Lite's schema. It refers to the CSV as `url`/name.csv,
     which the page resolves from the root of the site.
     """
-    data = chart.data  # type: ignore[attr-defined]
+    data = chart.data
     assert isinstance(data, pd.DataFrame), f"{name}: a chart's data must be a table"
     document = chart.to_dict()
     inline = document["data"]["name"]

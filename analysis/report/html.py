@@ -69,9 +69,7 @@ def data_table(data: pd.DataFrame, formats: dict[str, tuple[str, Callable[..., o
     return table(columns, zip(*written, strict=True), numeric=numeric)
 
 
-def figure(
-    spec: str, root: str, description: str, caption: str, csv: str, data: Markup
-) -> Markup:
+def figure(spec: str, root: str, description: str, caption: str, csv: str, data: Markup) -> Markup:
     """A chart: selects, the drawing, its caption, and its data folded below.
 
     `spec`, `root` and `csv` are addresses relative to the page: of the specification, of the root
@@ -85,5 +83,5 @@ def figure(
         f' data-spec="{escape(spec)}" data-root="{escape(root)}"></div></div>'
         f"<figcaption>{cell(caption)}</figcaption>"
         f'<details class="hp-data"><summary>Data</summary>'
-        f'<p>{link(csv, "These rows as CSV")}</p>{data}</details></figure>'
+        f"<p>{link(csv, 'These rows as CSV')}</p>{data}</details></figure>"
     )

@@ -49,9 +49,7 @@ class Inputs:
         return table[(table["study"] == study.name) & table["variant"].isin(study.variant_names)]
 
 
-def load_inputs(
-    tables: Path, results: Path, modules: Path, studies: Mapping[str, Study]
-) -> Inputs:
+def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str, Study]) -> Inputs:
     """Read the tables under `tables` and the descriptions and provenance under `results`.
 
     A table that is not there counts as empty. The compiler's figures come from resources.csv, or

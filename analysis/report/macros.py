@@ -75,39 +75,22 @@ def define_env(env: Any) -> None:
     def skipped(context: Context) -> str:
         return study_pages.skipped_table(context)
 
-    @env.macro
-    def agreement() -> str:
-        return site_pages.agreement(inputs)
-
-    @env.macro
-    def overview() -> str:
-        return site_pages.overview(staged.contexts, staged.pages)
-
-    @env.macro
-    def freshness() -> str:
-        return site_pages.freshness(inputs)
-
-    @env.macro
-    def machine_table() -> str:
-        return site_pages.machine_table(inputs)
-
-    @env.macro
-    def provenance() -> str:
-        return site_pages.provenance_table(inputs)
-
-    @env.macro
-    def samples() -> str:
-        return site_pages.sample_table(inputs, staged.samples, root())
-
-    @env.macro
     def download(name: str) -> str:
         return link(address(f"data/{name}"), name)
 
-    @env.macro
     def constant(name: str) -> str:
         """A constant of the statistics as it is in the code; shares as percentages."""
         value = getattr(statistics, name)
         return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
+
+    env.macro(download)
+    env.macro(constant)
+    env.macro(lambda: site_pages.agreement(inputs), "agreement")
+    env.macro(lambda: site_pages.overview(staged.contexts, staged.pages), "overview")
+    env.macro(lambda: site_pages.freshness(inputs), "freshness")
+    env.macro(lambda: site_pages.machine_table(inputs), "machine_table")
+    env.macro(lambda: site_pages.provenance_table(inputs), "provenance")
+    env.macro(lambda: site_pages.sample_table(inputs, staged.samples, root()), "samples")
 
 
 def _chart(

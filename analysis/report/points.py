@@ -146,7 +146,7 @@ class Context:
                 | self._values(
                     case.payload_bytes, *(row[["median", "ci_low", "ci_high"]].astype(float))
                 )
-                | row[taken].to_dict()
+                | {column: row[column] for column in taken}
                 | {"is_default": int(metric == default)}
             )
         if rows:

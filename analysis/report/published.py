@@ -45,9 +45,7 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
         for variant in study.variants
         for case in variant.cases
     }
-    known = [
-        payload.get(pair, 0) for pair in zip(table["variant"], table["case"], strict=True)
-    ]
+    known = [payload.get(pair, 0) for pair in zip(table["variant"], table["case"], strict=True)]
     table["payload_bytes"] = known
     converted = [
         to_seconds(float(printed), unit, size, f"{path.name}: unit_meant")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 from mkdocs.commands.build import build
@@ -16,9 +15,7 @@ from analysis.report.staging import stage
 from analysis.study import discover
 
 
-def build_site(
-    tables: Path, results: Path, modules: Path, site: Path, root: Path = ROOT
-) -> None:
+def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Path = ROOT) -> None:
     """Write the site to the folder `site`, from the studies and docs/ under `root`.
 
     Works in `tables`/report. Raises HotpathError where a page refers to what is not there.
@@ -28,7 +25,6 @@ def build_site(
     pages = root / "docs"
     docs = tables.resolve() / "report"
     staged = stage(inputs, pages, tables, docs)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     try:
         config = load_config(
             str(pages / "mkdocs.yml"),

@@ -52,7 +52,7 @@ def _headline(context: Context) -> str:
     columns += ["rate"] if context.has_rates else []
     columns += [f"against {first.name}"] if first else []
     columns += [f"of {ceiling.name}" for ceiling in ceilings]
-    rows = []
+    rows: list[list[object]] = []
     for machine in context.machines:
         best = context.fastest(machine)
         row = context.figure(machine, best) if best else None

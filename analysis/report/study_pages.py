@@ -237,11 +237,12 @@ def published_table(context: Context) -> str:
         )
     units = published.drop_duplicates(["unit_printed", "unit_meant", "note"])
     notes = "; ".join(
-        f"{one['unit_printed']} means {one['unit_meant']}, {one['note']}"
+        f"{one['unit_printed']}: {one['note']}"
+        + (f", so {one['unit_meant']}" if one["unit_meant"] != one["unit_printed"] else "")
         for _, one in units.iterrows()
     )
     sources = listing(sorted(set(published["source"])))
-    return table(columns, rows, caption=f"{sources}: {notes}", numeric=columns[2:])
+    return table(columns, rows, caption=f"{sources}. {notes}", numeric=columns[2:])
 
 
 def _measured_rate(context: Context, machine: str, row: pd.Series) -> str:
@@ -259,12 +260,13 @@ def skipped_table(context: Context) -> str:
     own = context.missing.reset_index()
     if own.empty:
         return "Nothing was skipped." if context.machines else NOTHING
-    groups = own.groupby(["machine", "variant", "status", "reason"], sort=True)["case"].agg(list)
+    columns = ["machine", "variant", "status", "reason"]
+    groups = own.groupby(columns, sort=True)["case"].agg(list).reset_index()
     rows = [
         [machine, code(variant), status, reason, _case_list(context, variant, cases)]
-        for (machine, variant, status, reason), cases in groups.items()
+        for machine, variant, status, reason, cases in groups.itertuples(index=False)
     ]
-    return table(["machine", "variant", "status", "reason", "cases"], rows)
+    return table([*columns, "cases"], rows)
 
 
 def _case_list(context: Context, variant: str, cases: list[str]) -> str:

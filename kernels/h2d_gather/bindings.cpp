@@ -1,6 +1,7 @@
 // Python's way in, the same for every variant: bind() checks once, launch() only enqueues.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include <stdexcept>
+#include <string>
 
 #include "operation.h"
 
@@ -14,6 +15,12 @@ PYBIND11_MODULE(variant, m) {
         const Copy copy{reinterpret_cast<const uint8_t*>(src), reinterpret_cast<uint8_t*>(dst),
                         bytes};
         launch(copy, reinterpret_cast<cudaStream_t>(stream));
+        if (bytes > 0) {
+          const cudaError_t status = cudaGetLastError();
+          if (status != cudaSuccess) {
+            throw std::runtime_error(std::string("launch: ") + cudaGetErrorString(status));
+          }
+        }
       },
       py::arg("src"), py::arg("dst"), py::arg("bytes"), py::arg("stream"),
       "Copy `bytes` (a multiple of 16) from pinned host address src to device address dst.");

@@ -58,9 +58,13 @@ class Operation:
 
     def check(self) -> str | None:
         """None where every byte arrived; without bytes, where the call returned."""
-        if self.dst is None or np.array_equal(self.dst.get(), self.src):
+        if self.dst is None:
             return None
-        return "the copy differs from its source"
+        landed = self.dst.get()
+        if np.array_equal(landed, self.src):
+            return None
+        byte = int(np.argmax(landed != self.src))
+        return f"byte {byte}: expected {self.src[byte]}, got {landed[byte]}"
 
     def facts(self, stream: int) -> dict[str, float]:
         return (
