@@ -11,7 +11,7 @@ from analysis.charts.theme import Chart, finish, select
 from analysis.report.differences import is_repeat
 from analysis.report.inputs import Inputs
 from analysis.report.points import Context, anchor
-from analysis.report.quantities import ratio, ratio_interval
+from analysis.report.quantities import INTERVAL, ratio, ratio_interval
 from analysis.results.statistics import SAME_WITHIN
 
 ROW_PX = 13
@@ -61,7 +61,7 @@ def agreement_chart(context: Context) -> Chart | None:
             for field, title in (
                 *(("variant", "variant"), ("against", "against"), ("case", "case")),
                 *(("clock", "clock"), ("machine", "machine")),
-                *(("short", "ratio"), ("interval", "95 % interval"), ("verdict", "called")),
+                *(("short", "ratio"), ("interval", INTERVAL), ("verdict", "called")),
             )
         ],
         href="href:N",
@@ -93,8 +93,8 @@ def agreement_chart(context: Context) -> Chart | None:
         .transform_filter("datum.clock === clock_shown")
     )
     description = (
-        f"{context.study.title}: ratios of times between two entries that are one program, with"
-        " 95 % intervals; a ratio of 1 is right."
+        f"{context.study.title}: ratios of times between two entries that are one program, each"
+        f" with its {INTERVAL}; a ratio of 1 is right."
     )
     finished: Chart = finish(chart, description, margin=190, compact_margin=150)
     return finished

@@ -19,6 +19,7 @@ from analysis.charts.theme import (
     varying_keys,
 )
 from analysis.report.points import ROLES, Context
+from analysis.report.quantities import INTERVAL
 from analysis.study import parse_case
 
 ROW_PX = 25
@@ -151,7 +152,7 @@ def _labels(measured: alt.Chart) -> list[alt.Chart]:
 def _finished(chart: Any, context: Context) -> Chart:
     measure = "payload rate in GB/s" if context.has_rates else "time"
     description = (
-        f"{context.study.title}: {measure} of every variant with 95 % intervals, a panel for each"
+        f"{context.study.title}: {measure} of every variant with its {INTERVAL}, a panel for each"
         f" of {len(context.machines)} machines, ceilings as dashed rules."
     )
     finished: Chart = finish(chart, description, margin=310, compact_margin=195)

@@ -13,6 +13,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.report.points import CASE_PREFIX, Context
+from analysis.report.quantities import INTERVAL
 
 Chart = alt.TopLevelMixin
 
@@ -141,7 +142,7 @@ def tooltip(context: Context) -> list[alt.Tooltip]:
     value = "rate, GB/s" if context.has_rates else "time"
     fields = [
         *(("title", "what"), ("variant", "variant"), ("machine", "machine"), ("case", "case")),
-        *(("short", value), ("interval", "95 % interval"), ("clock", "clock"), ("state", "state")),
+        *(("short", value), ("interval", INTERVAL), ("clock", "clock"), ("state", "state")),
         *(("n", "samples"), ("rounds", "rounds"), ("run", "run"), ("note", "note")),
     ]
     return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields]

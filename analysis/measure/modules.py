@@ -11,7 +11,8 @@ from analysis.errors import HotpathError
 from analysis.study import Study, Variant
 
 COMPILED_NAME = "variant"
-"""The name every compiled variant's module gives itself, so that one bindings.o serves them all."""
+"""Last part of every compiled module's name, so that one bindings.o serves all variants. The parts
+before it tell them apart: pybind11 hands out a module it has made before for a name it knows."""
 
 
 def module_path(modules: Path, study: Study, variant: Variant) -> Path:
@@ -24,7 +25,9 @@ def load_module(modules: Path, study: Study, variant: Variant) -> ModuleType:
     path = module_path(modules, study, variant)
     if not path.exists():
         raise HotpathError(f"{path}: not built; run: snakemake --cores all build")
-    return _load(path, COMPILED_NAME) if variant.is_compiled else _load_python(study, path)
+    if variant.is_compiled:
+        return _load(path, f"{study.name}.{variant.name}.{COMPILED_NAME}")
+    return _load_python(study, path)
 
 
 def load_workload(study: Study) -> ModuleType:

@@ -14,6 +14,9 @@ from analysis.measure.cell import Cell, Operation
 STATE_TIMEOUT_S = 60.0
 """After this NVBench ends a cell with the samples it has; a cell takes well under a second."""
 
+BLOCKING_TIMEOUT_S = 5.0
+"""After this NVBench calls an operation that cannot be enqueued without waiting a deadlock."""
+
 
 class Measure(Protocol):
     """Checks and times one cell, taking device times of an operation by `time_device`."""
@@ -41,6 +44,7 @@ def run_under_nvbench(
             nonlocal is_timed
             is_timed = True
             state.set_min_samples(count)
+            state.set_blocking_kernel_timeout(BLOCKING_TIMEOUT_S)
             # Held back by NVBench's blocking kernel, an operation that waits would wait forever.
             state.exec(
                 lambda _: operation.launch(stream), sync=cell.variant.host_work, batched=False

@@ -80,7 +80,7 @@ def figure(spec: str, root: str, description: str, caption: str, csv: str, data:
         '<form class="hp-controls" aria-label="What the chart shows"></form>'
         '<div class="hp-scroll" tabindex="0">'
         f'<div class="hp-view" role="img" aria-label="{escape(description)}"'
-        f' data-spec="{escape(spec)}" data-root="{escape(root)}"></div></div>'
+        f' data-spec="{escape(spec)}" data-root="{escape(root)}"><div></div></div></div>'
         f"<figcaption>{cell(caption)}</figcaption>"
         f'<details class="hp-data"><summary>Data</summary>'
         f"<p>{link(csv, 'These rows as CSV')}</p>{data}</details></figure>"

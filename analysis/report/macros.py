@@ -32,7 +32,7 @@ def define_env(env: Any) -> None:
         return get_relative_url(path, env.page.url)
 
     def root() -> str:
-        return address("").removesuffix("./") or "./"
+        return address("").removesuffix("/") + "/"
 
     def of_study(macro: StudyMacro) -> StudyMacro:
         """Register `macro` with the study of the page as its first argument."""

@@ -5,6 +5,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from analysis.results.statistics import CONFIDENCE, SAME_WITHIN
+
+INTERVAL: Final = f"{CONFIDENCE * 100:g} % interval"
+WITHIN: Final = f"{SAME_WITHIN * 100:g} %"
+"""Ratios this near 1 are called the same."""
+
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 _NANO: Final = (1e-9, "n")
 

@@ -7,11 +7,8 @@ import math
 import pandas as pd
 
 from analysis.report.points import Context
-from analysis.report.quantities import listing, ratio, ratio_interval
-from analysis.results.statistics import SAME_WITHIN
+from analysis.report.quantities import WITHIN, listing, ratio, ratio_interval
 from analysis.study import Variant
-
-WITHIN = f"{SAME_WITHIN * 100:g} %"
 
 
 def step_sentence(context: Context, machine: str, variant: Variant) -> str:

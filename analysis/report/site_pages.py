@@ -13,6 +13,8 @@ from analysis.report.html import Markup, code, link, table
 from analysis.report.inputs import Inputs
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import (
+    INTERVAL,
+    WITHIN,
     gigabytes_per_second,
     percent,
     quantity,
@@ -20,7 +22,7 @@ from analysis.report.quantities import (
     ratio,
 )
 from analysis.report.study_pages import NOTHING
-from analysis.results.statistics import CONFIDENCE, SAME_WITHIN
+from analysis.results.statistics import CONFIDENCE
 from analysis.study import Variant
 
 
@@ -48,7 +50,7 @@ def _headline(context: Context) -> str:
         return agreement_sentence(repeats(context.inputs))
     ceilings = context.study.with_role("ceiling")
     first = next(iter(context.study.with_role("step", "beyond")), None)
-    columns = ["machine", "fastest", "time", "95 % interval"]
+    columns = ["machine", "fastest", "time", INTERVAL]
     columns += ["rate"] if context.has_rates else []
     columns += [f"against {first.name}"] if first else []
     columns += [f"of {ceiling.name}" for ceiling in ceilings]
@@ -193,7 +195,7 @@ def agreement_sentence(table_: pd.DataFrame) -> str:
     return (
         f"Of {len(table_)} comparisons between two entries that are one program, {different}"
         f" ({percent(different / len(table_))}) were called faster or slower,"
-        f" {counts.get('same', 0)} the same within {SAME_WITHIN * 100:g} % and"
+        f" {counts.get('same', 0)} the same within {WITHIN} and"
         f" {counts.get('unclear', 0)} unclear."
     )
 

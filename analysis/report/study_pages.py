@@ -16,6 +16,7 @@ from analysis.report.html import code, link, table
 from analysis.report.points import Context, anchor
 from analysis.report.published import best_statement
 from analysis.report.quantities import (
+    INTERVAL,
     digits,
     gigabytes_per_second,
     listing,
@@ -111,7 +112,7 @@ def _figures(context: Context, variant: Variant, root: str) -> str:
     ceilings = context.study.with_role("ceiling") if is_step else []
     others = [name for name, metric in context.study.metrics.items() if metric.unit != "s"]
     others = [name for name in others if _has_metric(context, variant, name)]
-    columns = ["machine", "clock", "time", "95 % interval"]
+    columns = ["machine", "clock", "time", INTERVAL]
     columns += ["rate"] if case.payload_bytes else []
     columns += [f"against {before.name}"] if before else []
     columns += [f"of {ceiling.name}" for ceiling in ceilings]
@@ -213,7 +214,7 @@ def metric_table(context: Context, roles: Sequence[str]) -> str:
                         *(whole(float(row["n"])), "stale" if row["stale"] else ""),
                     ]
                 )
-    columns = ["operation", "machine", "metric", "median", "95 % interval", "samples", ""]
+    columns = ["operation", "machine", "metric", "median", INTERVAL, "samples", ""]
     return table(columns, rows, numeric=columns[3:6]) if rows else NOTHING
 
 

@@ -14,8 +14,8 @@ async function readJson(address) {
 async function draw(box) {
   const root = new URL(box.dataset.root, location.href);
   const width = box.parentElement.clientWidth;
-  const state = { palette: palette(), width };
-  const before = drawn.get(box);
+  const before = drawn.get(box)?.view;
+  const state = { palette: palette(), width, view: before };
   drawn.set(box, state);
   const [spec, palettes] = await Promise.all([
     readJson(new URL(box.dataset.spec, location.href)),
@@ -23,17 +23,18 @@ async function draw(box) {
   ]);
   if (drawn.get(box) !== state) return; // drawn again meanwhile
   const compact = width < COMPACT_PX;
-  const margin = compact ? spec.usermeta.compactMargin : spec.usermeta.margin;
-  (spec.spec ?? spec).width = Math.max(MIN_PLOT_PX, width - margin);
-  for (const param of spec.params) {
+  const { margin = 80, compactMargin = margin } = spec.usermeta ?? {};
+  (spec.spec ?? spec).width = Math.max(MIN_PLOT_PX, width - (compact ? compactMargin : margin));
+  for (const param of spec.params ?? []) {
     if (param.name === "compact") param.value = compact;
-    else if (before?.view && param.bind) param.value = before.view.signal(param.name);
+    else if (before && param.bind) param.value = before.signal(param.name);
   }
-  before?.view?.finalize();
+  before?.finalize();
   const controls = box.closest("figure").querySelector(".hp-controls");
   controls.replaceChildren();
-  const { view } = await vegaEmbed(box, spec, {
+  const { view } = await vegaEmbed(box.firstElementChild, spec, {
     actions: false,
+    logLevel: 1, // errors: a selection without any points deserves no warning
     renderer: "svg",
     config: palettes[state.palette],
     bind: controls,

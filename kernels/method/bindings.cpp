@@ -15,11 +15,9 @@ PYBIND11_MODULE(variant, m) {
         const Copy copy{reinterpret_cast<const uint8_t*>(src), reinterpret_cast<uint8_t*>(dst),
                         bytes};
         launch(copy, reinterpret_cast<cudaStream_t>(stream));
-        if (bytes > 0) {
-          const cudaError_t status = cudaGetLastError();
-          if (status != cudaSuccess) {
-            throw std::runtime_error(std::string("launch: ") + cudaGetErrorString(status));
-          }
+        const cudaError_t status = cudaGetLastError();
+        if (status != cudaSuccess) {
+          throw std::runtime_error(std::string("launch: ") + cudaGetErrorString(status));
         }
       },
       py::arg("src"), py::arg("dst"), py::arg("bytes"), py::arg("stream"),
