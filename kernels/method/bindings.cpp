@@ -14,8 +14,7 @@ PYBIND11_MODULE(variant, m) {
       [](std::uintptr_t src, std::uintptr_t dst, int64_t bytes, std::uintptr_t stream) {
         const Copy copy{reinterpret_cast<const uint8_t*>(src), reinterpret_cast<uint8_t*>(dst),
                         bytes};
-        launch(copy, reinterpret_cast<cudaStream_t>(stream));
-        const cudaError_t status = cudaGetLastError();
+        const cudaError_t status = launch(copy, reinterpret_cast<cudaStream_t>(stream));
         if (status != cudaSuccess) {
           throw std::runtime_error(std::string("launch: ") + cudaGetErrorString(status));
         }

@@ -1,4 +1,4 @@
 // Does nothing, so that only the way into the module is timed.
 #include "operation.h"
 
-void launch(const Copy& /*copy*/, cudaStream_t /*stream*/) {}
+cudaError_t launch(const Copy& /*copy*/, cudaStream_t /*stream*/) { return cudaSuccess; }

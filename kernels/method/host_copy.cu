@@ -16,7 +16,8 @@ __global__ void copy_vectors(Copy copy) {
   }
 }
 
-void launch(const Copy& copy, cudaStream_t stream) {
+cudaError_t launch(const Copy& copy, cudaStream_t stream) {
   const int64_t blocks = (copy.bytes / 16 + kBlock - 1) / kBlock;
   copy_vectors<<<static_cast<int>(std::min(blocks, kMaxBlocks)), kBlock, 0, stream>>>(copy);
+  return cudaGetLastError();
 }

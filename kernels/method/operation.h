@@ -11,5 +11,5 @@ struct Copy {
   int64_t bytes;
 };
 
-// Performs or enqueues the operation. Each variant defines it.
-void launch(const Copy& copy, cudaStream_t stream);
+// Performs or enqueues the operation; says whether that worked. Each variant defines it.
+cudaError_t launch(const Copy& copy, cudaStream_t stream);
