@@ -1,0 +1,140 @@
+"""Chart specifications: valid Vega-Lite, complete, and of the colours of no palette."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from analysis.charts import study_charts
+from analysis.charts.agreement import repeats
+from analysis.charts.theme import configurations
+from analysis.charts.writing import write_chart
+from analysis.report.inputs import Inputs
+from analysis.report.points import Context
+from analysis.study import discover
+from tests.synthetic import write_machine
+from tests.test_report import STUDY, make_inputs, make_root
+
+EXTRA = '''
+"""A chart of this study's own."""
+
+import altair as alt
+
+
+def charts(context):
+    """One dot a row."""
+    dots = alt.Chart(context.points, description="Every time.").mark_point()
+    return {"dots": dots.encode(x="seconds", y="variant").add_params(alt.param(name="p", value=1))}
+'''
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    root = make_root(tmp_path_factory.mktemp("charts"))
+    (root / "kernels" / STUDY / "charts.py").write_text(EXTRA)
+    for study in discover(root).values():
+        for machine in ("box", "other-box"):
+            write_machine(root / "results", machine, study)
+    return make_inputs(root)
+
+
+def drawn_names(inputs: Inputs, study: str, chart: str, folder: Path) -> set[str]:
+    context = Context(inputs, inputs.studies[study])
+    write_chart(study_charts(context)[chart], folder, chart, "charts")
+    return set(re.findall(r'"(\w+)"', (folder / f"{chart}.json").read_text()))
+
+
+@pytest.mark.parametrize("chart", ["steps", "cases"])
+def test_common_charts_show_every_variant(inputs: Inputs, chart: str, tmp_path: Path) -> None:
+    names = set(inputs.studies[STUDY].variant_names)
+    assert names <= drawn_names(inputs, STUDY, chart, tmp_path)
+
+
+def test_written_charts_are_valid_and_refer_to_their_data(inputs: Inputs, tmp_path: Path) -> None:
+    for name, study in inputs.studies.items():
+        for chart_name, chart in study_charts(Context(inputs, study)).items():
+            data = write_chart(chart, tmp_path / name, chart_name, f"charts/{name}")
+            spec = json.loads((tmp_path / name / f"{chart_name}.json").read_text())
+            alt.Chart.from_dict(spec)
+            assert spec["data"]["url"] == f"charts/{name}/{chart_name}.csv"
+            assert spec["description"]
+            written = pd.read_csv(tmp_path / name / f"{chart_name}.csv")
+            assert len(written) == len(data)
+            assert set(spec["data"]["format"]["parse"]) == set(written.columns)
+
+
+def test_a_study_may_add_charts_of_its_own(inputs: Inputs) -> None:
+    charts = study_charts(Context(inputs, inputs.studies[STUDY]))
+    assert set(charts) == {"steps", "cases", "dots"}
+
+
+def test_selects_start_at_the_headline_and_all_machines(inputs: Inputs) -> None:
+    spec = study_charts(Context(inputs, inputs.studies[STUDY]))["steps"].to_dict()
+    selects = {param["name"]: param for param in spec["params"] if "bind" in param}
+    assert {name: param["value"] for name, param in selects.items()} == {
+        "machine_shown": None,
+        "case_bs_shown": 128,
+        "case_topk_shown": 2048,
+        "case_draw_shown": "with_replacement",
+        "clock_shown": None,
+    }
+    assert selects["machine_shown"]["bind"]["options"] == [None, "box", "other-box"]
+
+
+def test_points_show_the_time_each_variant_is_compared_by(inputs: Inputs) -> None:
+    context = Context(inputs, inputs.studies[STUDY])
+    points = context.points
+    shown = points[(points["is_default"] == 1) & (points["state"] == "measured")]
+    metrics = shown.groupby("variant")["metric"].agg(set)
+    for variant in context.study.variants:
+        assert metrics[variant.name] == {"host_time" if variant.host_work else "gpu_time"}
+    rate = shown["payload_bytes"] / shown["seconds"].astype(float) / 1e9
+    assert shown["rate"].astype(float).to_numpy() == pytest.approx(rate.to_numpy(dtype=float))
+    assert (shown["rate_low"] <= shown["rate"]).all() and (
+        shown["rate"] <= shown["rate_high"]
+    ).all()
+
+
+def test_published_figures_stand_beside_every_machine(inputs: Inputs) -> None:
+    points = Context(inputs, inputs.studies[STUDY]).points
+    published = points[points["state"] == "published"]
+    assert published["machine"].value_counts().nunique() == 1
+    assert set(published["machine"]) == {"box", "other-box"}
+
+
+def test_agreement_compares_repeats_of_one_program_only(inputs: Inputs, tmp_path: Path) -> None:
+    table = repeats(inputs)
+    assert set(table["study"]) == {"method"}
+    assert set(zip(table["variant"], table["against"], strict=True)) == {("copy_b", "copy_a")}
+    assert "copies" not in drawn_names(inputs, "method", "agreement", tmp_path)
+
+
+def test_charts_name_no_colour(inputs: Inputs) -> None:
+    for study in inputs.studies.values():
+        for chart in study_charts(Context(inputs, study)).values():
+            spec = chart.to_dict()
+            spec.pop("config", None), spec.pop("datasets", None)
+            assert not re.search(r"#[0-9a-f]{6}\b", json.dumps(spec))
+
+
+@pytest.mark.parametrize(("palette", "page"), [("default", "#ffffff"), ("slate", "#1e2129")])
+def test_colours_stand_out_from_the_page(palette: str, page: str) -> None:
+    category = configurations()[palette]["range"]["category"]
+    assert all(contrast(colour, page) >= 3 for colour in category)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two #rrggbb colours as WCAG 2 defines it."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
