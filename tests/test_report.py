@@ -193,7 +193,7 @@ def test_published_time_and_rate_say_the_same() -> None:
 def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
-    row = pd.Series({"ratio": value, "ci_low": low, "ci_high": high, "verdict": verdict})
+    row = {"ratio": value, "ci_low": low, "ci_high": high, "verdict": verdict}
     assert expected in comparison_phrase(row, "before")
 
 

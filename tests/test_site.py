@@ -161,7 +161,7 @@ def test_a_bar_leads_to_its_samples(browser: Browser, address: str) -> None:
 def test_following_a_link_draws_the_charts(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open("")
-    visit.page.locator(f".md-content a[href='studies/{STUDY}/']").first.click()
+    visit.page.locator(f".md-content a[href$='studies/{STUDY}/']").first.click()
     visit.page.locator(".hp-view svg").first.wait_for()
     visit.settle()
     assert visit.faults == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import pandas as pd
 
@@ -13,6 +14,9 @@ from analysis.report.inputs import Inputs
 from analysis.report.published import best_statement
 from analysis.report.quantities import digits, quantity, quantity_interval
 from analysis.study import Case, Study, Variant, parse_case
+
+Row = dict[str, Any]
+"""A row of a table by its columns."""
 
 ROLES = ("ceiling", "step", "beyond", "reference")
 """In the order charts list them."""
@@ -64,31 +68,33 @@ class Context:
         largest = max(variant.cases, key=lambda case: case.payload_bytes)
         return cases.get(self.study.headline, largest)
 
+    def _rows(self, table: pd.DataFrame, *key: str) -> dict[tuple[str, ...], Row]:
+        """This study's rows of `table` by the columns `key`."""
+        records = self.inputs.of_study(table, self.study).to_dict("records")
+        return {tuple(row[name] for name in key): cast(Row, row) for row in records}
+
     @cached_property
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> dict[tuple[str, ...], Row]:
         """This study's rows of the summary by machine, variant, case and metric."""
-        own = self.inputs.of_study(self.inputs.summary, self.study)
-        return own.set_index(["machine", "variant", "case", "metric"]).sort_index()
+        return self._rows(self.inputs.summary, "machine", "variant", "case", "metric")
 
     @cached_property
-    def ratios(self) -> pd.DataFrame:
+    def ratios(self) -> dict[tuple[str, ...], Row]:
         """This study's ratios by machine, variant, against, case and metric."""
-        own = self.inputs.of_study(self.inputs.ratios, self.study)
-        return own.set_index(["machine", "variant", "against", "case", "metric"]).sort_index()
+        key = ("machine", "variant", "against", "case", "metric")
+        return self._rows(self.inputs.ratios, *key)
 
     @cached_property
-    def missing(self) -> pd.DataFrame:
+    def missing(self) -> dict[tuple[str, ...], Row]:
         """Skipped and failed cases by machine, variant and case."""
-        own = self.inputs.of_study(self.inputs.skipped, self.study)
-        return own.set_index(["machine", "variant", "case"]).sort_index()
+        return self._rows(self.inputs.skipped, "machine", "variant", "case")
 
-    def figure(self, machine: str, variant: Variant) -> pd.Series | None:
+    def figure(self, machine: str, variant: Variant) -> Row | None:
         """The summary row of the shown case by the preferred metric that was measured."""
         case = self.shown_case(variant)
         for metric in self.metrics_for(variant):
-            key = (machine, variant.name, case.id, metric)
-            if key in self.summary.index:
-                row: pd.Series = self.summary.loc[[key]].reset_index().iloc[0]
+            row = self.summary.get((machine, variant.name, case.id, metric))
+            if row is not None:
                 return row
         return None
 
@@ -101,13 +107,12 @@ class Context:
         ]
         return min(measured, key=lambda pair: pair[0])[1] if measured else None
 
-    def comparison(self, machine: str, variant: Variant, other: Variant) -> pd.Series | None:
+    def comparison(self, machine: str, variant: Variant, other: Variant) -> Row | None:
         """The ratio row of the shown case by the preferred metric that compares the two."""
         case = self.shown_case(variant)
         for metric in self.metrics_for(variant, other):
-            key = (machine, variant.name, other.name, case.id, metric)
-            if key in self.ratios.index:
-                row: pd.Series = self.ratios.loc[[key]].reset_index().iloc[0]
+            row = self.ratios.get((machine, variant.name, other.name, case.id, metric))
+            if row is not None:
                 return row
         return None
 
@@ -134,18 +139,15 @@ class Context:
         default = None
         taken = ["n", "rounds", "verified", "throttled", "run"]
         for metric in self.time_metrics:
-            key = (machine, variant.name, case.id, metric)
-            if key not in self.summary.index:
+            row = self.summary.get((machine, variant.name, case.id, metric))
+            if row is None:
                 continue
-            row = self.summary.loc[[key]].iloc[0]
             if default is None and metric in self.metrics_for(variant):
                 default = metric
             state = "stale" if row["stale"] else "measured"
             rows.append(
                 self._common(machine, variant, case, metric, state)
-                | self._values(
-                    case.payload_bytes, *(row[["median", "ci_low", "ci_high"]].astype(float))
-                )
+                | self._values(case.payload_bytes, row["median"], row["ci_low"], row["ci_high"])
                 | {column: row[column] for column in taken}
                 | {"is_default": int(metric == default)}
             )
@@ -157,9 +159,8 @@ class Context:
 
     def absence(self, machine: str, variant: Variant, case: Case) -> tuple[str, str]:
         """Why there is no figure: `skipped`, `failed` or `not measured`, and the reason given."""
-        key = (machine, variant.name, case.id)
-        if key in self.missing.index:
-            row = self.missing.loc[[key]].iloc[0]
+        row = self.missing.get((machine, variant.name, case.id))
+        if row is not None:
             return str(row["status"]), str(row["reason"])
         return "not measured", ""
 

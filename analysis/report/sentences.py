@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-
-from analysis.report.points import Context
+from analysis.report.points import Context, Row
 from analysis.report.quantities import WITHIN, listing, ratio, ratio_interval
 from analysis.study import Variant
 
@@ -46,7 +44,7 @@ def reach_sentence(context: Context, machine: str, other: Variant) -> str:
     )
 
 
-def comparison_phrase(row: pd.Series, other: str) -> str:
+def comparison_phrase(row: Row, other: str) -> str:
     """`this step is 3.91× (3.87× to 3.95×) faster than ...`, as the row's verdict has it."""
     value, low, high = (float(row[name]) for name in ("ratio", "ci_low", "ci_high"))
     interval = ratio_interval(low, high)
@@ -119,8 +117,8 @@ def order_sentences(context: Context) -> list[str]:
 def _surely_slower(
     context: Context,
     machine: str,
-    later: tuple[Variant, pd.Series],
-    earlier: tuple[Variant, pd.Series],
+    later: tuple[Variant, Row],
+    earlier: tuple[Variant, Row],
 ) -> bool:
     row = context.comparison(machine, later[0], earlier[0])
     if row is not None:

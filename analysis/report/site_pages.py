@@ -84,8 +84,8 @@ def _against(context: Context, machine: str, best: Variant, first: Variant) -> s
     case = context.shown_case(best).id
     for metric in context.metrics_for(best, first):
         keys = [(machine, variant.name, case, metric) for variant in (first, best)]
-        if all(key in context.summary.index for key in keys):
-            slow, fast = (float(context.summary.loc[[key]].iloc[0]["median"]) for key in keys)
+        if all(key in context.summary for key in keys):
+            slow, fast = (float(context.summary[key]["median"]) for key in keys)
             return ratio(slow / fast)
     return ""
 

@@ -13,7 +13,7 @@ from analysis.report.differences import (
     setting_difference,
 )
 from analysis.report.html import code, link, table
-from analysis.report.points import Context, anchor
+from analysis.report.points import Context, Row, anchor
 from analysis.report.published import best_statement
 from analysis.report.quantities import (
     INTERVAL,
@@ -143,7 +143,7 @@ def _figures(context: Context, variant: Variant, root: str) -> str:
     return table(columns, rows, caption=where, numeric=columns[2:])
 
 
-def _flags(figure: pd.Series) -> str:
+def _flags(figure: Row) -> str:
     flags = []
     if figure["stale"]:
         flags.append("stale")
@@ -154,7 +154,7 @@ def _flags(figure: pd.Series) -> str:
     return "".join(f", {flag}" for flag in flags)
 
 
-def _ratio_cell(row: pd.Series | None) -> str:
+def _ratio_cell(row: Row | None) -> str:
     if row is None:
         return ""
     interval = ratio_interval(float(row["ci_low"]), float(row["ci_high"]))
@@ -168,16 +168,15 @@ def _share_cell(context: Context, machine: str, variant: Variant, ceiling: Varia
 
 def _has_metric(context: Context, variant: Variant, metric: str) -> bool:
     return any(
-        (machine, variant.name, context.shown_case(variant).id, metric) in context.summary.index
+        (machine, variant.name, context.shown_case(variant).id, metric) in context.summary
         for machine in context.machines
     )
 
 
 def _other_metric(context: Context, machine: str, variant: Variant, metric: str) -> str:
-    key = (machine, variant.name, context.shown_case(variant).id, metric)
-    if key not in context.summary.index:
+    row = context.summary.get((machine, variant.name, context.shown_case(variant).id, metric))
+    if row is None:
         return ""
-    row = context.summary.loc[[key]].iloc[0]
     return quantity(float(row["median"]), row["unit"])
 
 
@@ -201,10 +200,9 @@ def metric_table(context: Context, roles: Sequence[str]) -> str:
         case = context.shown_case(variant).id
         for machine in context.machines:
             for name, metric in context.study.metrics.items():
-                key = (machine, variant.name, case, name)
-                if key not in context.summary.index:
+                row = context.summary.get((machine, variant.name, case, name))
+                if row is None:
                     continue
-                row = context.summary.loc[[key]].iloc[0]
                 low, high = float(row["ci_low"]), float(row["ci_high"])
                 rows.append(
                     [
@@ -247,10 +245,10 @@ def published_table(context: Context) -> str:
 
 
 def _measured_rate(context: Context, machine: str, row: pd.Series) -> str:
-    key = (machine, row["variant"], row["case"], row["metric"])
-    if key not in context.summary.index:
+    figure = context.summary.get((machine, row["variant"], row["case"], row["metric"]))
+    if figure is None:
         return ""
-    seconds = float(context.summary.loc[[key]].iloc[0]["median"])
+    seconds = float(figure["median"])
     if not row["payload_bytes"]:
         return quantity(seconds, "s")
     return f"{digits(row['payload_bytes'] / seconds / 1e9)} GB/s"
@@ -258,7 +256,7 @@ def _measured_rate(context: Context, machine: str, row: pd.Series) -> str:
 
 def skipped_table(context: Context) -> str:
     """Every case that was skipped or failed, with the reason."""
-    own = context.missing.reset_index()
+    own = context.inputs.of_study(context.inputs.skipped, context.study)
     if own.empty:
         return "Nothing was skipped." if context.machines else NOTHING
     columns = ["machine", "variant", "status", "reason"]
