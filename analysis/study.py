@@ -129,6 +129,17 @@ class Study:
         names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
         return [candidate for candidate in self.variants if candidate.name in names]
 
+    def is_repeat(self, variant: Variant) -> bool:
+        """Whether the variant is its `after` listed again: same file, flags and constants."""
+        if variant.after is None:
+            return False
+        before = self.variant(variant.after)
+        return (variant.path, variant.flags, dict(variant.constants)) == (
+            before.path,
+            before.flags,
+            dict(before.constants),
+        )
+
     @property
     def bindings(self) -> Path | None:
         path = self.folder / "bindings.cpp"

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from analysis.charts import study_charts
-from analysis.charts.agreement import repeats
 from analysis.charts.theme import configurations
 from analysis.charts.writing import write_chart
 from analysis.report.inputs import Inputs
@@ -108,7 +107,7 @@ def test_published_figures_stand_beside_every_machine(inputs: Inputs) -> None:
 
 
 def test_agreement_compares_repeats_of_one_program_only(inputs: Inputs, tmp_path: Path) -> None:
-    table = repeats(inputs)
+    table = inputs.repeats
     assert set(table["study"]) == {"method"}
     assert set(zip(table["variant"], table["against"], strict=True)) == {("copy_b", "copy_a")}
     assert "copies" not in drawn_names(inputs, "method", "agreement", tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
@@ -24,10 +23,9 @@ from analysis.report.quantities import digits, quantity, quantity_interval, rati
 from analysis.report.sentences import comparison_phrase, order_sentences, step_sentence
 from analysis.report.site import build_site
 from analysis.report.study_pages import published_table, sections
-from analysis.results.collect import collect
 from analysis.results.samples import Sample
 from analysis.results.store import add_run
-from analysis.results.summary import ratios, skipped, summarise
+from analysis.results.tables import write_tables
 from analysis.study import Case, Study, Variant, discover
 from tests.synthetic import RUN, plausible, provenance_of, samples_of, write_machine
 
@@ -43,12 +41,7 @@ def make_root(folder: Path) -> Path:
 
 def make_tables(results: Path, studies: Mapping[str, Study], tables: Path) -> Path:
     """What the summary stage writes for these results."""
-    collected = collect(results, studies)
-    tables.mkdir(parents=True, exist_ok=True)
-    summarise(collected.samples).to_csv(tables / "summary.csv", index=False)
-    ratios(collected.samples, studies).to_csv(tables / "ratios.csv", index=False)
-    skipped(collected.samples).to_csv(tables / "skipped.csv", index=False)
-    (tables / "refused.json").write_text(json.dumps(collected.refused))
+    write_tables(results, studies, tables)
     return tables
 
 

@@ -8,8 +8,6 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, select
-from analysis.report.differences import is_repeat
-from analysis.report.inputs import Inputs
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import INTERVAL, ratio, ratio_interval
 from analysis.results.statistics import SAME_WITHIN
@@ -18,21 +16,9 @@ ROW_PX = 13
 CALLED = {"same": "same", "faster": "different", "slower": "different", "unclear": "unclear"}
 
 
-def repeats(inputs: Inputs) -> pd.DataFrame:
-    """Rows of the ratios, in any study, between a variant and a repeat of the same program."""
-    pairs = [
-        (study.name, variant.name, variant.after)
-        for study in inputs.studies.values()
-        for variant in study.variants
-        if is_repeat(study, variant)
-    ]
-    wanted = pd.DataFrame(pairs, columns=["study", "variant", "against"], dtype="str")
-    return inputs.ratios.merge(wanted, on=["study", "variant", "against"])
-
-
 def agreement_chart(context: Context) -> Chart | None:
     """Ratios between repeats of one program in this study; None where there are none."""
-    table = repeats(context.inputs)
+    table = context.inputs.repeats
     table = table[table["study"] == context.study.name].reset_index(drop=True)
     if table.empty:
         return None

@@ -137,7 +137,7 @@ class Bench:
         cell.failure = operation.check() or ""
         if cell.failure:
             return
-        cell.values += operation.facts(stream).items()
+        cell.values += operation.facts().items()
         if time_device and cell.variant.on_gpu and "gpu_time" in self.study.metrics:
             time_device(operation, count)
         else:  # what is not warm from that is warmed here

@@ -49,15 +49,3 @@ def fenced(text: str, language: str, *, indent: int = 0) -> str:
     fence = "````" if "```" in text else "```"
     block = f"{fence} {language}\n{text.rstrip()}\n{fence}"
     return "\n".join(" " * indent + line if line else "" for line in block.splitlines())
-
-
-def is_repeat(study: Study, variant: Variant) -> bool:
-    """Whether the variant and its `after` are one program: same file, flags and constants."""
-    if variant.after is None:
-        return False
-    before = study.variant(variant.after)
-    return (variant.path, variant.flags, dict(variant.constants)) == (
-        before.path,
-        before.flags,
-        dict(before.constants),
-    )

@@ -13,10 +13,13 @@ import pandas as pd
 
 from analysis.build.ptxas import COLUMNS as RESOURCE_COLUMNS
 from analysis.report.published import load_published
-from analysis.results.collect import chosen
-from analysis.results.store import Provenance, VariantResults, machines, variant_files
-from analysis.results.summary import RATIO_COLUMNS, SKIPPED_COLUMNS, SUMMARY_COLUMNS
-from analysis.source import fingerprint
+from analysis.results.store import Provenance, machines, variant_files
+from analysis.results.summary import (
+    RATIO_COLUMNS,
+    RUN_COLUMNS,
+    SKIPPED_COLUMNS,
+    SUMMARY_COLUMNS,
+)
 from analysis.study import Study
 
 VariantKey = tuple[str, str, str]
@@ -34,6 +37,7 @@ class Inputs:
     results: Path
     summary: pd.DataFrame
     ratios: pd.DataFrame
+    repeats: pd.DataFrame
     skipped: pd.DataFrame
     resources: pd.DataFrame
     refused: Mapping[str, str]
@@ -66,7 +70,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         for path in files
     }
     summary = _read([tables / "summary.csv"], SUMMARY_COLUMNS)
-    runs = _chosen_runs(files, provenance, studies)
+    runs = _read([tables / "runs.csv"], RUN_COLUMNS)
     resources = tables / "resources.csv"
     reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
     return Inputs(
@@ -74,6 +78,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         results=results,
         summary=summary.merge(runs, how="left", on=["machine", "study", "variant", "case"]),
         ratios=_read([tables / "ratios.csv"], RATIO_COLUMNS),
+        repeats=_read([tables / "repeats.csv"], [*RATIO_COLUMNS, "run"]),
         skipped=_read([tables / "skipped.csv"], SKIPPED_COLUMNS),
         resources=_read(reports, list(RESOURCE_COLUMNS)),
         refused=refused,
@@ -96,24 +101,3 @@ def _read(paths: list[Path], columns: list[str]) -> pd.DataFrame:
     ]
     frames = [frame for frame in frames if not frame.empty]
     return pd.concat(frames)[columns] if frames else pd.DataFrame(columns=columns).astype(types)
-
-
-def _chosen_runs(
-    files: list[Path], provenance: Mapping[VariantKey, Provenance], studies: Mapping[str, Study]
-) -> pd.DataFrame:
-    """The run that the summary used, by machine, study, variant and case."""
-    frames = []
-    for path in files:
-        machine, study_name, variant = key = (path.parts[-3], path.parts[-2], path.stem)
-        study = studies.get(study_name)
-        entry = VariantResults(machine, study_name, variant, [], provenance[key])
-        fresh = (
-            entry.fresh_runs(fingerprint(study, study.variant(variant)))
-            if study is not None and variant in study.variant_names
-            else []
-        )
-        frame = pd.read_csv(path, usecols=["study", "variant", "case", "run"], dtype=str)
-        frame = frame.drop_duplicates().assign(machine=machine)
-        frames.append(frame.assign(stale=~frame["run"].isin(fresh)))
-    columns = ["machine", "study", "variant", "case", "run"]
-    return chosen(pd.concat(frames))[columns] if frames else pd.DataFrame(columns=columns)

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pandas as pd
 
-from analysis.report.differences import is_repeat
 from analysis.report.inputs import Inputs
 from analysis.report.published import best_statement
 from analysis.report.quantities import digits, quantity, quantity_interval
@@ -98,12 +97,18 @@ class Context:
                 return row
         return None
 
+    @property
+    def is_about_repeats(self) -> bool:
+        """Whether every step that follows another is only that one listed again."""
+        after = [v for v in self.study.with_role("step", "beyond") if v.after]
+        return bool(after) and all(self.study.is_repeat(variant) for variant in after)
+
     def fastest(self, machine: str) -> Variant | None:
         """The step with the shortest time in its shown case; repeats of a step do not count."""
         measured = [
             (float(row["median"]), step)
             for step in self.study.with_role("step", "beyond")
-            if not is_repeat(self.study, step) and (row := self.figure(machine, step)) is not None
+            if not self.study.is_repeat(step) and (row := self.figure(machine, step)) is not None
         ]
         return min(measured, key=lambda pair: pair[0])[1] if measured else None
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.charts.agreement import repeats
-from analysis.report.differences import is_repeat
 from analysis.report.html import Markup, code, link, table
 from analysis.report.inputs import Inputs
 from analysis.report.points import Context, anchor
@@ -46,8 +44,8 @@ def _headline(context: Context) -> str:
     """The fastest step on every machine, against the first step and the ceilings."""
     if not context.machines:
         return NOTHING
-    if any(is_repeat(context.study, variant) for variant in context.study.variants):
-        return agreement_sentence(repeats(context.inputs))
+    if context.is_about_repeats:
+        return agreement_sentence(context.inputs.repeats)
     ceilings = context.study.with_role("ceiling")
     first = next(iter(context.study.with_role("step", "beyond")), None)
     columns = ["machine", "fastest", "time", INTERVAL]
@@ -202,7 +200,7 @@ def agreement_sentence(table_: pd.DataFrame) -> str:
 
 def agreement(inputs: Inputs) -> str:
     """How often the method called repeats of one program different; Markdown."""
-    table_ = repeats(inputs)
+    table_ = inputs.repeats
     sentence = agreement_sentence(table_)
     if table_.empty:
         return sentence

@@ -6,13 +6,11 @@ python -m analysis.results --results results --out build
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from analysis.cli import fail_in_one_line
-from analysis.results.collect import collect
-from analysis.results.summary import ratios, skipped, summarise
+from analysis.results.tables import write_tables
 from analysis.study import discover
 
 
@@ -21,19 +19,9 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    studies = discover()
-    collected = collect(arguments.results, studies)
-    for machine, reason in collected.refused.items():
+    refused = write_tables(arguments.results, discover(), arguments.out)
+    for machine, reason in refused.items():
         print(f"warning: machine {machine} is left out: {reason}", file=sys.stderr)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    tables = {
-        "summary": summarise(collected.samples),
-        "ratios": ratios(collected.samples, studies),
-        "skipped": skipped(collected.samples),
-    }
-    for name, table in tables.items():
-        table.to_csv(arguments.out / f"{name}.csv", index=False, float_format="%.7g")
-    (arguments.out / "refused.json").write_text(json.dumps(collected.refused, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,9 @@ SUMMARY_COLUMNS = [
     *("median", "ci_low", "ci_high", "q1", "q3"),
     *("n", "rounds", "verified", "throttled", "stale"),
 ]
-RATIO_COLUMNS = [
-    *("machine", "study", "variant", "against", "case", "metric"),
-    *("ratio", "ci_low", "ci_high", "verdict"),
-]
+RATIO_KEY = ["machine", "study", "variant", "against", "case", "metric"]
+RATIO_COLUMNS = [*RATIO_KEY, "ratio", "ci_low", "ci_high", "verdict"]
+RUN_COLUMNS = ["machine", "study", "variant", "case", "run"]
 SKIPPED_COLUMNS = ["machine", "study", "variant", "case", "status", "reason", "stale"]
 
 
@@ -68,16 +67,23 @@ def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
         yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
 
 
-def ratios(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """Speed-ups in RATIO_COLUMNS: the other's time over the variant's, above 1 where it is faster.
+def ratios(compared: pd.DataFrame) -> pd.DataFrame:
+    """Of `ratios_by_run` the newest run of each comparison, in RATIO_COLUMNS."""
+    newest = compared.groupby(RATIO_KEY, sort=False)["run"].transform("max")
+    return compared[compared["run"] == newest][RATIO_COLUMNS].reset_index(drop=True)
 
-    Pairs the two variants' medians of one run round by round, in the newest run that has fresh
-    samples of both. Where the CPU takes part in either, only host_time compares them.
+
+def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """Speed-ups: the other's time over the variant's, above 1 where the variant is faster.
+
+    RATIO_COLUMNS and `run`. Pairs the two variants' medians of one run round by round, in every
+    run that has fresh samples of both. Where the CPU takes part in either, only host_time
+    compares them.
     """
     fresh = samples[(samples["status"] == "ok") & ~samples["stale"].astype(bool)]
     fresh = fresh[fresh["metric"].isin(["gpu_time", "host_time", "op_time"])]
     if fresh.empty:
-        return pd.DataFrame(columns=RATIO_COLUMNS)
+        return pd.DataFrame(columns=[*RATIO_COLUMNS, "run"])
     key = ["machine", "study", "case", "metric"]
     by_round = fresh.groupby([*key, "variant", "run", "round"], sort=False)["value"].median()
     by_variant = dict(tuple(by_round.reset_index().groupby(["study", "variant"], sort=False)))
@@ -93,17 +99,33 @@ def ratios(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
             )
             if variant.host_work or other.host_work:
                 both = both[both["metric"] != "gpu_time"]
-            newest = both.groupby(key)["run"].transform("max")
-            both = both[both["run"] == newest].rename(columns={"variant_other": "against"})
             both["ratio"] = both["value_other"] / both["value"]
-            pairs.append(both)
+            pairs.append(both.rename(columns={"variant_other": "against"}))
     if not pairs or (paired := pd.concat(pairs)).empty:
-        return pd.DataFrame(columns=RATIO_COLUMNS)
-    own_key = ["machine", "study", "variant", "against", "case", "metric"]
-    series = paired.groupby(own_key, sort=False)["ratio"].agg(list)
+        return pd.DataFrame(columns=[*RATIO_COLUMNS, "run"])
+    series = paired.groupby([*RATIO_KEY, "run"], sort=False)["ratio"].agg(list)
     table = _intervals(series).rename(columns={"median": "ratio"})
     table["verdict"] = [verdict(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy()]
-    return table.reset_index()[RATIO_COLUMNS].sort_values(own_key, ignore_index=True)
+    ordered = table.reset_index().sort_values([*RATIO_KEY, "run"], ignore_index=True)
+    return ordered[[*RATIO_COLUMNS, "run"]]
+
+
+def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """The rows of `ratios_by_run` between two variants that are one program listed twice."""
+    same = {
+        (study.name, variant.name, variant.after)
+        for study in studies.values()
+        for variant in study.variants
+        if study.is_repeat(variant)
+    }
+    rows = compared[["study", "variant", "against"]].itertuples(index=False, name=None)
+    return compared[[row in same for row in rows]]
+
+
+def runs(samples: pd.DataFrame) -> pd.DataFrame:
+    """Which run the summary took each variant and case from, in RUN_COLUMNS."""
+    table = chosen(samples)
+    return table.drop_duplicates(RUN_COLUMNS).reindex(columns=RUN_COLUMNS)
 
 
 def skipped(samples: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import FieldError
-from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes, synchronize
+from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
 from analysis.study import Case, Variant
 
 POISON = 0xA5
@@ -86,19 +86,15 @@ class Workload:
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         rows = self._in_order if variant.role == "ceiling" else self._drawn
-        counted = module.bind(self._src, self._dst, rows.pairs, self._sm_launches)
-        bound = module.bind(self._src, self._dst, rows.pairs)
-        return Operation(
-            bound.launch, counted, self._dst, self._landed, rows.expected, self._sm_launches
-        )
+        bound = module.bind(self._src, self._dst, rows.pairs, self._sm_launches)
+        return Operation(bound.launch, self._dst, self._landed, rows.expected, self._sm_launches)
 
 
 @dataclass
 class Operation:
-    """One variant bound to one case; `counted` is the same with its blocks counted by SM."""
+    """One variant bound to one case."""
 
     launch: Callable[[int], None]
-    counted: Any
     dst: DeviceArray
     landed: np.ndarray
     expected: np.ndarray
@@ -106,6 +102,7 @@ class Operation:
 
     def poison(self) -> None:
         self.dst.fill(POISON)
+        self.sm_launches.fill(0)
 
     def check(self) -> str | None:
         """None where the whole destination pool is the CPU reference's, else what differs."""
@@ -116,10 +113,7 @@ class Operation:
         got, expected = landed[row, byte], self.expected[row, byte]
         return f"destination row {row}, byte {byte}: expected {expected}, got {got}"
 
-    def facts(self, stream: int) -> dict[str, float]:
+    def facts(self) -> dict[str, float]:
         """sms_used: multiprocessors that started a block, where the variant counts them."""
-        self.sm_launches.fill(0)
-        self.counted.launch(stream)
-        synchronize(stream)
         used = int(np.count_nonzero(self.sm_launches.get()))
         return {"sms_used": float(used)} if used else {}

@@ -66,7 +66,7 @@ class Operation:
         byte = int(np.argmax(landed != self.src))
         return f"byte {byte}: expected {self.src[byte]}, got {landed[byte]}"
 
-    def facts(self, stream: int) -> dict[str, float]:
+    def facts(self) -> dict[str, float]:
         return (
             {"resolution": self.module.resolution()} if hasattr(self.module, "resolution") else {}
         )

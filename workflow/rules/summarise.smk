@@ -1,7 +1,11 @@
 # Results are plain inputs, whoever measured them; what this run still has to measure comes first.
 SUMMARY_TABLES = [
-    TABLES / name
-    for name in ("summary.csv", "ratios.csv", "skipped.csv", "refused.json")
+    TABLES / "summary.csv",
+    TABLES / "ratios.csv",
+    TABLES / "repeats.csv",
+    TABLES / "runs.csv",
+    TABLES / "skipped.csv",
+    TABLES / "refused.json",
 ]
 
 
