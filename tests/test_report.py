@@ -14,7 +14,7 @@ import pytest
 
 from analysis import ROOT
 from analysis.errors import FieldError, HotpathError
-from analysis.report.differences import code_difference, fenced, is_repeat, setting_difference
+from analysis.report.differences import code_difference, fenced, setting_difference
 from analysis.report.html import table
 from analysis.report.inputs import Inputs, load_inputs
 from analysis.report.points import Context
@@ -114,9 +114,9 @@ def test_difference_in_settings_alone() -> None:
 def test_only_one_program_listed_twice_is_a_repeat() -> None:
     study = discover()["method"]
     repeat = next(variant for variant in study.variants if variant.after)
-    assert is_repeat(study, repeat)
-    assert not is_repeat(study, replace(repeat, flags=("-O1",)))
-    assert not is_repeat(study, study.variant(str(repeat.after)))
+    assert study.is_repeat(repeat)
+    assert not study.is_repeat(replace(repeat, flags=("-O1",)))
+    assert not study.is_repeat(study.variant(str(repeat.after)))
 
 
 def test_fence_is_longer_than_what_it_holds() -> None:
