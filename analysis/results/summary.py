@@ -118,8 +118,8 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
         for variant in study.variants
         if study.is_repeat(variant)
     }
-    rows = compared[["study", "variant", "against"]].itertuples(index=False, name=None)
-    return compared[[row in same for row in rows]]
+    pairs = pd.MultiIndex.from_frame(compared[["study", "variant", "against"]])
+    return compared[pairs.isin(list(same))]
 
 
 def runs(samples: pd.DataFrame) -> pd.DataFrame:
