@@ -12,9 +12,10 @@ include: "workflow/rules/report.smk"
 rule site:
     default_target: True
     input:
-        SITE / "index.html",
+        measured_now(),
+        index=SITE / "index.html",
     message:
-        "The site is at {input}"
+        "The site is at {input.index}"
 
 
 rule build:
@@ -30,4 +31,5 @@ rule measure:
 
 rule summary:
     input:
+        measured_now(),
         SUMMARY_TABLES,
