@@ -120,7 +120,7 @@ def _round_error(job: RoundJob, plan: Plan, what: str) -> HotpathError:
     kept = sum(round_file(plan, n).exists() for n in range(plan.grid.rounds))
     return HotpathError(
         f"{plan.study.name}: round {job.number + 1}: {cell}: {what}; "
-        f"{kept} finished rounds are kept, the same command goes on from there"
+        f"finished rounds kept: {kept}; the same command goes on from there"
     )
 
 
