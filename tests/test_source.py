@@ -1,0 +1,252 @@
+"""Which edits make a result stale: tokens, flags and constants do, everything else does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import ROOT
+from analysis.source import fingerprint, normalise_cpp, normalise_python, source_files
+from analysis.study import Study, load_study
+
+VARIANTS = ("v3_loads_first", "v4_grid_stride", "batch_memcpy", "torch_index_select")
+
+
+def load(folder: Path) -> Study:
+    return load_study(folder / "study.yaml")
+
+
+def prints(folder: Path) -> dict[str, str]:
+    study = load(folder)
+    return {variant.name: fingerprint(study, variant) for variant in study.variants}
+
+
+def changed(folder: Path, edit: Callable[[], None]) -> set[str]:
+    """The variants whose fingerprint `edit` changes."""
+    before = prints(folder)
+    edit()
+    after = prints(folder)
+    return {name for name in before if before[name] != after[name]}
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    """Edit a file, and let no clock's resolution hide that it changed."""
+    text = path.read_text()
+    assert old in text
+    modified = path.stat().st_mtime_ns
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(modified, modified + 1))
+
+
+@pytest.fixture
+def gather(tmp_path: Path) -> Path:
+    return shutil.copytree(ROOT / "kernels" / "h2d_gather", tmp_path / "h2d_gather")
+
+
+def test_a_fingerprint_depends_on_no_path_and_no_file_time(gather: Path, tmp_path: Path) -> None:
+    before = prints(gather)
+    moved = shutil.copytree(
+        gather, tmp_path / "else where" / "h2d_gather", copy_function=shutil.copy
+    )
+    assert prints(moved) == before == prints(ROOT / "kernels" / "h2d_gather")
+
+
+def test_fingerprints_tell_the_variants_apart(gather: Path) -> None:
+    before = prints(gather)
+    assert len(set(before.values())) == len(before)
+
+
+def test_a_file_listed_twice_is_one_program() -> None:
+    found = prints(ROOT / "kernels" / "method")
+    assert found["copy_a"] == found["copy_b"]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("v3_loads_first.cu", "int4 held", "/* held */ int4 held"),
+        ("v3_loads_first.cu", "int4 held", "int4    held"),
+        ("v3_loads_first.cu", "int4 held", "// held\n  int4\n      held"),
+        ("v3_loads_first.cu", "void launch", "\n\n\n\tvoid launch"),
+        ("v3_loads_first.cu", "#pragma unroll", "#pragma  unroll  // both"),
+        ("operator.h", "// One gather:", "// A single gather:"),
+        ("operator.h", "// device memory\n", "// in the memory of the device\n"),
+        ("bindings.cpp", "// Python's way in", "// The way in from Python's side"),
+        ("bindings.cpp", ") {\n", ")\n{\n"),
+        ("workload.py", '"""The gather\'s pools', '"""Pools'),
+        (
+            "workload.py",
+            "POISON = 0xA5\n",
+            "# what no row leaves behind\nPOISON  =  0xA5  # a byte\n\n\n",
+        ),
+        ("torch_index_select.py", '"""One gather; ', '"""One and only gather; '),
+        ("study.yaml", "title: Sparse host", "title: The sparse host"),
+        ("study.yaml", "bs: [1, 16, 64, 128]", "bs: [1, 2, 16, 64, 128]"),
+        ("study.yaml", "budget_s: 120", "budget_s: 90"),
+        ("study.yaml", "idea: >-\n      The obvious", "idea: >-\n      The most obvious"),
+    ],
+)
+def test_what_does_not_change_the_program_keeps_every_fingerprint(
+    gather: Path, file: str, old: str, new: str
+) -> None:
+    assert changed(gather, partial(replace, gather / file, old, new)) == set()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("v3_loads_first.cu", "int4 held", "int4 kept"),
+        ("v3_loads_first.cu", "+ kWarp - 1", "+ kWarp - 2"),
+        ("v3_loads_first.cu", "#pragma unroll", "#pragma unroll 2"),
+        ("v4_grid_stride.cu", "kSmLimit = 16", "kSmLimit = 17"),
+        ("batch_memcpy.cpp", "needs CUDA 12.8", "needs  CUDA 12.8"),
+        ("torch_index_select.py", "non_blocking=True", "non_blocking=False"),
+        ("torch_index_select.py", "            rows = self", "            cols = self"),
+    ],
+)
+def test_an_edit_of_one_variants_file_changes_that_variant_only(
+    gather: Path, file: str, old: str, new: str
+) -> None:
+    touched = changed(gather, partial(replace, gather / file, old, new))
+    assert touched == {file.partition(".")[0]}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("operator.h", "kBlock = 256", "kBlock = 128"),
+        ("bindings.cpp", "check(cudaGetLastError()", "check(cudaPeekAtLastError()"),
+        ("bindings.cpp", "expected ", "expected  "),
+    ],
+)
+def test_shared_code_belongs_to_every_compiled_variant(
+    gather: Path, file: str, old: str, new: str
+) -> None:
+    touched = changed(gather, partial(replace, gather / file, old, new))
+    assert touched == set(prints(gather)) - {"torch_index_select"}
+
+
+def test_the_workload_belongs_to_every_variant(gather: Path) -> None:
+    edit = partial(replace, gather / "workload.py", "POISON = 0xA5", "POISON = 0x5A")
+    assert changed(gather, edit) == set(prints(gather))
+
+
+def test_a_constant_belongs_to_every_variant(gather: Path) -> None:
+    edit = partial(replace, gather / "study.yaml", "token_bytes: 656", "token_bytes: 672")
+    assert changed(gather, edit) == set(prints(gather))
+
+
+@pytest.mark.parametrize("setting", ["flags: [-O1]", "constants: {token_bytes: 672}"])
+def test_a_variants_own_flags_and_constants_are_its_alone(gather: Path, setting: str) -> None:
+    def edit() -> None:
+        replace(gather / "study.yaml", "after: v2_warp", f"{setting}\n    after: v2_warp")
+
+    assert changed(gather, edit) == {"v3_loads_first"}
+
+
+def test_the_order_of_flags_counts(gather: Path) -> None:
+    def flags(value: str) -> Callable[[], None]:
+        return partial(
+            replace, gather / "study.yaml", "after: v2_warp", f"{value}\n    after: v2_warp"
+        )
+
+    flags("flags: [-DA, -UA]")()
+    edit = partial(replace, gather / "study.yaml", "[-DA, -UA]", "[-UA, -DA]")
+    assert changed(gather, edit) == {"v3_loads_first"}
+
+
+def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) -> None:
+    (gather / "inner").mkdir()
+    (gather / "inner" / "lanes.h").write_text("constexpr int kLanes = 32;\n")
+    replace(
+        gather / "operator.h",
+        "#include <cstdint>",
+        '#include <cstdint>\n  #  include "inner/lanes.h"\n#include "not_here.h"',
+    )
+    study = load(gather)
+    files = source_files(study, study.variant("v3_loads_first"))
+    assert sorted(path.relative_to(gather).as_posix() for path in files) == [
+        "bindings.cpp",
+        "inner/lanes.h",
+        "operator.h",
+        "v3_loads_first.cu",
+        "workload.py",
+    ]
+    edit = partial(replace, gather / "inner" / "lanes.h", "32", "64")
+    assert changed(gather, edit) == set(prints(gather)) - {"torch_index_select"}
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ('auto a = "x // y";  // z', 'autoa="x // y";'),
+        ('auto a = "/* x */" /* y */ "b  c";', 'autoa="/* x */""b  c";'),
+        (r'auto a = "\" // x"; // y', r'autoa="\" // x";'),
+        ("char a = '\"'; // it's\nchar b = '\\'';", "chara='\"';charb='\\'';"),
+        ('auto a = R"(x // y  /* z\n "q" */)"; // w', 'autoa=R"(x // y  /* z\n "q" */)";'),
+        ('auto a = R"ab(x)" // )ab"; // w', 'autoa=R"ab(x)" // )ab";'),
+        ("long a = 1'000'000; // it's\nlong b = 2;", "longa=1'000'000;longb=2;"),
+        ("int a = 1'000; auto s = \"b  '  c\";", "inta=1'000;autos=\"b  '  c\";"),
+        ("a /* x\n// y */ b // c \\\n still c\nd", "abd"),
+        ('#include "a.h"  // why\n#define A 1  /* x */\n', '#include"a.h"#defineA1'),
+        ("", ""),
+    ],
+)
+def test_cpp_keeps_tokens_and_what_is_inside_literals(text: str, normal: str) -> None:
+    assert normalise_cpp(text) == normal
+
+
+BLANK = st.text(" \t\n", min_size=1, max_size=4)
+COMMENT = st.text(st.characters(exclude_characters="*/\\", codec="ascii"), max_size=8)
+TOKENS = ["int", "a", "=", "b", "+", "1'000", ";", 's("x  y")', ";", "return", "'\"'", ";"]
+
+
+@given(st.lists(BLANK, min_size=len(TOKENS), max_size=len(TOKENS)), COMMENT)
+def test_cpp_reads_the_same_however_it_is_laid_out(blanks: list[str], comment: str) -> None:
+    laid_out = "".join(token + blank for token, blank in zip(TOKENS, blanks, strict=True))
+    commented = f"/*{comment}*/" + laid_out.replace("= ", f"= /*{comment}*/ ")
+    assert normalise_cpp(commented) == normalise_cpp(" ".join(TOKENS))
+
+
+def test_python_keeps_what_indentation_means() -> None:
+    inside = normalise_python("if a:\n    b()\n    c()\n")
+    outside = normalise_python("if a:\n    b()\nc()\n")
+    assert inside != outside
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a = f(1, 2)\n", "a=f( 1,2 )   # call\n"),
+        ("def f():\n    return 1\n", 'def f():\n    """Say one."""\n\n    # one\n    return 1\n'),
+        (
+            "class A:\n    b: int\n",
+            'class A:\n    """A thing.\n\n    With # parts.\n    """\n\n    b: int\n',
+        ),
+        ('"""Module."""\n\na = 1\n', "a = 1\n"),
+        ("a = 'x # y'\n", "a = 'x # y'  # z\n"),
+    ],
+)
+def test_python_that_differs_in_comments_and_blanks_is_the_same(one: str, other: str) -> None:
+    assert normalise_python(one) == normalise_python(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a = 1\n", "a = 2\n"),
+        ("a = b - c\n", "a = b + c\n"),
+        ("a = '# x'\n", "a = '# y'\n"),
+        ('a = """x\n# y\n"""\n', 'a = """x\n# z\n"""\n'),
+        ("for a in b:\n    c()\nelse:\n    d()\n", "for a in b:\n    c()\nd()\n"),
+    ],
+)
+def test_python_that_differs_in_tokens_differs(one: str, other: str) -> None:
+    assert normalise_python(one) != normalise_python(other)
