@@ -59,7 +59,7 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
     return {
         "gpu": gpu.name,
         "arch": gpu.arch,
-        "sms": _multiprocessors(),
+        "sms": _multiprocessors(gpu),
         "driver": pynvml.nvmlSystemGetDriverVersion(),
         "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}",
         "gpu_memory_bytes": memory and memory.total,
@@ -73,12 +73,12 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
     }
 
 
-def _multiprocessors() -> int | None:
-    """Asked of the runtime, since NVML does not know it; the only CUDA call of a description."""
+def _multiprocessors(gpu: Gpu) -> int | None:
+    """Asked of the driver, since NVML does not know it."""
     from cuda.bindings import driver
 
     status, *_ = driver.cuInit(0)
-    status, device = driver.cuDeviceGet(0)
+    status, device = driver.cuDeviceGetByPCIBusId(gpu.pci_bus_id.encode())
     key = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     status, count = driver.cuDeviceGetAttribute(key, device)
     return int(count) if status == driver.CUresult.CUDA_SUCCESS else None
