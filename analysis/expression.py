@@ -15,8 +15,11 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def evaluate(expression: str | int, names: Mapping[str, object]) -> int:
-    """The value of `expression`; ValueError names what it cannot contain."""
-    return _value(ast.parse(str(expression), mode="eval").body, names)
+    """The value of `expression`; ValueError says what is wrong with it."""
+    try:
+        return _value(ast.parse(str(expression), mode="eval").body, names)
+    except (SyntaxError, ZeroDivisionError) as error:
+        raise ValueError(f"{expression}: {error}") from error
 
 
 def _value(node: ast.expr, names: Mapping[str, object]) -> int:

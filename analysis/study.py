@@ -236,7 +236,7 @@ def _expand(entry: Mapping[str, Any], constants: Mapping[str, int], where: str) 
         point: dict[str, CaseValue] = dict(zip(keys, values, strict=True))
         try:
             payload = evaluate(entry["payload_bytes"], {**constants, **point})
-        except (ValueError, SyntaxError) as error:
+        except ValueError as error:
             raise FieldError(
                 f"{where}.payload_bytes",
                 f"whole-number arithmetic of {sorted({**constants, **point})} ({error})",

@@ -11,8 +11,8 @@ from analysis.errors import HotpathError
 from analysis.study import Study, Variant
 
 COMPILED_NAME = "variant"
-"""Last part of every compiled module's name, so that one bindings.o serves all variants. The parts
-before it tell them apart: pybind11 hands out a module it has made before for a name it knows."""
+"""Last part of every compiled module's name, so that one bindings.o serves all variants. The path
+before it tells them apart: pybind11 hands out a module it has made before for a name it knows."""
 
 
 def module_path(modules: Path, study: Study, variant: Variant) -> Path:
@@ -26,7 +26,7 @@ def load_module(modules: Path, study: Study, variant: Variant) -> ModuleType:
     if not path.exists():
         raise HotpathError(f"{path}: not built; run: snakemake --cores all build")
     if variant.is_compiled:
-        return _load(path, f"{study.name}.{variant.name}.{COMPILED_NAME}")
+        return _load(path, f"{path}.{COMPILED_NAME}")
     return _load_python(study, path)
 
 

@@ -38,11 +38,15 @@ def draw_pairs(case: Case, slots: int, rng: np.random.Generator) -> np.ndarray:
     return pairs.reshape(bs, topk, 2).astype(np.int32)
 
 
-def gather_reference(src: np.ndarray, pairs: np.ndarray, out: np.ndarray) -> None:
-    """Make `out` [slots, token_bytes] what a gather leaves: poison wherever no row belongs."""
-    out.fill(POISON)
+def gather_reference(pool: np.ndarray, pairs: np.ndarray, out: np.ndarray) -> None:
+    """Make `out` [gpu_slots, token_bytes] what a gather leaves: poison wherever no row belongs.
+
+    The last row of `pool` is poison; the others are the source rows that `pairs` counts.
+    """
     sources, destinations = pairs.reshape(-1, 2).T
-    out[destinations] = src[sources]
+    origin = np.full(len(out), len(pool) - 1)
+    origin[destinations] = sources
+    np.take(pool, origin, axis=0, out=out, mode="clip")  # any other mode would buffer it all
 
 
 @dataclass
@@ -52,10 +56,10 @@ class Rows:
     expected: np.ndarray
     pairs: DeviceArray | None = None
 
-    def prepare(self, src: np.ndarray, pairs: np.ndarray) -> None:
+    def prepare(self, pool: np.ndarray, pairs: np.ndarray) -> None:
         self.pairs = DeviceArray(pairs.shape, np.int32, "pairs")
         self.pairs.put(pairs)
-        gather_reference(src, pairs, self.expected)
+        gather_reference(pool, pairs, self.expected)
 
 
 class Workload:
@@ -67,7 +71,9 @@ class Workload:
             raise FieldError("constants.token_bytes", "a multiple of 16", row_bytes)
         self._rng = rng
         self._dst = DeviceArray((constants["total_gpu_slots"], row_bytes), np.uint8, "dst")
-        self._src = pinned((constants["total_cpu_slots"], row_bytes), np.uint8)
+        self._pool = pinned((constants["total_cpu_slots"] + 1, row_bytes), np.uint8)
+        self._pool[-1] = POISON
+        self._src = self._pool[:-1]
         self._src[:] = np.frombuffer(rng.bytes(self._src.nbytes), np.uint8).reshape(self._src.shape)
         self._landed = pinned(self._dst.shape, np.uint8)
         self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
@@ -80,9 +86,9 @@ class Workload:
         rows = drawn.size // 2
         if rows > min(len(self._src), len(self._dst)):
             raise FieldError("total_gpu_slots", f"at least {rows} for {case.id}", len(self._dst))
-        self._drawn.prepare(self._src, drawn)
+        self._drawn.prepare(self._pool, drawn)
         in_order = np.repeat(np.arange(rows, dtype=np.int32), 2).reshape(drawn.shape)
-        self._in_order.prepare(self._src, in_order)
+        self._in_order.prepare(self._pool, in_order)
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         rows = self._in_order if variant.role == "ceiling" else self._drawn
