@@ -143,6 +143,7 @@ def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(
     [
         ("rows * row_bytez", "row_bytez"),
         ("rows * draw", "draw"),
+        ("rows // 0", "by zero"),
         ("rows ** 2", "rows ** 2"),
         ("rows / 2", "rows / 2"),
         ("rows *", "invalid syntax"),

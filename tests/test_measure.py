@@ -1,0 +1,626 @@
+"""The measuring engine on host code: rounds, failures, resumption, and what is pending."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import re
+import signal
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.build.toolchain import find_toolchain
+from analysis.config import Grid
+from analysis.errors import FieldError, HotpathError
+from analysis.gpu import Gpu
+from analysis.measure import plan as plans
+from analysis.measure.cell import Cell
+from analysis.measure.machine import slug
+from analysis.measure.modules import load_workload
+from analysis.measure.needs import Provision
+from analysis.measure.nvbench import add_device_times
+from analysis.measure.plan import Plan, Target, pending, with_companions
+from analysis.measure.publish import publish
+from analysis.measure.round import Bench, RoundJob
+from analysis.measure.run import Site, round_file, run_id, run_rounds
+from analysis.measure.telemetry import CELL_COLUMNS, COLUMNS, by_variant, write_telemetry
+from analysis.results.samples import MalformedSamples, Sample, read_samples
+from analysis.results.store import load_variant
+from analysis.source import fingerprint
+from analysis.study import Case, Study, discover, load_study
+from tests.synthetic import RUN, samples_of
+
+GATHER = discover()["h2d_gather"]
+METHOD = discover()["method"]
+HERE = Provision(None, "13.0")
+WITH_GPU = Provision(Gpu(None, "GPU", "GPU-0", 0, "sm_90", ""), "13.0")
+GRID = Grid("default", rounds=3, samples=2, sample_budget_s=0.05)
+
+WORKLOAD = '''\
+"""Fill a buffer with ones."""
+
+POISON = 0xA5
+
+
+class Workload:
+    def __init__(self, constants, rng):
+        self.out = bytearray()
+
+    def prepare(self, case):
+        self.out = bytearray(case.number("n") * 8)
+
+    def bind(self, variant, module):
+        return Operation(module, self.out)
+
+
+class Operation:
+    def __init__(self, module, out):
+        self.module, self.out = module, out
+
+    def poison(self):
+        self.out[:] = bytes([POISON]) * len(self.out)
+
+    def launch(self, stream):
+        self.module.fill(self.out)
+
+    def check(self):
+        wrong = [i for i, byte in enumerate(self.out) if byte != 1]
+        return f"byte {wrong[0]}: expected 1, got {self.out[wrong[0]]}" if wrong else None
+
+    def facts(self):
+        return {"filled": float(len(self.out))}
+'''
+FILL = '''\
+"""Fill at once."""
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+'''
+WRONG = '''\
+"""Forget the last byte of a large buffer."""
+
+
+def fill(out):
+    size = len(out) if len(out) <= 8 else len(out) - 1
+    out[:size] = b"\\x01" * size
+'''
+TROUBLE = '''\
+"""Fill, but in the round that the file `trouble` names do what it says."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+with (HERE / "rounds").open("a") as file:
+    file.write("x")
+ROUND = (HERE / "rounds").stat().st_size
+WANTED = (HERE / "trouble").read_text().split() if (HERE / "trouble").exists() else ["0", ""]
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+    if ROUND != int(WANTED[0]):
+        return
+    match WANTED[1]:
+        case "raise":
+            raise ValueError("no such luck")
+        case "exit":
+            os._exit(7)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "hang":
+            time.sleep(600)
+'''
+
+
+def description(*variants: dict[str, Any]) -> dict[str, Any]:
+    common = {"role": "step", "title": "Fill", "cases": ["sizes"]}
+    return {
+        "title": "Fill",
+        "question": "How fast?",
+        "budget_s": 1,
+        "metrics": {
+            "host_time": {"unit": "s", "label": "host time"},
+            "filled": {"unit": "B", "label": "bytes"},
+        },
+        "cases": {"sizes": {"n": [1, 2], "payload_bytes": "n * 8"}},
+        "headline": {"n": 1},
+        "variants": [common | variant for variant in variants],
+    }
+
+
+def write_study(folder: Path, *variants: dict[str, Any]) -> Study:
+    folder.mkdir(exist_ok=True)
+    (folder / "study.yaml").write_text(yaml.safe_dump(description(*variants), sort_keys=False))
+    sources = {"workload": WORKLOAD, "wrong": WRONG, "trouble": TROUBLE}
+    for name in ("workload", *(str(v.get("source", v["name"])) for v in variants)):
+        path = folder / f"{name}.py"
+        if not path.exists():
+            path.write_text(sources.get(name, FILL))
+    return load_study(folder / "study.yaml")
+
+
+@pytest.fixture(autouse=True)
+def build_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Journals go to the test's own folder instead of the repository's."""
+    monkeypatch.setattr(plans, "BUILD", tmp_path / "build")
+    return tmp_path / "build"
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Target:
+    return Target(tmp_path / "results", "test-box")
+
+
+def site(folder: Path, limit_s: float = 60) -> Site:
+    return Site(None, [], find_toolchain(), "sm_90", folder, limit_s)
+
+
+def run(plan: Plan, folder: Path, limit_s: float = 60) -> list[str]:
+    """Measure and publish; returns what is told of each variant."""
+    run_rounds(plan, HERE, site(folder, limit_s))
+    return list(publish(plan, HERE, site(folder, limit_s)))
+
+
+def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
+    return load_variant(where.root / where.machine / study.name / f"{variant}.csv").samples
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    modified = path.stat().st_mtime_ns
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(modified, modified + 1))
+
+
+def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target) -> None:
+    study = write_study(
+        tmp_path / "whole",
+        {"name": "one"},
+        {"name": "wrong", "after": "one"},
+        {"name": "on_gpu", "needs": ["gpu"]},
+    )
+    plan = Plan(study, study.variants, GRID, where)
+    told = run(plan, tmp_path)
+
+    one = samples_at(where, study, "one")
+    assert Counter((s.case, s.metric, s.round, s.sample) for s in one) == Counter(
+        [(f"n={n}", "host_time", r, i) for n in (1, 2) for r in range(3) for i in range(2)]
+        + [(f"n={n}", "filled", r, 0) for n in (1, 2) for r in range(3)]
+    )
+    assert {(s.study, s.variant, s.status, s.verified, s.reason) for s in one} == {
+        ("whole", "one", "ok", 1, "")
+    }
+    assert {(s.metric, s.unit) for s in one} == {("host_time", "s"), ("filled", "B")}
+    assert {s.value for s in one if s.metric == "filled"} == {8.0, 16.0}
+    assert all(s.value is not None and 0 < s.value < 0.05 for s in one if s.unit == "s")
+    started = {s.round: s.started_at for s in one}
+    assert started[0] < started[1] < started[2]
+    assert len({s.run for s in one}) == 1
+
+    # Wrong output: the cell fails in every round, with what differs; its other case goes on.
+    wrong = samples_at(where, study, "wrong")
+    failed = [s for s in wrong if s.case == "n=2"]
+    assert [(s.status, s.value, s.verified, s.round) for s in failed] == [
+        ("failed", None, 0, number) for number in range(3)
+    ]
+    assert {s.reason for s in failed} == {"byte 15: expected 1, got 165"}
+    assert {s.status for s in wrong if s.case == "n=1"} == {"ok"}
+
+    skipped = samples_at(where, study, "on_gpu")
+    assert [(s.case, s.status, s.reason, s.value) for s in skipped] == [
+        ("n=1", "skipped", "no GPU", None),
+        ("n=2", "skipped", "no GPU", None),
+    ]
+    assert told == [
+        "whole/one: 18 samples",
+        "whole/wrong: 12 samples; WRONG OUTPUT in 1 cases: n=2",
+        "whole/on_gpu: skipped: no GPU",
+    ]
+
+    provenance = load_variant(where.root / "test-box" / "whole" / "one.csv").provenance
+    assert provenance["source_sha256"] == fingerprint(study, study.variant("one"))
+    assert provenance["run"] == one[0].run
+    assert (provenance["rounds"], provenance["grid"]) == (3, "default")
+    assert provenance["beside"] == ["wrong", "on_gpu"]
+    assert provenance["start"] <= one[0].started_at <= provenance["end"]
+    assert provenance["machine"]["gpu"] is None
+    assert provenance["captures"] == {"telemetry": "no GPU"}
+    machine = json.loads((where.root / "test-box" / "machine.json").read_text())
+    assert machine == provenance["machine"]
+    assert not plan.journal.exists()
+    assert pending(study, where, "default", HERE) == []
+
+
+def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "gpu_only", {"name": "one", "needs": ["gpu"]})
+    assert run(Plan(study, study.variants, GRID, where), tmp_path) == [
+        "gpu_only/one: skipped: no GPU"
+    ]
+    assert pending(study, where, "default", HERE) == []
+    # On a machine that has one now, the reason no longer stands.
+    assert pending(study, where, "default", WITH_GPU) == list(study.variants)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "limit_s", "told"),
+    [
+        ("raise", 60, "no such luck"),
+        ("exit", 60, "its process ended with code 7"),
+        ("kill", 60, f"its process ended with code {-signal.SIGKILL}"),
+        ("hang", 4, "took longer than 4 s (round_limit_s)"),
+    ],
+)
+def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
+    tmp_path: Path, where: Target, trouble: str, limit_s: float, told: str
+) -> None:
+    study = write_study(tmp_path / trouble, {"name": "trouble"})
+    (study.folder / "trouble").write_text(f"3 {trouble}")
+    plan = Plan(study, study.variants, GRID, where)
+    with pytest.raises(HotpathError) as caught:
+        run_rounds(plan, HERE, site(tmp_path, limit_s))
+    said = str(caught.value)
+    assert re.match(rf"{trouble}: round 3: trouble n=[12]: {re.escape(told)}; ", said)
+    assert "finished rounds kept: 2" in said
+    kept = [round_file(plan, number) for number in range(3)]
+    assert [path.exists() for path in kept] == [True, True, False]
+    before = [path.read_bytes() for path in kept[:2]]
+    begun = run_id(plan)
+    assert not (where.root / where.machine).exists()
+
+    (study.folder / "trouble").unlink()
+    run_rounds(plan, HERE, site(tmp_path))
+    assert [path.read_bytes() for path in kept[:2]] == before
+    assert (study.folder / "rounds").stat().st_size == 4
+    list(publish(plan, HERE, site(tmp_path)))
+    samples = samples_at(where, study, "trouble")
+    assert {s.run for s in samples} == {begun}
+    assert {s.round for s in samples} == {0, 1, 2}
+
+
+def test_a_module_that_cannot_be_imported_is_told_with_its_cell(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "unimportable", {"name": "one"})
+    (study.folder / "one.py").write_text("import no_such_module_here\n")
+    with pytest.raises(HotpathError, match=r"round 1: one n=\d: No module named 'no_such_module"):
+        run_rounds(Plan(study, study.variants, GRID, where), HERE, site(tmp_path))
+
+
+def test_a_journal_of_other_code_or_another_grid_is_not_gone_on_with(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "digests", {"name": "one"}, {"name": "two"})
+    plan = Plan(study, study.variants, GRID, where)
+    others = [
+        Plan(study, study.variants[:1], GRID, where),
+        Plan(study, study.variants, replace(GRID, rounds=4), where),
+        Plan(study, study.variants, GRID, replace(where, machine="other-box")),
+    ]
+    journals = {plan.journal, *(other.journal for other in others)}
+    edit(study.folder / "two.py", '"""Fill at once."""', "# Fill at once.")
+    assert plan.journal in journals
+    edit(study.folder / "two.py", "len(out)", "(len(out))")
+    assert plan.journal not in journals
+    assert len(journals) == 4
+
+
+def test_pending_is_decided_by_code_and_cases(tmp_path: Path, where: Target) -> None:
+    variants: list[dict[str, Any]] = [{"name": "one"}, {"name": "two", "after": "one"}]
+    study = write_study(tmp_path / "fresh", *variants)
+    once = replace(GRID, rounds=1, samples=1)
+
+    def names() -> list[str]:
+        study = load_study(tmp_path / "fresh" / "study.yaml")
+        return [variant.name for variant in pending(study, where, "default", HERE)]
+
+    assert names() == ["one", "two"]
+    run(Plan(study, study.variants, once, where), tmp_path)
+    assert names() == []
+    edit(study.folder / "two.py", '"""Fill at once."""', '"""Fill all."""\n# at once')
+    assert names() == []
+    edit(study.folder / "two.py", "def fill(out)", "def fill(out, *_)")
+    assert names() == ["two"]
+    edit(study.folder / "two.py", "def fill(out, *_)", "def fill(out)")
+    assert names() == []
+    edit(study.folder / "workload.py", "0xA5", "0xA6")
+    assert names() == ["one", "two"]
+    edit(study.folder / "workload.py", "0xA6", "0xA5")
+    edit(study.folder / "study.yaml", "- 2\n", "- 2\n    - 3\n")
+    assert names() == ["one", "two"]
+    edit(study.folder / "study.yaml", "    - 3\n", "")
+    assert names() == []
+    assert pending(study, replace(where, machine="other-box"), "default", HERE) == [*study.variants]
+
+
+def test_damaged_results_are_not_measured_over(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "damaged", {"name": "one"})
+    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
+    (where.root / "test-box" / "damaged" / "one.csv").write_text("")
+    with pytest.raises(MalformedSamples, match=r"one\.csv: line 1"):
+        pending(study, where, "default", HERE)
+
+
+def test_what_is_pending_is_measured_beside_what_it_is_compared_with(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path / "beside",
+        {"name": "one"},
+        {"name": "two", "after": "one"},
+        {"name": "three", "after": "two"},
+        {"name": "limit", "role": "ceiling"},
+    )
+    found = with_companions(study, [study.variant("three")])
+    assert [variant.name for variant in found] == ["two", "three", "limit"]
+    assert with_companions(study, []) == []
+
+
+def job(study: Study, number: int, grid: str = "default") -> RoundJob:
+    names = tuple(study.variant_names)
+    file = study.folder / "study.yaml"
+    return RoundJob(file, names, grid, 1, 0.05, RUN, number, Path(), None, Path("round.csv"))
+
+
+def test_each_round_covers_every_cell_once_in_an_order_of_its_own() -> None:
+    orders = [
+        [str(cell) for cell in Bench(job(METHOD, number), None).schedule()] for number in range(4)
+    ]
+    every = sorted(
+        f"{variant.name} {case.id}"
+        for variant in METHOD.variants
+        for case in variant.in_grid("default")
+    )
+    assert all(sorted(order) == every for order in orders)
+    assert len({tuple(order) for order in orders}) == len(orders)
+    # Within a case the variants stand together, and either may come first.
+    pairs = [[cell.split()[0] for cell in order if cell.endswith("=67108864")] for order in orders]
+    assert all(sorted(pair) == ["copy_a", "copy_b"] for pair in pairs)
+    for order in orders:
+        cases = [cell.split()[1] for cell in order]
+        blocks = [case for case, before in zip(cases, ["", *cases], strict=False) if case != before]
+        assert len(blocks) == len(set(cases))
+
+
+def test_a_rounds_order_can_be_repeated() -> None:
+    first, again = (
+        [str(cell) for cell in Bench(job(METHOD, 5), None).schedule()] for _ in range(2)
+    )
+    assert first == again
+
+
+def test_either_of_two_variants_may_come_first() -> None:
+    leaders: Counter[str] = Counter()
+    for number in range(20):
+        for cell in Bench(job(METHOD, number), None).schedule():
+            if cell.case.id == METHOD.headline:
+                leaders[cell.variant.name] += 1
+                break
+    assert min(leaders["copy_a"], leaders["copy_b"]) >= 4
+
+
+def test_a_slow_cell_takes_fewer_samples_but_one(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "slow", {"name": "one"}, {"name": "slow"}, {"name": "slower"})
+    for name, seconds in (("slow", 0.02), ("slower", 0.2)):
+        source = study.folder / f"{name}.py"
+        source.write_text(f"import time\n{FILL}    time.sleep({seconds})\n")
+    grid = Grid("smoke", rounds=1, samples=5, sample_budget_s=0.08)
+    run(Plan(study, study.variants, grid, where), tmp_path)
+    counts = {
+        name: sum(s.metric == "host_time" for s in samples_at(where, study, name))
+        for name in study.variant_names
+    }
+    assert counts["one"] == 5
+    assert 1 <= counts["slow"] <= 4
+    assert counts["slower"] == 1
+
+
+WORKLOADS = load_workload(GATHER)
+
+
+def gather_case(bs: int, topk: int, draw: str) -> Case:
+    return Case({"bs": bs, "topk": topk, "draw": draw}, 0, "default")
+
+
+@given(
+    bs=st.integers(1, 8),
+    topk=st.integers(1, 16),
+    spare=st.integers(0, 20),
+    seed=st.integers(0, 2**32),
+)
+def test_a_permutation_takes_rows_once_and_in_range(
+    bs: int, topk: int, spare: int, seed: int
+) -> None:
+    slots = bs * topk + spare
+    pairs = WORKLOADS.draw_pairs(
+        gather_case(bs, topk, "permutation"), slots, np.random.default_rng(seed)
+    )
+    assert (pairs.shape, pairs.dtype) == ((bs, topk, 2), np.int32)
+    sources, destinations = pairs.reshape(-1, 2).T
+    assert len(set(sources.tolist())) == bs * topk
+    assert 0 <= sources.min() <= sources.max() < slots
+    assert destinations.tolist() == list(range(bs * topk))
+
+
+def test_with_replacement_repeats_rows_and_reaches_all_of_them() -> None:
+    case = gather_case(8, 64, "with_replacement")
+    pairs = WORKLOADS.draw_pairs(case, 16, np.random.default_rng(0))
+    sources, destinations = pairs.reshape(-1, 2).T
+    assert set(sources.tolist()) == set(range(16))
+    assert destinations.tolist() == list(range(512))
+
+
+@pytest.mark.parametrize(
+    ("case", "slots", "field"),
+    [
+        (gather_case(4, 8, "permutation"), 31, "total_cpu_slots"),
+        (gather_case(0, 8, "permutation"), 31, "case bs=0,topk=8,draw=permutation"),
+        (gather_case(1, 8, "sorted"), 31, "case bs=1,topk=8,draw=sorted: draw"),
+        (Case({"bs": 1, "topk": "8", "draw": "permutation"}, 0, "full"), 31, "case bs=1,topk=8"),
+    ],
+)
+def test_rows_that_cannot_be_drawn_are_an_error(case: Case, slots: int, field: str) -> None:
+    with pytest.raises(FieldError) as caught:
+        WORKLOADS.draw_pairs(case, slots, np.random.default_rng(0))
+    assert caught.value.field.startswith(field)
+
+
+@given(data=st.data(), slots=st.integers(1, 12), width=st.integers(1, 4))
+def test_the_gathers_reference_is_the_plain_loop(
+    data: st.DataObject, slots: int, width: int
+) -> None:
+    destinations = data.draw(st.lists(st.integers(0, slots - 1), min_size=1, unique=True))
+    rows = len(destinations)
+    sources = data.draw(st.lists(st.integers(0, 9), min_size=rows, max_size=rows))
+    pool = np.arange(11 * width, dtype=np.uint8).reshape(11, width)
+    pool[-1] = WORKLOADS.POISON
+    pairs = np.array(list(zip(sources, destinations, strict=True)), np.int32).reshape(1, rows, 2)
+    out = np.empty((slots, width), np.uint8)
+    WORKLOADS.gather_reference(pool, pairs, out)
+    expected = [[WORKLOADS.POISON] * width for _ in range(slots)]
+    for source, destination in zip(sources, destinations, strict=True):
+        for byte in range(width):
+            expected[destination][byte] = source * width + byte
+    assert out.tolist() == expected
+
+
+def test_rows_are_whole_vectors() -> None:
+    constants = dict(GATHER.constants) | {"token_bytes": 100}
+    with pytest.raises(FieldError, match=r"constants\.token_bytes: .* multiple of 16, got 100"):
+        WORKLOADS.Workload(constants, np.random.default_rng(0))
+
+
+def at(second: float) -> str:
+    return f"2026-01-02T03:04:{second:06.3f}Z"
+
+
+def test_telemetry_belongs_to_the_cell_it_fell_in(tmp_path: Path) -> None:
+    base = samples_of(METHOD, METHOD.variant("clock"), rounds=1)[0]
+    cells = [("copy_a", 0, 10.0), ("copy_b", 0, 12.0), ("copy_b", 1, 20.0), ("copy_a", 1, 22.0)]
+    samples = [
+        replace(base, variant=variant, round=number, started_at=at(start), sample=sample)
+        for variant, number, start in cells
+        for sample in range(2)
+    ]
+    rows = [[at(second), "100"] for second in (9.9, 10.0, 11.9, 12.0, 14.9, 15.0, 17.0, 20.5, 29.0)]
+    found = by_variant(rows, samples, [at(15.0), at(25.0)])
+    told = {
+        variant: [(line[1], line[2], line[3]) for line in lines] for variant, lines in found.items()
+    }
+    assert told == {
+        "copy_a": [("0", base.case, at(10.0)), ("0", base.case, at(11.9))],
+        "copy_b": [
+            ("0", base.case, at(12.0)),
+            ("0", base.case, at(14.9)),
+            ("1", base.case, at(20.5)),
+        ],
+    }
+    assert by_variant(rows, [], []) == {}
+    write_telemetry(tmp_path / "copy_a.telemetry.csv", found["copy_a"])
+    lines = (tmp_path / "copy_a.telemetry.csv").read_text().splitlines()
+    assert lines[0] == ",".join((*CELL_COLUMNS, *COLUMNS))
+    assert lines[1] == f"{RUN},0,{base.case},{at(10.0)},100"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("NVIDIA H200", "nvidia-h200"),
+        ("NVIDIA H100 80GB HBM3", "nvidia-h100-80gb-hbm3"),
+        ("GeForce RTX(TM) 4090 / D ", "geforce-rtx-tm-4090-d"),
+    ],
+)
+def test_a_machines_folder_is_named_after_its_gpu(name: str, folder: str) -> None:
+    assert slug(name) == folder
+
+
+@given(st.text())
+def test_a_slug_is_lower_case_letters_digits_and_single_hyphens(name: str) -> None:
+    assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", slug(name))
+
+
+def binary(folder: Path, name: str, tag: str, values: list[float]) -> dict[str, Any]:
+    """A summary of NVBench's JSON and the file of 32-bit floats it points to."""
+    (folder / name).write_bytes(array.array("f", values).tobytes())
+    data = [
+        {"name": "filename", "type": "string", "value": str(folder / name)},
+        {"name": "size", "type": "int64", "value": str(len(values))},
+    ]
+    return {"tag": tag, "name": tag, "hide": "Not needed in table.", "data": data}
+
+
+def state(folder: Path, cell: int, times: list[float], clocks: list[float]) -> dict[str, Any]:
+    summaries = [
+        binary(folder, f"{cell}.bin", "nv/json/bin:nv/cold/sample_times", times),
+        binary(folder, f"{cell}-freqs.bin", "nv/json/freqs-bin:nv/cold/sample_freqs", clocks),
+    ]
+    return {
+        "name": f"Device=0 cell={cell}",
+        "device": 0,
+        "type_config_index": 0,
+        "axis_values": [{"name": "cell", "type": "int64", "value": str(cell)}],
+        "summaries": summaries,
+        "is_skipped": False,
+    }
+
+
+def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
+    cells = [Cell(METHOD.variant("copy_a"), case) for case in METHOD.variant("copy_a").cases[:4]]
+    cells[0].values.append(("host_time", 3e-5))
+    cells[3].sm_mhz = 1500.0
+    left_out = {**state(tmp_path, 1, [9.0], [9e8]), "is_skipped": True, "skip_reason": "wrong"}
+    unsampled = {**state(tmp_path, 3, [], []), "summaries": []}
+    axis = {
+        "name": "cell",
+        "type": "int64",
+        "flags": "",
+        "values": [{"input_string": str(n), "description": "", "value": n} for n in range(4)],
+    }
+    document = {
+        "devices": [{"id": 0, "name": "NVIDIA H200"}],
+        "benchmarks": [
+            {
+                "name": "cells",
+                "index": 0,
+                "devices": [0],
+                "axes": [axis],
+                # NVBench may run them in any order; the axis says which is which.
+                "states": [
+                    state(tmp_path, 2, [5e-6], [1.98e9]),
+                    left_out,
+                    unsampled,
+                    state(tmp_path, 0, [1e-5, 2e-5, 4e-5], [1.2e9, 1.9804e9, 1.9806e9]),
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "round-00.nvbench.json"
+    file.write_text(json.dumps(document))
+    add_device_times(cells, file)
+    assert cells[0].values[0] == ("host_time", 3e-5)
+    assert [metric for metric, _ in cells[0].values[1:]] == ["gpu_time"] * 3
+    assert [value for _, value in cells[0].values[1:]] == pytest.approx([1e-5, 2e-5, 4e-5])
+    assert [value for _, value in cells[2].values] == pytest.approx([5e-6])
+    assert cells[1].values == cells[3].values == []
+    assert [cell.sm_mhz for cell in cells] == [1980, None, 1980, 1500.0]
+
+
+def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "files", {"name": "one"})
+    plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
+    run_rounds(plan, HERE, site(tmp_path))
+    assert {s.variant for s in read_samples(round_file(plan, 0))} == {"one"}
+    before = round_file(plan, 0).stat().st_mtime_ns
+    run_rounds(plan, HERE, site(tmp_path))
+    assert round_file(plan, 0).stat().st_mtime_ns == before
