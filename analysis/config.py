@@ -36,6 +36,7 @@ class Config:
     nvcc: str
     arch: str
     round_limit_s: float
+    managed: bool
 
     @property
     def results(self) -> Path:
@@ -65,4 +66,5 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
         nvcc=data["nvcc"],
         arch=data["arch"],
         round_limit_s=data["round_limit_s"],
+        managed=data["managed"],
     )

@@ -35,7 +35,7 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
             print(f"{study.name}: {error}; measuring what needs none", file=sys.stderr)
         toolchain = find_toolchain(config.nvcc)
         arch = resolve_arch(config.arch, config.gpu)
-        provision = Provision(gpu, toolchain.version)
+        provision = Provision(gpu, toolchain.version, config.managed)
         where = target(config, gpu)
         if variant:
             chosen = study.companions(variant)

@@ -10,7 +10,12 @@ from analysis.study import Case, Variant
 
 
 class Operation(Protocol):
-    """One variant bound to one case by the study's workload.py."""
+    """One variant bound to one case by the study's workload.py.
+
+    `reset`, where it is not None, enqueues what must come before every launch and is not timed.
+    """
+
+    reset: Callable[[int], None] | None
 
     @property
     def launch(self) -> Callable[[int], None]: ...

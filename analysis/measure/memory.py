@@ -90,6 +90,28 @@ def pinned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     return np.ctypeslib.as_array(buffer).view(dtype).reshape(shape)
 
 
+def managed(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """An uninitialised array in managed memory, kept until the process ends.
+
+    HotpathError where it would take more than a quarter of the GPU's free memory: a GPU that is
+    asked for more managed memory than it has can hang.
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    free, _ = cuda(cudart.cudaMemGetInfo())
+    if size > free // 4:
+        raise HotpathError(f"managed memory: {size} B is more than a quarter of {free} B free")
+    pointer = cuda(cudart.cudaMallocManaged(size, cudart.cudaMemAttachGlobal))
+    buffer = (ctypes.c_uint8 * size).from_address(int(pointer))
+    return np.ctypeslib.as_array(buffer).view(dtype).reshape(shape)
+
+
+def move_to_host(array: Array, stream: int) -> None:
+    """Enqueue the migration of a managed array's pages to the host."""
+    host = cudart.cudaMemLocation()
+    host.type = cudart.cudaMemLocationType.cudaMemLocationTypeHost
+    cuda(cudart.cudaMemPrefetchAsync(array.ctypes.data, array.nbytes, host, 0, stream))
+
+
 def synchronize(stream: int) -> None:
     cuda(cudart.cudaStreamSynchronize(stream))
 

@@ -13,10 +13,12 @@ from analysis.study import Variant
 
 @dataclass(frozen=True)
 class Provision:
-    """What this machine offers: its GPU, if any, and the CUDA version modules are built with."""
+    """What this machine offers: its GPU, if any, the CUDA version modules are built with, and
+    whether its owner lets us use managed memory."""
 
     gpu: Gpu | None
     cuda: str | None
+    managed: bool = False
 
     def unmet(self, variant: Variant) -> str | None:
         """The reason `variant` cannot run here, or None. FieldError for a need nobody knows."""
@@ -24,14 +26,16 @@ class Provision:
         return next(filter(None, reasons), None)
 
     def _unmet(self, need: str, variant: Variant) -> str | None:
-        match re.fullmatch(r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)", need):
+        match re.fullmatch(r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)", need):
             case None:
-                expected = "gpu, sm_<NN>, cuda>=<X.Y> or torch"
+                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch or managed"
                 raise FieldError(f"variant {variant.name}: needs", expected, need)
             case re.Match() as found:
-                gpu, sm, major, minor, module = found.groups()
+                gpu, sm, major, minor, module, managed = found.groups()
         if module:
             return None if importlib.util.find_spec(module) else f"{module} is not installed"
+        if managed:
+            return None if self.managed else "managed memory is opt-in: managed=true"
         if gpu or sm:
             if self.gpu is None:
                 return "no GPU"

@@ -45,10 +45,21 @@ def run_under_nvbench(
             is_timed = True
             state.set_min_samples(count)
             state.set_blocking_kernel_timeout(BLOCKING_TIMEOUT_S)
-            # Held back by NVBench's blocking kernel, an operation that waits would wait forever.
-            state.exec(
-                lambda _: operation.launch(stream), sync=cell.variant.host_work, batched=False
-            )
+            reset = operation.reset
+            if reset is None:
+                # Held back by NVBench's blocking kernel, one that waits would wait forever.
+                state.exec(
+                    lambda _: operation.launch(stream), sync=cell.variant.host_work, batched=False
+                )
+                return
+
+            def reset_and_launch(_: Any, timer: Any) -> None:
+                reset(stream)
+                timer.start()
+                operation.launch(stream)
+                timer.stop()
+
+            state.exec(reset_and_launch, timer=True, sync=True, batched=False)
 
         try:
             measure(cell, stream, time_device)

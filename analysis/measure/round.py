@@ -216,8 +216,11 @@ def host_times(
     operation: Operation, stream: int, wait: Callable[[], None], count: int
 ) -> Iterator[float]:
     """Seconds by the monotonic clock from the call until its result is there, `count` times."""
-    launch = operation.launch
+    launch, reset = operation.launch, operation.reset
     for _ in range(count):
+        if reset:
+            reset(stream)
+            wait()
         before = time.perf_counter_ns()
         launch(stream)
         wait()

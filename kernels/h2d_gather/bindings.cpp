@@ -53,15 +53,16 @@ Array device_array(const py::object& object, const std::string& field, const std
           interface["shape"].cast<std::vector<int64_t>>()};
 }
 
-void require_rows(const std::vector<int64_t>& shape, const std::string& field) {
-  require(shape.size() == 2 && shape[1] == kRowBytes, field,
-          "shape (slots, " + std::to_string(kRowBytes) + ")", shape_text(shape));
+void require_rows(const std::vector<int64_t>& shape, int bytes, const std::string& field) {
+  require(shape.size() == 2 && shape[1] == bytes, field,
+          "shape (slots, " + std::to_string(bytes) + ")", shape_text(shape));
 }
 
-void require_pinned(const void* pointer) {
+void require_mapped(const void* pointer) {
   cudaPointerAttributes attributes{};
   check(cudaPointerGetAttributes(&attributes, pointer), "src");
-  require(attributes.type == cudaMemoryTypeHost, "src", "pinned host memory", "pageable memory");
+  require(attributes.type == cudaMemoryTypeHost || attributes.type == cudaMemoryTypeManaged, "src",
+          "pinned host memory", "pageable memory");
 }
 
 void require_inside(int row, int64_t slots, size_t i, const char* which) {
@@ -90,15 +91,15 @@ class Bound {
     require(py::isinstance<py::array_t<uint8_t>>(src), "src", "elements of type uint8",
             text(src.dtype()));
     const std::vector<int64_t> src_shape(src.shape(), src.shape() + src.ndim());
-    require_rows(src_shape, "src");
+    require_rows(src_shape, kSlotBytes, "src");
     const bool contiguous = (src.flags() & py::array::c_style) != 0;
     require(contiguous, "src", "a contiguous array", "a strided one");
     const Array dst_array = device_array(dst, "dst", "|u1");
-    require_rows(dst_array.shape, "dst");
+    require_rows(dst_array.shape, kRowBytes, "dst");
     const Array pair_array = device_array(pairs, "pairs", "<i4");
     require(pair_array.shape.size() == 3 && pair_array.shape[2] == 2, "pairs",
             "shape (batch, topk, 2)", shape_text(pair_array.shape));
-    require_pinned(src.data());
+    require_mapped(src.data());
     gather_ = {static_cast<const uint8_t*>(src.data()),
                reinterpret_cast<uint8_t*>(dst_array.pointer),
                reinterpret_cast<const int2*>(pair_array.pointer),
@@ -134,7 +135,7 @@ PYBIND11_MODULE(variant, m) {
       py::arg("src"), py::arg("dst"), py::arg("pairs"), py::arg("sm_launches") = py::none(),
       R"(Check one gather and keep it for launching.
 
-src: uint8 [cpu_slots, token_bytes], pinned host memory (a numpy array)
+src: uint8 [cpu_slots, slot_bytes], pinned host memory (a numpy array)
 dst: uint8 [gpu_slots, token_bytes], GPU memory (__cuda_array_interface__)
 pairs: int32 [batch, topk, 2], GPU memory: (source row, destination row)
 sm_launches: uint32 [SMs], GPU memory, or None: counts the blocks that started on each SM

@@ -5,10 +5,13 @@
 
 #include <cstdint>
 
-// Bytes of one row and their number of 16-byte vectors; study.yaml sets the macro.
+// Bytes of one row, their number of 16-byte vectors, and the distance of two rows in host memory;
+// study.yaml sets the macros.
 constexpr int kRowBytes = TOKEN_BYTES;
 constexpr int kRowVectors = kRowBytes / 16;
+constexpr int kSlotBytes = SLOT_BYTES;
 static_assert(kRowBytes % 16 == 0, "token_bytes must be a multiple of 16");
+static_assert(kSlotBytes % 16 == 0 && kSlotBytes >= kRowBytes, "slot_bytes must hold a row");
 
 constexpr int kWarp = 32;
 constexpr int kBlock = 256;  // threads of a block, in every variant
@@ -32,7 +35,7 @@ void launch(const Gather& gather, cudaStream_t stream);
 #endif
 
 HOST_DEVICE inline const uint8_t* source_bytes(const Gather& gather, int row) {
-  return gather.src + static_cast<int64_t>(row) * kRowBytes;
+  return gather.src + static_cast<int64_t>(row) * kSlotBytes;
 }
 
 HOST_DEVICE inline uint8_t* destination_bytes(const Gather& gather, int row) {

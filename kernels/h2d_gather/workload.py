@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from analysis.errors import FieldError
-from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.measure.memory import (
+    DeviceArray,
+    first_difference,
+    managed,
+    move_to_host,
+    pinned,
+    same_bytes,
+)
 from analysis.study import Case, Variant
 
 POISON = 0xA5
@@ -66,15 +74,20 @@ class Workload:
     """Random pools of token_bytes rows, made once a process; indices and reference, once a case."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
-        row_bytes = constants["token_bytes"]
-        if row_bytes % 16:
-            raise FieldError("constants.token_bytes", "a multiple of 16", row_bytes)
+        row_bytes, slot_bytes = constants["token_bytes"], constants["slot_bytes"]
+        for name, size in (("token_bytes", row_bytes), ("slot_bytes", slot_bytes)):
+            if size % 16:
+                raise FieldError(f"constants.{name}", "a multiple of 16", size)
+        if slot_bytes < row_bytes:
+            raise FieldError("constants.slot_bytes", f"at least {row_bytes}", slot_bytes)
         self._rng = rng
         self._dst = DeviceArray((constants["total_gpu_slots"], row_bytes), np.uint8, "dst")
-        self._pool = pinned((constants["total_cpu_slots"] + 1, row_bytes), np.uint8)
-        self._pool[-1] = POISON
+        self._pool = pinned((constants["total_cpu_slots"] + 1, slot_bytes), np.uint8)
         self._src = self._pool[:-1]
         self._src[:] = np.frombuffer(rng.bytes(self._src.nbytes), np.uint8).reshape(self._src.shape)
+        self._pool[-1] = POISON
+        self._rows = np.ascontiguousarray(self._pool[:, :row_bytes])  # itself where rows fill slots
+        self._managed: np.ndarray | None = None
         self._landed = pinned(self._dst.shape, np.uint8)
         self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
         self._drawn = Rows(np.empty(self._dst.shape, np.uint8))
@@ -86,14 +99,26 @@ class Workload:
         rows = drawn.size // 2
         if rows > min(len(self._src), len(self._dst)):
             raise FieldError("total_gpu_slots", f"at least {rows} for {case.id}", len(self._dst))
-        self._drawn.prepare(self._pool, drawn)
+        self._drawn.prepare(self._rows, drawn)
         in_order = np.repeat(np.arange(rows, dtype=np.int32), 2).reshape(drawn.shape)
-        self._in_order.prepare(self._pool, in_order)
+        self._in_order.prepare(self._rows, in_order)
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         rows = self._in_order if variant.role == "ceiling" else self._drawn
-        bound = module.bind(self._src, self._dst, rows.pairs, self._sm_launches)
-        return Operation(bound.launch, self._dst, self._landed, rows.expected, self._sm_launches)
+        src = self._managed_src() if "managed" in variant.needs else self._src
+        bound = module.bind(src, self._dst, rows.pairs, self._sm_launches)
+        operation = Operation(
+            bound.launch, self._dst, self._landed, rows.expected, self._sm_launches
+        )
+        if src is self._managed:
+            operation.reset = partial(move_to_host, src)
+        return operation
+
+    def _managed_src(self) -> np.ndarray:
+        if self._managed is None:
+            self._managed = managed(self._src.shape, np.uint8)
+            self._managed[:] = self._src
+        return self._managed
 
 
 @dataclass
@@ -105,6 +130,7 @@ class Operation:
     landed: np.ndarray
     expected: np.ndarray
     sm_launches: DeviceArray
+    reset: Callable[[int], None] | None = None
 
     def poison(self) -> None:
         self.dst.fill(POISON)

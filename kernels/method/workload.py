@@ -51,6 +51,7 @@ class Operation:
     src: np.ndarray
     dst: DeviceArray | None
     launch: Callable[[int], None]
+    reset: None = None
 
     def poison(self) -> None:
         if self.dst:

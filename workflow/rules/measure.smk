@@ -13,7 +13,7 @@ def pending_studies():
             gpu = stack.enter_context(open_gpu(CONFIG.gpu))
         except GpuError:
             gpu = None
-        provision = Provision(gpu, TOOLCHAIN.version)
+        provision = Provision(gpu, TOOLCHAIN.version, CONFIG.managed)
         where = target(CONFIG, gpu)
         return [
             study.name
