@@ -1,0 +1,31 @@
+// Threads copy neighbouring vectors, four loads each before the first store.
+#include "operation.h"
+
+constexpr int kTurns = 4;
+
+__global__ void copy_contiguous(Rows rows) {
+  const int64_t vectors = rows.rows * rows.row_vectors;
+  const int64_t base = static_cast<int64_t>(blockIdx.x) * blockDim.x * kTurns + threadIdx.x;
+  int4 held[kTurns];
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int64_t i = base + turn * blockDim.x;
+    if (i < vectors) {
+      held[turn] = rows.src[i];
+    }
+  }
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int64_t i = base + turn * blockDim.x;
+    if (i < vectors) {
+      rows.dst[i] = held[turn];
+    }
+  }
+}
+
+cudaError_t launch(const Rows& rows, cudaStream_t stream) {
+  constexpr int kTile = kBlock * kTurns;
+  const int64_t blocks = (rows.rows * rows.row_vectors + kTile - 1) / kTile;
+  copy_contiguous<<<static_cast<int>(blocks), kBlock, 0, stream>>>(rows);
+  return cudaGetLastError();
+}

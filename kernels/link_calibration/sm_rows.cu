@@ -1,0 +1,76 @@
+// A warp owns a group of rows: it loads all of them, 512 bytes an instruction, then stores them.
+#include "operation.h"
+
+template <int kTurns, int kInFlight>
+__global__ void copy_rows(Rows rows) {
+  const int64_t warp = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+  const int64_t warps = static_cast<int64_t>(gridDim.x) * blockDim.x / kWarp;
+  const int lane = threadIdx.x % kWarp;
+  for (int64_t first = warp; first < rows.rows; first += warps * kInFlight) {
+    int4 held[kInFlight][kTurns];
+#pragma unroll
+    for (int r = 0; r < kInFlight; ++r) {
+      const int64_t row = first + r * warps;
+      if (row < rows.rows) {
+        const int4* src = rows.src + rows.starts[row];
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+          const int i = turn * kWarp + lane;
+          if (i < rows.row_vectors) {
+            held[r][turn] = src[i];
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kInFlight; ++r) {
+      const int64_t row = first + r * warps;
+      if (row < rows.rows) {
+        int4* dst = rows.dst + row * rows.row_vectors;
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+          const int i = turn * kWarp + lane;
+          if (i < rows.row_vectors) {
+            dst[i] = held[r][turn];
+          }
+        }
+      }
+    }
+  }
+}
+
+template <int kTurns>
+cudaError_t launch_turns(const Rows& rows, cudaStream_t stream) {
+  const int64_t warps = (rows.rows + rows.in_flight - 1) / rows.in_flight;
+  const int all = static_cast<int>((warps * kWarp + kBlock - 1) / kBlock);
+  const int blocks = rows.blocks > 0 ? rows.blocks : all;
+  switch (rows.in_flight) {
+    case 1:
+      copy_rows<kTurns, 1><<<blocks, kBlock, 0, stream>>>(rows);
+      break;
+    case 2:
+      copy_rows<kTurns, 2><<<blocks, kBlock, 0, stream>>>(rows);
+      break;
+    case 4:
+      copy_rows<kTurns, 4><<<blocks, kBlock, 0, stream>>>(rows);
+      break;
+    default:
+      return cudaErrorInvalidValue;
+  }
+  return cudaGetLastError();
+}
+
+cudaError_t launch(const Rows& rows, cudaStream_t stream) {
+  switch ((rows.row_vectors + kWarp - 1) / kWarp) {
+    case 1:
+      return launch_turns<1>(rows, stream);
+    case 2:
+      return launch_turns<2>(rows, stream);
+    case 3:
+      return launch_turns<3>(rows, stream);
+    case 4:
+      return launch_turns<4>(rows, stream);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
