@@ -5,6 +5,7 @@ configfile: "config/config.yaml"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/build.smk"
 include: "workflow/rules/measure.smk"
+include: "workflow/rules/profile.smk"
 include: "workflow/rules/summarise.smk"
 include: "workflow/rules/report.smk"
 
@@ -13,6 +14,7 @@ rule site:
     default_target: True
     input:
         measured_now(),
+        profiled_now(),
         index=SITE / "index.html",
     message:
         "The site is at {input.index}"
@@ -27,6 +29,11 @@ rule build:
 rule measure:
     input:
         measured_now(),
+
+
+rule profile:
+    input:
+        profiled_now(),
 
 
 rule summary:

@@ -59,6 +59,24 @@ def _is_pending(
     return not done >= {case.id for case in variant.in_grid(grid)}
 
 
+def lacks_captures(
+    study: Study, where: Target, grid: str, provision: Provision, kinds: Sequence[str]
+) -> bool:
+    """Whether a variant that can be profiled here has not been, as it is today."""
+    if provision.gpu is None or grid == "smoke":
+        return False
+    for variant in study.variants:
+        has_headline = study.headline in {case.id for case in variant.in_grid(grid)}
+        if not (variant.on_gpu and has_headline and provision.unmet(variant) is None):
+            continue
+        path = where.root / where.machine / study.name / f"{variant.name}.csv"
+        captures = load_variant(path).provenance.get("captures", {}) if path.exists() else {}
+        source = fingerprint(study, variant)
+        if any(captures.get(kind, {}).get("source_sha256") != source for kind in kinds):
+            return True
+    return False
+
+
 def with_companions(study: Study, variants: Sequence[Variant]) -> list[Variant]:
     """`variants`, what each comes after, and the ceilings, in the order of study.yaml."""
     names = {other.name for variant in variants for other in study.companions(variant.name)}

@@ -57,7 +57,8 @@ def publish(plan: Plan, provision: Provision, site: Site) -> Iterator[str]:
             ]
         provenance = _provenance(plan, variant, site, run, records, machine)
         rows = telemetry.get(variant.name)
-        provenance["captures"] = {"telemetry": "captured" if rows else _no_telemetry(plan, site)}
+        status = "captured" if rows else f"not captured: {_no_telemetry(plan, site)}"
+        provenance["captures"] = {"telemetry": {"status": status, "at": run}}
         add_run(plan.where.root, plan.where.machine, plan.study.name, variant.name, own, provenance)
         if rows:
             path = folder / plan.study.name / f"{variant.name}.telemetry.csv"

@@ -127,11 +127,29 @@ def _write(
 ) -> None:
     write_samples(path, samples)
     own = {k: v for k, v in provenance.items() if k not in ("runs", "samples_sha256")}
+    if runs:  # profiles outlive a run: each entry says which source it is of
+        newest = runs[max(runs)]
+        own["captures"] = {**newest.get("captures", {}), **own.get("captures", {})}
     earlier = [
         {k: v for k, v in runs[run].items() if k not in ("runs", "samples_sha256")} for run in kept
     ]
     document = {**own, "samples_sha256": checksum(path), "runs": earlier}
     path.with_suffix(".json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def set_capture(
+    root: Path, machine: str, study: str, variant: str, kind: str, entry: Mapping[str, str]
+) -> None:
+    """Note in the provenance what became of a capture of this variant.
+
+    HotpathError where the variant has not been measured on this machine.
+    """
+    path = root / machine / study / f"{variant}.json"
+    if not path.exists():
+        raise HotpathError(f"{path}: nothing measured to go with a capture")
+    provenance = json.loads(path.read_text())
+    provenance["captures"] = {**provenance.get("captures", {}), kind: dict(entry)}
+    path.write_text(json.dumps(provenance, indent=1, sort_keys=True) + "\n")
 
 
 def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:

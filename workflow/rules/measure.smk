@@ -3,23 +3,25 @@ from contextlib import ExitStack
 
 from analysis.gpu import GpuError, open_gpu
 from analysis.measure.needs import Provision
-from analysis.measure.plan import pending, target
+from analysis.measure.plan import lacks_captures, pending, target
+from analysis.profile import KINDS
 
 
-def pending_studies():
-    """Studies with a variant that has no fresh sample of some case on this machine."""
+def unfinished():
+    """Studies with a variant that has no fresh sample of some case on this machine, and studies
+    with one that has not been profiled as it is today."""
     with ExitStack() as stack:
         try:
             gpu = stack.enter_context(open_gpu(CONFIG.gpu))
         except GpuError:
             gpu = None
         provision = Provision(gpu, TOOLCHAIN.version, CONFIG.managed)
-        where = target(CONFIG, gpu)
-        return [
-            study.name
-            for study in CONFIG.studies.values()
-            if pending(study, where, CONFIG.grid.name, provision)
-        ]
+        here = target(CONFIG, gpu), CONFIG.grid.name, provision
+        studies = CONFIG.studies.values()
+        return (
+            [study.name for study in studies if pending(study, *here)],
+            [study.name for study in studies if lacks_captures(study, *here, KINDS)],
+        )
 
 
 def marker(study):
@@ -33,7 +35,7 @@ def measured_now():
 
 
 try:
-    PENDING = pending_studies()
+    PENDING, UNPROFILED = unfinished()
 except HotpathError as error:
     raise WorkflowError(str(error)) from None
 for study in PENDING:

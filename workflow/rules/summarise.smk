@@ -5,6 +5,10 @@ SUMMARY_TABLES = [
     TABLES / "repeats.csv",
     TABLES / "runs.csv",
     TABLES / "skipped.csv",
+    TABLES / "model.csv",
+    TABLES / "model_parameters.csv",
+    TABLES / "model_counters.csv",
+    TABLES / "claims.csv",
     TABLES / "refused.json",
 ]
 
@@ -12,12 +16,14 @@ SUMMARY_TABLES = [
 rule summarise:
     input:
         measured_now(),
+        profiled_now(),
         sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json"),
         # Whether a result is stale depends on the code beside it.
         sources(
             "kernels/**/*.*",
             "allocator/**/*.*",
             "analysis/*.py",
+            "analysis/model/*.py",
             "analysis/results/*.py",
         ),
     output:

@@ -1,0 +1,121 @@
+"""Capture counters and a timeline of the variants of a study, for its headline case.
+
+python -m analysis.profile STUDY [--case ID] [--config JSON]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis.build.toolchain import find_toolchain
+from analysis.cli import fail_in_one_line
+from analysis.config import BUILD, Config, load_config
+from analysis.errors import FieldError, HotpathError
+from analysis.gpu import open_gpu
+from analysis.measure.clock import utc_now
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Target, target
+from analysis.profile import KINDS, ncu
+from analysis.results.store import set_capture
+from analysis.source import fingerprint
+from analysis.study import Study, Variant
+
+Capture = Callable[[list[str], Path], None]
+"""Runs the session for these variants; leaves <variant>.<kind>.csv in the folder."""
+
+
+def session(kind: str, study: Study, case: str, modules: Path, out: Path) -> list[str]:
+    words = [kind, study.name, case, str(modules), str(out)]
+    return [sys.executable, "-m", "analysis.profile.session", *words]
+
+
+def capture_ncu(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:
+    text = ncu.capture([*session("ncu", study, case, modules, out), *names])
+    counters: dict[str, list[ncu.Counter]] = {}
+    for name, counter in ncu.parse(text, case):
+        counters.setdefault(name, []).append(counter)
+    for name in names:
+        if name in counters:
+            ncu.write_counters(out / f"{name}.ncu.csv", counters[name])
+
+
+def capture_timeline(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:
+    command = [*session("timeline", study, case, modules, out), *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
+
+
+CAPTURES = {"ncu": capture_ncu, "timeline": capture_timeline}
+
+
+def capture_all(study: Study, case: str, config: Config) -> None:
+    """Capture every kind; one that is impossible here leaves its reason in the provenance."""
+    with open_gpu(config.gpu) as gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
+        provision = Provision(gpu, find_toolchain(config.nvcc).version, config.managed)
+        where = target(config, gpu)
+        modules = BUILD / "modules" / (gpu.arch if config.arch == "auto" else config.arch)
+    variants = [
+        variant
+        for variant in study.variants
+        if variant.on_gpu
+        and provision.unmet(variant) is None
+        and case in {known.id for known in variant.cases}
+    ]
+    if not variants:
+        raise FieldError("case", f"one that a variant of {study.name} has here", case)
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            reason = ""
+            try:
+                CAPTURES[kind](study, case, modules, [v.name for v in variants], Path(folder))
+            except HotpathError as error:
+                reason = str(error)
+            for variant in variants:
+                keep(kind, study, variant, case, where, Path(folder), reason)
+
+
+def keep(
+    kind: str, study: Study, variant: Variant, case: str, where: Target, folder: Path, reason: str
+) -> None:
+    """Put a capture, or the reason why there is none, beside the variant's samples."""
+    captured = folder / f"{variant.name}.{kind}.csv"
+    destination = where.root / where.machine / study.name / captured.name
+    if captured.exists():
+        destination.write_bytes(captured.read_bytes())
+    elif not reason:
+        reason = "launches no kernel"
+    status = f"not captured: {reason}" if reason else "captured"
+    print(f"{study.name}/{variant.name}: {kind}: {status}")
+    entry = {
+        "status": status,
+        "case": case,
+        "at": utc_now("seconds"),
+        "source_sha256": fingerprint(study, variant),
+    }
+    set_capture(where.root, where.machine, study.name, variant.name, kind, entry)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Capture counters and a timeline of a study.")
+    parser.add_argument("study")
+    parser.add_argument("--case", help="a case id; the headline case by default")
+    parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
+    arguments = parser.parse_args()
+    config = load_config(arguments.config)
+    if arguments.study not in config.studies:
+        raise FieldError("study", f"one of {sorted(config.studies)}", arguments.study)
+    study = config.studies[arguments.study]
+    capture_all(study, arguments.case or study.headline, config)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

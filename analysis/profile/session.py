@@ -1,0 +1,74 @@
+"""One process in which every variant of a study runs its case once, for a profiler to watch.
+
+    python -m analysis.profile.session ncu|timeline STUDY CASE OUT VARIANT...
+
+Each output is checked before the launch that is watched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cuda.bindings import runtime as cudart
+
+from analysis.cli import fail_in_one_line
+from analysis.errors import HotpathError
+from analysis.measure.memory import cuda, synchronize
+from analysis.measure.modules import load_module, load_workload
+from analysis.profile import timeline
+from analysis.study import Study, discover
+
+Watch = Callable[[str, Callable[[], None]], None]
+"""Runs a launch of the named variant while the profiler watches."""
+
+
+def under_ncu(variant: str, launch: Callable[[], None]) -> None:
+    """Nsight Compute, started with profiling off, names kernels after the NVTX range."""
+    import nvtx
+
+    with nvtx.annotate(variant):
+        cuda(cudart.cudaProfilerStart())
+        launch()
+        cuda(cudart.cudaProfilerStop())
+
+
+def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watch) -> None:
+    """Set up, check and watch each of `names` in turn; HotpathError where an output is wrong."""
+    stream = int(cuda(cudart.cudaStreamCreate()))
+    workload_type = load_workload(study).Workload
+    workloads: dict[tuple[tuple[str, int], ...], Any] = {}
+    for name in names:
+        variant = study.variant(name)
+        case = next(case for case in variant.cases if case.id == case_id)
+        key = tuple(sorted(variant.constants.items()))
+        if key not in workloads:
+            workloads[key] = workload_type(variant.constants, np.random.default_rng(0))
+            workloads[key].prepare(case)
+        operation = workloads[key].bind(variant, load_module(modules, study, variant))
+
+        def launch(operation: Any = operation) -> None:
+            operation.launch(stream)
+            synchronize(stream)
+
+        operation.poison()
+        launch()
+        if wrong := operation.check():
+            raise HotpathError(f"{study.name}/{name}: wrong output: {wrong}")
+        watch(name, launch)
+
+
+def main(kind: str, study_name: str, case_id: str, modules: str, out: str, *names: str) -> None:
+    study = discover()[study_name]
+    if kind == "ncu":
+        run(study, case_id, list(names), Path(modules), under_ncu)
+    else:
+        with timeline.recorder(Path(out)) as watch:
+            run(study, case_id, list(names), Path(modules), watch)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(lambda: main(*sys.argv[1:]))
