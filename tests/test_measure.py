@@ -65,6 +65,7 @@ class Workload:
 class Operation:
     def __init__(self, module, out):
         self.module, self.out = module, out
+        self.reset = getattr(module, "reset", None)
 
     def poison(self):
         self.out[:] = bytes([POISON]) * len(self.out)
@@ -122,6 +123,31 @@ def fill(out):
             os.kill(os.getpid(), signal.SIGKILL)
         case "hang":
             time.sleep(600)
+'''
+
+
+WITH_RESET = '''\
+"""Fill at once, after a reset that takes long; both are written down."""
+
+import time
+from pathlib import Path
+
+TOLD = Path(__file__).with_name("told")
+
+
+def tell(what):
+    with TOLD.open("a") as file:
+        file.write(f"{what} ")
+
+
+def reset(stream):
+    time.sleep(0.05)
+    tell("reset")
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+    tell("launch")
 '''
 
 
@@ -253,6 +279,19 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: 
     assert pending(study, where, "default", HERE) == []
     # On a machine that has one now, the reason no longer stands.
     assert pending(study, where, "default", WITH_GPU) == list(study.variants)
+
+
+def test_a_reset_comes_before_every_timed_launch_and_is_not_timed(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "resets", {"name": "one"})
+    (study.folder / "one.py").write_text(WITH_RESET)
+    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
+    samples = samples_at(where, study, "one")
+    assert {s.status for s in samples} == {"ok"}
+    assert all(s.value is not None and s.value < 0.05 for s in samples if s.metric == "host_time")
+    told = (study.folder / "told").read_text().split()
+    assert told[-4:] == ["reset", "launch"] * GRID.samples
 
 
 @pytest.mark.parametrize(
