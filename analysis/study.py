@@ -1,4 +1,4 @@
-"""What a study.yaml says: variants in order, cases, metrics. A folder with one is a study."""
+"""What a study.yaml says: variants, cases, metrics, claims. A folder with one is a study."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
+from analysis.claims import Claim, Subjects, parse_claims
 from analysis.errors import FieldError
 from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
@@ -111,6 +112,7 @@ class Study:
     constants: Mapping[str, int]
 
     def variant(self, name: str) -> Variant:
+    claims: tuple[Claim, ...] = ()
         for variant in self.variants:
             if variant.name == name:
                 return variant
@@ -125,6 +127,13 @@ class Study:
 
     def companions(self, name: str) -> list[Variant]:
         """`name` and what it is measured beside when measured alone: its `after`, the ceilings."""
+    def metrics_for(self, *variants: Variant) -> list[str]:
+        """Time metrics that may compare `variants`, the preferred first."""
+        times = [name for name, metric in self.metrics.items() if metric.unit == "s"]
+        if any(variant.host_work for variant in variants):
+            return [name for name in times if name != "gpu_time"]
+        return times
+
         variant = self.variant(name)
         names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
         return [candidate for candidate in self.variants if candidate.name in names]
@@ -217,18 +226,25 @@ def load_study(file: Path) -> Study:
     return Study(
         name=file.parent.name,
         folder=file.parent,
+    metrics = {name: Metric(name, **entry) for name, entry in data["metrics"].items()}
+    subjects = Subjects(
+        cases={variant.name: {case.id for case in variant.cases} for variant in variants},
+        units={name: metric.unit for name, metric in metrics.items()},
+        headline=headline,
+    )
         title=data["title"],
         question=data["question"],
         write_up=data.get("write_up"),
         variants=tuple(variants),
         headline=headline,
-        metrics={name: Metric(name, **entry) for name, entry in data["metrics"].items()},
+        metrics=metrics,
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),
         constants=constants,
     )
 
 
+        claims=parse_claims(data.get("claims", []), subjects, where),
 def _expand(entry: Mapping[str, Any], constants: Mapping[str, int], where: str) -> list[Case]:
     keys = [key for key in entry if key not in ("payload_bytes", "grid")]
     cases = []

@@ -18,7 +18,7 @@ from analysis.report.differences import code_difference, fenced, setting_differe
 from analysis.report.html import table
 from analysis.report.inputs import Inputs, load_inputs
 from analysis.report.points import Context
-from analysis.report.published import best_statement, load_published, to_seconds
+from analysis.results.published import best_statement, load_published, to_seconds
 from analysis.report.quantities import digits, quantity, quantity_interval, ratio
 from analysis.report.sentences import comparison_phrase, order_sentences, step_sentence
 from analysis.report.site import build_site

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.build.ptxas import COLUMNS as RESOURCE_COLUMNS
-from analysis.report.published import load_published
+from analysis.results.published import load_published
 from analysis.results.store import Provenance, machines, variant_files
 from analysis.results.summary import (
     RATIO_COLUMNS,

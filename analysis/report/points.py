@@ -10,8 +10,8 @@ from typing import Any, cast
 import pandas as pd
 
 from analysis.report.inputs import Inputs
-from analysis.report.published import best_statement
 from analysis.report.quantities import digits, quantity, quantity_interval
+from analysis.results.published import best_statement
 from analysis.study import Case, Study, Variant, parse_case
 
 Row = dict[str, Any]
@@ -57,9 +57,7 @@ class Context:
 
     def metrics_for(self, *variants: Variant) -> list[str]:
         """Time metrics that may compare `variants`, the preferred first."""
-        if any(variant.host_work for variant in variants):
-            return [name for name in self.time_metrics if name != "gpu_time"]
-        return self.time_metrics
+        return self.study.metrics_for(*variants)
 
     def shown_case(self, variant: Variant) -> Case:
         """The headline case, or where the variant does not have it its largest."""

@@ -14,7 +14,6 @@ from analysis.report.differences import (
 )
 from analysis.report.html import code, link, table
 from analysis.report.points import Context, Row, anchor
-from analysis.report.published import best_statement
 from analysis.report.quantities import (
     INTERVAL,
     digits,
@@ -28,6 +27,7 @@ from analysis.report.quantities import (
     whole,
 )
 from analysis.report.sentences import order_sentences, reach_sentence, step_sentence
+from analysis.results.published import best_statement
 from analysis.study import Variant
 
 NOTHING = "No machine has been measured yet."
