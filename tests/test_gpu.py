@@ -24,7 +24,12 @@ from analysis.study import Case, Study, discover, load_study
 pytestmark = pytest.mark.gpu
 
 SLOTS = 4096
-CONSTANTS = {"token_bytes": 656, "total_cpu_slots": SLOTS, "total_gpu_slots": SLOTS}
+CONSTANTS = {
+    "token_bytes": 656,
+    "slot_bytes": 656,
+    "total_cpu_slots": SLOTS,
+    "total_gpu_slots": SLOTS,
+}
 VARIANTS = [v.name for v in discover()["h2d_gather"].variants if "torch" not in v.needs]
 
 

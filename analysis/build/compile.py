@@ -53,7 +53,7 @@ def compile_module(
     folder.mkdir(parents=True, exist_ok=True)
     settings = [*defines(variant.constants), *variant.flags]
     if variant.constants != study.constants and study.bindings:
-        bindings = folder / "bindings.o"
+        bindings = folder / f"{variant.name}.bindings.o"
         host_compile(toolchain, study.bindings, settings, bindings)
     sm = arch.removeprefix("sm_")
     nvcc = [str(toolchain.nvcc), STANDARD, "-O3", f"-gencode=arch=compute_{sm},code=sm_{sm}"]
