@@ -18,11 +18,11 @@ from analysis.report.differences import code_difference, fenced, setting_differe
 from analysis.report.html import table
 from analysis.report.inputs import Inputs, load_inputs
 from analysis.report.points import Context
-from analysis.results.published import best_statement, load_published, to_seconds
 from analysis.report.quantities import digits, quantity, quantity_interval, ratio
 from analysis.report.sentences import comparison_phrase, order_sentences, step_sentence
 from analysis.report.site import build_site
 from analysis.report.study_pages import published_table, sections
+from analysis.results.published import best_statement, load_published, to_seconds
 from analysis.results.samples import Sample
 from analysis.results.store import add_run
 from analysis.results.tables import write_tables
@@ -317,8 +317,9 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
     cases: [grid]
     needs: [gpu]
 """
-    with (folder / "study.yaml").open("a") as description:
-        description.write(entry)
+    description = folder / "study.yaml"
+    before, variants, after = description.read_text().partition("\nvariants:")
+    description.write_text(f"{before}{variants}{entry.rstrip()}{after}")
     study = discover(root)[STUDY]
     write_machine(root / "results", "box", study, seconds=plausible)
     site = build(root)

@@ -16,7 +16,7 @@ from analysis.study import discover
 from tests.synthetic import write_machine
 from tests.test_report import STUDY, build, make_root
 
-PAGES = ["", f"studies/{STUDY}/", "studies/method/", "machines/", "data/"]
+PAGES = ["", f"studies/{STUDY}/", "studies/method/", "ledger/", "machines/", "data/"]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.build.ptxas import COLUMNS as RESOURCE_COLUMNS
+from analysis.results.claims import CLAIM_COLUMNS
 from analysis.results.published import load_published
 from analysis.results.store import Provenance, machines, variant_files
 from analysis.results.summary import (
@@ -39,6 +40,7 @@ class Inputs:
     ratios: pd.DataFrame
     repeats: pd.DataFrame
     skipped: pd.DataFrame
+    claims: pd.DataFrame
     resources: pd.DataFrame
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
@@ -80,6 +82,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         ratios=_read([tables / "ratios.csv"], RATIO_COLUMNS),
         repeats=_read([tables / "repeats.csv"], [*RATIO_COLUMNS, "run"]),
         skipped=_read([tables / "skipped.csv"], SKIPPED_COLUMNS),
+        claims=_read([tables / "claims.csv"], CLAIM_COLUMNS),
         resources=_read(reports, list(RESOURCE_COLUMNS)),
         refused=refused,
         machines={
@@ -92,6 +95,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
 
 def _read(paths: list[Path], columns: list[str]) -> pd.DataFrame:
     numbers = {"median", "ci_low", "ci_high", "q1", "q3", "ratio", "throttled"}
+    numbers |= {"published", "measured"}
     types = {column: "float64" for column in columns if column in numbers}
     texts = dict.fromkeys(("machine", "study", "variant", "case", "unit", "reason"), "str")
     frames = [

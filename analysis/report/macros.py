@@ -12,7 +12,7 @@ from typing import Any
 
 from mkdocs.utils import get_relative_url
 
-from analysis.report import site_pages, study_pages
+from analysis.report import ledger, site_pages, study_pages
 from analysis.report.html import Markup, data_table, figure, link
 from analysis.report.points import CASE_PREFIX, Context
 from analysis.report.quantities import digits, quantity, ratio, whole
@@ -75,6 +75,10 @@ def define_env(env: Any) -> None:
     def skipped(context: Context) -> str:
         return study_pages.skipped_table(context)
 
+    @of_study
+    def claims(context: Context) -> str:
+        return ledger.claims_of(context, root())
+
     def download(name: str) -> str:
         return link(address(f"data/{name}"), name)
 
@@ -85,6 +89,7 @@ def define_env(env: Any) -> None:
 
     env.macro(download)
     env.macro(constant)
+    env.macro(lambda: ledger.ledger(staged.contexts, staged.pages, root()), "ledger")
     env.macro(lambda: site_pages.agreement(inputs), "agreement")
     env.macro(lambda: site_pages.overview(staged.contexts, staged.pages), "overview")
     env.macro(lambda: site_pages.freshness(inputs), "freshness")

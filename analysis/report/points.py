@@ -86,6 +86,13 @@ class Context:
         """Skipped and failed cases by machine, variant and case."""
         return self._rows(self.inputs.skipped, "machine", "variant", "case")
 
+    @cached_property
+    def claims(self) -> dict[str, list[Row]]:
+        """This study's rows of claims.csv by claim, a row a machine."""
+        own = self.inputs.claims[self.inputs.claims["study"] == self.study.name]
+        groups = own.groupby("claim", sort=False)
+        return {str(name): cast(list[Row], rows.to_dict("records")) for name, rows in groups}
+
     def figure(self, machine: str, variant: Variant) -> Row | None:
         """The summary row of the shown case by the preferred metric that was measured."""
         case = self.shown_case(variant)

@@ -44,4 +44,4 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
 def navigation(pages: Path) -> list[str | dict[str, object]]:
     """Home, the page of every study, and the pages about the whole; titles are the pages' own."""
     studies = sorted(path.relative_to(pages).as_posix() for path in pages.glob("studies/*.md"))
-    return ["index.md", {"Studies": studies}, "machines.md", "data.md"]
+    return ["index.md", {"Studies": studies}, "ledger.md", "machines.md", "data.md"]

@@ -18,7 +18,7 @@ from analysis.charts.writing import write_chart
 from analysis.report.inputs import Inputs, VariantKey
 from analysis.report.points import Context
 
-TABLES = ("summary.csv", "ratios.csv", "skipped.csv")
+TABLES = ("summary.csv", "ratios.csv", "skipped.csv", "claims.csv")
 
 
 @dataclass(frozen=True)

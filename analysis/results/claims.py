@@ -64,10 +64,11 @@ class Evidence:
 
     @cached_property
     def by_round(self) -> pd.Series:
-        """Median of the fresh samples by variant, case, metric, run and round."""
-        fresh = self.samples[(self.samples["status"] == "ok") & ~self.samples["stale"].astype(bool)]
+        """Median of the fresh, checked samples by variant, case, metric, run and round."""
+        is_fresh = (self.samples["status"] == "ok") & ~self.samples["stale"].astype(bool)
+        good = self.samples[is_fresh & (self.samples["verified"] == 1)]
         keys = ["variant", "case", "metric", "run", "round"]
-        medians: pd.Series = fresh.groupby(keys)["value"].median()
+        medians: pd.Series = good.groupby(keys)["value"].median()
         return medians
 
     @cached_property
@@ -76,7 +77,7 @@ class Evidence:
         return chosen(self.samples)
 
     def rounds(self, variant: str, case: str, metric: str) -> pd.Series:
-        """Fresh medians by run and round; NotTested says why there are none."""
+        """The metric by run and round, in its unit; NotTested says why there is none."""
         try:
             found: pd.Series = self.by_round.loc[variant, case, metric]
         except KeyError:
@@ -84,7 +85,7 @@ class Evidence:
         return found
 
     def absence(self, variant: str, case: str, metric: str) -> str:
-        """Why there are no fresh samples of this metric."""
+        """Why there are no fresh, checked samples of this metric."""
         own = self.newest[(self.newest["variant"] == variant) & (self.newest["case"] == case)]
         if own.empty:
             return f"{variant} has not been measured in this case"
@@ -93,6 +94,8 @@ class Evidence:
             return f"{variant} was {first['status']}: {first['reason']}"
         if own["stale"].all():
             return f"the result of {variant} is stale"
+        if not own["verified"].all():
+            return f"the output of {variant} was not checked"
         return f"{variant} has no {metric}"
 
     def times(self, test: Comparison) -> list[pd.Series]:
@@ -130,8 +133,8 @@ def claims_table(
 ) -> pd.DataFrame:
     """One row a claim and machine that has anything of its study, in CLAIM_COLUMNS.
 
-    `samples` are as `collect` gives them, `model` is the link model's table of predictions. A claim that the rows under
-    `results`/published decide alone has one row, whose machine is `published`.
+    `samples` are as `collect` gives them, `model` is the link model's table of predictions. A claim
+    that the rows under `results`/published decide alone has one row, its machine `published`.
     """
     rows = []
     for study in studies.values():
@@ -272,7 +275,7 @@ def _printed_share(evidence: Evidence, test: Comparison) -> Figure:
         (evidence.published["variant"] == test.of) & (evidence.published["case"] == test.case)
     ]
     rates = own[own["unit_printed"] == test.unit]
-    times = own[own["unit_meant"].map(_is_time)]
+    times = _times(own)
     if rates.empty or times.empty:
         raise NotTested(f"{test.of} has no published time and rate in {test.unit}")
     value = float(times.iloc[0]["rate"]) * 1e9 / (test.limit * SI[test.unit][1])
@@ -292,7 +295,7 @@ FIGURES: Final[Mapping[str, Callable[[Evidence, Comparison], Figure]]] = {
 def _units(evidence: Evidence, test: Comparison) -> Outcome:
     """Whether every rate printed in `printed` is that of the printed time only if `meant`."""
     key = ["variant", "case"]
-    times = evidence.published[evidence.published["unit_meant"].map(_is_time)]
+    times = _times(evidence.published)
     rates = evidence.published[evidence.published["unit_printed"] == test.printed]
     both = times.merge(rates, on=key, suffixes=("_time", "_rate"))
     if both.empty:
@@ -325,8 +328,10 @@ def _half_digit(printed: str) -> float:
     return 0.5 * 10.0 ** -len(decimals)
 
 
-def _is_time(unit: str) -> bool:
-    return SI[unit][0] == "s"
+def _times(published: pd.DataFrame) -> pd.DataFrame:
+    """The rows that print a time."""
+    is_time = [SI[unit][0] == "s" for unit in published["unit_meant"]]
+    return published.loc[is_time]
 
 
 def _of_newest_run(values: pd.Series) -> pd.Series:
