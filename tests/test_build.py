@@ -287,11 +287,12 @@ def numbers(
     study = make_study(
         folder / "numbers",
         [
+            # First, so that what is built after it could be linked with its bindings by mistake.
+            {"name": "own", "source": "steps", "flags": ["-DTIMES=5"], "constants": {"step": 7}},
             {"name": "one"},
             {"name": "same", "source": "one"},
             {"name": "two"},
             {"name": "steps", "flags": ["-DTIMES=5", "-UNOTHING"]},
-            {"name": "own", "source": "steps", "flags": ["-DTIMES=5"], "constants": {"step": 7}},
         ],
         {
             "one.cpp": "int number() { return 1; }\n",
@@ -299,7 +300,8 @@ def numbers(
             "steps.cpp": "int number() { return STEP * TIMES; }\n",
         },
     )
-    bindings = folder / "bindings.o"
+    # Where the pipeline puts them: beside the modules.
+    bindings = folder / "numbers" / "bindings.o"
     compile_bindings(study, toolchain, bindings)
     for variant in study.variants:
         out = module_path(folder, study, variant)
