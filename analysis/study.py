@@ -65,7 +65,8 @@ class Metric:
 class Variant:
     """One way of doing the operation.
 
-    `path` is the one file that holds it; `payload` the expression behind payload_bytes.
+    `path` is the one file that holds it; `payload` the expression behind payload_bytes. `link` says
+    how it reads host memory, for analysis.model.access to work out.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Variant:
     flags: tuple[str, ...]
     constants: Mapping[str, int] = field(hash=False)
     host_work: bool
+    link: Mapping[str, str | int] | None = field(default=None, hash=False)
 
     @property
     def is_compiled(self) -> bool:
@@ -110,9 +112,9 @@ class Study:
     budget_s: int
     telemetry: bool
     constants: Mapping[str, int]
+    claims: tuple[Claim, ...] = ()
 
     def variant(self, name: str) -> Variant:
-    claims: tuple[Claim, ...] = ()
         for variant in self.variants:
             if variant.name == name:
                 return variant
@@ -125,8 +127,6 @@ class Study:
     def with_role(self, *roles: str) -> list[Variant]:
         return [variant for variant in self.variants if variant.role in roles]
 
-    def companions(self, name: str) -> list[Variant]:
-        """`name` and what it is measured beside when measured alone: its `after`, the ceilings."""
     def metrics_for(self, *variants: Variant) -> list[str]:
         """Time metrics that may compare `variants`, the preferred first."""
         times = [name for name, metric in self.metrics.items() if metric.unit == "s"]
@@ -134,6 +134,8 @@ class Study:
             return [name for name in times if name != "gpu_time"]
         return times
 
+    def companions(self, name: str) -> list[Variant]:
+        """`name` and what it is measured beside when measured alone: its `after`, the ceilings."""
         variant = self.variant(name)
         names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
         return [candidate for candidate in self.variants if candidate.name in names]
@@ -219,19 +221,20 @@ def load_study(file: Path) -> Study:
                 flags=tuple(entry.get("flags", [])),
                 constants=own_constants,
                 host_work=entry.get("host_work", False),
+                link=entry.get("link"),
             )
         )
     if not any(case.id == headline for variant in variants for case in variant.cases):
         raise FieldError(f"{where}: headline", "a case that some variant has", headline)
-    return Study(
-        name=file.parent.name,
-        folder=file.parent,
     metrics = {name: Metric(name, **entry) for name, entry in data["metrics"].items()}
     subjects = Subjects(
         cases={variant.name: {case.id for case in variant.cases} for variant in variants},
         units={name: metric.unit for name, metric in metrics.items()},
         headline=headline,
     )
+    return Study(
+        name=file.parent.name,
+        folder=file.parent,
         title=data["title"],
         question=data["question"],
         write_up=data.get("write_up"),
@@ -241,10 +244,10 @@ def load_study(file: Path) -> Study:
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),
         constants=constants,
+        claims=parse_claims(data.get("claims", []), subjects, where),
     )
 
 
-        claims=parse_claims(data.get("claims", []), subjects, where),
 def _expand(entry: Mapping[str, Any], constants: Mapping[str, int], where: str) -> list[Case]:
     keys = [key for key in entry if key not in ("payload_bytes", "grid")]
     cases = []

@@ -8,11 +8,17 @@ from typing import Any
 
 from analysis.charts.agreement import agreement_chart
 from analysis.charts.cases import cases_chart
+from analysis.charts.model import model_chart
 from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
 from analysis.report.points import Context
 
-COMMON = {"steps": steps_chart, "cases": cases_chart, "agreement": agreement_chart}
+COMMON = {
+    "steps": steps_chart,
+    "cases": cases_chart,
+    "model": model_chart,
+    "agreement": agreement_chart,
+}
 
 
 def study_charts(context: Context) -> dict[str, Chart]:

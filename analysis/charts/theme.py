@@ -114,15 +114,14 @@ def varying_keys(points: pd.DataFrame, context: Context) -> list[str]:
 def case_selects(
     points: pd.DataFrame, keys: Sequence[str], headline: dict[str, Any]
 ) -> list[alt.Parameter]:
-    """A select for each of `keys`, at the headline case."""
+    """A select for each of `keys`: at the headline case, or the most where that has no such key."""
+    options = {key: sorted(points[key].dropna().unique().tolist()) for key in keys}
+    names = {key: key.removeprefix(CASE_PREFIX) for key in keys}
     return [
         select(
-            f"{key}_shown",
-            key.removeprefix(CASE_PREFIX),
-            sorted(points[key].dropna().unique().tolist()),
-            headline[key.removeprefix(CASE_PREFIX)],
+            f"{key}_shown", name, options[key], headline.get(name, max(options[key], default=None))
         )
-        for key in keys
+        for key, name in names.items()
     ]
 
 

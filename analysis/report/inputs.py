@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.build.ptxas import COLUMNS as RESOURCE_COLUMNS
+from analysis.model.counters import COUNTER_COLUMNS
+from analysis.model.tables import MODEL_COLUMNS, PARAMETER_COLUMNS
 from analysis.results.claims import CLAIM_COLUMNS
 from analysis.results.published import load_published
 from analysis.results.store import Provenance, machines, variant_files
@@ -41,6 +43,9 @@ class Inputs:
     repeats: pd.DataFrame
     skipped: pd.DataFrame
     claims: pd.DataFrame
+    model: pd.DataFrame
+    model_parameters: pd.DataFrame
+    model_counters: pd.DataFrame
     resources: pd.DataFrame
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
@@ -83,6 +88,9 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         repeats=_read([tables / "repeats.csv"], [*RATIO_COLUMNS, "run"]),
         skipped=_read([tables / "skipped.csv"], SKIPPED_COLUMNS),
         claims=_read([tables / "claims.csv"], CLAIM_COLUMNS),
+        model=_read([tables / "model.csv"], MODEL_COLUMNS),
+        model_parameters=_read([tables / "model_parameters.csv"], PARAMETER_COLUMNS),
+        model_counters=_read([tables / "model_counters.csv"], COUNTER_COLUMNS),
         resources=_read(reports, list(RESOURCE_COLUMNS)),
         refused=refused,
         machines={
@@ -95,7 +103,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
 
 def _read(paths: list[Path], columns: list[str]) -> pd.DataFrame:
     numbers = {"median", "ci_low", "ci_high", "q1", "q3", "ratio", "throttled"}
-    numbers |= {"published", "measured"}
+    numbers |= {"published", "measured", "predicted", "counted", "residual", "margin", "value"}
     types = {column: "float64" for column in columns if column in numbers}
     texts = dict.fromkeys(("machine", "study", "variant", "case", "unit", "reason"), "str")
     frames = [

@@ -12,7 +12,7 @@ from typing import Any
 
 from mkdocs.utils import get_relative_url
 
-from analysis.report import ledger, site_pages, study_pages
+from analysis.report import ledger, model, site_pages, study_pages
 from analysis.report.html import Markup, data_table, figure, link
 from analysis.report.points import CASE_PREFIX, Context
 from analysis.report.quantities import digits, quantity, ratio, whole
@@ -79,6 +79,18 @@ def define_env(env: Any) -> None:
     def claims(context: Context) -> str:
         return ledger.claims_of(context, root())
 
+    @of_study
+    def predictions(context: Context) -> str:
+        return model.model_table(context)
+
+    @of_study
+    def judgement(context: Context) -> str:
+        return model.judgement(context)
+
+    @of_study
+    def counters(context: Context) -> str:
+        return model.counter_table(context)
+
     def download(name: str) -> str:
         return link(address(f"data/{name}"), name)
 
@@ -90,6 +102,7 @@ def define_env(env: Any) -> None:
     env.macro(download)
     env.macro(constant)
     env.macro(lambda: ledger.ledger(staged.contexts, staged.pages, root()), "ledger")
+    env.macro(lambda: model.parameter_table(inputs), "link_parameters")
     env.macro(lambda: site_pages.agreement(inputs), "agreement")
     env.macro(lambda: site_pages.overview(staged.contexts, staged.pages), "overview")
     env.macro(lambda: site_pages.freshness(inputs), "freshness")

@@ -76,6 +76,11 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
 
 
+def signed_percent(share: float) -> str:
+    """A difference as a share of 1, as a percentage with its sign: `+1.3 %`, `-12.0 %`."""
+    return f"{share * 100:+.1f} %"
+
+
 def whole(value: float) -> str:
     """A count with thousands set apart; empty for NaN."""
     return "" if math.isnan(value) else f"{value:,.0f}".replace(",", "\u202f")

@@ -18,7 +18,10 @@ from analysis.charts.writing import write_chart
 from analysis.report.inputs import Inputs, VariantKey
 from analysis.report.points import Context
 
-TABLES = ("summary.csv", "ratios.csv", "skipped.csv", "claims.csv")
+TABLES = (
+    *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv"),
+    *("model.csv", "model_parameters.csv"),
+)
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,33 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from analysis.model.tables import model_tables
+from analysis.results.claims import claims_table
 from analysis.results.collect import collect
 from analysis.results.summary import ratios, ratios_by_run, repeats, runs, skipped, summarise
 from analysis.study import Study
 
 
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict[str, str]:
-    """Write summary.csv, ratios.csv, repeats.csv, runs.csv, skipped.csv and refused.json to `out`.
+    """Write summary.csv, ratios.csv, repeats.csv, runs.csv, skipped.csv, the link model's
+    model.csv, model_parameters.csv and model_counters.csv, claims.csv and refused.json to `out`.
 
     Returns what refused.json says: the machines that were left out, and why.
     """
     collected = collect(results, studies)
     compared = ratios_by_run(collected.samples, studies)
+    summary = summarise(collected.samples)
+    predicted = model_tables(results, summary, collected.machines, studies)
     tables = {
-        "summary": summarise(collected.samples),
+        "summary": summary,
         "ratios": ratios(compared),
         "repeats": repeats(compared, studies),
         "runs": runs(collected.samples),
         "skipped": skipped(collected.samples),
+        "model": predicted.model,
+        "model_parameters": predicted.parameters,
+        "model_counters": predicted.counters,
+        "claims": claims_table(collected.samples, studies, results, predicted.model),
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():

@@ -1,0 +1,120 @@
+"""Measured times against the link model's: how much longer than predicted, over the rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, select
+from analysis.model.judge import JUDGED_WITHIN, judged, uses
+from analysis.model.terms import TERMS
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import digits, quantity, signed_percent
+
+HEIGHT_PX = 280
+
+
+def model_chart(context: Context) -> Chart | None:
+    """A panel a machine, a point a variant and case; None where nothing is predicted."""
+    table = context.inputs.of_study(context.inputs.model, context.study).reset_index(drop=True)
+    if table.empty:
+        return None
+    machines = sorted(set(table["machine"]))
+    variants = [name for name in context.study.variant_names if name in set(table["variant"])]
+    y = alt.Y(
+        "residual:Q",
+        title="measured against predicted",
+        axis=alt.Axis(format="+.0%"),
+        scale=alt.Scale(zero=True),
+    )
+    ends = pd.DataFrame({"low": [-JUDGED_WITHIN], "high": [JUDGED_WITHIN]})
+    band = alt.Chart(ends).mark_rect(style="band").encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    points = (
+        alt.Chart()
+        .mark_point(size=45, cursor="pointer")
+        .encode(
+            x=_along(),
+            y=y,
+            color=alt.Color(
+                "binding:N",
+                scale=alt.Scale(domain=list(TERMS)),
+                legend=alt.Legend(orient="top", title="bound by"),
+            ),
+            shape=alt.Shape(
+                "use:N",
+                scale=alt.Scale(
+                    domain=["predicted", "fitted", "held back"],
+                    range=["circle", "triangle-up", "square"],
+                ),
+                legend=alt.Legend(orient="top", title=None, values=sorted(set(uses(table)))),
+            ),
+            opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.4)),
+            tooltip=[
+                alt.Tooltip(f"{field}:N", title=title)
+                for field, title in (
+                    *(("variant", "variant"), ("case", "case"), ("machine", "machine")),
+                    *(("binding", "bound by"), ("times", "times the next term")),
+                    *(("limit", "predicted"), ("time", "measured")),
+                    *(("difference", "measured against predicted"), ("use", "use")),
+                )
+            ],
+            href="href:N",
+        )
+    )
+    chart: Any = (
+        alt.layer(band, points)
+        .properties(height=HEIGHT_PX)
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=_with_labels(table, context),
+        )
+        .resolve_axis(x="independent")
+        .add_params(
+            select("machine_shown", "machine", [None, *machines], None),
+            select("variant_shown", "variant", [None, *variants], None),
+        )
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .transform_filter("variant_shown === null || datum.variant === variant_shown")
+    )
+    description = (
+        f"{context.study.title}: how much longer each measured time is than the link model's, over"
+        f" the predicted rate, for {len(machines)} machines."
+    )
+    finished: Chart = finish(chart, description, margin=80, compact_margin=70)
+    return finished
+
+
+def _along() -> alt.X:
+    """The predicted rate; logarithmic, since steps may be orders of magnitude apart."""
+    return alt.X(
+        "rate:Q",
+        title="predicted payload rate, GB/s",
+        scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=alt.Axis(labelOverlap="greedy", format="~g"),
+    )
+
+
+def _with_labels(table: pd.DataFrame, context: Context) -> pd.DataFrame:
+    """`table` with the rate in GB/s and what tooltips write."""
+    payloads = {
+        (variant.name, case.id): case.payload_bytes
+        for variant in context.study.variants
+        for case in variant.cases
+    }
+    cells = zip(table["variant"], table["case"], strict=True)
+    return table.assign(
+        rate=[payloads[cell] for cell in cells] / table["predicted"] / 1e9,
+        judged=judged(table).astype(int),
+        use=uses(table),
+        times=table["margin"].map(digits),
+        limit=[quantity(value, "s") for value in table["predicted"]],
+        time=[quantity(value, "s") for value in table["measured"]],
+        difference=table["residual"].map(signed_percent),
+        href=[
+            f"data/#{anchor(*key)}"
+            for key in table[["machine", "study", "variant"]].itertuples(index=False)
+        ],
+    )

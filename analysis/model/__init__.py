@@ -1,0 +1,12 @@
+"""The physical link model: what a variant's reads of host memory must cost, and what they do cost.
+
+`access` reads how a variant reads (study.yaml), `traffic` counts what that puts on the link,
+`terms` turns it into seconds, `fit` finds a machine's parameters, `tables` compares.
+"""
+
+from typing import Final
+
+CALIBRATION: Final = "link_calibration"
+"""The study whose results alone fit a machine's parameters."""
+METRIC: Final = "gpu_time"
+"""What is predicted: seconds on the device, the copy's own."""

@@ -1,0 +1,77 @@
+"""How a variant reads host memory: the `link` block of study.yaml, worked out for one case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.errors import FieldError
+from analysis.expression import evaluate
+from analysis.study import Case, Variant
+
+_NEEDED = {
+    "warp_rows": {"row_bytes"},
+    "thread_rows": {"row_bytes", "access_bytes", "in_flight_bytes"},
+    "contiguous": {"in_flight_bytes"},
+    "copy_engine": set[str](),
+}
+_OPTIONAL = {
+    "warp_rows": {"stride_bytes", "offset_bytes", "in_flight_bytes", "warps"},
+    "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
+    "contiguous": {"warps"},
+    "copy_engine": set[str](),
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """The reads of one operation. Sizes in bytes.
+
+    `reads`: `warp_rows` (a warp reads a row together), `thread_rows` (a thread reads a row of its
+    own, `access_bytes` a load), `contiguous` (the SMs read one range) or `copy_engine`.
+    Row r starts at r * stride_bytes + offset_bytes. A warp has `in_flight_bytes` outstanding;
+    `warps` are launched, or where it is 0 as many as the payload keeps busy.
+    """
+
+    reads: str
+    payload_bytes: int
+    row_bytes: int = 0
+    stride_bytes: int = 0
+    offset_bytes: int = 0
+    access_bytes: int = 0
+    in_flight_bytes: int = 0
+    warps: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.payload_bytes // self.row_bytes
+
+
+def access_of(variant: Variant, case: Case) -> Access | None:
+    """How `variant` reads in `case`; None where study.yaml has no `link` for it.
+
+    A stride of 0, or none, stands for rows without gaps; unless told otherwise, a warp has the row
+    it reads in flight. FieldError names a key that is missing, out of place or no whole-number
+    arithmetic of the case's keys and the variant's constants.
+    """
+    if variant.link is None:
+        return None
+    where = f"variants.{variant.name}.link"
+    reads = str(variant.link["reads"])
+    given = set(variant.link) - {"reads"}
+    allowed = _NEEDED[reads] | _OPTIONAL[reads]
+    if not _NEEDED[reads] <= given <= allowed:
+        expected = f"{sorted(_NEEDED[reads])} and of {sorted(_OPTIONAL[reads])} for {reads}"
+        raise FieldError(where, expected, sorted(given))
+    numbers = {}
+    for key in given:
+        try:
+            numbers[key] = evaluate(variant.link[key], {**variant.constants, **case.values})
+        except ValueError as error:
+            expected = f"whole-number arithmetic of the case and the constants ({error})"
+            raise FieldError(f"{where}.{key}", expected, variant.link[key]) from error
+        if numbers[key] < (key in _NEEDED[reads]):
+            raise FieldError(f"{where}.{key}", "a positive number", numbers[key])
+    if reads in ("warp_rows", "thread_rows"):
+        for key in ("stride_bytes", "in_flight_bytes"):
+            numbers[key] = numbers.get(key) or numbers["row_bytes"]
+    return Access(reads=reads, payload_bytes=case.payload_bytes, **numbers)

@@ -1,0 +1,135 @@
+"""build/model.csv, build/model_parameters.csv and build/model_counters.csv of every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.model import CALIBRATION, METRIC
+from analysis.model.access import access_of
+from analysis.model.counters import COUNTER_COLUMNS, compare_counters
+from analysis.model.fit import NAMES, Fit, fit, held_back
+from analysis.model.terms import TERMS, UNITS, predicted_seconds, term_seconds, work_of
+from analysis.study import Study
+
+MODEL_COLUMNS = [
+    *("machine", "study", "variant", "case", "metric", "predicted", "measured", "residual"),
+    *("binding", "margin", "held_back"),
+]
+PARAMETER_COLUMNS = ["machine", "parameter", "value", "unit", "ci_low", "ci_high"]
+
+
+@dataclass(frozen=True)
+class ModelTables:
+    """Each in its columns: MODEL_COLUMNS, PARAMETER_COLUMNS, COUNTER_COLUMNS."""
+
+    model: pd.DataFrame
+    parameters: pd.DataFrame
+    counters: pd.DataFrame
+
+
+def model_tables(
+    results: Path,
+    summary: pd.DataFrame,
+    machines: Mapping[str, Mapping[str, Any]],
+    studies: Mapping[str, Study],
+) -> ModelTables:
+    """Fit each of `machines` to its calibration, then predict whatever fresh row has a `link`.
+
+    `summary` is build/summary.csv's table; `machines` are descriptions with the number of `sms`. A
+    machine without that, or with too little calibration, has no parameters and no predictions.
+    Counters need neither. FieldError where a study's `link` is at fault.
+    """
+    model, parameters = [], []
+    for machine, description in machines.items():
+        sms = description.get("sms")
+        if not isinstance(sms, int) or sms < 1:
+            continue
+        rows = _fresh_rows(summary[summary["machine"] == machine], studies, sms)
+        fitted = fit_machine(rows)
+        if fitted is None:
+            continue
+        model.append(_predictions(rows, fitted))
+        parameters.append(_parameters(machine, fitted))
+    return ModelTables(
+        model=_stacked(model, MODEL_COLUMNS),
+        parameters=_stacked(parameters, PARAMETER_COLUMNS),
+        counters=_stacked(
+            [compare_counters(results, machine, studies) for machine in machines], COUNTER_COLUMNS
+        ),
+    )
+
+
+def fit_machine(rows: pd.DataFrame) -> Fit | None:
+    """One machine's parameters, from those of its rows that calibrate and are not held back."""
+    own = rows[(rows["study"] == CALIBRATION) & (rows["held_back"] == 0)]
+    work = np.array(own["work"].tolist(), dtype=float).reshape(-1, 4)
+    return fit(work, own["measured"].to_numpy(dtype=float))
+
+
+def _fresh_rows(summary: pd.DataFrame, studies: Mapping[str, Study], sms: int) -> pd.DataFrame:
+    """Fresh, verified rows that can be predicted, in the order of the studies, with `work`."""
+    good = summary[
+        (summary["metric"] == METRIC) & (summary["stale"] == 0) & (summary["verified"] == 1)
+    ]
+    measured = {(row["study"], row["variant"], row["case"]): row for row in good.to_dict("records")}
+    rows = [
+        measured[key] | {"measured": measured[key]["median"], "work": work, "held_back": kept}
+        for key, work, kept in _known_work(studies, sms)
+        if key in measured
+    ]
+    return pd.DataFrame(rows, columns=[*MODEL_COLUMNS, "work"])
+
+
+def _known_work(
+    studies: Mapping[str, Study], sms: int
+) -> Iterator[tuple[tuple[str, str, str], tuple[float, ...], int]]:
+    """(study, variant, case), its row of the model's input, and whether the fit may not see it.
+
+    Of each of the calibration's variants a third of the cases, in the order of study.yaml, measured
+    or not.
+    """
+    for study in studies.values():
+        for variant in study.variants:
+            out = held_back(len(variant.cases)) & (study.name == CALIBRATION)
+            for case, kept in zip(variant.cases, out, strict=True):
+                access = access_of(variant, case)
+                if access is not None:
+                    yield (study.name, variant.name, case.id), work_of(access, sms), int(kept)
+
+
+def _predictions(rows: pd.DataFrame, fitted: Fit) -> pd.DataFrame:
+    work = np.array(rows["work"].tolist(), dtype=float)
+    values = fitted.parameters.values()
+    terms = term_seconds(work, values)
+    ordered = np.sort(terms, axis=1)
+    table = rows.assign(
+        predicted=predicted_seconds(work, values),
+        binding=[TERMS[index] for index in terms.argmax(axis=1)],
+        margin=ordered[:, -1] / ordered[:, -2],
+    )
+    table["residual"] = table["measured"] / table["predicted"] - 1
+    return table[table["predicted"].notna()][MODEL_COLUMNS]
+
+
+def _parameters(machine: str, fitted: Fit) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "machine": machine,
+            "parameter": NAMES,
+            "value": fitted.parameters.values(),
+            "unit": [UNITS[name] for name in NAMES],
+            "ci_low": fitted.low.values(),
+            "ci_high": fitted.high.values(),
+        }
+    )
+
+
+def _stacked(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    frames = [frame for frame in frames if not frame.empty]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)

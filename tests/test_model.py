@@ -1,0 +1,327 @@
+"""The link model: bytes of rows worked out by hand, limits, fitting, and what is left out of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.charts import study_charts
+from analysis.errors import FieldError, HotpathError
+from analysis.model import CALIBRATION
+from analysis.model.access import Access, access_of
+from analysis.model.counters import CAPTURED_COLUMNS
+from analysis.model.fit import NAMES, Fit, fit, held_back
+from analysis.model.tables import MODEL_COLUMNS, PARAMETER_COLUMNS
+from analysis.model.terms import Parameters, predicted_seconds, term_seconds, work_of
+from analysis.model.traffic import line_requests, row_traffic, traffic_of
+from analysis.report.inputs import Inputs
+from analysis.report.model import counter_table, model_table, parameter_table
+from analysis.report.points import Context
+from analysis.study import Case, Variant, discover
+from tests.synthetic import plausible, write_machine
+from tests.test_report import STUDY, build, make_inputs, make_root, text_of
+
+SMS = 132
+"""As tests.synthetic describes its machines."""
+TRUE = Parameters(
+    link_rate=59e9,
+    request_rate=0.82e9,
+    latency=1.9e-6,
+    start_up=4e-6,
+    copy_engine_start_up=2e-6,
+)
+MIB = 2**20
+
+
+def rows(row_bytes: int, stride_bytes: int = 0, **more: int) -> Access:
+    """16 MiB read by warps in rows, one row in flight."""
+    sizes = {"stride_bytes": stride_bytes or row_bytes, "in_flight_bytes": row_bytes}
+    payload = 16 * MIB // row_bytes * row_bytes
+    return Access("warp_rows", payload, row_bytes, **{**sizes, **more})
+
+
+def true_seconds(variant: Variant, case: Case, metric: str) -> float:
+    """What the model says of every variant with a link."""
+    access = access_of(variant, case)
+    if access is None:
+        return plausible(variant, case, metric)
+    return float(predicted_seconds(np.array([work_of(access, SMS)]), TRUE.values())[0])
+
+
+def made_up(folder: Path, seconds: Callable[[Variant, Case, str], float] = true_seconds) -> Path:
+    """A repository whose machine `box` has all of every study with a link, with 1 % of noise."""
+    root = make_root(folder)
+    for name in (STUDY, CALIBRATION):
+        study = discover(root)[name]
+        write_machine(root / "results", "box", study, seconds=seconds, rounds=4)
+    return root
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_up(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def inputs(root: Path) -> Inputs:
+    captured = [
+        ("v3_loads_first", "pcie__read_bytes.sum", "byte", 195e6),
+        (
+            "v3_loads_first",
+            "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum",
+            "",
+            1.6e6,
+        ),
+        ("v3_loads_first", "sm__cycles_active.avg", "cycle", 5.0),
+    ]
+    headline = discover(root)[STUDY].headline
+    for variant, *found in captured:
+        file = root / "results" / "box" / STUDY / f"{variant}.ncu.csv"
+        row = pd.DataFrame([[headline, "gather_rows", *found]], columns=CAPTURED_COLUMNS)
+        row.to_csv(file, mode="a", header=not file.exists(), index=False)
+    return make_inputs(root)
+
+
+def test_requests_are_the_lines_touched_with_their_whole_sectors() -> None:
+    assert line_requests(0, 128) == [128]
+    assert line_requests(0, 1) == [32]
+    assert line_requests(31, 2) == [64]
+    assert line_requests(96, 64) == [32, 32]
+    assert line_requests(16, 128) == [128, 32]
+    assert line_requests(0, 640) == [128] * 5
+
+
+@pytest.mark.parametrize("offset", range(0, 128, 16))
+def test_656_bytes_are_six_lines_and_21_sectors_at_every_16_byte_offset(offset: int) -> None:
+    requests = line_requests(offset, 656)
+    assert len(requests) == 6
+    assert sum(requests) == 672
+
+
+def test_rows_average_over_the_starts_they_have() -> None:
+    # Packed rows of 48 bytes start at 0, 48, 96, 16, 64, 112, 32, 80 within a line.
+    sectors = [2, 2, 2, 1 + 1, 2, 2, 2, 2]
+    row = row_traffic(48, 48, 0, 48)
+    assert row.sectors == sum(sectors) / 8
+    assert row.completions == (1 + 1 + 2 + 1 + 1 + 2 + 1 + 1) / 8
+    aligned = row_traffic(48, 128, 0, 48)
+    assert (aligned.completions, aligned.sectors) == (1, 2)
+    assert row_traffic(48, 128, 96, 48).completions == 2
+
+
+@pytest.mark.parametrize(
+    ("access", "payload_share", "counted_share"),
+    [
+        (rows(640), 128 / 148, 140 / 128),
+        (rows(656), 656 / (672 + 6 * 20), (672 + 6 * 12) / 656),
+        (Access("contiguous", MIB, in_flight_bytes=2048), 128 / 148, 140 / 128),
+        (Access("copy_engine", MIB), 256 / 276, 268 / 256),
+    ],
+)
+def test_shares_of_the_wire(access: Access, payload_share: float, counted_share: float) -> None:
+    traffic = traffic_of(access)
+    assert access.payload_bytes / traffic.wire_bytes == pytest.approx(payload_share)
+    assert traffic.counted_bytes / access.payload_bytes == pytest.approx(counted_share)
+
+
+@pytest.mark.parametrize(
+    ("access", "gigabytes_per_second"),
+    [
+        (Access("contiguous", 172 * 10**6, in_flight_bytes=2048), 51.0),
+        (Access("copy_engine", 172 * 10**6), 54.8),
+        (rows(640), 51.0),
+        (rows(656), 48.9),
+    ],
+)
+def test_link_term_gives_the_ceilings_that_were_measured(
+    access: Access, gigabytes_per_second: float
+) -> None:
+    seconds = term_seconds(np.array([work_of(access, SMS)]), TRUE.values())[0, 0]
+    assert access.payload_bytes / seconds / 1e9 == pytest.approx(gigabytes_per_second, rel=0.003)
+
+
+def test_a_thread_that_reads_a_row_alone_merges_nothing() -> None:
+    access = Access("thread_rows", 656 * 1000, 656, 656, 0, 16, 512)
+    assert traffic_of(access).completions == 41 * 1000
+    assert traffic_of(replace(access, access_bytes=1)).data_bytes == 656 * 1000 * 32
+
+
+def test_few_warps_are_bound_by_what_they_have_in_flight() -> None:
+    """Little's law: 64 warps of 512 bytes in a turn of 1.9 µs."""
+    work = np.array(
+        [work_of(rows(512, warps=64, in_flight_bytes=size), SMS) for size in (512, 1024)]
+    )
+    one, two = term_seconds(work, TRUE.values())[:, 2]
+    assert 16 * MIB / one == pytest.approx(64 * 512 / TRUE.latency)
+    assert one == pytest.approx(2 * two)
+    # No more warps than the chip has room for, none without a row, one turn at least.
+    assert work_of(rows(512), SMS)[2] == pytest.approx(32768 / (SMS * 64))
+    assert work_of(rows(512, warps=10**6), SMS)[2] == pytest.approx(32768 / (SMS * 64))
+    assert work_of(replace(rows(512, warps=64), payload_bytes=512), SMS)[2] == 1
+
+
+def test_every_link_of_every_study_can_be_worked_out() -> None:
+    for study in discover().values():
+        for variant in study.variants:
+            for case in variant.cases:
+                access = access_of(variant, case)
+                assert (access is None) == (variant.link is None)
+                assert access is None or traffic_of(access).data_bytes >= case.payload_bytes
+
+
+@pytest.mark.parametrize(
+    ("link", "named"),
+    [
+        ({"reads": "warp_rows"}, "row_bytes"),
+        ({"reads": "copy_engine", "warps": 1}, "warps"),
+        ({"reads": "warp_rows", "row_bytes": "no_such_key"}, "no_such_key"),
+        ({"reads": "warp_rows", "row_bytes": 0}, "row_bytes"),
+    ],
+)
+def test_faults_of_a_link_are_named(link: dict[str, str | int], named: str) -> None:
+    variant = discover()[STUDY].variants[0]
+    with pytest.raises(FieldError, match=named):
+        access_of(replace(variant, link=link), variant.cases[0])
+
+
+def calibration_work() -> tuple[np.ndarray, np.ndarray]:
+    """Work of every calibration case, and their times with 1 % of noise."""
+    study = discover()[CALIBRATION]
+    cells = [(variant, case) for variant in study.variants for case in variant.cases]
+    accesses = [access_of(*cell) for cell in cells]
+    work = np.array([work_of(access, SMS) for access in accesses if access])
+    noise = np.exp(np.random.default_rng(3).normal(0, 0.01, len(work)))
+    return work, predicted_seconds(work, TRUE.values()) * noise
+
+
+def test_parameters_are_recovered_from_noisy_times() -> None:
+    found = fit(*calibration_work())
+    assert isinstance(found, Fit)
+    for name in ("link_rate", "request_rate", "latency"):
+        true, value = getattr(TRUE, name), getattr(found.parameters, name)
+        assert value == pytest.approx(true, rel=0.02), name
+        assert getattr(found.low, name) <= value <= getattr(found.high, name)
+    assert found.parameters.start_up == pytest.approx(TRUE.start_up, abs=3e-6)
+
+
+def test_slow_outliers_do_not_move_the_fit() -> None:
+    work, seconds = calibration_work()
+    seconds[::15] *= 1.4
+    found = fit(work, seconds)
+    assert found is not None
+    assert found.parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.02)
+
+
+def test_what_nothing_shows_is_unknown_or_only_a_bound() -> None:
+    work, seconds = calibration_work()
+    link_bound = (term_seconds(work, TRUE.values())[:, :3].argmax(axis=1) == 0) & (work[:, 3] == 0)
+    found = fit(work[link_bound], seconds[link_bound])
+    assert found is not None
+    assert found.parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.02)
+    assert math.isnan(found.parameters.copy_engine_start_up)
+    assert found.parameters.latency >= TRUE.latency * 0.9
+    assert math.isnan(found.low.latency)
+    assert fit(work[:5], seconds[:5]) is None
+    assert fit(work[work[:, 3] > 0], seconds[work[:, 3] > 0]) is None
+
+
+def test_a_third_is_held_back_from_every_value_of_every_key() -> None:
+    assert held_back(9).tolist() == [i in (2, 4, 6) for i in range(9)]
+    variant = discover()[CALIBRATION].variant("sm_rows")
+    occupancy = [
+        case for case, out in zip(variant.cases, held_back(len(variant.cases)), strict=True) if out
+    ]
+    seen = {case["in_flight"] for case in occupancy if case["blocks"] != 0}
+    assert seen == {1, 2, 4}
+
+
+def test_tables_have_the_columns_others_read(inputs: Inputs, root: Path) -> None:
+    model = pd.read_csv(root / "build" / "model.csv")
+    parameters = pd.read_csv(root / "build" / "model_parameters.csv")
+    assert list(model) == MODEL_COLUMNS
+    assert list(parameters) == PARAMETER_COLUMNS
+    assert list(parameters["parameter"]) == list(NAMES)
+    assert set(model["binding"]) <= {"link", "request rate", "in flight", "start-up"}
+    assert (model["margin"] >= 1).all()
+    residual = model["measured"] / model["predicted"] - 1
+    assert model["residual"].to_numpy() == pytest.approx(residual.to_numpy(), abs=1e-6)
+    predictable = {v.name for v in inputs.studies[STUDY].variants if v.link}
+    assert set(model.loc[model["study"] == STUDY, "variant"]) == predictable
+    assert model.loc[model["study"] == STUDY, "held_back"].sum() == 0
+    assert model["residual"].abs().max() < 0.05
+
+
+def test_held_back_rows_do_not_take_part_in_the_fit(inputs: Inputs, tmp_path: Path) -> None:
+    calibration = inputs.studies[CALIBRATION]
+    out = {
+        (variant.name, case.id)
+        for variant in calibration.variants
+        for case, kept in zip(variant.cases, held_back(len(variant.cases)), strict=True)
+        if kept
+    }
+
+    def broken(variant: Variant, case: Case, metric: str) -> float:
+        return true_seconds(variant, case, metric) * (1 + ((variant.name, case.id) in out))
+
+    other = make_inputs(made_up(tmp_path, broken))
+    assert other.model_parameters.equals(inputs.model_parameters)
+    own = other.model[other.model["study"] == CALIBRATION]
+    assert own.loc[own["held_back"] == 1, "residual"].min() > 0.9
+
+
+def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    write_machine(root / "results", "box", discover(root)[STUDY], seconds=true_seconds)
+    found = make_inputs(root)
+    assert found.model.empty and found.model_parameters.empty and found.model_counters.empty
+    context = Context(found, found.studies[STUDY])
+    assert "model" not in study_charts(context)
+    assert "No machine has been calibrated" in model_table(context)
+    assert "No machine has been calibrated" in parameter_table(found)
+    assert "No counters" in counter_table(context)
+
+
+def test_stale_results_are_not_compared(tmp_path: Path) -> None:
+    root = made_up(tmp_path)
+    source = root / "kernels" / STUDY / "v3_loads_first.cu"
+    source.write_text(source.read_text() + "int changed;\n")
+    model = make_inputs(root).model
+    assert "v3_loads_first" not in set(model["variant"])
+    assert "v2_warp_per_token" in set(model["variant"])
+
+
+def test_counters_are_compared_in_bytes(inputs: Inputs) -> None:
+    table = inputs.model_counters.set_index("metric")
+    assert len(table) == 2
+    bytes_read = table.loc["pcie__read_bytes.sum"]
+    assert bytes_read["predicted"] == pytest.approx(262144 * (672 + 72))
+    assert bytes_read["counted"] == pytest.approx(195e6)
+    assert bytes_read["residual"] == pytest.approx(195e6 / (262144 * 744) - 1, rel=1e-4)
+    text = counter_table(Context(inputs, inputs.studies[STUDY]))
+    assert "v3_loads_first" in text
+
+
+def test_a_malformed_capture_is_refused(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    write_machine(root / "results", "box", discover(root)[STUDY])
+    file = root / "results" / "box" / STUDY / "v3_loads_first.ncu.csv"
+    file.write_text("case,kernel,metric,value\n")
+    with pytest.raises(HotpathError, match="unit"):
+        make_inputs(root)
+
+
+def test_pages_show_the_model(inputs: Inputs, root: Path) -> None:
+    site = build(root)
+    gather = text_of(site / "studies" / STUDY / "index.html")
+    assert "times the next term" in gather and "counted against predicted" in gather
+    calibration = text_of(site / "studies" / CALIBRATION / "index.html")
+    assert "effective rate of the link" in calibration
+    assert "within 3 %" in calibration
+    for name in (STUDY, CALIBRATION):
+        assert "model" in study_charts(Context(inputs, inputs.studies[name]))
