@@ -36,20 +36,45 @@ def table(
     ids: Sequence[str] = (),
 ) -> Markup:
     """A table with a header row; `numeric` columns are set right, `ids` are the rows' anchors."""
-    head = "".join(f'<th scope="col"{_align(name, numeric)}>{cell(name)}</th>' for name in columns)
     body = []
     for index, row in enumerate(rows):
-        cells = "".join(
-            f"<td{_align(name, numeric)}>{cell(value)}</td>"
-            for name, value in zip(columns, row, strict=True)
-        )
         own_id = f' id="{escape(ids[index])}"' if ids else ""
-        body.append(f"<tr{own_id}>{cells}</tr>")
+        body.append(f"<tr{own_id}>{_cells(columns, row, numeric)}</tr>")
     title = f"<caption>{cell(caption)}</caption>" if caption else ""
+    return _framed(f"{title}{_head(columns, numeric)}<tbody>{''.join(body)}</tbody>")
+
+
+def grouped_table(
+    columns: Sequence[str],
+    groups: Iterable[tuple[Markup, Iterable[Sequence[object]]]],
+    *,
+    numeric: Sequence[str] = (),
+) -> Markup:
+    """A table whose rows come in groups, each under a heading as wide as the table."""
+    bodies = []
+    for heading, rows in groups:
+        body = "".join(f"<tr>{_cells(columns, row, numeric)}</tr>" for row in rows)
+        wide = f'<th class="hp-group" scope="rowgroup" colspan="{len(columns)}">{heading}</th>'
+        bodies.append(f"<tbody><tr>{wide}</tr>{body}</tbody>")
+    return _framed(f"{_head(columns, numeric)}{''.join(bodies)}")
+
+
+def _head(columns: Sequence[str], numeric: Sequence[str]) -> str:
+    cells = "".join(f'<th scope="col"{_align(name, numeric)}>{cell(name)}</th>' for name in columns)
+    return f"<thead><tr>{cells}</tr></thead>"
+
+
+def _cells(columns: Sequence[str], row: Sequence[object], numeric: Sequence[str]) -> str:
+    return "".join(
+        f"<td{_align(name, numeric)}>{cell(value)}</td>"
+        for name, value in zip(columns, row, strict=True)
+    )
+
+
+def _framed(content: str) -> Markup:
     return Markup(
         '<div class="hp-table" tabindex="0" data-search-exclude>'
-        f'<table class="hp">{title}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f'<table class="hp">{content}</table></div>'
     )
 
 

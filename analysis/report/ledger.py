@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
 from analysis.claims import Claim, unit_of
-from analysis.report.html import Markup, code, link, table
+from analysis.report.html import Markup, cell, code, grouped_table, link
 from analysis.report.points import Context, Row, anchor
 from analysis.report.quantities import (
     INTERVAL,
@@ -24,7 +22,7 @@ from analysis.results.claims import FAILS, HOLDS, NOT_TESTED
 from analysis.results.store import PUBLISHED
 from analysis.study import Study
 
-COLUMNS = ["claim", "what is said", "published", "on", "measured", INTERVAL, "verdict", "reason"]
+COLUMNS = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED = "no machine has been measured"
 VERDICTS = (HOLDS, FAILS, NOT_TESTED)
 
@@ -41,18 +39,16 @@ def ledger(contexts: Mapping[str, Context], pages: Mapping[str, str], root: str)
 
 
 def claims_of(context: Context, root: str) -> str:
-    """How many of the study's claims hold on every machine, and a row for each; Markdown."""
+    """How often the study's claims hold on every machine, then each of them; Markdown and HTML."""
     if not context.study.claims:
         return "This study tests no claims."
-    rows = [(claim, row) for claim in context.study.claims for row in _rows(context, claim)]
-    cells: list[list[object]] = []
-    for index, (claim, row) in enumerate(rows):
-        is_first = index == 0 or rows[index - 1][0] is not claim
-        told = [code(claim.id), claim.says, _published(context.study, claim, row)]
-        cells.append([*(told if is_first else ["", "", ""]), *_verdict(context, claim, row, root)])
-    columns = [*COLUMNS, "samples"]
-    written = table(columns, cells, numeric=["published", "measured", INTERVAL])
-    return "\n\n".join([_count(rows), written])
+    groups = [(claim, _rows(context, claim)) for claim in context.study.claims]
+    bodies = [
+        (_heading(context.study, claim, rows[0]), [_cells(context, claim, r, root) for r in rows])
+        for claim, rows in groups
+    ]
+    count = _count([row for _, rows in groups for row in rows])
+    return f"{count}\n\n{grouped_table(COLUMNS, bodies, numeric=COLUMNS[1:3])}"
 
 
 def _rows(context: Context, claim: Claim) -> list[Row]:
@@ -62,29 +58,38 @@ def _rows(context: Context, claim: Claim) -> list[Row]:
     return own or [{"machine": "", "verdict": NOT_TESTED, "reason": reason}]
 
 
-def _count(rows: list[tuple[Claim, Row]]) -> str:
+def _count(rows: list[Row]) -> str:
     """`On box: holds 5, not tested 2.` for every machine."""
     places = {PUBLISHED: "By the published rows alone", "": "On no machine yet"}
     sentences = []
-    for machine in dict.fromkeys(row["machine"] for _, row in rows):
-        verdicts = [row["verdict"] for _, row in rows if row["machine"] == machine]
+    for machine in dict.fromkeys(row["machine"] for row in rows):
+        verdicts = [row["verdict"] for row in rows if row["machine"] == machine]
         counts = [f"{name} {verdicts.count(name)}" for name in VERDICTS if name in verdicts]
         place = places.get(machine, f"On {machine}")
         sentences.append(f"- {place}: {', '.join(counts)}.")
     return "\n".join(sentences)
 
 
-def _verdict(context: Context, claim: Claim, row: Row, root: str) -> list[object]:
-    """The cells from the machine on."""
+def _heading(study: Study, claim: Claim, row: Row) -> Markup:
+    """The claim in our words, and the write-up's figure where there is one."""
+    figure = row.get("published")
+    published = _written(study, claim, claim.published if figure is None else figure)
+    told = f" Published: {cell(published)}." if published else ""
+    return Markup(f"{cell(claim.says)}<span>{told} {code(claim.id)}</span>")
+
+
+def _cells(context: Context, claim: Claim, row: Row, root: str) -> list[object]:
+    """What COLUMNS say of one row of claims.csv."""
     machine = str(row["machine"])
     verdict = str(row["verdict"])
-    place = {PUBLISHED: "published rows", "": "no machine"}.get(machine, machine)
+    reason: str = row["reason"]
+    parts: list[str] = reason.split("; ") if len(claim.tests) > 1 else [reason]
     return [
-        place,
+        {PUBLISHED: "published rows", "": "no machine"}.get(machine, machine),
         _written(context.study, claim, row.get("measured")),
         _interval(context.study, claim, row),
         Markup(f"<strong>{verdict}</strong>") if verdict == FAILS else verdict,
-        "" if pd.isna(row["reason"]) else row["reason"],
+        Markup("<br>".join(cell(part) for part in parts)),
         _samples(context, claim, machine, root),
     ]
 
@@ -98,11 +103,6 @@ def _samples(context: Context, claim: Claim, machine: str, root: str) -> Markup:
         address = f"{root}data/#{anchor(machine, study, variant)}"
         names.append(link(address, code(variant)) if known else code(variant))
     return Markup(" ".join(names))
-
-
-def _published(study: Study, claim: Claim, row: Row) -> str:
-    figure = row.get("published")
-    return _written(study, claim, claim.published if figure is None else figure)
 
 
 def _written(study: Study, claim: Claim, value: Any) -> str:

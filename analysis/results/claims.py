@@ -186,10 +186,13 @@ def together(verdicts: list[str]) -> str:
 
 
 def _part(test: Comparison, outcome: Outcome) -> str:
-    names = " over ".join(test.variants) or test.kind
-    by_rate = " by rate" if test.by == "rate" else ""
-    figure = f": {_text(outcome.figure.value)}" if outcome.figure is not None else ""
-    return f"{names}{by_rate}{figure} ({outcome.verdict}: {outcome.reason})"
+    """`fast over slow by rate: 1.002 (1 to 1.004), not at least 1.05`."""
+    words = [" over ".join(test.variants) or test.kind, test.metric]
+    words.append("by rate" if test.by == "rate" else "")
+    said = f"{' '.join(filter(None, words))}: "
+    if (figure := outcome.figure) is not None:
+        said += f"{_text(figure.value)} ({_text(figure.low)} to {_text(figure.high)}), "
+    return said + outcome.reason
 
 
 def _outcome(evidence: Evidence, test: Comparison, published: float | None) -> Outcome:
@@ -216,14 +219,15 @@ def judge(figure: Figure, bound: str, value: float) -> Outcome:
         if math.isnan(figure.published):
             return Outcome(NOT_TESTED, "there is no published figure to compare with", figure)
         ends = figure.published * (1 - value), figure.published * (1 + value)
-        wanted = f"{_text(ends[0])} to {_text(ends[1])}, within {value:.0%} of the published"
-        meets = low <= ends[1] and high >= ends[0]
-        return Outcome(HOLDS if meets else FAILS, f"claimed: {wanted}", figure)
+        words = f"within {value * 100:g} % of the published: {_text(ends[0])} to {_text(ends[1])}"
+        if low <= ends[1] and high >= ends[0]:
+            return Outcome(HOLDS, words, figure)
+        return Outcome(FAILS, f"not {words}", figure)
     words = f"{bound.replace('_', ' ')} {_text(value)}"
     if (low >= value) if bound == "at_least" else (high <= value):
-        return Outcome(HOLDS, f"claimed: {words}", figure)
+        return Outcome(HOLDS, words, figure)
     if (high < value) if bound == "at_least" else (low > value):
-        return Outcome(FAILS, f"claimed: {words}", figure)
+        return Outcome(FAILS, f"not {words}", figure)
     reason = f"the interval {_text(low)} to {_text(high)} does not decide whether it is {words}"
     return Outcome(NOT_TESTED, reason, figure)
 
@@ -306,10 +310,10 @@ def _units(evidence: Evidence, test: Comparison) -> Outcome:
     }
     rate = both["rate_time"] * 1e9
     factors = rate / (both["printed_rate"].astype(float) * SI[test.printed][1])
-    figure = Figure(float(factors.median()), float(factors.min()), float(factors.max()), 1.0)
+    figure = Figure(float(factors.median()), float(factors.min()), float(factors.max()))
     holds = agrees[test.meant] == len(both) and agrees[test.printed] == 0
-    counted = ", ".join(f"{count} read as {unit}" for unit, count in agrees.items())
-    reason = f"of {len(both)} rows, payload over printed time is the printed rate in {counted}"
+    counted = " and ".join(f"in {count} if read in {unit}" for unit, count in agrees.items())
+    reason = f"payload over printed time is the printed rate {counted}, of {len(both)} rows"
     return Outcome(HOLDS if holds else FAILS, reason, figure)
 
 
