@@ -24,7 +24,7 @@ def evaluate(expression: str | int, names: Mapping[str, object]) -> int:
 
 def _value(node: ast.expr, names: Mapping[str, object]) -> int:
     match node:
-        case ast.Constant(value=int() as number):
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
         case ast.Name(id=name):
             found = names.get(name)

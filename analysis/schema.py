@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError, best_match
 
 from analysis import ROOT
@@ -16,9 +16,18 @@ from analysis.errors import FieldError, HotpathError
 SCHEMAS = ROOT / "workflow" / "schemas"
 
 
+# JSON calls 1.0 an integer; where a count is meant that is a slip.
+_Validator = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
+
+
 @cache
-def _validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(read_yaml(SCHEMAS / f"{name}.schema.yaml"))
+def _validator(name: str) -> Any:
+    return _Validator(read_yaml(SCHEMAS / f"{name}.schema.yaml"))
 
 
 def read_yaml(path: Path) -> Any:

@@ -7,20 +7,25 @@ is the same on every machine and survives a reformatting.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from pygments.lexer import Lexer
 from pygments.lexers.c_cpp import CppLexer
-from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, String
 
 from analysis.study import Study, Variant
 
+_LOOSE_SPACE = re.compile(
+    r"(?<![\w\0]) (?=[\w\0])"  # a word (or a string, held as \0) after something else
+    r"|(?<=[\w\0]) (?![\w\0])"  # and before it
+    r"|(?<=[^-+<>&|=*/%!^]) (?=\W)"  # whatever cannot be the first half of an operator
+    r"| $"
+)
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -36,14 +41,18 @@ def source_files(study: Study, variant: Variant) -> list[Path]:
     return list(found)
 
 
-def _with_includes(path: Path) -> Iterator[Path]:
+def _with_includes(path: Path, seen: set[Path] | None = None) -> Iterator[Path]:
+    seen = set() if seen is None else seen
+    if path in seen:
+        return
+    seen.add(path)
     yield path
     if path.suffix == ".py":
         return
     for name in _INCLUDE.findall(path.read_text()):
         header = (path.parent / name).resolve()
         if header.exists():
-            yield from _with_includes(header)
+            yield from _with_includes(header, seen)
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
@@ -64,24 +73,77 @@ def _tokens(path: Path, _modified: int) -> str:
 
 
 def normalise_cpp(text: str) -> str:
-    """`text` without comments and without white space outside string literals."""
-    return "".join(
-        value if kind in String else "".join(value.split())
-        for kind, value in _lex(CppLexer(), text)
-    )
+    """`text` without comments; white space stays where it has meaning.
+
+    That is in string literals, between two words or two operators, and in and after preprocessor
+    directives, where a space can decide what a macro is.
+    """
+    kept = [
+        (kind in String, value)
+        for kind, value in CppLexer().get_tokens(text)
+        if kind not in Comment or kind in (Comment.Preproc, Comment.PreprocFile)
+    ]
+    strings: list[str] = []
+
+    def held(literal: str) -> str:
+        strings.append(literal)
+        return f"\0{len(strings) - 1}\0"
+
+    code = "".join(held(value) if is_string else value for is_string, value in kept)
+    lines = []
+    for line in code.replace("\\\n", " ").splitlines():
+        words = " ".join(line.split())
+        lines.append(f"\n{words}\n" if words.startswith("#") else f"{words} ")
+    squeezed = "".join(_squeeze(part) for part in re.split(r"(\n#.*\n)", "".join(lines)))
+    return re.sub("\0(\\d+)\0", lambda found: strings[int(found[1])], squeezed)
+
+
+def _squeeze(code: str) -> str:
+    """Drop every space that does not keep two words or two operators apart."""
+    if code.startswith("\n#"):
+        return code
+    return _LOOSE_SPACE.sub("", code)
 
 
 def normalise_python(text: str) -> str:
-    """`text` without comments, docstrings and blank lines; indentation stays, it has meaning."""
-    kept = "".join(value for _, value in _lex(PythonLexer(), text))
-    lines = (line.rstrip() for line in kept.splitlines())
-    return "\n".join(
-        f"{len(line) - len(line.lstrip())}:{''.join(line.split())}" for line in lines if line
-    )
+    """`text` as logical lines of tokens under their indentation, without comments and docstrings.
+
+    A statement that is nothing but strings does nothing, so it counts as a docstring.
+    """
+    lines = text.splitlines(keepends=True)
+    depth, f_strings = 0, 0
+    statement: list[str] = []
+    only_strings = True
+    statements = []
+    begin = (0, 0)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        name = tokenize.tok_name[token.type]
+        if name == "FSTRING_START":
+            begin = token.start if f_strings == 0 else begin
+            f_strings += 1
+        elif name == "FSTRING_END":
+            f_strings -= 1
+            if f_strings == 0:
+                only_strings = False
+                statement.append(_between(lines, begin, token.end))
+        elif f_strings or name in ("COMMENT", "NL", "ENDMARKER"):
+            continue
+        elif name in ("INDENT", "DEDENT"):
+            depth += 1 if name == "INDENT" else -1
+        elif name == "NEWLINE":
+            if not only_strings:
+                statements.append(f"{depth}:{' '.join(statement)}")
+            statement, only_strings = [], True
+        else:
+            is_plain_string = name == "STRING" and token.string[0] not in "fF"
+            only_strings = only_strings and is_plain_string
+            statement.append(token.string)
+    return "\n".join(statements)
 
 
-def _lex(lexer: Lexer, text: str) -> Iterator[tuple[Any, str]]:
-    for kind, value in lexer.get_tokens(text):
-        is_comment = kind in Comment and kind not in (Comment.Preproc, Comment.PreprocFile)
-        if not is_comment and kind not in String.Doc:
-            yield kind, value
+def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    """The source from one (row, column) to another; rows count from 1."""
+    if start[0] == end[0]:
+        return lines[start[0] - 1][start[1] : end[1]]
+    middle = lines[start[0] : end[0] - 1]
+    return lines[start[0] - 1][start[1] :] + "".join(middle) + lines[end[0] - 1][: end[1]]

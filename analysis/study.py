@@ -141,13 +141,14 @@ class Study:
         return [candidate for candidate in self.variants if candidate.name in names]
 
     def is_repeat(self, variant: Variant) -> bool:
-        """Whether the variant is its `after` listed again: same file, flags and constants."""
+        """Whether the variant is its `after` listed again: same file, flags, needs, constants."""
         if variant.after is None:
             return False
         before = self.variant(variant.after)
-        return (variant.path, variant.flags, dict(variant.constants)) == (
+        return (variant.path, variant.flags, variant.needs, dict(variant.constants)) == (
             before.path,
             before.flags,
+            before.needs,
             dict(before.constants),
         )
 
@@ -179,7 +180,7 @@ def load_study(file: Path) -> Study:
     check(data, "study", where)
     constants = data.get("constants", {})
     sets = data["cases"]
-    headline = case_id(data["headline"])
+    headline = data["headline"]
     entries = data["variants"]
     names = [entry["name"] for entry in entries]
     _refuse_repeats(names, f"{where}: variants")
@@ -224,13 +225,15 @@ def load_study(file: Path) -> Study:
                 link=entry.get("link"),
             )
         )
-    if not any(case.id == headline for variant in variants for case in variant.cases):
-        raise FieldError(f"{where}: headline", "a case that some variant has", headline)
+    all_cases = (case for variant in variants for case in variant.cases)
+    shown = next((case.id for case in all_cases if dict(case.values) == headline), None)
+    if shown is None:
+        raise FieldError(f"{where}: headline", "a case that some variant has", case_id(headline))
     metrics = {name: Metric(name, **entry) for name, entry in data["metrics"].items()}
     subjects = Subjects(
         cases={variant.name: {case.id for case in variant.cases} for variant in variants},
         units={name: metric.unit for name, metric in metrics.items()},
-        headline=headline,
+        headline=shown,
     )
     return Study(
         name=file.parent.name,
@@ -239,7 +242,7 @@ def load_study(file: Path) -> Study:
         question=data["question"],
         write_up=data.get("write_up"),
         variants=tuple(variants),
-        headline=headline,
+        headline=shown,
         metrics=metrics,
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),

@@ -115,7 +115,8 @@ def case_selects(
     points: pd.DataFrame, keys: Sequence[str], headline: dict[str, Any]
 ) -> list[alt.Parameter]:
     """A select for each of `keys`: at the headline case, or the most where that has no such key."""
-    options = {key: sorted(points[key].dropna().unique().tolist()) for key in keys}
+    # Where some variants lack a key, its whole numbers have become floats beside the gaps.
+    options = {key: sorted(points[key].dropna().convert_dtypes().unique().tolist()) for key in keys}
     names = {key: key.removeprefix(CASE_PREFIX) for key in keys}
     return [
         select(

@@ -38,7 +38,9 @@ def session(kind: str, study: Study, case: str, modules: Path, out: Path) -> lis
 
 def capture_ncu(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:
     text = ncu.capture([*session("ncu", study, case, modules, out), *names])
-    (BUILD / "logs" / f"ncu-{study.name}.csv").write_text(text)
+    log = BUILD / "logs" / "profile" / f"{study.name}.ncu.csv"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(text)
     counters: dict[str, list[ncu.Counter]] = {}
     for name, counter in ncu.parse(text, case):
         counters.setdefault(name, []).append(counter)

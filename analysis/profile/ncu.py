@@ -43,8 +43,6 @@ METRICS = (
     "launch__block_size",
 )
 
-_CONTEXT = re.compile(r"[a-z0-9]+__")
-
 
 @dataclass(frozen=True)
 class Counter:
@@ -98,8 +96,8 @@ def capture(command: Sequence[str]) -> str:
 def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
     """(variant, counter) for every metric of every profiled kernel in the tool's raw CSV.
 
-    The kernel's name is that of the NVTX range around it, so of the variant. Lines before the
-    table are the program's own. HotpathError where there is no table.
+    The tool puts the name of the NVTX range, which is the variant's, before the kernel's. Lines
+    before the table are the program's own. HotpathError where there is no table.
     """
     lines = text.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith('"ID"')]
@@ -108,7 +106,7 @@ def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
     rows = list(csv.reader(io.StringIO("\n".join(lines[starts[0] :]))))
     header, units = rows[0], rows[1]
     name_at = header.index("Kernel Name")
-    metrics = [i for i, name in enumerate(header) if _CONTEXT.match(name)]
+    metrics = [i for i, name in enumerate(header) if name in METRICS]
     for row in rows[2:]:
         if len(row) != len(header):
             raise HotpathError(f"ncu: expected {len(header)} fields, got {len(row)}: {row[:3]}")
@@ -117,7 +115,8 @@ def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
                 value = float(row[i].replace(",", ""))
             except ValueError:
                 continue  # n/a: the counter does not exist for this kernel
-            yield row[name_at], Counter(case, row[name_at], header[i], units[i], value)
+            variant, _, kernel = row[name_at].partition("/")
+            yield variant, Counter(case, kernel, header[i], units[i], value)
 
 
 def write_counters(path: Path, counters: Sequence[Counter]) -> None:

@@ -30,11 +30,12 @@ def parameter_table(inputs: Inputs) -> str:
     rows = []
     for row in inputs.model_parameters.to_dict("records"):
         low, high = float(row["ci_low"]), float(row["ci_high"])
+        unit = row["unit"].removeprefix("1")
         rows.append(
             [
                 *(row["machine"], code(row["parameter"]), MEANING[row["parameter"]]),
-                quantity(float(row["value"]), row["unit"]) or "not measured",
-                quantity_interval(low, high, row["unit"]),
+                quantity(float(row["value"]), unit) or "not measured",
+                quantity_interval(low, high, unit),
             ]
         )
     columns = ["machine", "parameter", "what it is", "value", INTERVAL]

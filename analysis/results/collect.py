@@ -41,6 +41,8 @@ def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
         try:
             own, provenance = _collect_machine(root, machine, studies)
             description = json.loads((root / machine / "machine.json").read_text())
+            if not isinstance(description, dict):
+                raise ValueError(f"{machine}/machine.json: expected a mapping")
         except (HotpathError, ValueError) as error:
             collected.refused[machine] = str(error).replace(f"{root}/", "")
             continue

@@ -66,22 +66,20 @@ def to_text(samples: Iterable[Sample]) -> str:
 
 
 def _text(value: object) -> str:
-    return f"{value:.7g}" if isinstance(value, float) else str(value)
+    # csv quotes a line feed in a text, but not a carriage return.
+    return f"{value:.7g}" if isinstance(value, float) else str(value).replace("\r", " ")
 
 
 def read_samples(path: Path) -> list[Sample]:
     """Every row of a file. Raises MalformedSamples with the line number of the first bad one."""
-    rows = csv.reader(path.read_text().splitlines())
-    header = next(rows, [])
-    if tuple(header) != COLUMNS:
-        raise MalformedSamples(f"{path}: line 1: expected the columns {','.join(COLUMNS)}")
-    samples = []
-    for row in rows:
+    with path.open(newline="") as file:
+        rows = csv.reader(file, strict=True)
         try:
-            samples.append(parse_row(row))
-        except ValueError as error:
-            raise MalformedSamples(f"{path}: line {rows.line_num}: {error}") from error
-    return samples
+            if tuple(next(rows, [])) != COLUMNS:
+                raise ValueError(f"expected the columns {','.join(COLUMNS)}")
+            return [parse_row(row) for row in rows]
+        except (ValueError, csv.Error) as error:  # a wrong encoding is a ValueError too
+            raise MalformedSamples(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
 
 
 def parse_row(row: list[str]) -> Sample:

@@ -86,7 +86,8 @@ def load_variant(path: Path) -> VariantResults:
     try:
         provenance = json.loads(provenance_path.read_text())
         expected = provenance["samples_sha256"]
-        _ = [(run["run"], run["source_sha256"]) for run in (provenance, *provenance["runs"])]
+        for run in (provenance, *provenance["runs"]):
+            _ = run["run"], run["source_sha256"], run["method_version"]
     except OSError as error:
         raise CorruptResults(f"{path}: its provenance {provenance_path.name} is missing") from error
     except (ValueError, KeyError, TypeError) as error:
