@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pygments.lexers.c_cpp import CppLexer
 from pygments.token import Comment, String
@@ -78,21 +79,23 @@ def normalise_cpp(text: str) -> str:
     That is in string literals, between two words or two operators, and in and after preprocessor
     directives, where a space can decide what a macro is.
     """
-    kept = [
-        (kind in String, value)
-        for kind, value in CppLexer().get_tokens(text)
-        if kind not in Comment or kind in (Comment.Preproc, Comment.PreprocFile)
-    ]
     strings: list[str] = []
 
     def held(literal: str) -> str:
         strings.append(literal)
         return f"\0{len(strings) - 1}\0"
 
-    code = "".join(held(value) if is_string else value for is_string, value in kept)
+    def kept(kind: Any, value: str) -> str:
+        if kind in Comment and kind not in (Comment.Preproc, Comment.PreprocFile):
+            return "\n" if value.endswith("\n") else " "  # the lexer's line comments end the line
+        return held(value) if kind in String else value
+
+    code = "".join(kept(kind, value) for kind, value in CppLexer().get_tokens(text))
     lines = []
     for line in code.replace("\\\n", " ").splitlines():
         words = " ".join(line.split())
+        if not words:
+            continue
         lines.append(f"\n{words}\n" if words.startswith("#") else f"{words} ")
     squeezed = "".join(_squeeze(part) for part in re.split(r"(\n#.*\n)", "".join(lines)))
     return re.sub("\0(\\d+)\0", lambda found: strings[int(found[1])], squeezed)
