@@ -18,7 +18,7 @@ from analysis.gpu import open_gpu
 from analysis.measure.modules import load_module, load_workload
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
-from analysis.measure.run import Site, round_file, run_rounds
+from analysis.measure.run import Host, round_file, run_rounds
 from analysis.study import Case, Study, discover, load_study
 
 pytestmark = pytest.mark.gpu
@@ -176,9 +176,9 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
         plan = Plan(wrong, variants, grid, Target(tmp_path / "results", "box"))
         round_file(plan, 0).parent.mkdir(parents=True)
         round_file(plan, 0).touch()
-        site = Site(gpu, [], find_toolchain(), gpu.arch, modules, round_limit_s=60)
+        host = Host(gpu, [], find_toolchain(), gpu.arch, modules, round_limit_s=60)
         with pytest.raises(
             HotpathError, match=r"round 2: v3_loads_first bs=1,.*finished rounds kept: 1"
         ):
-            run_rounds(plan, Provision(gpu, "13.0"), site)
+            run_rounds(plan, Provision(gpu, "13.0"), host)
     assert not round_file(plan, 1).exists()

@@ -23,6 +23,7 @@ from analysis.config import Grid
 from analysis.errors import FieldError, HotpathError
 from analysis.gpu import Gpu
 from analysis.measure import plan as plans
+from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
 from analysis.measure.machine import slug
 from analysis.measure.modules import load_workload
@@ -31,7 +32,7 @@ from analysis.measure.nvbench import add_device_times
 from analysis.measure.plan import Plan, Target, pending, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.round import Bench, RoundJob
-from analysis.measure.run import Site, round_file, run_id, run_rounds
+from analysis.measure.run import Host, round_file, run_id, run_rounds
 from analysis.measure.telemetry import CELL_COLUMNS, COLUMNS, by_variant, write_telemetry
 from analysis.results.samples import MalformedSamples, Sample, read_samples
 from analysis.results.store import load_variant
@@ -190,14 +191,14 @@ def where(tmp_path: Path) -> Target:
     return Target(tmp_path / "results", "test-box")
 
 
-def site(folder: Path, limit_s: float = 60) -> Site:
-    return Site(None, [], find_toolchain(), "sm_90", folder, limit_s)
+def host(folder: Path, limit_s: float = 60) -> Host:
+    return Host(None, [], find_toolchain(), "sm_90", folder, limit_s)
 
 
 def run(plan: Plan, folder: Path, limit_s: float = 60) -> list[str]:
     """Measure and publish; returns what is told of each variant."""
-    run_rounds(plan, HERE, site(folder, limit_s))
-    return list(publish(plan, HERE, site(folder, limit_s)))
+    run_rounds(plan, HERE, host(folder, limit_s))
+    return list(publish(plan, HERE, host(folder, limit_s)))
 
 
 def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
@@ -310,7 +311,7 @@ def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
     (study.folder / "trouble").write_text(f"3 {trouble}")
     plan = Plan(study, study.variants, GRID, where)
     with pytest.raises(HotpathError) as caught:
-        run_rounds(plan, HERE, site(tmp_path, limit_s))
+        run_rounds(plan, HERE, host(tmp_path, limit_s))
     said = str(caught.value)
     assert re.match(rf"{trouble}: round 3: trouble n=[12]: {re.escape(told)}; ", said)
     assert "finished rounds kept: 2" in said
@@ -321,10 +322,10 @@ def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
     assert not (where.root / where.machine).exists()
 
     (study.folder / "trouble").unlink()
-    run_rounds(plan, HERE, site(tmp_path))
+    run_rounds(plan, HERE, host(tmp_path))
     assert [path.read_bytes() for path in kept[:2]] == before
     assert (study.folder / "rounds").stat().st_size == 4
-    list(publish(plan, HERE, site(tmp_path)))
+    list(publish(plan, HERE, host(tmp_path)))
     samples = samples_at(where, study, "trouble")
     assert {s.run for s in samples} == {begun}
     assert {s.round for s in samples} == {0, 1, 2}
@@ -336,7 +337,7 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_cell(
     study = write_study(tmp_path / "unimportable", {"name": "one"})
     (study.folder / "one.py").write_text("import no_such_module_here\n")
     with pytest.raises(HotpathError, match=r"round 1: one n=\d: No module named 'no_such_module"):
-        run_rounds(Plan(study, study.variants, GRID, where), HERE, site(tmp_path))
+        run_rounds(Plan(study, study.variants, GRID, where), HERE, host(tmp_path))
 
 
 def test_a_journal_of_other_code_or_another_grid_is_not_gone_on_with(
@@ -658,8 +659,23 @@ def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
 def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "files", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
-    run_rounds(plan, HERE, site(tmp_path))
+    run_rounds(plan, HERE, host(tmp_path))
     assert {s.variant for s in read_samples(round_file(plan, 0))} == {"one"}
     before = round_file(plan, 0).stat().st_mtime_ns
-    run_rounds(plan, HERE, site(tmp_path))
+    run_rounds(plan, HERE, host(tmp_path))
     assert round_file(plan, 0).stat().st_mtime_ns == before
+
+
+class BusyGpu(Gpu):
+    """A GPU on which two processes of others run."""
+
+    def other_processes(self) -> list[int]:
+        return [41, 42]
+
+
+def test_gpu_in_use_is_refused_or_recorded() -> None:
+    gpu = BusyGpu(None, "busy", "GPU-0", 3, "sm_90", "0000:00:00.0")
+    with pytest.raises(HotpathError, match=r"GPU 3 is used by processes \[41, 42\]"):
+        other_users(gpu, "refuse")
+    assert other_users(gpu, "record") == [41, 42]
+    assert other_users(None, "refuse") == []

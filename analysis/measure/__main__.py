@@ -18,7 +18,7 @@ from analysis.gpu import Gpu, GpuError, open_gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, pending, target, with_companions
 from analysis.measure.publish import publish
-from analysis.measure.run import Site, run_rounds
+from analysis.measure.run import Host, run_rounds
 
 
 def measure(study_name: str, variant: str | None, overrides: dict[str, object]) -> None:
@@ -45,20 +45,20 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return
         plan = Plan(study, tuple(chosen), config.grid, where)
-        site = Site(
+        host = Host(
             gpu=gpu,
-            others=_other_users(gpu, config.shared_gpu),
+            others=other_users(gpu, config.shared_gpu),
             toolchain=toolchain,
             arch=arch,
             modules=BUILD / "modules" / arch,
             round_limit_s=config.round_limit_s,
         )
-        run_rounds(plan, provision, site)
-        for line in publish(plan, provision, site):
+        run_rounds(plan, provision, host)
+        for line in publish(plan, provision, host):
             print(line)
 
 
-def _other_users(gpu: Gpu | None, policy: str) -> list[int]:
+def other_users(gpu: Gpu | None, policy: str) -> list[int]:
     """Processes of others on the GPU; HotpathError where the configuration refuses to share."""
     others = gpu.other_processes() if gpu else []
     if gpu and others and policy == "refuse":

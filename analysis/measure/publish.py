@@ -16,8 +16,8 @@ from analysis.measure.machine import describe
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.run import (
+    Host,
     RoundRecord,
-    Site,
     discard_journal,
     record_file,
     round_file,
@@ -35,7 +35,7 @@ COMMIT_VARIABLE = "HOTPATH_COMMIT"
 """Names the commit of a clean tree that was copied without its .git."""
 
 
-def publish(plan: Plan, provision: Provision, site: Site) -> Iterator[str]:
+def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     """Add the run to the results, drop its journal, and yield a line about each variant."""
     run = run_id(plan)
     skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
@@ -43,7 +43,7 @@ def publish(plan: Plan, provision: Provision, site: Site) -> Iterator[str]:
     numbers = range(plan.grid.rounds) if is_measured else range(0)
     samples = [sample for n in numbers for sample in read_samples(round_file(plan, n))]
     records = [RoundRecord(**json.loads(record_file(plan, n).read_text())) for n in numbers]
-    machine = describe(site.gpu)
+    machine = describe(host.gpu)
     folder = plan.where.root / plan.where.machine
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
@@ -55,9 +55,9 @@ def publish(plan: Plan, provision: Provision, site: Site) -> Iterator[str]:
             own = [
                 _skipped(plan, variant, case_id, run, reason) for case_id in _cases(plan, variant)
             ]
-        provenance = _provenance(plan, variant, site, run, records, machine)
+        provenance = _provenance(plan, variant, host, run, records, machine)
         rows = telemetry.get(variant.name)
-        status = "captured" if rows else f"not captured: {_no_telemetry(plan, site)}"
+        status = "captured" if rows else f"not captured: {_no_telemetry(plan, host)}"
         provenance["captures"] = {"telemetry": {"status": status, "at": run}}
         add_run(plan.where.root, plan.where.machine, plan.study.name, variant.name, own, provenance)
         if rows:
@@ -107,8 +107,8 @@ def _telemetry(
         return by_variant(list(csv.reader(file)), samples, [record.end for record in records])
 
 
-def _no_telemetry(plan: Plan, site: Site) -> str:
-    if site.gpu is None:
+def _no_telemetry(plan: Plan, host: Host) -> str:
+    if host.gpu is None:
         return "no GPU"
     if not plan.study.telemetry:
         return "off: this study measures nanoseconds"
@@ -118,7 +118,7 @@ def _no_telemetry(plan: Plan, site: Site) -> str:
 def _provenance(
     plan: Plan,
     variant: Variant,
-    site: Site,
+    host: Host,
     run: str,
     records: Sequence[RoundRecord],
     machine: dict[str, Any],
@@ -133,9 +133,9 @@ def _provenance(
         "source_sha256": fingerprint(plan.study, variant),
         "method_version": METHOD_VERSION,
         "compiler": {
-            "nvcc": site.toolchain.version,
-            "cxx": site.toolchain.cxx_version,
-            "arch": site.arch,
+            "nvcc": host.toolchain.version,
+            "cxx": host.toolchain.cxx_version,
+            "arch": host.arch,
             "flags": list(variant.flags),
         },
         "command": " ".join(["python", "-m", "analysis.measure", *sys.argv[1:]]),
@@ -146,7 +146,7 @@ def _provenance(
         "end": records[-1].end if records else utc_now(),
         # Of the whole run, all variants and the gaps between them.
         "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
-        "shared_with_processes": site.others,
+        "shared_with_processes": host.others,
         "machine": machine,
     }
 

@@ -21,7 +21,7 @@ from analysis.measure.round import RoundJob, run_round
 
 
 @dataclass(frozen=True)
-class Site:
+class Host:
     """The place a run happens in: GPU and who else uses it, compilers, built modules, patience."""
 
     gpu: Gpu | None
@@ -62,7 +62,7 @@ def run_id(plan: Plan) -> str:
     return path.read_text()
 
 
-def run_rounds(plan: Plan, provision: Provision, site: Site) -> None:
+def run_rounds(plan: Plan, provision: Provision, host: Host) -> None:
     """Run the rounds of `plan` that its journal lacks.
 
     HotpathError where a round fails or takes too long, naming the cell; the finished ones are kept.
@@ -76,7 +76,7 @@ def run_rounds(plan: Plan, provision: Provision, site: Site) -> None:
     needs_torch = any("torch" in variant.needs for variant in runnable)
     # Imported once, before any GPU is touched, instead of in every round.
     context.set_forkserver_preload(["analysis.measure.round", *(["torch"] if needs_torch else [])])
-    with _telemetry(plan, site, context):
+    with _telemetry(plan, host, context):
         for number in missing:
             job = RoundJob(
                 study_file=plan.study.folder / "study.yaml",
@@ -86,31 +86,31 @@ def run_rounds(plan: Plan, provision: Provision, site: Site) -> None:
                 sample_budget_s=plan.grid.sample_budget_s,
                 run=run,
                 number=number,
-                modules=site.modules,
-                gpu_uuid=site.gpu.uuid if site.gpu else None,
+                modules=host.modules,
+                gpu_uuid=host.gpu.uuid if host.gpu else None,
                 out=round_file(plan, number),
             )
-            record = _run_one(job, plan, site, context)
+            record = _run_one(job, plan, host, context)
             record_file(plan, number).write_text(json.dumps(asdict(record)))
             print(f"{plan.study.name}: round {number + 1} of {plan.grid.rounds} done", flush=True)
 
 
-def _run_one(job: RoundJob, plan: Plan, site: Site, context: ForkServerContext) -> RoundRecord:
+def _run_one(job: RoundJob, plan: Plan, host: Host, context: ForkServerContext) -> RoundRecord:
     for left_over in (job.failure, job.progress):
         left_over.unlink(missing_ok=True)
-    energy = site.gpu.energy_j() if site.gpu else None
+    energy = host.gpu.energy_j() if host.gpu else None
     start = utc_now()
     process = context.Process(target=run_round, args=(job,))
     process.start()
-    process.join(site.round_limit_s)
+    process.join(host.round_limit_s)
     if process.is_alive():
         process.kill()
         process.join()
-        raise _round_error(job, plan, f"took longer than {site.round_limit_s:g} s (round_limit_s)")
+        raise _round_error(job, plan, f"took longer than {host.round_limit_s:g} s (round_limit_s)")
     if process.exitcode != 0 or not job.out.exists():
         told = job.failure.read_text() if job.failure.exists() else ""
         raise _round_error(job, plan, told or f"its process ended with code {process.exitcode}")
-    after = site.gpu.energy_j() if site.gpu else None
+    after = host.gpu.energy_j() if host.gpu else None
     spent = after - energy if after is not None and energy is not None else None
     return RoundRecord(start, utc_now(), spent)
 
@@ -125,15 +125,15 @@ def _round_error(job: RoundJob, plan: Plan, what: str) -> HotpathError:
 
 
 @contextmanager
-def _telemetry(plan: Plan, site: Site, context: ForkServerContext) -> Iterator[None]:
-    if site.gpu is None or not plan.study.telemetry:
+def _telemetry(plan: Plan, host: Host, context: ForkServerContext) -> Iterator[None]:
+    if host.gpu is None or not plan.study.telemetry:
         yield
         return
     from analysis.measure.telemetry import record
 
     stop = context.Event()
     process = context.Process(
-        target=record, args=(site.gpu.uuid, telemetry_file(plan), stop), daemon=True
+        target=record, args=(host.gpu.uuid, telemetry_file(plan), stop), daemon=True
     )
     process.start()
     try:
