@@ -142,6 +142,7 @@ class Bench:
             time_device(operation, count)
         else:  # what is not warm from that is warmed here
             operation.launch(stream)
+            wait()
         if "host_time" in self.study.metrics:
             cell.values += (("host_time", t) for t in host_times(operation, stream, wait, count))
         if self.gpu:
