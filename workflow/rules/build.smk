@@ -59,18 +59,38 @@ rule module:
         " --out {output.module} 2> {log}"
 
 
+rule machine_code:
+    input:
+        MODULES / "{study}" / "{variant}.so",
+        "analysis/profile/sass.py",
+    output:
+        MODULES / "{study}" / "{variant}.sass.csv",
+    log:
+        "build/logs/machine_code/{study}/{variant}.log",
+    message:
+        "Reading the machine code of {wildcards.study}/{wildcards.variant}"
+    shell:
+        "{PYTHON} -m analysis.profile.sass {wildcards.study} {wildcards.variant}"
+        " --module {input[0]} --out {output} 2> {log}"
+
+
+def beside_modules(suffix):
+    """The file with this suffix beside every module of every study."""
+    modules = [module for study in CONFIG.studies for module in modules_of(study)]
+    return [module.with_suffix(suffix) for module in modules]
+
+
 rule resources:
     input:
-        [
-            module.with_suffix(".ptxas.csv")
-            for study in CONFIG.studies
-            for module in modules_of(study)
-        ],
+        resources=beside_modules(".ptxas.csv"),
+        code=beside_modules(".sass.csv"),
     output:
-        TABLES / "resources.csv",
+        resources=TABLES / "resources.csv",
+        code=TABLES / "machine_code.csv",
     log:
         "build/logs/resources.log",
     message:
-        "Collecting registers, shared memory and spills"
+        "Collecting registers, shared memory, spills and memory accesses"
     shell:
-        "awk 'FNR > 1 || NR == 1' {input} > {output} 2> {log}"
+        "(awk 'FNR > 1 || NR == 1' {input.resources} > {output.resources}"
+        " && awk 'FNR > 1 || NR == 1' {input.code} > {output.code}) 2> {log}"

@@ -1,0 +1,190 @@
+"""What a kernel asks of memory, read from its machine code: accesses, widths, loads under way.
+
+python -m analysis.profile.sass STUDY VARIANT --module MODULE -o CSV
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from analysis.cli import fail_in_one_line
+from analysis.errors import HotpathError
+
+WIDTHS: Final = (8, 16, 32, 64, 128, 256)
+"""Bits a thread loads or stores by one instruction."""
+
+WARP: Final = 32
+
+COLUMNS: Final = (
+    *("study", "variant", "arch", "kernel"),
+    *(f"{what}_{width}" for what in ("load", "store") for width in WIDTHS),
+    *("loads_in_flight", "in_flight_bytes", "reason"),
+)
+"""One row a kernel: instructions by width, and what a warp can have under way. A module that could
+not be read has one row without a kernel, which gives the reason."""
+
+_ARCH: Final = re.compile(r"^\s*code for (\w+)")
+_FUNCTION: Final = re.compile(r"^\s*Function : (\S+)")
+_LINE: Final = re.compile(
+    r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(?P<name>[A-Z]\w*)(?P<options>[.\w]*)(?P<rest>[^;]*);"
+)
+_PREDICATED: Final = re.compile(r"\*/\s+@")
+_REGISTER: Final = re.compile(r"\bR(\d+)(\.64)?")
+_NARROW: Final = re.compile(r"\.[US](8|16)\b")
+_WIDE: Final = re.compile(r"\.(64|128|256)\b")
+
+
+@dataclass
+class KernelCode:
+    """Loads and stores of global or unknown memory by width in bits, and loads under way.
+
+    `loads_in_flight` is the most loads that a warp has issued before it needs the data of one, and
+    `in_flight_bytes` what the last such group asks for where every lane takes part.
+    """
+
+    arch: str
+    kernel: str
+    loads: Counter[int] = field(default_factory=Counter)
+    stores: Counter[int] = field(default_factory=Counter)
+    loads_in_flight: int = 0
+    in_flight_bytes: int = 0
+
+
+def parse_sass(text: str) -> Iterator[KernelCode]:
+    """Every kernel in `text`, the output of `cuobjdump -sass`.
+
+    Code is followed in program order as if no conditional branch were taken. A load is under way
+    from its issue until an instruction names a register it fills; asynchronous copies to shared
+    memory do not count.
+    """
+    arch, code = "", None
+    waiting: dict[int, tuple[int, int]] = {}  # first register: how many, and width in bits
+    for line in text.splitlines():
+        if found := _ARCH.match(line):
+            arch = found[1]
+        elif found := _FUNCTION.match(line):
+            if code:
+                yield code
+            code, waiting = KernelCode(arch, found[1]), {}
+        elif code and (found := _LINE.match(line)):
+            _follow(code, waiting, found)
+            if found["name"] in ("BRA", "EXIT", "RET") and not _PREDICATED.search(line):
+                waiting.clear()
+    if code:
+        yield code
+
+
+def _follow(code: KernelCode, waiting: dict[int, tuple[int, int]], line: re.Match[str]) -> None:
+    """Count one instruction and update which loads are under way."""
+    name, options, operands = line["name"], line["options"], line["rest"]
+    named = {
+        register
+        for number, pair in _REGISTER.findall(operands)
+        for register in range(int(number), int(number) + (2 if pair else 1))
+    }
+    for first, (count, _) in list(waiting.items()):
+        if not named.isdisjoint(range(first, first + count)):
+            del waiting[first]
+    if name in ("STG", "ST"):
+        code.stores[_width(options)] += 1
+    elif name in ("LDG", "LD"):
+        width = _width(options)
+        code.loads[width] += 1
+        if target := re.match(r"\s*(?:P\w+,\s*)?R(\d+)", operands):
+            waiting[int(target[1])] = (max(width // 32, 1), width)
+        if len(waiting) >= code.loads_in_flight:
+            code.loads_in_flight = len(waiting)
+            code.in_flight_bytes = sum(bits for _, bits in waiting.values()) // 8 * WARP
+
+
+def _width(options: str) -> int:
+    """Bits of an access by the options of its instruction; 32 where they name none."""
+    found = _NARROW.search(options) or _WIDE.search(options)
+    return int(found[1]) if found else 32
+
+
+def find_tools() -> tuple[Path, Path]:
+    """cuobjdump and the nvdisasm it calls: this environment's, else those in PATH.
+
+    HotpathError where one is in neither.
+    """
+    folder = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
+    found = []
+    for name in ("cuobjdump", "nvdisasm"):
+        elsewhere = shutil.which(name)
+        if (folder / name).is_file():
+            found.append(folder / name)
+        elif elsewhere:
+            found.append(Path(elsewhere))
+        else:
+            raise HotpathError(f"{name} is neither in this environment nor in PATH")
+    return found[0], found[1]
+
+
+def disassemble(module: Path) -> str:
+    """The machine code in a built module; HotpathError with the tool's message where it fails."""
+    cuobjdump, nvdisasm = find_tools()
+    done = subprocess.run(
+        [str(cuobjdump), "-sass", str(module)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NVDISASM_PATH": str(nvdisasm.parent)},
+    )
+    said = done.stderr.strip()
+    if "does not contain device code" in said:
+        return ""
+    if done.returncode != 0:
+        raise HotpathError(f"{module.name}: {said or 'cuobjdump failed'}")
+    return done.stdout
+
+
+def write_code(
+    path: Path, study: str, variant: str, kernels: Iterable[KernelCode], reason: str = ""
+) -> None:
+    """Write COLUMNS; a `reason` is a row of its own."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+        writer.writeheader()
+        own = {"study": study, "variant": variant}
+        for code in kernels:
+            writer.writerow(
+                own
+                | {"arch": code.arch, "kernel": code.kernel}
+                | {f"load_{width}": code.loads[width] for width in WIDTHS}
+                | {f"store_{width}": code.stores[width] for width in WIDTHS}
+                | {"loads_in_flight": code.loads_in_flight, "in_flight_bytes": code.in_flight_bytes}
+            )
+        if reason:
+            writer.writerow(own | {"reason": reason})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("study")
+    parser.add_argument("variant")
+    parser.add_argument("--module", type=Path, required=True)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    kernels: list[KernelCode] = []
+    reason = ""
+    try:
+        kernels = list(parse_sass(disassemble(arguments.module)))
+    except HotpathError as error:
+        reason = str(error)
+    write_code(arguments.out, arguments.study, arguments.variant, kernels, reason)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)
