@@ -15,7 +15,7 @@ _NEEDED = {
     "copy_engine": set[str](),
 }
 _OPTIONAL = {
-    "warp_rows": {"stride_bytes", "offset_bytes", "in_flight_bytes", "warps"},
+    "warp_rows": {"stride_bytes", "offset_bytes", "access_bytes", "in_flight_bytes", "warps"},
     "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
     "contiguous": {"warps"},
     "copy_engine": set[str](),
@@ -27,7 +27,9 @@ class Access:
     """The reads of one operation. Sizes in bytes.
 
     `reads`: `warp_rows` (a warp reads a row together), `thread_rows` (a thread reads a row of its
-    own, `access_bytes` a load), `contiguous` (the SMs read one range) or `copy_engine`.
+    own, `access_bytes` a load), `contiguous` (the SMs read one range) or `copy_engine`. A warp's
+    loads cut a row every `access_bytes`, or every 512 where that is 0; where no two of them share a
+    line, `access_bytes` is the row.
     Row r starts at r * stride_bytes + offset_bytes. A warp has `in_flight_bytes` outstanding;
     `warps` are launched, or where it is 0 as many as the payload keeps busy.
     """

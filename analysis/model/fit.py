@@ -1,4 +1,9 @@
-"""A machine's parameters from its calibration: least squares, intervals by resampling cases."""
+"""A machine's parameters from its calibration: least squares, intervals by resampling residuals.
+
+In two steps. Cases all of whose requests are whole lines leave no doubt of what crosses the wire:
+they give the link's rate, the start-ups, and what a multiprocessor and a warp can do. What requests
+for less cost is then found from the rest.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,27 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from analysis.model.judge import JUDGED_MARGIN
-from analysis.model.terms import BINDS, TERMS, Floats, Parameters, predicted_seconds, term_seconds
+from analysis.model.terms import (
+    BINDS,
+    TERMS,
+    WORK,
+    Floats,
+    Parameters,
+    predicted_seconds,
+    term_seconds,
+)
+from analysis.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.results.statistics import CONFIDENCE
 
 RESAMPLES: Final = 200
-OUTLIER: Final = 0.02
-"""Relative residual from which a case counts less: near the crossing of two terms the larger alone
-is too short a time."""
-FEWEST_CASES: Final = 15
+FLOOR: Final = 0.005
+"""Relative error of a case that repeats exactly: no model is nearer than that."""
+FEWEST_CASES: Final = 21
 """Three for each parameter."""
 
 NAMES: Final = tuple(field.name for field in fields(Parameters))
+SECOND: Final = ("half_line", "request_rate")
+"""Found in the second step."""
 
 
 @dataclass(frozen=True)
@@ -46,27 +61,32 @@ def held_back(cases: int) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def fit(work: Floats, seconds: Floats) -> Fit | None:
-    """The parameters that explain `seconds` [cases] of `work` [cases, 4]; None from too few cases.
+def fit(work: Floats, seconds: Floats, errors: Floats) -> Fit | None:
+    """The parameters that explain `seconds` [cases] of `work` [cases, 6]; None from too few cases.
 
-    Also None where only the copy engine was measured.
+    `errors` [cases] are relative: a case counts less, the less sure it is. Also None where the SMs
+    did not read both whole lines and parts.
     """
-    copy_engine = work[:, 3] > 0
-    if len(seconds) < FEWEST_CASES or copy_engine.all():
+    copy_engine = work[:, WORK.index("copy engine")] > 0
+    whole = _whole_lines(work)
+    if len(seconds) < FEWEST_CASES or whole.all() or not (whole & ~copy_engine).any():
         return None
     start = _start(work, seconds)
-    best = _solve(work, seconds, start)
+    best = _solve(work, seconds, errors, start)
+    unsure = np.hypot(errors, FLOOR)
+    fitted = predicted_seconds(work, best)
+    misses = np.log(seconds / fitted) / unsure
     rng = np.random.default_rng(0)
-    groups = [np.flatnonzero(copy_engine), np.flatnonzero(~copy_engine)]
-    drawn = [
-        np.concatenate([rng.choice(group, len(group)) for group in groups if len(group)])
-        for _ in range(RESAMPLES)
-    ]
-    resampled = np.array([_solve(work[chosen], seconds[chosen], start) for chosen in drawn])
+    resampled = np.array(
+        [
+            _solve(work, fitted * np.exp(unsure * rng.choice(misses, len(misses))), errors, start)
+            for _ in range(RESAMPLES)
+        ]
+    )
     tail = (1 - CONFIDENCE) / 2
     ends = np.quantile(resampled, [tail, 1 - tail], axis=0)
-    terms = term_seconds(work, best)[:, :3]
-    lesser = np.sort(terms, axis=1)[:, 1]
+    terms = term_seconds(work, best)[:, :-1]
+    lesser = np.sort(terms, axis=1)[:, -2]
     binding = {
         TERMS[index] for index in terms[terms.max(axis=1) > JUDGED_MARGIN * lesser].argmax(1)
     }
@@ -80,33 +100,58 @@ def fit(work: Floats, seconds: Floats) -> Fit | None:
     return Fit(Parameters(*best), Parameters(*ends[0]), Parameters(*ends[1]))
 
 
+def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
+    """Which cases have no request for less than a line; the copy engine's are among them."""
+    line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
+    wire, requests = work[:, WORK.index("wire")], work[:, WORK.index("requests")]
+    whole: npt.NDArray[np.bool_] = wire > requests * (line - 0.5)
+    return whole
+
+
 def _start(work: Floats, seconds: Floats) -> Floats:
     """Where the search starts: each rate as high, the latency as short as any case shows.
 
     So each term is the largest somewhere, and every parameter has a case that moves it.
     """
-    wire, requests, turns, copy_engine = work.T
+    wire, _, requests, requests_of_an_sm, turns, copy_engine = work.T
     sm = copy_engine == 0
     on_engine = seconds[~sm].min() if not sm.all() else 1e-6
-    return np.array(
-        [
-            (wire / seconds).max(),
-            (requests / seconds).max(),
-            (seconds[sm] / turns[sm]).min(),
-            seconds[sm].min() / 4,
-            on_engine / 4,
-        ]
+    start = Parameters(
+        link_rate=(wire / seconds).max(),
+        half_line=SECTOR_BYTES / 4,
+        request_rate=(requests / seconds).max(),
+        sm_request_rate=(requests_of_an_sm / seconds).max(),
+        latency=(seconds[sm] / turns[sm]).min(),
+        start_up=seconds[sm].min() / 4,
+        copy_engine_start_up=on_engine / 4,
     )
+    return start.values()
 
 
-def _solve(work: Floats, seconds: Floats, start: Floats) -> Floats:
-    """The search is over multiples of `start`; a start-up may be 0, a rate or latency may not."""
+def _solve(work: Floats, seconds: Floats, errors: Floats, start: Floats) -> Floats:
+    """Both steps, from `start`."""
+    second = np.array([name in SECOND for name in NAMES])
+    whole = _whole_lines(work)
+    found = _step(work[whole], seconds[whole], errors[whole], start, ~second)
+    return _step(work[~whole], seconds[~whole], errors[~whole], found, second)
+
+
+def _step(
+    work: Floats, seconds: Floats, errors: Floats, start: Floats, free: npt.NDArray[np.bool_]
+) -> Floats:
+    """`start` with its `free` parameters fitted. Cases off by more than their error count less.
+
+    The search is over multiples of `start`; a rate or latency may not be 0.
+    """
+    values = start.copy()
+    weights = 1 / np.hypot(errors, FLOOR)
 
     def residuals(multiples: Floats) -> Floats:
-        return np.asarray(np.log(predicted_seconds(work, start * multiples) / seconds))
+        values[free] = start[free] * multiples
+        return np.asarray(np.log(predicted_seconds(work, values) / seconds) * weights)
 
-    lowest = [0.0 if name.endswith("start_up") else 0.01 for name in NAMES]
-    found = least_squares(
-        residuals, np.ones(len(NAMES)), bounds=(lowest, np.inf), loss="soft_l1", f_scale=OUTLIER
-    )
-    return np.asarray(start * found.x, dtype=float)
+    may_be_none = [name.endswith("start_up") or name == "half_line" for name in NAMES]
+    lowest = np.where(may_be_none, 0.0, 0.01)[free]
+    found = least_squares(residuals, np.ones(len(lowest)), bounds=(lowest, np.inf), loss="soft_l1")
+    values[free] = start[free] * found.x
+    return values

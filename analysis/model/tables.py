@@ -14,7 +14,7 @@ from analysis.model import CALIBRATION, METRIC
 from analysis.model.access import access_of
 from analysis.model.counters import COUNTER_COLUMNS, compare_counters
 from analysis.model.fit import NAMES, Fit, fit, held_back
-from analysis.model.terms import TERMS, UNITS, predicted_seconds, term_seconds, work_of
+from analysis.model.terms import TERMS, UNITS, WORK, predicted_seconds, term_seconds, work_of
 from analysis.study import Study
 
 MODEL_COLUMNS = [
@@ -66,10 +66,16 @@ def model_tables(
 
 
 def fit_machine(rows: pd.DataFrame) -> Fit | None:
-    """One machine's parameters, from those of its rows that calibrate and are not held back."""
+    """One machine's parameters, from those of its rows that calibrate and are not held back.
+
+    A time is as sure as the lower end of its interval is near: what else a host does only ever adds
+    to it, so the upper end tells of the host.
+    """
     own = rows[(rows["study"] == CALIBRATION) & (rows["held_back"] == 0)]
-    work = np.array(own["work"].tolist(), dtype=float).reshape(-1, 4)
-    return fit(work, own["measured"].to_numpy(dtype=float))
+    work = np.array(own["work"].tolist(), dtype=float).reshape(-1, len(WORK))
+    columns = ["measured", "ci_low"]
+    seconds, low = own[columns].to_numpy(dtype=float).T
+    return fit(work, seconds, (seconds - low) / seconds)
 
 
 def _fresh_rows(summary: pd.DataFrame, studies: Mapping[str, Study], sms: int) -> pd.DataFrame:
@@ -83,7 +89,7 @@ def _fresh_rows(summary: pd.DataFrame, studies: Mapping[str, Study], sms: int) -
         for key, work, kept in _known_work(studies, sms)
         if key in measured
     ]
-    return pd.DataFrame(rows, columns=[*MODEL_COLUMNS, "work"])
+    return pd.DataFrame(rows, columns=[*MODEL_COLUMNS, "work", "ci_low"])
 
 
 def _known_work(

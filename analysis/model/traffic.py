@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -16,6 +14,11 @@ LINE_BYTES: Final = 128
 "Coalesced Access to Global Memory")."""
 SECTOR_BYTES: Final = 32
 """What a line is fetched in (same guide)."""
+HOST_LINE_BYTES: Final = 64
+"""What a processor of the x86 kind reads of its memory at a time: one line of its caches (Intel 64
+and IA-32 Architectures Optimization Reference Manual, "Cache and Memory Subsystem")."""
+LOAD_BYTES: Final = 512
+"""What a warp asks for with one instruction at most: 16 bytes a lane (PTX ISA, "ld")."""
 COPY_ENGINE_COMPLETION_BYTES: Final = 256
 """Data of one completion to the copy engine: the largest payload common on x86 root ports
 (PCI Express Base Specification, Max_Payload_Size)."""
@@ -31,11 +34,13 @@ specification, section 4.2.2). No counter sees them."""
 class Traffic:
     """What one operation reads: completions, the bytes of data in them, and both on the wire.
 
-    Each request of an SM gets one completion. Averages over row starts, so not whole numbers.
+    Each request of an SM gets one completion. `half_lines` counts the host's lines of which a
+    request wants only one sector. Averages over row starts, so not whole numbers.
     """
 
     completions: float
     data_bytes: float
+    half_lines: float = 0.0
 
     @property
     def wire_bytes(self) -> float:
@@ -52,44 +57,103 @@ class Traffic:
         return self.data_bytes / SECTOR_BYTES
 
 
-def line_requests(start: int, length: int) -> list[int]:
-    """Bytes of each request that reading [start, start + length) makes: one a line it touches,
-    each with the whole sectors touched in that line."""
-    end = start + length
-    sizes = []
-    for line in range(start // LINE_BYTES * LINE_BYTES, end, LINE_BYTES):
-        first = max(start, line) // SECTOR_BYTES
-        last = (min(end, line + LINE_BYTES) - 1) // SECTOR_BYTES
-        sizes.append((last - first + 1) * SECTOR_BYTES)
-    return sizes
+@dataclass(frozen=True)
+class Request:
+    """A read of the sectors [first, end), numbered through memory, of one line."""
+
+    first: int
+    end: int
+
+    @property
+    def data_bytes(self) -> int:
+        return (self.end - self.first) * SECTOR_BYTES
+
+    @property
+    def half_lines(self) -> int:
+        """Lines of the host of which it wants one sector and leaves the other."""
+        return self.first % _HOST_SECTORS + self.end % _HOST_SECTORS
+
+
+_LINE_SECTORS: Final = LINE_BYTES // SECTOR_BYTES
+_HOST_SECTORS: Final = HOST_LINE_BYTES // SECTOR_BYTES
+
+
+def line_requests(start: int, length: int, known_from: int | None = None) -> list[Request]:
+    """What reading [start, start + length) asks for: one request a line that it touches.
+
+    Each has the whole sectors touched in that line. Sectors from `known_from` on are left out:
+    they were asked for already.
+    """
+    end = (start + length - 1) // SECTOR_BYTES + 1
+    if known_from is not None:
+        end = min(end, known_from)
+    first = start // SECTOR_BYTES
+    requests = []
+    while first < end:
+        line_end = (first // _LINE_SECTORS + 1) * _LINE_SECTORS
+        requests.append(Request(first, min(line_end, end)))
+        first = line_end
+    return requests
+
+
+def warp_requests(start: int, length: int, load_bytes: int) -> list[Request]:
+    """What a warp asks for to read a row, `load_bytes` an instruction.
+
+    A line that two instructions share is asked for twice, a sector that they share once. The last
+    instruction comes first, as in the machine code of the calibration's kernel; over all starts on
+    a 16-byte grid the other order asks for as much.
+    """
+    requests: list[Request] = []
+    known_from = None
+    for done in reversed(range(0, length, load_bytes)):
+        begin = start + done
+        requests += line_requests(begin, min(load_bytes, length - done), known_from)
+        known_from = begin // SECTOR_BYTES
+    return requests
+
+
+def thread_requests(start: int, length: int, access_bytes: int) -> list[Request]:
+    """What a thread asks for to read a row alone: each access is a request of its own."""
+    return [
+        request
+        for done in range(0, length, access_bytes)
+        for request in line_requests(start + done, min(access_bytes, length - done))
+    ]
 
 
 @lru_cache(maxsize=4096)
-def row_traffic(row_bytes: int, stride_bytes: int, offset_bytes: int, access_bytes: int) -> Traffic:
-    """Mean traffic of a row over the starts that rows have, `access_bytes` merged at a time."""
+def row_traffic(
+    row_bytes: int,
+    stride_bytes: int,
+    offset_bytes: int,
+    access_bytes: int,
+    in_flight_bytes: int,
+    alone: bool = False,
+) -> Traffic:
+    """Mean traffic of a row over the starts that rows have, `access_bytes` at a time.
+
+    Read by a warp, or by a thread `alone`. The halves of a line of the host that two instructions
+    of a warp ask for make a whole one where the row is in flight at once.
+    """
     starts = [
         (row * stride_bytes + offset_bytes) % LINE_BYTES
         for row in range(LINE_BYTES // math.gcd(stride_bytes, LINE_BYTES))
     ]
-    counted: Counter[int] = Counter()
-    for start in starts:
-        for begin, length in _pieces(start, row_bytes, access_bytes):
-            counted.update(line_requests(begin, length))
-    data = sum(size * count for size, count in counted.items())
-    return Traffic(counted.total() / len(starts), data / len(starts))
-
-
-def _pieces(start: int, length: int, piece: int) -> Iterator[tuple[int, int]]:
-    """[start, start + length) cut into pieces: (start, length) of each."""
-    for done in range(0, length, piece):
-        yield start + done, min(piece, length - done)
+    ask = thread_requests if alone else warp_requests
+    at_once = row_bytes if in_flight_bytes >= row_bytes and not alone else access_bytes
+    requests = [request for start in starts for request in ask(start, row_bytes, access_bytes)]
+    met = [request for start in starts for request in ask(start, row_bytes, at_once)]
+    return Traffic(
+        completions=len(requests) / len(starts),
+        data_bytes=sum(request.data_bytes for request in requests) / len(starts),
+        half_lines=sum(request.half_lines for request in met) / len(starts),
+    )
 
 
 def traffic_of(access: Access) -> Traffic:
     """What one operation reads over the link.
 
     Every row counts as read from host memory: rows that meet in the L2 cache are not in the model.
-    Loads of different threads' rows do not merge: each access is a request of its own.
     """
     if access.reads == "copy_engine":
         completions = math.ceil(access.payload_bytes / COPY_ENGINE_COMPLETION_BYTES)
@@ -97,6 +161,14 @@ def traffic_of(access: Access) -> Traffic:
     if access.reads == "contiguous":
         data = math.ceil(access.payload_bytes / SECTOR_BYTES) * SECTOR_BYTES
         return Traffic(math.ceil(access.payload_bytes / LINE_BYTES), data)
-    merged = access.access_bytes if access.reads == "thread_rows" else access.row_bytes
-    row = row_traffic(access.row_bytes, access.stride_bytes, access.offset_bytes, merged)
-    return Traffic(row.completions * access.rows, row.data_bytes * access.rows)
+    row = row_traffic(
+        access.row_bytes,
+        access.stride_bytes,
+        access.offset_bytes,
+        access.access_bytes or LOAD_BYTES,
+        access.in_flight_bytes,
+        alone=access.reads == "thread_rows",
+    )
+    return Traffic(
+        row.completions * access.rows, row.data_bytes * access.rows, row.half_lines * access.rows
+    )
