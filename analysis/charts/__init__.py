@@ -11,6 +11,7 @@ from analysis.charts.cases import cases_chart
 from analysis.charts.model import model_chart
 from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
+from analysis.charts.timeline import timeline_chart
 from analysis.report.points import Context
 
 COMMON = {
@@ -18,6 +19,7 @@ COMMON = {
     "cases": cases_chart,
     "model": model_chart,
     "agreement": agreement_chart,
+    "timeline": timeline_chart,
 }
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mkdocs.utils import get_relative_url
 
-from analysis.report import ledger, model, site_pages, study_pages
+from analysis.report import evidence, ledger, model, site_pages, study_pages
 from analysis.report.html import Markup, data_table, figure, link
 from analysis.report.points import CASE_PREFIX, Context
 from analysis.report.quantities import digits, quantity, ratio, whole
@@ -26,6 +26,9 @@ def define_env(env: Any) -> None:
     """Called by mkdocs-macros; the configuration's `extra.staged` holds what was staged."""
     staged: Staged = env.conf["extra"]["staged"]
     inputs = staged.inputs
+    docs = Path(env.conf["docs_dir"])
+    built = evidence.read_machine_code(docs.parent / "machine_code.csv")
+    files = evidence.stage_sources(inputs, staged.samples, docs / "data")
 
     def address(path: str) -> str:
         """`path` within the site as seen from the page being built."""
@@ -57,7 +60,7 @@ def define_env(env: Any) -> None:
 
     @of_study
     def variants(context: Context, *roles: str) -> str:
-        return study_pages.sections(context, roles, root())
+        return study_pages.sections(context, roles, root(), built=built)
 
     @of_study
     def measured_order(context: Context) -> str:
@@ -108,7 +111,7 @@ def define_env(env: Any) -> None:
     env.macro(lambda: site_pages.freshness(inputs), "freshness")
     env.macro(lambda: site_pages.machine_table(inputs), "machine_table")
     env.macro(lambda: site_pages.provenance_table(inputs), "provenance")
-    env.macro(lambda: site_pages.sample_table(inputs, staged.samples, root()), "samples")
+    env.macro(lambda: site_pages.sample_table(inputs, files, root()), "samples")
 
 
 def _chart(

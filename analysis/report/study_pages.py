@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis.report import evidence
 from analysis.report.differences import (
     LANGUAGES,
     code_difference,
@@ -47,17 +48,33 @@ def lead(context: Context) -> str:
     return "\n\n".join(lines)
 
 
-def sections(context: Context, roles: Sequence[str], root: str, level: int = 3) -> str:
-    """A section for every variant with one of `roles`, in the order of study.yaml; Markdown."""
+def sections(
+    context: Context,
+    roles: Sequence[str],
+    root: str,
+    level: int = 3,
+    built: pd.DataFrame | None = None,
+) -> str:
+    """A section for every variant with one of `roles`, in the order of study.yaml; Markdown.
+
+    `built` is what the built modules' machine code does, by `read_machine_code`.
+    """
     variants = context.study.with_role(*roles)
     numbered = tuple(roles) == ("step",)
     return "\n\n".join(
-        _section(context, variant, f"{index}. " if numbered else "", root, level)
+        _section(context, variant, f"{index}. " if numbered else "", root, level, built)
         for index, variant in enumerate(variants)
     )
 
 
-def _section(context: Context, variant: Variant, number: str, root: str, level: int) -> str:
+def _section(
+    context: Context,
+    variant: Variant,
+    number: str,
+    root: str,
+    level: int,
+    built: pd.DataFrame | None,
+) -> str:
     study = context.study
     after = f", after [`{variant.after}`](#{variant.after})" if variant.after else ""
     parts = [
@@ -80,11 +97,15 @@ def _section(context: Context, variant: Variant, number: str, root: str, level: 
     compiled = _resources(context, variant)
     if compiled:
         parts.append(compiled)
+    if built is not None:
+        parts.append(evidence.machine_code(context, variant, built))
     parts.append(_figures(context, variant, root))
     say = step_sentence if variant.role in ("step", "beyond") or variant.after else reach_sentence
     said = [say(context, machine, variant) for machine in context.machines]
     parts += [f"- {sentence}" for sentence in said if sentence]
-    return "\n\n".join(parts)
+    parts.append(evidence.counters(context, variant, root))
+    parts += evidence.timeline_gaps(context, variant)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _resources(context: Context, variant: Variant) -> str:

@@ -1,0 +1,161 @@
+"""What host and GPU do while an operation runs: calls and GPU work as bars over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, select
+from analysis.errors import HotpathError
+from analysis.profile.timeline import COLUMNS
+from analysis.report.evidence import STALE, find_capture, kernel_name
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import quantity
+
+LANE_PX: Final = 44
+HOST: Final = "host"
+KINDS: Final = ["host call", "kernel", "memcpy", "memset"]
+WINDOWS_US: Final = [10, 100, 1_000, 10_000, 100_000]
+LABELLED_FROM: Final = 0.15
+"""Bars of at least this share of the axis carry their name."""
+
+_SPAN: Final = "(window_us === null ? datum.total_us : window_us)"
+_SHARE: Final = f"((min(datum.end_us, {_SPAN}) - datum.start_us) / {_SPAN})"
+
+
+def timeline_chart(context: Context) -> Chart | None:
+    """A row a lane, host above GPU, of one variant on one machine; None without timelines."""
+    events = timeline_events(context)
+    if events.empty:
+        return None
+    base = (
+        alt.Chart()
+        .transform_joinaggregate(total_us="max(end_us)")
+        .encode(x=_along(), y=_lanes(events), href="href:N", tooltip=_tooltip())
+    )
+    bars = base.mark_bar(
+        height=LANE_PX // 2, strokeWidth=1, fillOpacity=0.45, clip=True, cursor="pointer"
+    ).encode(
+        x2="end_us:Q",
+        fill=_kinds("fill", events),
+        stroke=_kinds("stroke", events),
+        opacity=alt.condition(f"datum.state === '{STALE}'", alt.value(0.5), alt.value(1)),
+    )
+    names = base.transform_filter(f"{_SHARE} > {LABELLED_FROM}").mark_text(
+        align="left",
+        baseline="middle",
+        dx=5,
+        clip=True,
+        cursor="pointer",
+        limit={"expr": f"width * {_SHARE} - 8"},
+    )
+    chart: Any = (
+        alt.layer(bars, names.encode(text="name:N"), data=events)
+        .properties(height=alt.Step(LANE_PX))
+        .add_params(*_selects(context, events))
+        .transform_filter("datum.machine === machine_shown && datum.variant === variant_shown")
+    )
+    description = (
+        f"{context.study.title}: calls of the host and work of the GPU in one launch of a variant,"
+        " over time."
+    )
+    finished: Chart = finish(chart, description, margin=100, compact_margin=90)
+    return finished
+
+
+def timeline_events(context: Context) -> pd.DataFrame:
+    """Every event of every timeline of the study: times in µs, what it is, and whether stale."""
+    frames = [
+        _events(context, machine, variant.name)
+        for machine in context.machines
+        for variant in context.study.variants
+        if find_capture(context, machine, variant, "timeline").is_there
+    ]
+    frames = [frame for frame in frames if not frame.empty]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _events(context: Context, machine: str, name: str) -> pd.DataFrame:
+    capture = find_capture(context, machine, context.study.variant(name), "timeline")
+    events = read_events(capture.path)
+    streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
+    return pd.DataFrame(
+        {
+            "machine": machine,
+            "variant": name,
+            "lane": streams.astype("object").fillna(HOST),
+            "kind": events["kind"],
+            "name": events["name"].map(kernel_name),
+            "start_us": events["start"] * 1e6,
+            "end_us": events["end"] * 1e6,
+            "duration": [quantity(value, "s") for value in events["end"] - events["start"]],
+            "bytes": ["" if pd.isna(v) else quantity(float(v), "B") for v in events["bytes"]],
+            "state": capture.state,
+            "case": capture.case,
+            "href": f"data/#{anchor(machine, context.study.name, name)}",
+        }
+    )
+
+
+def read_events(path: Path) -> pd.DataFrame:
+    """A timeline as captured, times in seconds from its first event.
+
+    HotpathError where the file is no timeline.
+    """
+    texts = {"kind": "str", "name": "str"}
+    numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
+    try:
+        events = pd.read_csv(path, dtype=texts | numbers)
+    except ValueError as error:
+        raise HotpathError(f"{path}: {error}") from error
+    missing = [name for name in COLUMNS if name not in events.columns]
+    if missing:
+        raise HotpathError(f"{path}: columns {missing} are missing")
+    return events
+
+
+def _selects(context: Context, events: pd.DataFrame) -> list[alt.Parameter]:
+    """Machine, variant, at first the fastest step, and where the time axis ends."""
+    captured = set(zip(events["machine"], events["variant"], strict=True))
+    machines = list(dict.fromkeys(events["machine"]))
+    fastest = context.fastest(machines[0])
+    variants = [name for name in context.study.variant_names if name in set(events["variant"])]
+    first = [name for name in variants if (machines[0], name) in captured]
+    chosen = fastest.name if fastest and fastest.name in first else first[0]
+    ends = [end for end in WINDOWS_US if end < events["end_us"].max()]
+    labels = ["its end", *(quantity(end * 1e-6, "s") for end in ends)]
+    binding = alt.binding_select(options=[None, *ends], labels=labels, name="shown up to")
+    return [
+        select("machine_shown", "machine", machines, machines[0]),
+        select("variant_shown", "variant", variants, chosen),
+        alt.param(name="window_us", value=None, bind=binding),
+    ]
+
+
+def _along() -> alt.X:
+    scale = alt.Scale(domainMin=0, domainMax={"expr": "window_us"}, nice=False)
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=12)
+    return alt.X("start_us:Q", title="time since the first event, µs", scale=scale, axis=axis)
+
+
+def _lanes(events: pd.DataFrame) -> alt.Y:
+    lanes = sorted(set(events["lane"]), key=lambda lane: (lane != HOST, len(lane), lane))
+    axis = alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6)
+    return alt.Y("lane:N", sort=lanes, title=None, axis=axis)
+
+
+def _kinds(channel: str, events: pd.DataFrame) -> alt.Fill | alt.Stroke:
+    """One colour a kind of event, the same for every variant; those that occur are explained."""
+    kinds = [kind for kind in KINDS if kind in set(events["kind"])]
+    legend = alt.Legend(orient="top", title=None, symbolType="square", values=kinds)
+    made = alt.Fill if channel == "fill" else alt.Stroke
+    return made("kind:N", scale=alt.Scale(domain=KINDS), legend=legend)
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    fields = ("name", "kind", "duration", "bytes", "lane", "variant", "machine", "case", "state")
+    start = alt.Tooltip("start_us:Q", title="starts at, µs", format=".1f")
+    return [*(alt.Tooltip(f"{name}:N", title=name) for name in fields), start]
