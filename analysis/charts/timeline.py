@@ -13,7 +13,7 @@ from analysis.errors import HotpathError
 from analysis.profile.timeline import COLUMNS
 from analysis.report.evidence import STALE, find_capture, kernel_name
 from analysis.report.points import Context, anchor
-from analysis.report.quantities import quantity
+from analysis.report.quantities import quantity, whole
 
 LANE_PX: Final = 44
 HOST: Final = "host"
@@ -22,8 +22,11 @@ WINDOWS_US: Final = [10, 100, 1_000, 10_000, 100_000]
 LABELLED_FROM: Final = 0.15
 """Bars of at least this share of the axis carry their name."""
 
-_SPAN: Final = "(window_us === null ? datum.total_us : window_us)"
-_SHARE: Final = f"((min(datum.end_us, {_SPAN}) - datum.start_us) / {_SPAN})"
+_WHOLE: Final = "window_us === null"
+_FIRST_US: Final = f"({_WHOLE} ? 0 : min(window_us, 0))"
+_LAST_US: Final = f"({_WHOLE} ? datum.total_us : max(window_us, 0))"
+_SHARE: Final = f"((min(datum.until_us, {_LAST_US}) - datum.label_us) / ({_LAST_US} - {_FIRST_US}))"
+"""What of the axis is right of a bar's name. A window below 0 is counted from the last event."""
 
 
 def timeline_chart(context: Context) -> Chart | None:
@@ -34,12 +37,17 @@ def timeline_chart(context: Context) -> Chart | None:
     base = (
         alt.Chart()
         .transform_joinaggregate(total_us="max(end_us)")
-        .encode(x=_along(), y=_lanes(events), href="href:N", tooltip=_tooltip())
+        .transform_calculate(shift_us=f"!({_WHOLE}) && window_us < 0 ? datum.total_us : 0")
+        .transform_calculate(
+            from_us="datum.start_us - datum.shift_us", until_us="datum.end_us - datum.shift_us"
+        )
+        .transform_calculate(label_us=f"max(datum.from_us, {_FIRST_US})")
+        .encode(x=_along("from_us"), y=_lanes(events), href="href:N", tooltip=_tooltip())
     )
     bars = base.mark_bar(
         height=LANE_PX // 2, strokeWidth=1, fillOpacity=0.45, clip=True, cursor="pointer"
     ).encode(
-        x2="end_us:Q",
+        x2="until_us:Q",
         fill=_kinds("fill", events),
         stroke=_kinds("stroke", events),
         opacity=alt.condition(f"datum.state === '{STALE}'", alt.value(0.5), alt.value(1)),
@@ -53,7 +61,7 @@ def timeline_chart(context: Context) -> Chart | None:
         limit={"expr": f"width * {_SHARE} - 8"},
     )
     chart: Any = (
-        alt.layer(bars, names.encode(text="name:N"), data=events)
+        alt.layer(bars, names.encode(x=_along("label_us"), text="name:N"), data=events)
         .properties(height=alt.Step(LANE_PX))
         .add_params(*_selects(context, events))
         .transform_filter("datum.machine === machine_shown && datum.variant === variant_shown")
@@ -92,7 +100,9 @@ def _events(context: Context, machine: str, name: str) -> pd.DataFrame:
             "start_us": events["start"] * 1e6,
             "end_us": events["end"] * 1e6,
             "duration": [quantity(value, "s") for value in events["end"] - events["start"]],
-            "bytes": ["" if pd.isna(v) else quantity(float(v), "B") for v in events["bytes"]],
+            "bytes": [
+                "not recorded" if pd.isna(v) else quantity(float(v), "B") for v in events["bytes"]
+            ],
             "state": capture.state,
             "case": capture.case,
             "href": f"data/#{anchor(machine, context.study.name, name)}",
@@ -118,7 +128,7 @@ def read_events(path: Path) -> pd.DataFrame:
 
 
 def _selects(context: Context, events: pd.DataFrame) -> list[alt.Parameter]:
-    """Machine, variant, at first the fastest step, and where the time axis ends."""
+    """Machine, variant, at first the fastest step, and what to show: all, the start or the end."""
     captured = set(zip(events["machine"], events["variant"], strict=True))
     machines = list(dict.fromkeys(events["machine"]))
     fastest = context.fastest(machines[0])
@@ -126,8 +136,9 @@ def _selects(context: Context, events: pd.DataFrame) -> list[alt.Parameter]:
     first = [name for name in variants if (machines[0], name) in captured]
     chosen = fastest.name if fastest and fastest.name in first else first[0]
     ends = [end for end in WINDOWS_US if end < events["end_us"].max()]
-    labels = ["its end", *(quantity(end * 1e-6, "s") for end in ends)]
-    binding = alt.binding_select(options=[None, *ends], labels=labels, name="shown up to")
+    windows = [None, *ends, *(-end for end in ends)]
+    labels = ["all of it", *(f"the {end} {whole(w)} µs" for end in ("first", "last") for w in ends)]
+    binding = alt.binding_select(options=windows, labels=labels, name="show")
     return [
         select("machine_shown", "machine", machines, machines[0]),
         select("variant_shown", "variant", variants, chosen),
@@ -135,10 +146,15 @@ def _selects(context: Context, events: pd.DataFrame) -> list[alt.Parameter]:
     ]
 
 
-def _along() -> alt.X:
-    scale = alt.Scale(domainMin=0, domainMax={"expr": "window_us"}, nice=False)
+def _along(field: str) -> alt.X:
+    scale = alt.Scale(
+        domainMin={"expr": _FIRST_US},
+        domainMax={"expr": f"{_WHOLE} ? null : max(window_us, 0)"},
+        nice=False,
+    )
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=12)
-    return alt.X("start_us:Q", title="time since the first event, µs", scale=scale, axis=axis)
+    title = "µs from the start; below 0, to the end"
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
 
 
 def _lanes(events: pd.DataFrame) -> alt.Y:
@@ -156,6 +172,6 @@ def _kinds(channel: str, events: pd.DataFrame) -> alt.Fill | alt.Stroke:
 
 
 def _tooltip() -> list[alt.Tooltip]:
-    fields = ("name", "kind", "duration", "bytes", "lane", "variant", "machine", "case", "state")
+    fields = ("name", "kind", "duration", "bytes", "lane", "state")
     start = alt.Tooltip("start_us:Q", title="starts at, µs", format=".1f")
     return [*(alt.Tooltip(f"{name}:N", title=name) for name in fields), start]
