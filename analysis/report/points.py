@@ -109,11 +109,16 @@ class Context:
         return bool(after) and all(self.study.is_repeat(variant) for variant in after)
 
     def fastest(self, machine: str) -> Variant | None:
-        """The step with the shortest time in its shown case; repeats of a step do not count."""
+        """The step with the shortest time in its shown case, of those that deliver the same bytes
+        as the first; repeats of a step do not count."""
+        steps = self.study.with_role("step", "beyond")
+        payload = self.shown_case(steps[0]).payload_bytes if steps else 0
         measured = [
             (float(row["median"]), step)
-            for step in self.study.with_role("step", "beyond")
-            if not self.study.is_repeat(step) and (row := self.figure(machine, step)) is not None
+            for step in steps
+            if self.shown_case(step).payload_bytes == payload
+            and not self.study.is_repeat(step)
+            and (row := self.figure(machine, step)) is not None
         ]
         return min(measured, key=lambda pair: pair[0])[1] if measured else None
 
