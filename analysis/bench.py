@@ -44,7 +44,7 @@ def options(study: Study) -> argparse.ArgumentParser:
         kind: dict[str, Any] = {"choices": known} if isinstance(value, str) else {"type": _count}
         parser.add_argument(_option(key), default=value, help=f"default: {value}", **kind)
     for key, number in study.constants.items():
-        parser.add_argument(_option(key), type=_count, default=number, help=f"default: {number}")
+        parser.add_argument(_option(key), type=_count, help=f"default: {number}, or the variant's")
     parser.add_argument("--iters", type=_count, default=10, help="timed launches (10)")
     parser.add_argument("--warmup", type=_count, default=2, help="launches before them (2)")
     parser.add_argument("--seed", type=int, default=0, help="of data and indices (0)")
@@ -73,7 +73,10 @@ def case_of(
     values: dict[str, CaseValue] = {
         key: getattr(arguments, key) for key in parse_case(study.headline)
     }
-    constants = {key: getattr(arguments, key) for key in study.constants}
+    asked = {key: getattr(arguments, key) for key in study.constants}
+    constants = {
+        key: own if asked[key] is None else asked[key] for key, own in variant.constants.items()
+    }
     payload = evaluate(variant.payload, {**constants, **values})
     return Case(values, payload, "full"), constants
 

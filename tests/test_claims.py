@@ -98,7 +98,7 @@ def measure(
         return seconds[variant.name]
 
     (results / machine).mkdir(parents=True, exist_ok=True)
-    (results / machine / "machine.json").write_text("{}")
+    (results / machine / "machine.json").write_text('{"gpu": null}')
     for name in seconds:
         variant = study.variant(name)
         own = samples_of(study, variant, seconds=time, noise=noise, rounds=rounds, run=run)

@@ -15,13 +15,13 @@ import pytest
 import yaml
 
 from analysis.build.toolchain import find_toolchain
-from analysis.config import Grid
+from analysis.config import Grid, load_config
 from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure import plan as plans
-from analysis.measure.__main__ import other_users
+from analysis.measure.__main__ import other_users, refuse_other_machine
 from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan, Target, pending, with_companions
+from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.round import Bench, RoundJob
 from analysis.measure.run import Host, round_file, run_id, run_rounds
@@ -243,6 +243,7 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
         ("n=1", "skipped", "no GPU", None),
         ("n=2", "skipped", "no GPU", None),
     ]
+    assert re.fullmatch(r"whole: \d+ s of measuring, budget 1 s", told.pop())
     assert told == [
         "whole/one: 18 samples",
         "whole/wrong: 12 samples; WRONG OUTPUT in 1 cases: n=2",
@@ -480,3 +481,28 @@ def test_gpu_in_use_is_refused_or_recorded() -> None:
         other_users(gpu, "refuse")
     assert other_users(gpu, "record") == [41, 42]
     assert other_users(None, "refuse") == []
+
+
+def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> None:
+    folder = where.root / where.machine
+    folder.mkdir(parents=True)
+    refuse_other_machine(where, None)
+    (folder / "machine.json").write_text('{"gpu": null}')
+    refuse_other_machine(where, None)
+    (folder / "machine.json").write_text('{"gpu": "Big GPU"}')
+    refuse_other_machine(where, BusyGpu(None, "", "", 0, "sm_90", ""))
+    with pytest.raises(HotpathError, match=r"measured with a GPU \(Big GPU\), here is none"):
+        refuse_other_machine(where, None)
+
+
+def test_a_larger_grid_asks_for_what_a_smaller_one_measured(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "larger", {"name": "one"})
+    run(Plan(study, study.variants, GRID, where), tmp_path)
+    assert pending(study, where, "default", HERE) == []
+    assert pending(study, where, "full", HERE) == list(study.variants)
+
+
+def test_the_smoke_grid_keeps_to_its_own_folder() -> None:
+    smoke = target(load_config({"grid": "smoke"}), None)
+    assert "smoke" in smoke.root.parts
+    assert "smoke" not in target(load_config(), None).root.parts

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from analysis.charts import study_charts
-from analysis.errors import FieldError, HotpathError
+from analysis.errors import FieldError
 from analysis.model import CALIBRATION
 from analysis.model.access import Access, access_of
 from analysis.model.counters import CAPTURED_COLUMNS
@@ -369,13 +369,14 @@ def test_counters_are_compared_in_bytes(inputs: Inputs) -> None:
     assert "v3_loads_first" in text
 
 
-def test_a_malformed_capture_is_refused(tmp_path: Path) -> None:
+def test_a_malformed_capture_leaves_its_machine_out(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     write_machine(root / "results", "box", discover(root)[STUDY])
     file = root / "results" / "box" / STUDY / "v3_loads_first.ncu.csv"
     file.write_text("case,kernel,metric,value\n")
-    with pytest.raises(HotpathError, match="unit"):
-        make_inputs(root)
+    inputs = make_inputs(root)
+    assert "v3_loads_first.ncu.csv: line 1: expected the columns" in inputs.refused["box"]
+    assert inputs.summary.empty
 
 
 def test_pages_show_the_model(inputs: Inputs, root: Path) -> None:

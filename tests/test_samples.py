@@ -192,7 +192,7 @@ def store(root: Path, run: str, study: Study = METHOD, variant: str = "clock") -
     chosen = study.variant(variant)
     samples = samples_of(study, chosen, run=run, rounds=2)
     add_run(root, "box", study.name, variant, samples, provenance_of(study, chosen, run=run))
-    (root / "box" / "machine.json").write_text("{}")
+    (root / "box" / "machine.json").write_text('{"gpu": null}')
     return root / "box" / study.name / f"{variant}.csv"
 
 

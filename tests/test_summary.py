@@ -14,6 +14,7 @@ import pytest
 from analysis.results.collect import collect
 from analysis.results.samples import COLUMNS
 from analysis.results.statistics import expanded_confidence, median_intervals, verdict
+from analysis.results.store import add_run
 from analysis.results.summary import (
     RATIO_COLUMNS,
     RUN_COLUMNS,
@@ -29,7 +30,7 @@ from analysis.results.summary import (
 )
 from analysis.results.tables import write_tables
 from analysis.study import Study, discover
-from tests.synthetic import write_machine
+from tests.synthetic import provenance_of, samples_of, write_machine
 
 GATHER = discover()["h2d_gather"]
 METHOD = discover()["method"]
@@ -424,3 +425,22 @@ def test_few_rounds_widen_the_percentiles() -> None:
     assert levels == sorted(levels, reverse=True)
     assert levels[-1] == pytest.approx(0.95, abs=0.001)
     assert max(levels) < 1
+
+
+def test_a_run_that_was_skipped_does_not_hide_one_that_measured(tmp_path: Path) -> None:
+    study = discover()["method"]
+    clock = study.variant("clock")
+    write_machine(tmp_path, "box", study, variants=[clock], run="2026-01-01T00:00:00Z")
+    later = "2026-01-02T00:00:00Z"
+    skipped_row = replace(
+        samples_of(study, clock, run=later, rounds=1)[0],
+        value=None,
+        status="skipped",
+        reason="no GPU",
+        verified=0,
+    )
+    add_run(
+        tmp_path, "box", "method", "clock", [skipped_row], provenance_of(study, clock, run=later)
+    )
+    table = summarise(collect(tmp_path, {"method": study}).samples)
+    assert set(table["variant"]) == {"clock"} and not table["stale"].any()

@@ -16,7 +16,7 @@ from analysis.config import BUILD, load_config
 from analysis.errors import FieldError, HotpathError
 from analysis.gpu import Gpu, GpuError, open_gpu
 from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan, pending, target, with_companions
+from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 
@@ -44,6 +44,7 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
         if not chosen:
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return
+        refuse_other_machine(where, gpu)
         plan = Plan(study, tuple(chosen), config.grid, where)
         host = Host(
             gpu=gpu,
@@ -56,6 +57,17 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
         run_rounds(plan, provision, host)
         for line in publish(plan, provision, host):
             print(line)
+
+
+def refuse_other_machine(where: Target, gpu: Gpu | None) -> None:
+    """HotpathError where the results are of a machine with a GPU and there is none here now: its
+    samples would give way to rows that say so."""
+    path = where.root / where.machine / "machine.json"
+    if gpu is None and path.exists() and (named := json.loads(path.read_text()).get("gpu")):
+        raise HotpathError(
+            f"config: machine: {where.machine} was measured with a GPU ({named}), here is none; "
+            "its results are left as they are"
+        )
 
 
 def other_users(gpu: Gpu | None, policy: str) -> list[int]:

@@ -22,7 +22,8 @@ class Provision:
 
     def unmet(self, variant: Variant) -> str | None:
         """The reason `variant` cannot run here, or None. FieldError for a need nobody knows."""
-        reasons = (self._unmet(need, variant) for need in variant.needs)
+        # All of them, so that a misspelt one is seen behind one that is not met.
+        reasons = [self._unmet(need, variant) for need in variant.needs]
         return next(filter(None, reasons), None)
 
     def _unmet(self, need: str, variant: Variant) -> str | None:

@@ -12,9 +12,10 @@ from analysis.config import BUILD, Config, Grid
 from analysis.gpu import Gpu
 from analysis.measure.machine import slug
 from analysis.measure.needs import Provision
+from analysis.results import METHOD_VERSION
 from analysis.results.store import load_variant
 from analysis.source import fingerprint
-from analysis.study import Study, Variant
+from analysis.study import GRIDS, Study, Variant
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def target(config: Config, gpu: Gpu | None) -> Target:
         return Target(config.results, config.machine)
     if gpu is not None:
         return Target(config.results, slug(gpu.name))
-    return Target(BUILD / "unnamed", "unnamed")
+    return Target(config.results if config.grid.name == "smoke" else BUILD / "unnamed", "unnamed")
 
 
 def pending(study: Study, where: Target, grid: str, provision: Provision) -> list[Variant]:
@@ -49,7 +50,12 @@ def _is_pending(
     if not path.exists():
         return True
     results = load_variant(path)
-    fresh = set(results.fresh_runs(fingerprint(study, variant)))
+    runs = results.run_provenance()
+    fresh = {
+        run
+        for run in results.fresh_runs(fingerprint(study, variant))
+        if GRIDS.index(runs[run].get("grid", "default")) >= GRIDS.index(grid)
+    }
     reason = provision.unmet(variant)
     done = {
         sample.case
@@ -98,6 +104,8 @@ class Plan:
         parts = {
             "grid": asdict(self.grid),
             "sources": {v.name: fingerprint(self.study, v) for v in self.variants},
+            "method": METHOD_VERSION,
+            "roles": {v.name: [v.role, v.host_work] for v in self.variants},
             "cases": {v.name: [c.id for c in v.in_grid(self.grid.name)] for v in self.variants},
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from analysis import ROOT
@@ -68,8 +69,14 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
         yield f"{plan.study.name}/{variant.name}: {outcome}" + (
             f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else ""
         )
-    shrink(plan.where.root, plan.where.machine)
     discard_journal(plan)
+    shrink(plan.where.root, plan.where.machine)
+    if records:
+        seconds = sum(
+            (datetime.fromisoformat(r.end) - datetime.fromisoformat(r.start)).total_seconds()
+            for r in records
+        )
+        yield f"{plan.study.name}: {seconds:.0f} s of measuring, budget {plan.study.budget_s} s"
 
 
 def _cases(plan: Plan, variant: Variant) -> list[str]:

@@ -119,6 +119,21 @@ def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
             yield variant, Counter(case, kernel, header[i], units[i], value)
 
 
+def read_counters(path: Path) -> list[Counter]:
+    """Counters as `write_counters` left them; HotpathError names the file and line at fault."""
+    with path.open(newline="") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            if tuple(next(rows, [])) != COLUMNS:
+                raise ValueError(f"expected the columns {','.join(COLUMNS)}")
+            return [
+                Counter(case, kernel, metric, unit, float(value))
+                for case, kernel, metric, unit, value in rows
+            ]
+        except (ValueError, TypeError, csv.Error) as error:
+            raise HotpathError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
+
+
 def write_counters(path: Path, counters: Sequence[Counter]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -38,7 +38,7 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
         build(config)
         config.plugins.on_shutdown()
     except (MkDocsException, SystemExit) as error:
-        raise HotpathError(f"the site was not built: {error}") from error
+        raise HotpathError(f"the site was not built: {error or 'see above'}") from error
 
 
 def navigation(pages: Path) -> list[str | dict[str, object]]:

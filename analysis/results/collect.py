@@ -10,11 +10,14 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.errors import HotpathError
+from analysis.profile.ncu import read_counters
+from analysis.profile.timeline import read_events
 from analysis.results.samples import COLUMNS
 from analysis.results.store import Provenance, load_variant, machines, variant_files
 from analysis.source import fingerprint
 from analysis.study import Study
 
+CAPTURES = {"ncu": read_counters, "timeline": read_events}
 KEY = ["machine", "study", "variant", "case", "metric", "unit"]
 
 
@@ -41,9 +44,9 @@ def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
         try:
             own, provenance = _collect_machine(root, machine, studies)
             description = json.loads((root / machine / "machine.json").read_text())
-            if not isinstance(description, dict):
-                raise ValueError(f"{machine}/machine.json: expected a mapping")
-        except (HotpathError, ValueError) as error:
+            if not isinstance(description, dict) or "gpu" not in description:
+                raise ValueError(f"{machine}/machine.json: expected a mapping that names the gpu")
+        except (HotpathError, ValueError, OSError) as error:
             collected.refused[machine] = str(error).replace(f"{root}/", "")
             continue
         frames += own
@@ -60,6 +63,9 @@ def _collect_machine(
     frames, provenance = [], {}
     for path in variant_files(root, machine):
         loaded = load_variant(path)
+        for kind, read in CAPTURES.items():
+            if (capture := path.with_suffix(f".{kind}.csv")).exists():
+                read(capture)
         study = studies.get(loaded.study)
         known = study is not None and loaded.variant in study.variant_names
         fresh = (
@@ -76,10 +82,14 @@ def _collect_machine(
 
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples a summary uses: of a variant and case the newest fresh run, else the newest."""
+    """The samples a summary uses: of a variant and case the newest fresh run, else the newest.
+
+    A run that skipped the case counts only where no other did better.
+    """
     if samples.empty:
         return samples
     key = ["machine", "study", "variant", "case"]
-    order = samples.sort_values(["stale", "run"], ascending=[True, False])
+    ranked = samples.assign(skipped=samples["status"] == "skipped")
+    order = ranked.sort_values(["stale", "skipped", "run"], ascending=[True, True, False])
     newest = order.drop_duplicates(key)[[*key, "run"]]
     return samples.merge(newest, on=[*key, "run"])

@@ -40,6 +40,8 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     table = pd.read_csv(path, dtype=str).fillna("")
+    if lacking := {"variant", "case", "printed", "unit_meant"} - set(table.columns):
+        raise FieldError(path.name, f"the columns {sorted(lacking)} too", list(table.columns))
     payload = {
         (variant.name, case.id): case.payload_bytes
         for variant in study.variants
@@ -47,9 +49,13 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
     }
     known = [payload.get(pair, 0) for pair in zip(table["variant"], table["case"], strict=True)]
     table["payload_bytes"] = known
+    try:
+        numbers = [float(printed) for printed in table["printed"]]
+    except ValueError as error:
+        raise FieldError(f"{path.name}: printed", "a number in every row", str(error)) from error
     converted = [
-        to_seconds(float(printed), unit, size, f"{path.name}: unit_meant")
-        for printed, unit, size in zip(table["printed"], table["unit_meant"], known, strict=True)
+        to_seconds(printed, unit, size, f"{path.name}: unit_meant")
+        for printed, unit, size in zip(numbers, table["unit_meant"], known, strict=True)
     ]
     table["seconds"] = pd.Series(converted, dtype=float)
     table["rate"] = table["payload_bytes"] / table["seconds"] / 1e9

@@ -30,6 +30,9 @@ Provenance = dict[str, Any]
 command, start, end, energy_j, captures, machine ... `runs` holds the earlier ones still kept."""
 
 
+REQUIRED = ("run", "commit", "source_sha256", "method_version", "start", "end", "machine")
+
+
 class CorruptResults(HotpathError):
     """Samples that are not the ones their provenance was written for."""
 
@@ -62,11 +65,12 @@ class VariantResults:
 
 
 def machines(root: Path) -> list[str]:
-    """Machines with results under `root`, in alphabetical order."""
+    """Folders under `root` with a machine's description or samples, in alphabetical order."""
     return sorted(
         folder.name
         for folder in root.glob("*")
-        if folder.name != PUBLISHED and (folder / "machine.json").exists()
+        if folder.name != PUBLISHED
+        and ((folder / "machine.json").exists() or any(folder.glob("*/*.csv")))
     )
 
 
@@ -87,7 +91,7 @@ def load_variant(path: Path) -> VariantResults:
         provenance = json.loads(provenance_path.read_text())
         expected = provenance["samples_sha256"]
         for run in (provenance, *provenance["runs"]):
-            _ = run["run"], run["source_sha256"], run["method_version"]
+            _ = [run[key] for key in REQUIRED]
     except OSError as error:
         raise CorruptResults(f"{path}: its provenance {provenance_path.name} is missing") from error
     except (ValueError, KeyError, TypeError) as error:

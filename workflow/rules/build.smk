@@ -23,6 +23,7 @@ rule bindings:
         lambda w: CONFIG.studies[w.study].folder / "bindings.cpp",
         lambda w: sorted(CONFIG.studies[w.study].folder.glob("*.h")),
         lambda w: CONFIG.studies[w.study].folder / "study.yaml",
+        sources("analysis/build/*.py"),
     output:
         MODULES / "{study}" / "bindings.o",
     log:
@@ -31,6 +32,8 @@ rule bindings:
         "build/benchmarks/bindings/{study}.tsv"
     resources:
         mem_mb=1000,
+    params:
+        compiler=COMPILER,
     message:
         "Compiling the bindings of {wildcards.study}"
     shell:
@@ -41,6 +44,7 @@ rule bindings:
 rule module:
     input:
         code_of,
+        sources("analysis/build/*.py"),
         bindings=MODULES / "{study}" / "bindings.o",
     output:
         module=MODULES / "{study}" / "{variant}.so",
@@ -51,6 +55,8 @@ rule module:
         "build/benchmarks/module/{study}/{variant}.tsv"
     resources:
         mem_mb=1000,
+    params:
+        compiler=COMPILER,
     message:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
     shell:

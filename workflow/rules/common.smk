@@ -21,6 +21,8 @@ try:
 except HotpathError as error:
     raise WorkflowError(str(error)) from None
 
+# A module belongs to its compiler: another one means building anew.
+COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}"
 PYTHON = shlex.quote(sys.executable)
 SETTINGS = shlex.quote(json.dumps(config))
 # The smoke grid has results, tables and a site of its own, so that it never mixes with the real.
@@ -32,8 +34,10 @@ MODULES = Path("build/modules") / ARCH
 
 
 wildcard_constraints:
-    study="[a-z][a-z0-9_]*",
-    variant="[a-z][a-z0-9_]*",
+    study="|".join(CONFIG.studies),
+    variant="|".join(
+        {v.name for study in CONFIG.studies.values() for v in study.variants}
+    ),
 
 
 def sources(*patterns):

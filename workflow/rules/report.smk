@@ -16,6 +16,7 @@ rule report:
         mem_mb=2000,
     params:
         site=SITE,
+        pages=sources("docs/**/*.*"),
     message:
         "Building the site"
     shell:
