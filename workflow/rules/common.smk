@@ -1,4 +1,5 @@
 # What every stage needs to know: the checked configuration, where things are, how to run our code.
+import hashlib
 import json
 import shlex
 import sys
@@ -38,6 +39,11 @@ wildcard_constraints:
     variant="|".join(
         {v.name for study in CONFIG.studies.values() for v in study.variants}
     ),
+
+
+def digest(files):
+    """A short name for a list of files, so that one taken away is noticed, too."""
+    return hashlib.sha256("\n".join(files).encode()).hexdigest()[:16]
 
 
 def sources(*patterns):

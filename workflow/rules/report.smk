@@ -16,7 +16,7 @@ rule report:
         mem_mb=2000,
     params:
         site=SITE,
-        pages=sources("docs/**/*.*"),
+        pages=digest(sources("docs/**/*.*")),
     message:
         "Building the site"
     shell:

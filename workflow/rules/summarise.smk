@@ -35,8 +35,7 @@ rule summarise:
     resources:
         mem_mb=2000,
     params:
-        # So that a machine or file taken away is noticed, too.
-        results=sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json"),
+        results=digest(sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json")),
     message:
         "Summarising the results of every machine"
     shell:
