@@ -111,6 +111,7 @@ class Study:
     metrics: Mapping[str, Metric]
     budget_s: int
     telemetry: bool
+    calibrates: bool
     constants: Mapping[str, int]
     claims: tuple[Claim, ...] = ()
 
@@ -246,6 +247,7 @@ def load_study(file: Path) -> Study:
         metrics=metrics,
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),
+        calibrates=data.get("calibrates", False),
         constants=constants,
         claims=parse_claims(data.get("claims", []), subjects, where),
     )

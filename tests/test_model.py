@@ -13,9 +13,7 @@ import pytest
 
 from analysis.charts import study_charts
 from analysis.errors import FieldError
-from analysis.model import CALIBRATION
 from analysis.model.access import Access, access_of
-from analysis.model.counters import CAPTURED_COLUMNS
 from analysis.model.fit import FEWEST_CASES, NAMES, Fit, fit, held_back
 from analysis.model.tables import MODEL_COLUMNS, PARAMETER_COLUMNS
 from analysis.model.terms import (
@@ -34,12 +32,15 @@ from analysis.model.traffic import (
     traffic_of,
     warp_requests,
 )
+from analysis.profile.ncu import COLUMNS as CAPTURED_COLUMNS
 from analysis.report.inputs import Inputs
 from analysis.report.model import counter_table, model_table, parameter_table
 from analysis.report.points import Context
 from analysis.study import Case, Variant, discover
 from tests.synthetic import plausible, write_machine
 from tests.test_report import STUDY, build, make_inputs, make_root, text_of
+
+CALIBRATION = "link_calibration"
 
 SMS = 132
 """As tests.synthetic describes its machines."""

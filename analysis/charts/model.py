@@ -48,7 +48,11 @@ def model_chart(context: Context) -> Chart | None:
                     domain=["predicted", "fitted", "held back"],
                     range=["circle", "triangle-up", "square"],
                 ),
-                legend=alt.Legend(orient="top", title=None, values=sorted(set(uses(table)))),
+                legend=alt.Legend(
+                    orient="top",
+                    title=None,
+                    values=sorted(set(uses(table, context.inputs.studies))),
+                ),
             ),
             opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.4)),
             tooltip=[
@@ -108,7 +112,7 @@ def _with_labels(table: pd.DataFrame, context: Context) -> pd.DataFrame:
     return table.assign(
         rate=[payloads[cell] for cell in cells] / table["predicted"] / 1e9,
         judged=judged(table).astype(int),
-        use=uses(table),
+        use=uses(table, context.inputs.studies),
         times=table["margin"].map(digits),
         limit=[quantity(value, "s") for value in table["predicted"]],
         time=[quantity(value, "s") for value in table["measured"]],

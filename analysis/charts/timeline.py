@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,8 +10,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, select
-from analysis.errors import HotpathError
-from analysis.profile.timeline import COLUMNS
+from analysis.profile import timeline
 from analysis.report.evidence import STALE, find_capture, kernel_name
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import quantity, whole
@@ -115,16 +115,9 @@ def read_events(path: Path) -> pd.DataFrame:
 
     HotpathError where the file is no timeline.
     """
-    texts = {"kind": "str", "name": "str"}
+    events = pd.DataFrame([asdict(event) for event in timeline.read_events(path)])
     numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
-    try:
-        events = pd.read_csv(path, dtype=texts | numbers)
-    except ValueError as error:
-        raise HotpathError(f"{path}: {error}") from error
-    missing = [name for name in COLUMNS if name not in events.columns]
-    if missing:
-        raise HotpathError(f"{path}: columns {missing} are missing")
-    return events
+    return events.reindex(columns=list(timeline.COLUMNS)).astype(numbers)
 
 
 def _selects(context: Context, events: pd.DataFrame) -> list[alt.Parameter]:

@@ -6,7 +6,5 @@
 
 from typing import Final
 
-CALIBRATION: Final = "link_calibration"
-"""The study whose results alone fit a machine's parameters."""
 METRIC: Final = "gpu_time"
 """What is predicted: seconds on the device, the copy's own."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
-from analysis.errors import HotpathError
 from analysis.model.access import access_of
 from analysis.model.traffic import Traffic, traffic_of
+from analysis.profile.ncu import COLUMNS, read_counters
 from analysis.study import Study
 
 COUNTER_COLUMNS = [
     *("machine", "study", "variant", "case", "metric", "unit"),
     *("predicted", "counted", "residual"),
 ]
-CAPTURED_COLUMNS = ["case", "kernel", "metric", "unit", "value"]
 
 _MISS: Final = "srcunit_tex_aperture_sysmem_lookup_miss"
 PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {
@@ -32,20 +32,10 @@ cache for and it has to fetch from host memory."""
 def read_captured(path: Path) -> pd.DataFrame:
     """The counters of one variant: `case`, `metric`, and `counted`, summed over kernels.
 
-    In base units: bytes or counts. HotpathError where the file is no table with CAPTURED_COLUMNS or
-    a value no number.
+    In base units: bytes or counts. HotpathError where the file is no table of counters.
     """
-    try:
-        table = pd.read_csv(path)
-    except ValueError as error:
-        raise HotpathError(f"{path}: {error}") from error
-    missing = [name for name in CAPTURED_COLUMNS if name not in table.columns]
-    if missing:
-        raise HotpathError(f"{path}: columns {missing} are missing")
-    table["counted"] = pd.to_numeric(table["value"], errors="coerce")
-    if table["counted"].isna().any():
-        raise HotpathError(f"{path}: a value is no number")
-    summed = table.groupby(["case", "metric"], sort=False)["counted"].sum()
+    table = pd.DataFrame([asdict(row) for row in read_counters(path)], columns=list(COLUMNS))
+    summed = table.groupby(["case", "metric"], sort=False)["value"].sum().rename("counted")
     return summed.reset_index()
 
 

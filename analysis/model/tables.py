@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.model import CALIBRATION, METRIC
+from analysis.model import METRIC
 from analysis.model.access import access_of
 from analysis.model.counters import COUNTER_COLUMNS, compare_counters
 from analysis.model.fit import NAMES, Fit, fit, held_back
+from analysis.model.judge import calibrating
 from analysis.model.terms import TERMS, UNITS, WORK, predicted_seconds, term_seconds, work_of
 from analysis.study import Study
 
@@ -51,7 +52,7 @@ def model_tables(
         if not isinstance(sms, int) or sms < 1:
             continue
         rows = _fresh_rows(summary[summary["machine"] == machine], studies, sms)
-        fitted = fit_machine(rows)
+        fitted = fit_machine(rows, studies)
         if fitted is None:
             continue
         model.append(_predictions(rows, fitted))
@@ -65,13 +66,13 @@ def model_tables(
     )
 
 
-def fit_machine(rows: pd.DataFrame) -> Fit | None:
+def fit_machine(rows: pd.DataFrame, studies: Mapping[str, Study]) -> Fit | None:
     """One machine's parameters, from those of its rows that calibrate and are not held back.
 
     A time is as sure as the lower end of its interval is near: what else a host does only ever adds
     to it, so the upper end tells of the host.
     """
-    own = rows[(rows["study"] == CALIBRATION) & (rows["held_back"] == 0)]
+    own = rows[rows["study"].isin(calibrating(studies)) & (rows["held_back"] == 0)]
     work = np.array(own["work"].tolist(), dtype=float).reshape(-1, len(WORK))
     columns = ["measured", "ci_low"]
     seconds, low = own[columns].to_numpy(dtype=float).T
@@ -102,7 +103,7 @@ def _known_work(
     """
     for study in studies.values():
         for variant in study.variants:
-            out = held_back(len(variant.cases)) & (study.name == CALIBRATION)
+            out = held_back(len(variant.cases)) & study.calibrates
             for case, kept in zip(variant.cases, out, strict=True):
                 access = access_of(variant, case)
                 if access is not None:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pandas as pd
 
-from analysis.errors import HotpathError
-from analysis.profile.ncu import COLUMNS, STALLS
+from analysis.profile import ncu
+from analysis.profile.ncu import STALLS
 from analysis.profile.sass import WIDTHS
 from analysis.report.html import Markup, code, link, table
 from analysis.report.inputs import Inputs, VariantKey
@@ -98,13 +98,7 @@ def read_counters(path: Path) -> dict[str, float]:
 
     HotpathError where the file is no table of counters.
     """
-    try:
-        rows = pd.read_csv(path, dtype={"kernel": "str", "metric": "str", "value": "float64"})
-        missing = [name for name in COLUMNS if name not in rows.columns]
-    except ValueError as error:
-        raise HotpathError(f"{path}: {error}") from error
-    if missing:
-        raise HotpathError(f"{path}: columns {missing} are missing")
+    rows = pd.DataFrame([asdict(row) for row in ncu.read_counters(path)], columns=list(ncu.COLUMNS))
     if rows.empty:
         return {}
     times = rows[rows["metric"] == "gpu__time_duration.sum"].groupby("kernel")["value"].sum()

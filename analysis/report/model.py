@@ -51,7 +51,9 @@ def judgement(context: Context) -> str:
     if own.empty:
         return UNCALIBRATED
     rows = []
-    for (machine, use), points in own.assign(use=uses(own)).groupby(["machine", "use"]):
+    for (machine, use), points in own.assign(use=uses(own, context.inputs.studies)).groupby(
+        ["machine", "use"]
+    ):
         chosen = points[judged(points)]
         row = [machine, use, str(len(points)), str(len(chosen))]
         if chosen.empty:
