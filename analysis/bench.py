@@ -118,7 +118,8 @@ def main(words: Sequence[str]) -> None:
     wait()
     if variant.on_gpu:
         report("device", _device_seconds(operation, stream, arguments.iters), case)
-    host = sorted(host_times(operation, stream, wait, arguments.iters))
+    times = host_times(operation, stream, wait, arguments.iters)
+    host = sorted(each["host_time"] for each in times)
     report("host", host[len(host) // 2], case)
 
 

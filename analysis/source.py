@@ -57,12 +57,13 @@ def _with_includes(path: Path, seen: set[Path] | None = None) -> Iterator[Path]:
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
-    """SHA-256 in hex of the variant's tokens, and of its flags and constants in study.yaml."""
+    """SHA-256 in hex of the variant's tokens, and of what study.yaml says that its times depend on:
+    flags, constants, its role (a ceiling moves contiguous bytes) and whether its CPU works."""
     digest = hashlib.sha256()
     for path in source_files(study, variant):
         digest.update(f"\0{path.name}\0".encode())
         digest.update(_tokens(path, path.stat().st_mtime_ns).encode())
-    settings = [list(variant.flags), dict(variant.constants)]
+    settings = [list(variant.flags), dict(variant.constants), variant.role, variant.host_work]
     digest.update(json.dumps(settings, sort_keys=True).encode())
     return digest.hexdigest()
 

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -20,10 +22,11 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure import plan as plans
 from analysis.measure.__main__ import other_users, refuse_other_machine
+from analysis.measure.cell import Operation
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
-from analysis.measure.round import Bench, RoundJob
+from analysis.measure.round import Bench, RoundJob, host_times
 from analysis.measure.run import Host, round_file, run_id, run_rounds
 from analysis.results.samples import MalformedSamples, Sample, read_samples
 from analysis.results.store import load_variant
@@ -40,6 +43,8 @@ GRID = Grid("default", rounds=3, samples=2, sample_budget_s=0.05)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 
+from analysis.measure.cell import Operation
+
 POISON = 0xA5
 
 
@@ -51,10 +56,12 @@ class Workload:
         self.out = bytearray(case.number("n") * 8)
 
     def bind(self, variant, module):
-        return Operation(module, self.out)
+        if hasattr(module, "refuse"):
+            module.refuse(len(self.out))
+        return Bound(module, self.out)
 
 
-class Operation:
+class Bound(Operation):
     def __init__(self, module, out):
         self.module, self.out = module, out
         self.reset = getattr(module, "reset", None)
@@ -69,8 +76,8 @@ class Operation:
         wrong = [i for i, byte in enumerate(self.out) if byte != 1]
         return f"byte {wrong[0]}: expected 1, got {self.out[wrong[0]]}" if wrong else None
 
-    def facts(self):
-        return {"filled": float(len(self.out))}
+    def own_samples(self, stream, count):
+        return {"filled": [len(self.out)]}
 '''
 FILL = '''\
 """Fill at once."""
@@ -118,6 +125,20 @@ def fill(out):
 '''
 
 
+REFUSES = '''\
+"""Refuse all but the smallest buffer."""
+
+from analysis.measure.cell import Skip
+
+
+def refuse(size):
+    if size > 8:
+        raise Skip("too large for this machine")
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+'''
 WITH_RESET = '''\
 """Fill at once, after a reset that takes long; both are written down."""
 
@@ -162,7 +183,7 @@ def description(*variants: dict[str, Any]) -> dict[str, Any]:
 def write_study(folder: Path, *variants: dict[str, Any]) -> Study:
     folder.mkdir(exist_ok=True)
     (folder / "study.yaml").write_text(yaml.safe_dump(description(*variants), sort_keys=False))
-    sources = {"workload": WORKLOAD, "wrong": WRONG, "trouble": TROUBLE}
+    sources = {"workload": WORKLOAD, "wrong": WRONG, "trouble": TROUBLE, "refuses": REFUSES}
     for name in ("workload", *(str(v.get("source", v["name"])) for v in variants)):
         path = folder / f"{name}.py"
         if not path.exists():
@@ -506,3 +527,23 @@ def test_the_smoke_grid_keeps_to_its_own_folder() -> None:
     smoke = target(load_config({"grid": "smoke"}), None)
     assert "smoke" in smoke.root.parts
     assert "smoke" not in target(load_config(), None).root.parts
+
+
+def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "skip", {"name": "refuses"})
+    run(Plan(study, study.variants, GRID, where), study.folder)
+    rows = samples_at(where, study, "refuses")
+    refused = [row for row in rows if row.case == "n=2"]
+    assert {(row.status, row.reason, row.value) for row in refused} == {
+        ("skipped", "too large for this machine", None)
+    }
+    assert {row.status for row in rows if row.case == "n=1"} == {"ok"}
+    assert not pending(study, where, "default", HERE)
+
+
+def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path) -> None:
+    operation = SimpleNamespace(launch=lambda stream: time.sleep(0.002), reset=None)
+    (times,) = host_times(cast(Operation, operation), 0, lambda: time.sleep(0.02), 1)
+    assert 0.002 <= times["submit_time"] < 0.02 <= times["host_time"]

@@ -60,7 +60,13 @@ def test_a_fingerprint_depends_on_no_path_and_no_file_time(gather: Path, tmp_pat
 
 def test_fingerprints_tell_programs_apart(gather: Path) -> None:
     programs = {
-        (variant.path, variant.flags, tuple(variant.constants.items()))
+        (
+            variant.path,
+            variant.flags,
+            tuple(variant.constants.items()),
+            variant.role,
+            variant.host_work,
+        )
         for variant in load(gather).variants
     }
     assert len(set(prints(gather).values())) == len(programs)

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from analysis.errors import HotpathError
 from analysis.study import Case, Variant
 
 
-class Operation(Protocol):
+class Skip(HotpathError):
+    """Raised by a workload where this machine cannot run a variant or case; says why not."""
+
+
+class Operation(ABC):
     """One variant bound to one case by the study's workload.py.
 
-    `reset`, where it is not None, enqueues what must come before every launch and is not timed.
+    `launch(stream)` does the work once. `reset`, where it is not None, enqueues what must come
+    before every launch and is not timed. `waits` says whether a launch waits for the GPU, or
+    submits more than some 32 operations: its stream cannot be held until all of it is enqueued.
+    None leaves that to the variant's host_work.
     """
 
-    reset: Callable[[int], None] | None
+    launch: Callable[[int], None]
+    reset: Callable[[int], None] | None = None
+    waits: bool | None = None
 
-    @property
-    def launch(self) -> Callable[[int], None]: ...
-    def poison(self) -> None: ...
-    def check(self) -> str | None: ...
-    def facts(self) -> dict[str, float]: ...
+    @abstractmethod
+    def poison(self) -> None:
+        """Overwrite the output, so that bytes that never arrive are seen."""
+
+    @abstractmethod
+    def check(self) -> str | None:
+        """None where every byte of the output is the reference's, else what differs."""
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """Metrics only the study can take, by name: parts of a call, a runner's own times, counts.
+
+        Called once a cell, right after the check; `count` samples each where repeating makes sense.
+        """
+        del stream, count
+        return {}
 
 
 class Workload(Protocol):
@@ -40,6 +61,7 @@ class Cell:
     values: list[tuple[str, float]] = field(default_factory=list)
     started_at: str = ""
     failure: str = ""
+    skipped: str = ""
     throttle: str = ""
     sm_mhz: float | None = None
 

@@ -44,13 +44,15 @@ def run_under_nvbench(
             nonlocal is_timed
             is_timed = True
             state.set_min_samples(count)
+            # What affords one sample only takes long: neither a launch before it nor a held
+            # stream would change its time.
+            state.set_run_once(count == 1)
             state.set_blocking_kernel_timeout(BLOCKING_TIMEOUT_S)
             reset = operation.reset
             if reset is None:
                 # Held back by NVBench's blocking kernel, one that waits would wait forever.
-                state.exec(
-                    lambda _: operation.launch(stream), sync=cell.variant.host_work, batched=False
-                )
+                waits = cell.variant.host_work if operation.waits is None else operation.waits
+                state.exec(lambda _: operation.launch(stream), sync=waits, batched=False)
                 return
 
             def reset_and_launch(_: Any, timer: Any) -> None:

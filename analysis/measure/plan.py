@@ -57,10 +57,12 @@ def _is_pending(
         if GRIDS.index(runs[run].get("grid", "default")) >= GRIDS.index(grid)
     }
     reason = provision.unmet(variant)
+    # A need that was not met then may be met now; what a workload skipped stays skipped.
+    standing = {run for run in fresh if runs[run].get("unmet") == reason}
     done = {
         sample.case
         for sample in results.samples
-        if sample.run in fresh and (sample.status != "skipped" or sample.reason == reason)
+        if sample.run in fresh and (sample.status != "skipped" or sample.run in standing)
     }
     return not done >= {case.id for case in variant.in_grid(grid)}
 

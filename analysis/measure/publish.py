@@ -57,6 +57,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
                 _skipped(plan, variant, case_id, run, reason) for case_id in _cases(plan, variant)
             ]
         provenance = _provenance(plan, variant, host, run, records, machine)
+        provenance["unmet"] = reason
         rows = telemetry.get(variant.name)
         status = "captured" if rows else f"not captured: {_no_telemetry(plan, host)}"
         provenance["captures"] = {"telemetry": {"status": status, "at": run}}

@@ -19,7 +19,7 @@ import numpy as np
 
 from analysis.errors import HotpathError
 from analysis.gpu import Gpu, open_gpu
-from analysis.measure.cell import Cell, Operation, Workload
+from analysis.measure.cell import Cell, Operation, Skip, Workload
 from analysis.measure.clock import utc_now
 from analysis.measure.modules import load_module, load_workload
 from analysis.results.samples import Sample, write_samples
@@ -125,7 +125,11 @@ class Bench:
         """
         self.job.progress.write_text(str(cell))
         cell.started_at = utc_now()
-        operation = self._bind(cell)
+        try:
+            operation = self._bind(cell)
+        except Skip as reason:
+            cell.skipped = str(reason)
+            return
         wait = self._wait(cell.variant, stream)
         if not self._is_warm:
             self._warm_up(operation, stream, wait)
@@ -137,14 +141,18 @@ class Bench:
         cell.failure = operation.check() or ""
         if cell.failure:
             return
-        cell.values += operation.facts().items()
-        if time_device and cell.variant.on_gpu and "gpu_time" in self.study.metrics:
+        for name, values in operation.own_samples(stream, count).items():
+            cell.values += ((name, float(value)) for value in values)
+        metrics = self.study.metrics
+        by_host = [name for name in ("host_time", "submit_time") if name in metrics]
+        if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(operation, count)
-        else:  # what is not warm from that is warmed here
+        elif by_host:  # what is not warm from that is warmed here
             operation.launch(stream)
             wait()
-        if "host_time" in self.study.metrics:
-            cell.values += (("host_time", t) for t in host_times(operation, stream, wait, count))
+        if by_host:
+            for times in host_times(operation, stream, wait, count):
+                cell.values += ((name, times[name]) for name in by_host)
         if self.gpu:
             cell.throttle = self.gpu.throttle_reasons()
             cell.sm_mhz = float(self.gpu.sm_clock_mhz())
@@ -156,6 +164,7 @@ class Bench:
             self._workloads[key] = self._workload_type(constants, self._rng)
         workload = self._workloads[key]
         if self._prepared.get(id(workload)) != cell.case.id:
+            self._prepared.pop(id(workload), None)
             workload.prepare(cell.case)
             self._prepared[id(workload)] = cell.case.id
         if cell.variant.name not in self._modules:
@@ -182,7 +191,7 @@ class Bench:
         return max(1, min(self.job.samples, affordable))
 
     def rows(self, cells: list[Cell]) -> Iterator[Sample]:
-        """The round's samples; a failed cell is one row with its reason."""
+        """The round's samples; a failed or skipped cell is one row with its reason."""
         for cell in cells:
             row = Sample(
                 study=self.study.name,
@@ -201,7 +210,9 @@ class Bench:
                 sm_mhz=cell.sm_mhz,
                 started_at=cell.started_at,
             )
-            if cell.failure:
+            if cell.skipped:
+                yield replace(row, status="skipped", reason=cell.skipped)
+            elif cell.failure:
                 yield row
             elif not cell.values:
                 raise RuntimeError(f"{cell}: no sample was taken")
@@ -215,8 +226,9 @@ class Bench:
 
 def host_times(
     operation: Operation, stream: int, wait: Callable[[], None], count: int
-) -> Iterator[float]:
-    """Seconds by the monotonic clock from the call until its result is there, `count` times."""
+) -> Iterator[dict[str, float]]:
+    """Seconds by the monotonic clock, `count` times: host_time from the call until its result is
+    there, submit_time until the call returns."""
     launch, reset = operation.launch, operation.reset
     for _ in range(count):
         if reset:
@@ -224,5 +236,7 @@ def host_times(
             wait()
         before = time.perf_counter_ns()
         launch(stream)
+        submitted = time.perf_counter_ns()
         wait()
-        yield (time.perf_counter_ns() - before) * 1e-9
+        done = time.perf_counter_ns()
+        yield {"host_time": (done - before) * 1e-9, "submit_time": (submitted - before) * 1e-9}

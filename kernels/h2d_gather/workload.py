@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import FieldError
+from analysis.measure.cell import Operation
 from analysis.measure.memory import (
     DeviceArray,
     first_difference,
@@ -46,28 +47,34 @@ def draw_pairs(case: Case, slots: int, rng: np.random.Generator) -> np.ndarray:
     return pairs.reshape(bs, topk, 2).astype(np.int32)
 
 
-def gather_reference(pool: np.ndarray, pairs: np.ndarray, out: np.ndarray) -> None:
-    """Make `out` [gpu_slots, token_bytes] what a gather leaves: poison wherever no row belongs.
+class Reference:
+    """What a gather leaves in the destination pool [gpu_slots, token_bytes]: the rows it was given
+    in front, poison behind them."""
 
-    The last row of `pool` is poison; the others are the source rows that `pairs` counts.
-    """
-    sources, destinations = pairs.reshape(-1, 2).T
-    origin = np.full(len(out), len(pool) - 1)
-    origin[destinations] = sources
-    np.take(pool, origin, axis=0, out=out, mode="clip")  # any other mode would buffer it all
+    def __init__(self, slots: int, row_bytes: int) -> None:
+        self.bytes = np.full((slots, row_bytes), POISON, np.uint8)
+        self._rows = 0
+
+    def gather(self, src: np.ndarray, sources: np.ndarray) -> None:
+        """Row i becomes row `sources`[i] of `src`. Writes only what differs from before, because
+        the pool is large and most cases are small."""
+        rows = len(sources)
+        self.bytes[rows : self._rows] = POISON
+        np.take(src, sources, axis=0, out=self.bytes[:rows], mode="clip")  # others would buffer
+        self._rows = rows
 
 
-@dataclass
 class Rows:
     """The rows of one case: their pairs on the GPU, and what the destination must look like."""
 
-    expected: np.ndarray
-    pairs: DeviceArray | None = None
+    def __init__(self, slots: int, row_bytes: int) -> None:
+        self.reference = Reference(slots, row_bytes)
+        self.pairs: DeviceArray | None = None
 
-    def prepare(self, pool: np.ndarray, pairs: np.ndarray) -> None:
+    def prepare(self, src: np.ndarray, pairs: np.ndarray) -> None:
         self.pairs = DeviceArray(pairs.shape, np.int32, "pairs")
         self.pairs.put(pairs)
-        gather_reference(pool, pairs, self.expected)
+        self.reference.gather(src, pairs[..., 0].ravel())
 
 
 class Workload:
@@ -82,16 +89,14 @@ class Workload:
             raise FieldError("constants.slot_bytes", f"at least {row_bytes}", slot_bytes)
         self._rng = rng
         self._dst = DeviceArray((constants["total_gpu_slots"], row_bytes), np.uint8, "dst")
-        self._pool = pinned((constants["total_cpu_slots"] + 1, slot_bytes), np.uint8)
-        self._src = self._pool[:-1]
+        self._src = pinned((constants["total_cpu_slots"], slot_bytes), np.uint8)
         self._src[:] = np.frombuffer(rng.bytes(self._src.nbytes), np.uint8).reshape(self._src.shape)
-        self._pool[-1] = POISON
-        self._rows = np.ascontiguousarray(self._pool[:, :row_bytes])  # itself where rows fill slots
+        self._rows = np.ascontiguousarray(self._src[:, :row_bytes])  # itself where rows fill slots
         self._managed: np.ndarray | None = None
         self._landed = pinned(self._dst.shape, np.uint8)
         self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
-        self._drawn = Rows(np.empty(self._dst.shape, np.uint8))
-        self._in_order = Rows(np.empty(self._dst.shape, np.uint8))
+        self._drawn = Rows(*self._dst.shape)
+        self._in_order = Rows(*self._dst.shape)
 
     def prepare(self, case: Case) -> None:
         """Draw the rows of `case`; ceilings move as many rows, the first ones, in order."""
@@ -103,12 +108,12 @@ class Workload:
         in_order = np.repeat(np.arange(rows, dtype=np.int32), 2).reshape(drawn.shape)
         self._in_order.prepare(self._rows, in_order)
 
-    def bind(self, variant: Variant, module: Any) -> Operation:
+    def bind(self, variant: Variant, module: Any) -> Bound:
         rows = self._in_order if variant.role == "ceiling" else self._drawn
         src = self._managed_src() if "managed" in variant.needs else self._src
         bound = module.bind(src, self._dst, rows.pairs, self._sm_launches)
-        operation = Operation(
-            bound.launch, self._dst, self._landed, rows.expected, self._sm_launches
+        operation = Bound(
+            bound.launch, self._dst, self._landed, rows.reference.bytes, self._sm_launches
         )
         if src is self._managed:
             operation.reset = partial(move_to_host, src)
@@ -122,7 +127,7 @@ class Workload:
 
 
 @dataclass
-class Operation:
+class Bound(Operation):
     """One variant bound to one case."""
 
     launch: Callable[[int], None]
@@ -145,7 +150,7 @@ class Operation:
         got, expected = landed[row, byte], self.expected[row, byte]
         return f"destination row {row}, byte {byte}: expected {expected}, got {got}"
 
-    def facts(self) -> dict[str, float]:
-        """sms_used: multiprocessors that started a block, where the variant counts them."""
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """sms_used: multiprocessors that started a block of the one launch so far, if counted."""
         used = int(np.count_nonzero(self.sm_launches.get()))
-        return {"sms_used": float(used)} if used else {}
+        return {"sms_used": [used]} if used else {}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import FieldError
+from analysis.measure.cell import Operation
 from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
 from analysis.study import Case, Variant
 
@@ -19,8 +20,10 @@ GUARD = 4096
 """Bytes behind the destination that must stay as they were."""
 
 
-def row_starts(case: Case, total: int, pool: int, rng: np.random.Generator) -> np.ndarray:
+def row_starts(case: Case, pool: int, rng: np.random.Generator) -> np.ndarray:
     """First vectors int32 [rows] of distinct rows at random slots of a pool of `pool` bytes.
+
+    As many rows as payload_bytes are long.
 
     Slots are stride_bytes apart (0: row_bytes), all shifted by offset_bytes. FieldError where the
     pool has too few slots or a size is no multiple of 16.
@@ -31,7 +34,7 @@ def row_starts(case: Case, total: int, pool: int, rng: np.random.Generator) -> n
             raise FieldError(f"case {case.id}: {key}", "a multiple of 16", size)
     row, stride, offset = sizes.values()
     stride = stride or row
-    rows, slots = total // row, (pool - offset) // stride
+    rows, slots = case.payload_bytes // row, (pool - offset) // stride
     if rows > slots or stride < row:
         raise FieldError(f"case {case.id}", f"at most {slots} rows in slots of {stride} B", rows)
     chosen = rng.choice(slots, rows, replace=False)
@@ -43,54 +46,63 @@ class Workload:
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._rng = rng
-        self._total, pool = constants["total_bytes"], constants["pool_bytes"]
+        pool = constants["pool_bytes"]
         self._pool = pinned((pool // 16,), VECTOR)
         self._pool.view(np.uint8)[:] = np.frombuffer(rng.bytes(pool), np.uint8)
         self._dst: DeviceArray | None = None
         self._starts: DeviceArray | None = None
         self._shape = (0, 0)
         self._launch_shape = (0, 1)
-        self._expected = np.empty(0, VECTOR)
+        # Reused from case to case: touching fresh pages would take longer than the rest of a case.
+        largest = constants["largest_bytes"]
+        self._landed = pinned((largest + GUARD,), np.uint8)
+        self._reference = np.empty(largest // 16, VECTOR)
+        self._expected = self._reference[:0]
 
     def prepare(self, case: Case) -> None:
-        self._dst = DeviceArray((case.payload_bytes + GUARD,), np.uint8, "dst")
+        size = case.payload_bytes
+        if size > self._reference.nbytes:
+            raise FieldError(f"case {case.id}", f"at most {self._reference.nbytes} B", size)
+        self._dst = DeviceArray((size + GUARD,), np.uint8, "dst")
         if "bytes" in case.values:
             self._shape, self._launch_shape = (case.number("bytes") // 16, 1), (0, 1)
             self._starts, self._expected = None, self._pool[: self._shape[0]]
             return
-        starts = row_starts(case, self._total, self._pool.nbytes, self._rng)
+        starts = row_starts(case, self._pool.nbytes, self._rng)
         vectors = case.number("row_bytes") // 16
         self._shape = (len(starts), vectors)
         self._launch_shape = (case.number("blocks"), case.number("in_flight"))
         self._starts = DeviceArray(starts.shape, np.int32, "starts")
         self._starts.put(starts)
-        self._expected = self._pool[starts[:, None] + np.arange(vectors)]
+        self._expected = self._reference[: size // 16]
+        chosen = (starts[:, None] + np.arange(vectors, dtype=np.int32)).ravel()
+        np.take(self._pool, chosen, out=self._expected, mode="clip")  # other modes would buffer
 
-    def bind(self, variant: Variant, module: Any) -> Operation:
+    def bind(self, variant: Variant, module: Any) -> Bound:
         starts = self._starts.pointer if self._starts else 0
         assert self._dst is not None, "prepare comes before bind"
         pointers = (self._pool.ctypes.data, self._dst.pointer, starts)
         launch = partial(module.launch, *pointers, *self._shape, *self._launch_shape)
-        return Operation(launch, self._dst, self._expected)
+        return Bound(launch, self._dst, self._landed[: self._dst.nbytes], self._expected)
 
 
 @dataclass
-class Operation:
+class Bound(Operation):
     """One variant bound to one case."""
 
     launch: Callable[[int], None]
     dst: DeviceArray
+    landed: np.ndarray
     expected: np.ndarray
-    reset: None = None
 
     def poison(self) -> None:
         self.dst.fill(POISON)
 
     def check(self) -> str | None:
         """None where the rows arrived in order and the guard behind them is untouched."""
-        landed = self.dst.get()
+        landed = self.dst.get(self.landed)
         size = self.expected.nbytes
-        expected = np.ascontiguousarray(self.expected).view(np.uint8).ravel()
+        expected = self.expected.view(np.uint8)
         if not same_bytes(landed[:size], expected):
             byte = first_difference(landed[:size], expected)
             return f"byte {byte}: expected {expected[byte]}, got {landed[byte]}"
@@ -98,6 +110,3 @@ class Operation:
         if np.any(behind != POISON):
             return f"byte {size + int(np.argmax(behind != POISON))} behind the rows changed"
         return None
-
-    def facts(self) -> dict[str, float]:
-        return {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analysis.measure.cell import Operation
 from analysis.study import Case, Variant
 
 if TYPE_CHECKING:
@@ -37,21 +38,20 @@ class Workload:
         self._src[:] = np.frombuffer(self._rng.bytes(size), np.uint8)
         self._dst = DeviceArray((size,), np.uint8, "dst")
 
-    def bind(self, variant: Variant, module: Any) -> Operation:
+    def bind(self, variant: Variant, module: Any) -> Bound:
         destination = self._dst.pointer if self._dst else 0
         arguments = (self._src.ctypes.data, destination, self._src.nbytes)
-        return Operation(module, self._src, self._dst, partial(module.launch, *arguments))
+        return Bound(module, self._src, self._dst, partial(module.launch, *arguments))
 
 
 @dataclass
-class Operation:
+class Bound(Operation):
     """One variant over one buffer. An operation of no bytes has no output to check."""
 
     module: Any
     src: np.ndarray
     dst: DeviceArray | None
     launch: Callable[[int], None]
-    reset: None = None
 
     def poison(self) -> None:
         if self.dst:
@@ -67,7 +67,8 @@ class Operation:
         byte = int(np.argmax(landed != self.src))
         return f"byte {byte}: expected {self.src[byte]}, got {landed[byte]}"
 
-    def facts(self) -> dict[str, float]:
-        return (
-            {"resolution": self.module.resolution()} if hasattr(self.module, "resolution") else {}
-        )
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """resolution: the smallest step of the host clock, where the module can tell."""
+        if not hasattr(self.module, "resolution"):
+            return {}
+        return {"resolution": [self.module.resolution()]}
