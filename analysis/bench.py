@@ -3,7 +3,8 @@
     python -m analysis.bench h2d_gather v3_loads_first --bs 128 --topk 2048 --iters 10 --warmup 2
     ncu python -m analysis.bench h2d_gather v3_loads_first --single-launch
 
-A study's case keys and constants are its options; their defaults are the headline case.
+The variant's case keys and the study's constants are its options; their defaults are the headline
+case, or the variant's first one where it does not have that.
 """
 
 from __future__ import annotations
@@ -26,21 +27,18 @@ from analysis.measure.cell import Operation
 from analysis.measure.modules import load_module, load_workload
 from analysis.measure.needs import Provision
 from analysis.measure.round import host_times
-from analysis.study import Case, CaseValue, Study, Variant, discover, parse_case
+from analysis.study import Case, CaseValue, Study, Variant, discover
 
 GIB = 2**30
 
 
-def options(study: Study) -> argparse.ArgumentParser:
-    """The command line of a study: its case keys and constants, and how often to launch."""
+def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
+    """The command line of a variant: its case keys and constants, and how often to launch."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m analysis.bench {study.name}", description=study.title
+        prog=f"python -m analysis.bench {study.name} {variant.name}", description=variant.title
     )
-    parser.add_argument("variant", choices=study.variant_names)
-    for key, value in parse_case(study.headline).items():
-        known = sorted(
-            {c[key] for v in study.variants for c in v.cases if key in c.values}, key=str
-        )
+    for key, value in default_case(study, variant).values.items():
+        known = sorted({case[key] for case in variant.cases if key in case.values}, key=str)
         kind: dict[str, Any] = {"choices": known} if isinstance(value, str) else {"type": _count}
         parser.add_argument(_option(key), default=value, help=f"default: {value}", **kind)
     for key, number in study.constants.items():
@@ -53,6 +51,11 @@ def options(study: Study) -> argparse.ArgumentParser:
         "--single-launch", action="store_true", help="launch once and stop, for a profiler"
     )
     return parser
+
+
+def default_case(study: Study, variant: Variant) -> Case:
+    """The study's headline, where the variant has it, else the first of its cases."""
+    return next((case for case in variant.cases if case.id == study.headline), variant.cases[0])
 
 
 def _option(key: str) -> str:
@@ -71,7 +74,7 @@ def case_of(
 ) -> tuple[Case, dict[str, int]]:
     """The case and constants that the command line asks for; they need not be in study.yaml."""
     values: dict[str, CaseValue] = {
-        key: getattr(arguments, key) for key in parse_case(study.headline)
+        key: getattr(arguments, key) for key in default_case(study, variant).values
     }
     asked = {key: getattr(arguments, key) for key in study.constants}
     constants = {
@@ -86,8 +89,14 @@ def main(words: Sequence[str]) -> None:
     if not words or words[0] not in studies:
         raise FieldError("study", f"one of {sorted(studies)}", words[0] if words else "nothing")
     study = studies[words[0]]
-    arguments = options(study).parse_args(words[1:])
-    variant = study.variant(arguments.variant)
+    names = argparse.ArgumentParser(
+        prog=f"python -m analysis.bench {study.name}",
+        description=study.title,
+        epilog="VARIANT --help lists what else can be chosen.",
+    )
+    names.add_argument("variant", choices=study.variant_names)
+    variant = study.variant(names.parse_args(words[1:2]).variant)
+    arguments = options(study, variant).parse_args(words[2:])
     case, constants = case_of(study, variant, arguments)
     toolchain = find_toolchain()
     if variant.on_gpu:
