@@ -24,12 +24,6 @@ from analysis.study import Case, Study, discover, load_study
 pytestmark = pytest.mark.gpu
 
 SLOTS = 4096
-CONSTANTS = {
-    "token_bytes": 656,
-    "slot_bytes": 656,
-    "total_cpu_slots": SLOTS,
-    "total_gpu_slots": SLOTS,
-}
 VARIANTS = [v.name for v in discover()["h2d_gather"].variants if "torch" not in v.needs]
 
 
@@ -75,9 +69,11 @@ def outcome(
     """What the study's own check says of one launch."""
     from analysis.measure.memory import synchronize
 
-    workload = load_workload(study).Workload(CONSTANTS, np.random.default_rng(seed))
-    workload.prepare(at)
     variant = study.variant(name)
+    few = {"total_cpu_slots": SLOTS, "total_gpu_slots": SLOTS}
+    constants = {**variant.constants, **few}
+    workload = load_workload(study).Workload(constants, np.random.default_rng(seed))
+    workload.prepare(at)
     operation = workload.bind(variant, load_module(modules, study, variant))
     operation.poison()
     operation.launch(stream)

@@ -44,24 +44,29 @@ def run_under_nvbench(
             nonlocal is_timed
             is_timed = True
             state.set_min_samples(count)
-            # What affords one sample only takes long: neither a launch before it nor a held
-            # stream would change its time.
-            state.set_run_once(count == 1)
             state.set_blocking_kernel_timeout(BLOCKING_TIMEOUT_S)
+            # Held back by NVBench's blocking kernel, one that waits would wait forever.
+            waits = cell.variant.host_work if operation.waits is None else operation.waits
             reset = operation.reset
-            if reset is None:
-                # Held back by NVBench's blocking kernel, one that waits would wait forever.
-                waits = cell.variant.host_work if operation.waits is None else operation.waits
+            takes_long = count == 1
+            if reset is None and not takes_long:
                 state.exec(lambda _: operation.launch(stream), sync=waits, batched=False)
                 return
+            # What takes long was warmed by its check: NVBench's own first call does nothing then.
+            is_warm_up = takes_long
 
             def reset_and_launch(_: Any, timer: Any) -> None:
-                reset(stream)
+                nonlocal is_warm_up
+                if reset:
+                    reset(stream)
                 timer.start()
-                operation.launch(stream)
+                if not is_warm_up:
+                    operation.launch(stream)
                 timer.stop()
+                is_warm_up = False
 
-            state.exec(reset_and_launch, timer=True, sync=True, batched=False)
+            sync = waits or reset is not None
+            state.exec(reset_and_launch, timer=True, sync=sync, batched=False)
 
         try:
             measure(cell, stream, time_device)

@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Operation
+from analysis.measure.data import random_bytes
 from analysis.measure.memory import (
     DeviceArray,
     first_difference,
@@ -90,7 +91,7 @@ class Workload:
         self._rng = rng
         self._dst = DeviceArray((constants["total_gpu_slots"], row_bytes), np.uint8, "dst")
         self._src = pinned((constants["total_cpu_slots"], slot_bytes), np.uint8)
-        self._src[:] = np.frombuffer(rng.bytes(self._src.nbytes), np.uint8).reshape(self._src.shape)
+        self._src[:] = random_bytes(self._src.nbytes, rng).reshape(self._src.shape)
         self._rows = np.ascontiguousarray(self._src[:, :row_bytes])  # itself where rows fill slots
         self._managed: np.ndarray | None = None
         self._landed = pinned(self._dst.shape, np.uint8)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.measure.cell import Operation
+from analysis.measure.data import random_bytes
 from analysis.study import Case, Variant
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Workload:
         from analysis.measure.memory import DeviceArray, pinned
 
         self._src = pinned((size,), np.uint8)
-        self._src[:] = np.frombuffer(self._rng.bytes(size), np.uint8)
+        self._src[:] = random_bytes(size, self._rng)
         self._dst = DeviceArray((size,), np.uint8, "dst")
 
     def bind(self, variant: Variant, module: Any) -> Bound:
