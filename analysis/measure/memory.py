@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +15,7 @@ from analysis.errors import HotpathError
 
 Array = npt.NDArray[Any]
 
-_COMPARE_CHUNK = 16 * 2**20
+_COMPARE_CHUNK = 4 * 2**20
 _libc = ctypes.CDLL(None)
 _libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
@@ -127,7 +128,7 @@ def same_bytes(got: Array, expected: Array) -> bool:
         ends = got.ctypes.data + start, expected.ctypes.data + start
         return bool(_libc.memcmp(*ends, length) == 0)
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return all(pool.map(chunk, range(0, size, _COMPARE_CHUNK)))
 
 
