@@ -132,8 +132,8 @@ def row_traffic(
 ) -> Traffic:
     """Mean traffic of a row over the starts that rows have, `access_bytes` at a time.
 
-    Read by a warp, or by a thread `alone`. The halves of a line of the host that two instructions
-    of a warp ask for make a whole one where the row is in flight at once.
+    Read by a warp, or by a thread `alone`. Where a warp has the whole row in flight, instructions
+    that share a line ask for it once: the second finds the first one's request under way.
     """
     starts = [
         (row * stride_bytes + offset_bytes) % LINE_BYTES
@@ -141,12 +141,11 @@ def row_traffic(
     ]
     ask = thread_requests if alone else warp_requests
     at_once = row_bytes if in_flight_bytes >= row_bytes and not alone else access_bytes
-    requests = [request for start in starts for request in ask(start, row_bytes, access_bytes)]
-    met = [request for start in starts for request in ask(start, row_bytes, at_once)]
+    requests = [request for start in starts for request in ask(start, row_bytes, at_once)]
     return Traffic(
         completions=len(requests) / len(starts),
         data_bytes=sum(request.data_bytes for request in requests) / len(starts),
-        half_lines=sum(request.half_lines for request in met) / len(starts),
+        half_lines=sum(request.half_lines for request in requests) / len(starts),
     )
 
 
