@@ -12,6 +12,7 @@ from analysis import ROOT
 from analysis.claims import Claim, Subjects, parse_claims
 from analysis.errors import FieldError
 from analysis.expression import evaluate
+from analysis.profile import KINDS as CAPTURE_KINDS
 from analysis.schema import check, read_yaml
 
 GRIDS = ("smoke", "default", "full")
@@ -56,9 +57,13 @@ def parse_case(case: str) -> dict[str, CaseValue]:
 
 @dataclass(frozen=True)
 class Metric:
+    """A quantity that is measured. `part_of` names the time that this one is a share of, or is empty:
+    parts tell where a time goes, and are no clock to compare variants by."""
+
     name: str
     unit: str
     label: str
+    part_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class Variant:
     flags: tuple[str, ...]
     constants: Mapping[str, int] = field(hash=False)
     host_work: bool
+    captures: tuple[str, ...]
     link: Mapping[str, str | int] | None = field(default=None, hash=False)
 
     @property
@@ -128,9 +134,16 @@ class Study:
     def with_role(self, *roles: str) -> list[Variant]:
         return [variant for variant in self.variants if variant.role in roles]
 
+    @property
+    def time_metrics(self) -> list[str]:
+        """Times of whole operations, in the order of study.yaml."""
+        return [
+            n for n, metric in self.metrics.items() if metric.unit == "s" and not metric.part_of
+        ]
+
     def metrics_for(self, *variants: Variant) -> list[str]:
         """Time metrics that may compare `variants`, the preferred first."""
-        times = [name for name, metric in self.metrics.items() if metric.unit == "s"]
+        times = self.time_metrics
         if any(variant.host_work for variant in variants):
             return [name for name in times if name != "gpu_time"]
         return times
@@ -223,6 +236,7 @@ def load_study(file: Path) -> Study:
                 flags=tuple(entry.get("flags", [])),
                 constants=own_constants,
                 host_work=entry.get("host_work", False),
+                captures=tuple(entry.get("captures", CAPTURE_KINDS)),
                 link=entry.get("link"),
             )
         )
@@ -231,6 +245,11 @@ def load_study(file: Path) -> Study:
     if shown is None:
         raise FieldError(f"{where}: headline", "a case that some variant has", case_id(headline))
     metrics = {name: Metric(name, **entry) for name, entry in data["metrics"].items()}
+    for metric in metrics.values():
+        whole = metrics.get(metric.part_of)
+        if metric.part_of and (whole is None or (whole.unit, whole.part_of) != (metric.unit, "")):
+            expected = f"a metric in {metric.unit} that is no part itself"
+            raise FieldError(f"{where}: metrics.{metric.name}.part_of", expected, metric.part_of)
     subjects = Subjects(
         cases={variant.name: {case.id for case in variant.cases} for variant in variants},
         units={name: metric.unit for name, metric in metrics.items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,12 @@ def test_a_variant_without_the_profiled_case_says_so(tmp_path: Path) -> None:
     context = Context(make_inputs(root), study)
     other = next(v for v in study.variants if study.headline not in {c.id for c in v.cases})
     assert "does not have the case" in find_capture(context, "box", other, "timeline").reason
+
+
+def test_a_capture_the_study_does_not_ask_for_is_said(root: Path) -> None:
+    context = Context(make_inputs(root), discover(root)[STUDY])
+    unwanted = replace(context.study.variant("v4_grid_stride"), captures=("timeline",))
+    assert find_capture(context, "box", unwanted, "ncu").reason == "the study asks for none"
 
 
 def test_the_timeline_has_a_row_a_lane_and_shows_a_step_first(root: Path) -> None:

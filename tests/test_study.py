@@ -100,8 +100,15 @@ def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
         (put([], "variants", 0, "neds"), "variants.0", "one of the keys", "['neds']"),
         (put("x", "metrics", "host_time", "lable"), "metrics.host_time", "'label'", "['lable']"),
         (put("ms", "metrics", "host_time", "unit"), "metrics.host_time.unit", "one of", "'ms'"),
+        (
+            put("host_tim", "metrics", "host_time", "part_of"),
+            "metrics.host_time.part_of",
+            "in s",
+            "tim",
+        ),
         (put("fulll", "cases", "small", "grid"), "cases.small.grid", "one of", "'fulll'"),
         (drop("cases", "small", "payload_bytes"), "cases.small", "payload_bytes", "rows"),
+        (put(["sass"], "variants", 0, "captures"), "variants.0.captures.0", "one of", "'sass'"),
         (put("stepp", "variants", 0, "role"), "variants.0.role", "one of", "'stepp'"),
         (put("First", "variants", 0, "name"), "variants.0.name", "text like", "'First'"),
         (put("none", "variants", 1, "after"), "variants.second.after", "'first'", "'none'"),
@@ -253,6 +260,13 @@ def test_case_ids_say_their_values(values: dict[str, int | str]) -> None:
 def test_every_case_of_the_repository_parses_back(study: Study) -> None:
     for variant in study.variants:
         assert all(parse_case(case.id) == case.values for case in variant.cases)
+
+
+def test_parts_of_a_time_are_no_clock(tmp_path: Path) -> None:
+    data = description()
+    data["metrics"]["call_time"] = {"unit": "s", "label": "one call", "part_of": "host_time"}
+    study = load(tmp_path / "copy", data)
+    assert study.time_metrics == study.metrics_for(*study.variants) == ["host_time"]
 
 
 def test_a_number_asked_of_a_case_must_be_one() -> None:

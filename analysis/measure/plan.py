@@ -80,7 +80,8 @@ def lacks_captures(
         path = where.root / where.machine / study.name / f"{variant.name}.csv"
         captures = load_variant(path).provenance.get("captures", {}) if path.exists() else {}
         source = fingerprint(study, variant)
-        if any(captures.get(kind, {}).get("source_sha256") != source for kind in kinds):
+        wanted = [kind for kind in kinds if kind in variant.captures]
+        if any(captures.get(kind, {}).get("source_sha256") != source for kind in wanted):
             return True
     return False
 

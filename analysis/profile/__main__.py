@@ -76,13 +76,16 @@ def capture_all(study: Study, case: str, config: Config) -> None:
     if not variants:
         raise FieldError("case", f"one that a variant of {study.name} has here", case)
     for kind in KINDS:
+        wanted = [variant for variant in variants if kind in variant.captures]
+        if not wanted:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             reason = ""
             try:
-                CAPTURES[kind](study, case, modules, [v.name for v in variants], Path(folder))
+                CAPTURES[kind](study, case, modules, [v.name for v in wanted], Path(folder))
             except HotpathError as error:
                 reason = str(error)
-            for variant in variants:
+            for variant in wanted:
                 keep(kind, study, variant, case, where, Path(folder), reason)
 
 

@@ -29,6 +29,7 @@ STALE: Final = "stale"
 MISSING: Final = "not captured"
 
 UNTRIED: Final = "no profiler has been run"
+UNWANTED: Final = "the study asks for none"
 UNPROFILED: Final = "the variant does not have the case that is profiled"
 
 SHOWN_STALLS: Final = 2
@@ -83,6 +84,8 @@ def find_capture(context: Context, machine: str, variant: Variant, kind: str) ->
     entry: Mapping[str, Any] = provenance.get("captures", {}).get(kind, {})
     profiled = study.headline in {known.id for known in variant.cases}
     untried = UNTRIED if profiled else f"{UNPROFILED}, {study.headline}"
+    if kind not in variant.captures:
+        untried = UNWANTED
     status = str(entry.get("status", f"{MISSING}: {untried}"))
     case = str(entry.get("case", ""))
     if status != CAPTURED:

@@ -47,7 +47,7 @@ class Context:
 
     @property
     def time_metrics(self) -> list[str]:
-        return [name for name, metric in self.study.metrics.items() if metric.unit == "s"]
+        return self.study.time_metrics
 
     @property
     def has_rates(self) -> bool:
