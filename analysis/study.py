@@ -57,8 +57,11 @@ def parse_case(case: str) -> dict[str, CaseValue]:
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity that is measured. `part_of` names the time that this one is a share of, or is empty:
-    parts tell where a time goes, and are no clock to compare variants by."""
+    """A quantity that is measured.
+
+    `part_of` names the time that this one is a share of, or is empty: parts tell where a time goes,
+    and are no clock to compare variants by.
+    """
 
     name: str
     unit: str

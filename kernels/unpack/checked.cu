@@ -1,0 +1,121 @@
+// The batch of all chunks, whose descriptors the device checks before it follows any of them.
+#include "batch.h"
+#include "kernel.h"
+
+namespace {
+
+enum Fault : uint32_t { kEmpty = 1, kSource, kDestination, kOverlap };
+constexpr const char* kFaultNames[] = {"", "no bytes", "beyond the bounce buffer",
+                                       "beyond the destination", "overlaps another"};
+constexpr uint64_t kNoFault = ~uint64_t{0};
+
+struct Limits {
+  uint64_t bounce_bytes;
+  uint64_t dst_bytes;
+};
+
+__device__ uint32_t own_fault(const Descriptor& fragment, const Limits& limits) {
+  if (fragment.len == 0) {
+    return kEmpty;
+  }
+  if (uint64_t{fragment.src_off} + fragment.len > limits.bounce_bytes) {
+    return kSource;
+  }
+  if (fragment.len > limits.dst_bytes || fragment.dst_off > limits.dst_bytes - fragment.len) {
+    return kDestination;
+  }
+  return 0;
+}
+
+__device__ bool overlap(const Descriptor& one, const Descriptor& other) {
+  return one.dst_off < other.dst_off + other.len && other.dst_off < one.dst_off + one.len;
+}
+
+// A team looks at a descriptor, and at all before it for one that writes where it does. `first`
+// becomes the first faulty index and its fault, `bytes` the sum of all lengths.
+__global__ void __launch_bounds__(kBlock)
+    find_faults(Batch batch, Limits limits, unsigned long long* first, unsigned long long* bytes) {
+  const uint64_t thread = static_cast<uint64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const uint32_t index = static_cast<uint32_t>(thread >> batch.team_log2);
+  if (index >= batch.count) {
+    return;
+  }
+  const uint32_t team = 1U << batch.team_log2;
+  const uint32_t lane = static_cast<uint32_t>(thread) & (team - 1);
+  const Descriptor fragment = batch.descriptors[index];
+  uint32_t fault = 0;
+  if (lane == 0) {
+    atomicAdd(bytes, fragment.len);
+    fault = own_fault(fragment, limits);
+  }
+  for (uint32_t i = lane; i < index && fault == 0; i += team) {
+    fault = overlap(fragment, batch.descriptors[i]) ? kOverlap : 0;
+  }
+  if (fault != 0) {
+    atomicMin(first, static_cast<unsigned long long>(index) << 8 | fault);
+  }
+}
+
+class Checked : public Path {
+ public:
+  explicit Checked(const Receive& receive)
+      : receive_(receive),
+        gathered_(pinned_descriptors(receive.descriptors)),
+        copied_(device_descriptors(receive.descriptors)) {
+    check(cudaMalloc(&found_, 2 * sizeof(uint64_t)), "cudaMalloc");
+  }
+
+  ~Checked() override {
+    cudaFreeHost(gathered_);
+    cudaFree(copied_);
+    cudaFree(found_);
+  }
+
+  bool waits() const override { return true; }
+
+  void unpack(cudaStream_t stream, Parts& parts) override {
+    const uint32_t count = receive_.descriptors;
+    gather_descriptors(receive_, gathered_);
+    parts.book(kBatch);
+    check(cudaMemcpyAsync(copied_, gathered_, count * sizeof(Descriptor), cudaMemcpyHostToDevice,
+                          stream),
+          "cudaMemcpyAsync");
+    refuse_faults(stream);
+    parts.book(kCopy);
+    enqueue<ByWidth>(receive_, copied_, count, receive_.bytes, stream);
+    parts.book(kLaunch);
+  }
+
+ private:
+  void refuse_faults(cudaStream_t stream) {
+    const uint32_t count = receive_.descriptors;
+    uint64_t found[2] = {kNoFault, 0};
+    check(cudaMemcpyAsync(found_, found, sizeof(found), cudaMemcpyHostToDevice, stream), "found");
+    const Batch batch{receive_.bounce, receive_.dst, copied_, count, kLeastTeamLog2};
+    find_faults<<<blocks_for(count, batch.team_log2), kBlock, 0, stream>>>(
+        batch, {receive_.bounce_bytes, receive_.dst_bytes}, found_, found_ + 1);
+    check(cudaGetLastError(), "kernel launch");
+    check(cudaMemcpyAsync(found, found_, sizeof(found), cudaMemcpyDeviceToHost, stream), "found");
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    if (found[0] != kNoFault) {
+      throw std::runtime_error("descriptor " + std::to_string(found[0] >> 8) + ": " +
+                               kFaultNames[found[0] & 0xff]);
+    }
+    if (found[1] != receive_.bytes) {
+      throw std::runtime_error("bytes: expected the sum of all lengths, " +
+                               std::to_string(found[1]) + ", got " +
+                               std::to_string(receive_.bytes));
+    }
+  }
+
+  const Receive& receive_;
+  Descriptor* gathered_;
+  Descriptor* copied_;
+  unsigned long long* found_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Path> make_path(const Receive& receive) {
+  return std::make_unique<Checked>(receive);
+}

@@ -1,0 +1,174 @@
+// A kernel that is already running is fed through a queue in host memory; nothing is launched.
+#include <cuda/atomic>
+
+#include "batch.h"
+#include "kernel.h"
+
+namespace {
+
+constexpr int kThreads = 512;                 // one block of so many a multiprocessor
+constexpr uint32_t kMostFetched = kThreads;   // descriptors a block has fetched at a time
+constexpr uint64_t kPatienceNs = 2000000000;  // unfed for so long, the kernel ends by itself
+constexpr std::chrono::seconds kPatience{3};  // so long the host waits for an answer
+
+using HostWord = cuda::atomic_ref<uint64_t, cuda::thread_scope_system>;
+using DeviceWord = cuda::atomic_ref<uint32_t, cuda::thread_scope_device>;
+
+// In pinned memory, each word in a line of its own. `posted` and `done` count batches.
+struct Mailbox {
+  alignas(128) uint64_t posted;
+  alignas(128) uint64_t ready;
+  alignas(128) uint64_t done;
+};
+
+// `batch.count` and `batch.team_log2` are those of every batch of a receive.
+struct Service {
+  Batch batch;
+  Mailbox* mailbox;
+  uint32_t* arrived;  // device memory: blocks that are through with the batch
+};
+
+__device__ uint64_t nanoseconds() {
+  uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+// The last block to arrive tells the host; what all blocks wrote before is visible then.
+__device__ void report(const Service& service, uint64_t& word, uint64_t value) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence_system();
+    DeviceWord arrived(*service.arrived);
+    if (arrived.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1) {
+      arrived.store(0, cuda::memory_order_relaxed);
+      __threadfence_system();
+      HostWord(word).store(value, cuda::memory_order_release);
+    }
+  }
+}
+
+// Whether batch number `number` has been posted before the patience ran out; for the whole block.
+__device__ bool is_posted(const Service& service, uint64_t number) {
+  __shared__ bool found;
+  if (threadIdx.x == 0) {
+    const uint64_t until = nanoseconds() + kPatienceNs;
+    do {
+      found = HostWord(service.mailbox->posted).load(cuda::memory_order_acquire) >= number;
+    } while (!found && nanoseconds() < until);
+  }
+  __syncthreads();
+  return found;
+}
+
+// Blocks share the fragments out in runs of neighbours, whose descriptors one access fetches.
+__device__ void unpack_share(const Batch& batch) {
+  __shared__ Descriptor fetched[kMostFetched];
+  const uint32_t team = min(1U << batch.team_log2, static_cast<uint32_t>(kThreads));
+  const uint32_t run = min((batch.count + gridDim.x - 1) / gridDim.x, kMostFetched);
+  for (uint32_t first = blockIdx.x * run; first < batch.count; first += gridDim.x * run) {
+    const uint32_t here = min(run, batch.count - first);
+    __syncthreads();
+    if (threadIdx.x < here) {
+      fetched[threadIdx.x] = batch.descriptors[first + threadIdx.x];
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x / team; i < here; i += kThreads / team) {
+      ByWidth::copy(share_of(batch.bounce, batch.dst, fetched[i], threadIdx.x % team, team));
+    }
+  }
+}
+
+// Serves one batch: the rest of a measured process waits for the whole device now and then, which a
+// kernel that never ends would never let it do.
+__global__ void __launch_bounds__(kThreads) serve(Service service, uint64_t number) {
+  report(service, service.mailbox->ready, number);
+  if (is_posted(service, number)) {
+    unpack_share(service.batch);
+    report(service, service.mailbox->done, number);
+  }
+}
+
+class PersistentQueue : public Path {
+ public:
+  explicit PersistentQueue(const Receive& receive)
+      : receive_(receive), queue_(pinned_descriptors(receive.descriptors)) {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&blocks_, cudaDevAttrMultiProcessorCount, device), "SMs");
+    check(cudaHostAlloc(reinterpret_cast<void**>(&mailbox_), sizeof(Mailbox), cudaHostAllocMapped),
+          "cudaHostAlloc");
+    *mailbox_ = {};
+    check(cudaMalloc(&arrived_, sizeof(uint32_t)), "cudaMalloc");
+    check(cudaMemset(arrived_, 0, sizeof(uint32_t)), "cudaMemset");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+  ~PersistentQueue() override {
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+    cudaFree(arrived_);
+    cudaFreeHost(mailbox_);
+    cudaFreeHost(queue_);
+  }
+
+  bool waits() const override { return true; }
+
+  bool must_get_ready() const override { return true; }
+
+  void get_ready() override {
+    if (!is_running_) {
+      ++number_;
+      start();
+      await(mailbox_->ready);
+    }
+  }
+
+  void unpack(cudaStream_t /*stream*/, Parts& parts) override {
+    gather_descriptors(receive_, queue_);
+    parts.book(kBatch);
+    number_ += is_running_ ? 0 : 1;
+    HostWord(mailbox_->posted).store(number_, cuda::memory_order_release);
+    if (!is_running_) {
+      start();  // and finds its work waiting
+    }
+    parts.book(kLaunch);
+    await(mailbox_->done);
+    is_running_ = false;
+    parts.book(kWait);
+  }
+
+ private:
+  void start() {
+    const Batch batch{receive_.bounce, receive_.dst, queue_, receive_.descriptors,
+                      team_log2(receive_.bytes, receive_.descriptors)};
+    serve<<<blocks_, kThreads, 0, stream_>>>({batch, mailbox_, arrived_}, number_);
+    check(cudaGetLastError(), "kernel launch");
+    is_running_ = true;
+  }
+
+  void await(uint64_t& word) const {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (HostWord(word).load(cuda::memory_order_acquire) < number_) {
+      if (std::chrono::steady_clock::now() > until) {
+        throw std::runtime_error("the persistent kernel does not answer");
+      }
+    }
+  }
+
+  const Receive& receive_;
+  Descriptor* queue_;
+  Mailbox* mailbox_ = nullptr;
+  uint32_t* arrived_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  int blocks_ = 0;
+  uint64_t number_ = 0;
+  bool is_running_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Path> make_path(const Receive& receive) {
+  return std::make_unique<PersistentQueue>(receive);
+}

@@ -1,0 +1,108 @@
+// The batch of all chunks; where source and destination are not aligned alike, whole 16-byte
+// vectors are read and shifted in registers.
+#include "batch.h"
+#include "kernel.h"
+
+namespace {
+
+// Bytes `shift` to `shift` + 15 of the 32 bytes low, high; `shift` is below 16.
+__device__ uint4 shifted(const uint4& low, const uint4& high, uint32_t shift) {
+  uint32_t words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  // By two words, one word, bytes: indices stay constant, so that the words stay in registers.
+#pragma unroll
+  for (int i = 0; i < 6; ++i) {
+    words[i] = shift & 8 ? words[i + 2] : words[i];
+  }
+#pragma unroll
+  for (int i = 0; i < 5; ++i) {
+    words[i] = shift & 4 ? words[i + 1] : words[i];
+  }
+  const uint32_t bits = shift % 4 * 8;
+  return {__funnelshift_r(words[0], words[1], bits), __funnelshift_r(words[1], words[2], bits),
+          __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits)};
+}
+
+// Bytes up to the destination's first 16-byte boundary, vectors from there, and the bytes left. A
+// vector that is read holds at least one byte of the fragment, so it lies within the bounce buffer.
+struct Shifted {
+  __device__ static void copy(const Share& share) {
+    const uint32_t head =
+        min(share.len, static_cast<uint32_t>(-reinterpret_cast<intptr_t>(share.dst) & 15));
+    for (uint32_t i = share.lane; i < head; i += share.team) {
+      share.dst[i] = share.src[i];
+    }
+    const Share body{share.dst + head, share.src + head, share.len - head, share.lane, share.team};
+    const uint32_t shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(body.src) & 15);
+    if (shift == 0) {
+      copy_words<uint4>(body);
+    } else {
+      copy_shifted(body, shift);
+    }
+  }
+
+  __device__ static void copy_shifted(const Share& share, uint32_t shift) {
+    const uint4* src = reinterpret_cast<const uint4*>(share.src - shift);
+    uint4* dst = reinterpret_cast<uint4*>(share.dst);
+    const uint32_t vectors = share.len / 16;
+    for (uint32_t first = share.lane; first < vectors; first += kHeld * share.team) {
+      uint4 low[kHeld];
+      uint4 high[kHeld];
+#pragma unroll
+      for (int turn = 0; turn < kHeld; ++turn) {
+        const uint32_t i = first + turn * share.team;
+        if (i < vectors) {
+          low[turn] = src[i];
+          high[turn] = src[i + 1];  // what the next thread reads too: a hit in the L1 cache
+        }
+      }
+#pragma unroll
+      for (int turn = 0; turn < kHeld; ++turn) {
+        const uint32_t i = first + turn * share.team;
+        if (i < vectors) {
+          dst[i] = shifted(low[turn], high[turn], shift);
+        }
+      }
+    }
+    for (uint32_t i = vectors * 16 + share.lane; i < share.len; i += share.team) {
+      share.dst[i] = share.src[i];
+    }
+  }
+};
+
+class BatchedShifted : public Path {
+ public:
+  explicit BatchedShifted(const Receive& receive)
+      : receive_(receive),
+        gathered_(pinned_descriptors(receive.descriptors)),
+        copied_(device_descriptors(receive.descriptors)) {}
+
+  ~BatchedShifted() override {
+    cudaFreeHost(gathered_);
+    cudaFree(copied_);
+  }
+
+  bool waits() const override { return false; }
+
+  void unpack(cudaStream_t stream, Parts& parts) override {
+    const uint32_t count = receive_.descriptors;
+    gather_descriptors(receive_, gathered_);
+    parts.book(kBatch);
+    check(cudaMemcpyAsync(copied_, gathered_, count * sizeof(Descriptor), cudaMemcpyHostToDevice,
+                          stream),
+          "cudaMemcpyAsync");
+    parts.book(kCopy);
+    enqueue<Shifted>(receive_, copied_, count, receive_.bytes, stream);
+    parts.book(kLaunch);
+  }
+
+ private:
+  const Receive& receive_;
+  Descriptor* gathered_;
+  Descriptor* copied_;
+};
+
+}  // namespace
+
+std::unique_ptr<Path> make_path(const Receive& receive) {
+  return std::make_unique<BatchedShifted>(receive);
+}

@@ -1,0 +1,333 @@
+"""Fragments in a bounce buffer: the descriptors that place them, their check, what must arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from analysis.errors import FieldError
+from analysis.measure.cell import Operation
+from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.study import Case, Variant
+
+POISON = 0xA5
+VECTOR = 16
+GUARD = 256
+"""Bytes before and behind the destination that must stay as they are."""
+
+PARTS_BUDGET_S = 0.01
+MOST_CALLS = 20
+"""How often a call is taken apart for one sample of its parts, and how long that may take."""
+
+DESCRIPTOR = np.dtype([("src_off", "<u4"), ("len", "<u4"), ("dst_off", "<u8")])
+
+
+def block_type(block_descriptors: int) -> np.dtype[Any]:
+    """A descriptor block as operator.h lays it out."""
+    header = [("count", "<u4"), ("reserved", "<u4"), ("bytes", "<u8")]
+    pointers = [("bounce", "<u8"), ("dst", "<u8")]
+    return np.dtype([*header, *pointers, ("descriptors", DESCRIPTOR, (block_descriptors,))])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Descriptor blocks of all chunks, how many each chunk has, and the buffers' sizes in bytes.
+
+    `blocks` has `block_type`; `dst_bytes` counts the guards at both ends.
+    """
+
+    blocks: np.ndarray
+    blocks_of_chunks: tuple[int, ...]
+    bounce_bytes: int
+    dst_bytes: int
+
+    @property
+    def descriptors(self) -> np.ndarray:
+        """The descriptors in use, DESCRIPTOR [n], in the order they are handed over."""
+        used = [block["descriptors"][: block["count"]] for block in self.blocks]
+        return np.concatenate(used) if used else np.empty(0, DESCRIPTOR)
+
+
+def draw_chunks(case: Case, rng: np.random.Generator) -> list[np.ndarray]:
+    """The descriptors of every chunk, DESCRIPTOR [fragments], that `case` asks for.
+
+    Each chunk arrives in fragments of `fragment` bytes, the last one what is left. They lie in
+    slots of whole vectors, `src` bytes in, and belong one behind the other, `dst` bytes behind the
+    guard. A chunk's slots are filled in random order, or one after the other where the case says
+    `order=in_order`. FieldError for a case that cannot be.
+    """
+    chunks, fragment = case.number("chunks"), case.number("fragment")
+    size = case.number("kib") * 1024
+    for key, value in (("chunks", chunks), ("kib", size), ("fragment", fragment)):
+        if value < 1:
+            raise FieldError(f"case {case.id}: {key}", "at least 1", value)
+    order = case.values.get("order", "shuffled")
+    if order not in ("shuffled", "in_order"):
+        raise FieldError(f"case {case.id}: order", "shuffled or in_order", order)
+    slot = -(-fragment // VECTOR) * VECTOR
+    count = -(-size // fragment)
+    drawn = []
+    for chunk in range(chunks):
+        slots = np.arange(count) if order == "in_order" else rng.permutation(count)
+        descriptors = np.zeros(count, DESCRIPTOR)
+        source = (chunk * count + slots.astype(np.int64)) * slot + case.number("src")
+        if int(source.max()) >= 2**32:
+            raise FieldError(f"case {case.id}", "sources within 4 GiB", int(source.max()))
+        descriptors["src_off"] = source
+        descriptors["len"] = np.minimum(fragment, size - np.arange(count) * fragment)
+        first = GUARD + case.number("dst") + chunk * size
+        descriptors["dst_off"] = first + np.arange(count) * fragment
+        drawn.append(descriptors)
+    return drawn
+
+
+def plan(chunks: Sequence[np.ndarray], block_descriptors: int) -> Plan:
+    """Put the descriptors of each chunk into as many blocks as they need, in buffers that fit."""
+    blocks_of_chunks = tuple(-(-len(chunk) // block_descriptors) for chunk in chunks)
+    blocks = np.zeros(sum(blocks_of_chunks), block_type(block_descriptors))
+    number = 0
+    for chunk in chunks:
+        for start in range(0, len(chunk), block_descriptors):
+            part = chunk[start : start + block_descriptors]
+            blocks[number]["count"] = len(part)
+            blocks[number]["bytes"] = part["len"].sum(dtype=np.uint64)
+            blocks[number]["descriptors"][: len(part)] = part
+            number += 1
+    every = np.concatenate([*chunks, np.empty(0, DESCRIPTOR)])
+    source_end = int((every["src_off"].astype(np.uint64) + every["len"]).max(initial=0))
+    destination_end = int((every["dst_off"] + every["len"]).max(initial=0))
+    bounce_bytes = -(-source_end // VECTOR) * VECTOR
+    return Plan(blocks, blocks_of_chunks, bounce_bytes, destination_end + GUARD)
+
+
+def refuse_bad(plan: Plan, longest_fragment: int) -> None:
+    """FieldError for the first block or descriptor that nothing may be launched with.
+
+    A block must hold what it counts. A descriptor must have 1 to `longest_fragment` bytes, lie
+    within both buffers, and write where none before it does.
+    """
+    if sum(plan.blocks_of_chunks) != len(plan.blocks):
+        raise FieldError("blocks_of_chunks", f"{len(plan.blocks)} in all", plan.blocks_of_chunks)
+    room = plan.blocks["descriptors"].shape[1]
+    for number, block in enumerate(plan.blocks):
+        where = f"blocks[{number}]"
+        count = int(block["count"])
+        if not 1 <= count <= room:
+            raise FieldError(f"{where}.count", f"1 to {room}", count)
+        _refuse_outside(block["descriptors"][:count], plan, longest_fragment, where)
+        counted = int(block["descriptors"]["len"][:count].sum(dtype=np.uint64))
+        if int(block["bytes"]) != counted:
+            expected = f"the sum of all lengths, {counted}"
+            raise FieldError(f"{where}.bytes", expected, int(block["bytes"]))
+    _refuse_overlap(plan)
+
+
+def _refuse_outside(own: np.ndarray, plan: Plan, longest: int, where: str) -> None:
+    length, source = own["len"].astype(np.uint64), own["src_off"].astype(np.uint64)
+    # Subtracted rather than added: a destination may be so large that a sum would wrap.
+    room = np.uint64(plan.dst_bytes) - np.minimum(length, np.uint64(plan.dst_bytes))
+    faults: tuple[tuple[np.ndarray, str, str], ...] = (
+        ((length < 1) | (length > longest), "len", f"1 to {longest}"),
+        (source + length > plan.bounce_bytes, "src_off", f"an end within {plan.bounce_bytes}"),
+        (
+            (own["dst_off"] > room) | (length > plan.dst_bytes),
+            "dst_off",
+            f"an end within {plan.dst_bytes}",
+        ),
+    )
+    first = min((int(np.argmax(bad)) for bad, _, _ in faults if bad.any()), default=None)
+    if first is None:
+        return
+    field, expected = next((field, text) for bad, field, text in faults if bad[first])
+    got = f"{own[first][field]}"
+    if field != "len":
+        got += f" and {own[first]['len']} bytes"
+    raise FieldError(f"{where}.descriptors[{first}].{field}", expected, got)
+
+
+def _refuse_overlap(plan: Plan) -> None:
+    every = plan.descriptors
+    starts, ends = every["dst_off"], every["dst_off"] + every["len"]
+    order = np.argsort(starts, kind="stable")
+    if not (starts[order][1:] < ends[order][:-1]).any():
+        return
+    for index in range(1, len(every)):
+        before = (starts[:index] < ends[index]) & (starts[index] < ends[:index])
+        if before.any():
+            block, own = _position(plan, index)
+            other, others_own = _position(plan, int(np.argmax(before)))
+            raise FieldError(
+                f"blocks[{block}].descriptors[{own}].dst_off",
+                f"bytes that blocks[{other}].descriptors[{others_own}] does not write",
+                int(starts[index]),
+            )
+
+
+def _position(plan: Plan, index: int) -> tuple[int, int]:
+    """Block, and index in it, of a descriptor counted through all blocks."""
+    first_after = np.cumsum(plan.blocks["count"], dtype=np.int64)
+    block = int(np.searchsorted(first_after, index, side="right"))
+    return block, index - (int(first_after[block - 1]) if block else 0)
+
+
+def in_order(plan: Plan) -> Plan:
+    """The same chunks with their bytes one behind the other: what a plain copy can move."""
+    blocks = plan.blocks.copy()
+    first = plan.descriptors[np.argmin(plan.descriptors["dst_off"])]
+    start = int(plan.descriptors["src_off"].min())
+    for block in blocks:
+        own = block["descriptors"][: block["count"]]
+        own["src_off"] = start + (own["dst_off"] - first["dst_off"])
+    return Plan(blocks, plan.blocks_of_chunks, plan.bounce_bytes, plan.dst_bytes)
+
+
+def place(source: np.ndarray, plan: Plan, out: np.ndarray) -> None:
+    """Make `out` [dst_bytes] what unpacking leaves: poison wherever no fragment belongs."""
+    out.fill(POISON)
+    for source_at, size, at in plan.descriptors.tolist():
+        out[at : at + size] = source[source_at : source_at + size]
+
+
+class Buffers:
+    """A bounce buffer with random bytes and a destination, as large as was ever needed."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self.source = np.empty(0, np.uint8)
+        self.landed = np.empty(0, np.uint8)
+        self.bounce: DeviceArray | None = None
+        self.dst: DeviceArray | None = None
+
+    def fit(self, bounce_bytes: int, dst_bytes: int) -> None:
+        """Make room; the contents of the bounce buffer change where it grows."""
+        if self.bounce is None or self.bounce.nbytes < bounce_bytes:
+            self.bounce = None  # give the smaller one back first
+            self.bounce = DeviceArray((bounce_bytes,), np.uint8, "bounce")
+            words = self._rng.integers(0, 2**64, -(-bounce_bytes // 8), np.uint64)
+            self.source = words.view(np.uint8)[:bounce_bytes]
+            self.bounce.put(self.source)
+        if self.dst is None or self.dst.nbytes < dst_bytes:
+            self.dst = None
+            self.dst = DeviceArray((dst_bytes,), np.uint8, "dst")
+            self.landed = pinned((dst_bytes,), np.uint8)
+
+
+class Workload:
+    """Descriptors of each case, and what must lie in the destination once they are followed."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        self._room = constants["block_descriptors"]
+        self._longest = constants["longest_fragment"]
+        self._rng = rng
+        self._buffers = Buffers(rng)
+        self._scattered: Receive | None = None
+        self._contiguous: Receive | None = None
+
+    def prepare(self, case: Case) -> None:
+        self.prepare_chunks(draw_chunks(case, self._rng))
+
+    def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
+        """As `prepare`, for descriptors from elsewhere; FieldError where one of them is bad."""
+        made = plan(chunks, self._room)
+        refuse_bad(made, self._longest)
+        self._buffers.fit(made.bounce_bytes, made.dst_bytes)
+        self._scattered = Receive(made, self._buffers)
+        self._contiguous = None
+
+    def bind(self, variant: Variant, module: Any) -> Bound:
+        """Ceilings get as many bytes in order, which a plain copy can move; all others, scattered."""
+        assert self._scattered is not None, "prepare comes first"
+        receive = self._scattered
+        if variant.role == "ceiling":
+            if self._contiguous is None:
+                self._contiguous = Receive(in_order(receive.plan), self._buffers)
+            receive = self._contiguous
+        return receive.bind(module, variant.role)
+
+
+class Receive:
+    """One plan in its buffers, with the destination it must lead to."""
+
+    def __init__(self, plan: Plan, buffers: Buffers) -> None:
+        self.plan = plan
+        self._buffers = buffers
+        self.expected = np.empty(plan.dst_bytes, np.uint8)
+        place(buffers.source, plan, self.expected)
+
+    def bind(self, module: Any, role: str) -> Bound:
+        bounce, dst = self._buffers.bounce, self._buffers.dst
+        assert bounce is not None and dst is not None
+        blocks = self.plan.blocks
+        blocks["bounce"], blocks["dst"] = bounce.pointer, dst.pointer
+        bound = module.bind(
+            blocks.view(np.uint8).reshape(-1),
+            self.plan.blocks_of_chunks,
+            *(bounce.pointer, self.plan.bounce_bytes),
+            *(dst.pointer, self.plan.dst_bytes),
+        )
+        return Bound(bound, dst, self._buffers.landed, self.expected, role)
+
+
+class Bound(Operation):
+    """One variant bound to one receive; what it tells beside times depends on its `role`."""
+
+    def __init__(
+        self,
+        bound: Any,
+        dst: DeviceArray,
+        landed: np.ndarray,
+        expected: np.ndarray,
+        role: str,
+    ) -> None:
+        self._bound = bound
+        self._dst = dst
+        self._landed = landed
+        self._expected = expected
+        self._role = role
+        self._wrong_bytes = 0
+        self.launch: Callable[[int], None] = bound.launch
+        self.waits = bound.waits()
+        if bound.must_get_ready():
+            self.reset = lambda _: bound.get_ready()
+
+    def poison(self) -> None:
+        self._dst.fill(POISON)
+
+    def check(self) -> str | None:
+        """None where every byte, of the destination and around it, is as it should be."""
+        landed = self._dst.get(self._landed)[: len(self._expected)]
+        if same_bytes(landed, self._expected):
+            self._wrong_bytes = 0
+            return None
+        self._wrong_bytes = int(np.count_nonzero(landed != self._expected))
+        byte = first_difference(landed, self._expected)
+        return (
+            f"destination byte {byte}: expected {self._expected[byte]}, got {landed[byte]};"
+            f" {self._wrong_bytes} of {len(landed)} bytes are wrong"
+        )
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """wrong_bytes of steps, and seconds of the parts of a call: one sample each.
+
+        A call that is no step is taken apart where it waits: of others, submit_time tells enough.
+        """
+        del count
+        own: dict[str, list[float]] = {}
+        if self._role == "step":
+            own["wrong_bytes"] = [self._wrong_bytes]
+        if self._role == "step" or (self._role == "beyond" and self.waits):
+            own |= part_samples(lambda: self._bound.parts(stream))
+        return own
+
+
+def part_samples(parts: Callable[[], Mapping[str, float]]) -> dict[str, list[float]]:
+    """One sample of each part: the median of some calls after the first, or the first's where
+    calls take long."""
+    first = parts()
+    times = min(MOST_CALLS, int(PARTS_BUDGET_S / max(sum(first.values()), 1e-9)))
+    calls = [parts() for _ in range(times)] or [first]
+    return {name: [median(call[name] for call in calls)] for name in first}
