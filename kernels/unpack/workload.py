@@ -143,9 +143,9 @@ def _refuse_outside(own: np.ndarray, plan: Plan, longest: int, where: str) -> No
     if first is None:
         return
     field, expected = next((field, text) for bad, field, text in faults if bad[first])
-    got = f"{own[first][field]}"
+    got = int(own[first][field])
     if field != "len":
-        got += f" and {own[first]['len']} bytes"
+        got += int(own[first]["len"])
     raise FieldError(f"{where}.descriptors[{first}].{field}", expected, got)
 
 
@@ -239,7 +239,7 @@ class Workload:
         self._contiguous = None
 
     def bind(self, variant: Variant, module: Any) -> Bound:
-        """Ceilings get as many bytes in order, which a plain copy can move; all others, scattered."""
+        """Ceilings get as many bytes in order, which a plain copy can move; others, scattered."""
         assert self._scattered is not None, "prepare comes first"
         receive = self._scattered
         if variant.role == "ceiling":
