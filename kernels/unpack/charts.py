@@ -1,0 +1,259 @@
+"""Where the host's time goes, the timelines of first and last step, and what alignment costs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import WIDE_LABELS, Chart, finish, machine_select
+from analysis.charts.timeline import HOST, timeline_events
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import digits, quantity
+from analysis.study import Variant, parse_case
+
+ROW_PX: Final = 25
+FIRST, LAST = "s0_everything_per_chunk", "s4_batched"
+VOLUME: Final = 256 * 2**20
+"""Payload in bytes of the cases that tell what a kernel can do."""
+
+
+def charts(context: Context) -> dict[str, Chart]:
+    """`parts`, `part_shares`, `first_and_last` and `alignment`, as far as they are measured."""
+    made = {
+        "parts": _parts(context, part_rows(context), is_share=False),
+        "part_shares": _parts(context, part_rows(context), is_share=True),
+        "first_and_last": _first_and_last(context),
+        "alignment": _alignment(context),
+    }
+    return {name: chart for name, chart in made.items() if chart is not None}
+
+
+def part_rows(context: Context) -> pd.DataFrame:
+    """A row a machine, variant and part in the headline case: µs a chunk, share of the call."""
+    chunks = int(parse_case(context.study.headline)["chunks"])
+    parts = [metric for metric in context.study.metrics.values() if metric.part_of]
+    rows = []
+    for machine in context.machines:
+        for variant in context.study.variants:
+            key = (machine, variant.name, context.study.headline)
+            found = {
+                metric: row
+                for metric in parts
+                if (row := context.summary.get((*key, metric.name))) is not None
+            }
+            whole = sum(float(row["median"]) for row in found.values())
+            for order, (metric, row) in enumerate(found.items()):
+                seconds = float(row["median"]) / chunks
+                rows.append(
+                    {
+                        "machine": machine,
+                        "variant": variant.name,
+                        "role": variant.role,
+                        "part": metric.label,
+                        "order": order,
+                        "us": seconds * 1e6,
+                        "share": float(row["median"]) / whole,
+                        "a chunk": quantity(seconds, "s"),
+                        "all parts": f"{digits(whole / chunks * 1e6)} µs a chunk",
+                        "state": "stale" if row["stale"] else "measured",
+                        "href": f"data/#{anchor(machine, context.study.name, variant.name)}",
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | None:
+    """Stacked bars: of the steps in µs, or of all that are taken apart as shares."""
+    if not rows.empty and not is_share:
+        rows = rows[rows["role"] == "step"]
+    if rows.empty:
+        return None
+    labels = [metric.label for metric in context.study.metrics.values() if metric.part_of]
+    names = [name for name in context.study.variant_names if name in set(rows["variant"])]
+    axis = alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False)
+    row = alt.Y("variant:N", sort=names, scale=alt.Scale(domain=names), title=None, axis=axis)
+    if is_share:
+        along = alt.X("share:Q", title="share of the call", axis=alt.Axis(format="%"), stack="zero")
+    else:
+        along = alt.X("us:Q", title="µs of the host a chunk", stack="zero")
+    legend = alt.Legend(orient="top", title=None, symbolType="square", columns=4)
+    # One colour a part, whichever of them occur.
+    colour = alt.Color("part:N", sort=labels, scale=alt.Scale(domain=labels), legend=legend)
+    told = ("variant", "machine", "part", "a chunk", "all parts", "state")
+    bars = (
+        alt.Chart()
+        .mark_bar(height=15, cursor="pointer")
+        .encode(
+            x=along,
+            y=row,
+            color=colour,
+            order="order:Q",
+            href="href:N",
+            opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
+            tooltip=[
+                *(alt.Tooltip(f"{name}:N", title=name) for name in told),
+                alt.Tooltip("share:Q", title="share", format=".1%"),
+            ],
+        )
+    )
+    totals = (
+        alt.Chart()
+        .transform_filter("datum.order === 0")
+        .mark_text(align="left", dx=10)
+        .encode(y=row, x=alt.value("width"), text="all parts:N")
+    )
+    chart: Any = (
+        alt.layer(bars, totals)
+        .properties(height=ROW_PX * len(names))
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=rows,
+        )
+        .resolve_axis(x="independent")
+        .add_params(machine_select(context))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+    )
+    description = (
+        f"{context.study.title}: what the calls of the host take of a chunk, stacked, "
+        + ("as shares, " if is_share else "")
+        + f"a panel for each of {len(context.machines)} machines."
+    )
+    finished: Chart = finish(chart, description, margin=310, compact_margin=195)
+    return finished
+
+
+def _first_and_last(context: Context) -> Chart | None:
+    """Host and GPU of the first and the last step over one time axis, a panel each."""
+    events = timeline_events(context)
+    if events.empty:
+        return None
+    events = events[events["variant"].isin([FIRST, LAST])]
+    if events["variant"].nunique() < 2:
+        return None
+    # Each stream of the first step lives for a chunk; together they are what the GPU does.
+    events = events.assign(lane=events["lane"].where(events["lane"] == HOST, "GPU"))
+    machines = list(dict.fromkeys(events["machine"]))
+    kinds = list(dict.fromkeys(events["kind"]))
+    legend = alt.Legend(orient="top", title=None, symbolType="square")
+    told = ("name", "kind", "duration", "bytes", "state")
+    lanes = alt.Axis(grid=False, ticks=False, domain=False)
+    bars = (
+        alt.Chart()
+        .mark_bar(height=20, strokeWidth=1, fillOpacity=0.45, clip=True, cursor="pointer")
+        .encode(
+            x=alt.X("start_us:Q", title="µs from the start"),
+            x2="end_us:Q",
+            y=alt.Y("lane:N", sort=[HOST, "GPU"], title=None, axis=lanes),
+            fill=alt.Fill("kind:N", scale=alt.Scale(domain=kinds), legend=legend),
+            stroke=alt.Stroke("kind:N", scale=alt.Scale(domain=kinds), legend=legend),
+            href="href:N",
+            tooltip=[
+                *(alt.Tooltip(f"{name}:N", title=name) for name in told),
+                alt.Tooltip("start_us:Q", title="starts at, µs", format=".1f"),
+            ],
+        )
+    )
+    options = alt.binding_select(options=machines, name="machine")
+    chart: Any = (
+        bars.properties(height=72)
+        .facet(
+            facet=alt.Facet(
+                "variant:N", sort=[FIRST, LAST], title=None, header=alt.Header(labelAnchor="start")
+            ),
+            columns=1,
+            data=events,
+        )
+        .add_params(alt.param(name="machine_shown", value=machines[0], bind=options))
+        .transform_filter("datum.machine === machine_shown")
+    )
+    description = (
+        f"{context.study.title}: host calls and GPU work of {FIRST} and {LAST} over one time axis."
+    )
+    finished: Chart = finish(chart, description, margin=100, compact_margin=90)
+    return finished
+
+
+def alignment_rows(context: Context) -> pd.DataFrame:
+    """A row a machine, variant and alignment of the source over VOLUME: GB/s of device time, and
+    the share of `one_copy`'s rate."""
+    rows = []
+    for machine in context.machines:
+        for variant in context.study.variants:
+            for case in variant.cases:
+                row = context.summary.get((machine, variant.name, case.id, "gpu_time"))
+                if case.payload_bytes != VOLUME or row is None:
+                    continue
+                rows.append(
+                    {
+                        "machine": machine,
+                        "variant": variant.name,
+                        "source": f"{case.number('src')} behind a boundary",
+                        "rate": case.payload_bytes / float(row["median"]) / 1e9,
+                        "of one copy": _of_one_copy(context, machine, variant, row),
+                        "state": "stale" if row["stale"] else "measured",
+                        "href": f"data/#{anchor(machine, context.study.name, variant.name)}",
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _of_one_copy(context: Context, machine: str, variant: Variant, row: dict[str, Any]) -> str:
+    """The copy's time over this one's; the copy is aligned whatever the variant is."""
+    del variant
+    copies = [
+        found
+        for (where, name, _, metric), found in context.summary.items()
+        if (where, name, metric) == (machine, "one_copy", "gpu_time")
+        and _payload(context, found["case"]) == VOLUME
+    ]
+    return f"{float(copies[0]['median']) / float(row['median']):.0%}" if copies else ""
+
+
+def _payload(context: Context, case_id: str) -> int:
+    cases = context.study.variant("one_copy").cases
+    return next((case.payload_bytes for case in cases if case.id == case_id), 0)
+
+
+def _alignment(context: Context) -> Chart | None:
+    """Bars: the rate over 256 MiB, fragments aligned and misaligned by a byte side by side."""
+    rows = alignment_rows(context)
+    if rows.empty:
+        return None
+    names = [name for name in context.study.variant_names if name in set(rows["variant"])]
+    axis = alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False)
+    row = alt.Y("variant:N", sort=names, title=None, axis=axis)
+    legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
+    told = ("variant", "machine", "source", "of one copy", "state")
+    base = alt.Chart().encode(y=row, yOffset="source:N")
+    bars = base.mark_bar(cursor="pointer").encode(
+        x=alt.X("rate:Q", title="payload rate by device time, GB/s"),
+        color=alt.Color("source:N", legend=legend),
+        href="href:N",
+        opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
+        tooltip=[
+            *(alt.Tooltip(f"{name}:N", title=name) for name in told),
+            alt.Tooltip("rate:Q", title="rate, GB/s", format=".4~r"),
+        ],
+    )
+    shares = base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="of one copy:N")
+    chart: Any = (
+        alt.layer(bars, shares)
+        .properties(height=2 * ROW_PX * len(names))
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=rows,
+        )
+        .resolve_axis(x="independent")
+        .add_params(machine_select(context))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+    )
+    description = (
+        f"{context.study.title}: payload rate over 256 MiB of aligned and misaligned fragments, and"
+        " the share of one plain copy's."
+    )
+    finished: Chart = finish(chart, description, margin=260, compact_margin=195)
+    return finished
