@@ -6,10 +6,11 @@
 
 namespace {
 
-constexpr int kThreads = 512;                 // one block of so many a multiprocessor
-constexpr uint32_t kMostFetched = kThreads;   // descriptors a block has fetched at a time
-constexpr uint64_t kPatienceNs = 2000000000;  // unfed for so long, the kernel ends by itself
-constexpr std::chrono::seconds kPatience{3};  // so long the host waits for an answer
+constexpr int kThreads = 512;                  // one block of so many a multiprocessor
+constexpr uint32_t kMostFetched = kThreads;    // descriptors a block has fetched at a time
+constexpr uint64_t kPatienceNs = 500000000;    // unfed for so long, the kernel ends by itself
+constexpr std::chrono::milliseconds kSlow{1};  // an answer takes microseconds
+constexpr std::chrono::seconds kPatience{5};
 
 using HostWord = cuda::atomic_ref<uint64_t, cuda::thread_scope_system>;
 using DeviceWord = cuda::atomic_ref<uint32_t, cuda::thread_scope_device>;
@@ -25,7 +26,8 @@ struct Mailbox {
 struct Service {
   Batch batch;
   Mailbox* mailbox;
-  uint32_t* arrived;  // device memory: blocks that are through with the batch
+  uint32_t* started;  // device memory: how many blocks have
+  uint32_t* through;  // device memory: how many blocks are with the batch
 };
 
 __device__ uint64_t nanoseconds() {
@@ -34,15 +36,13 @@ __device__ uint64_t nanoseconds() {
   return now;
 }
 
-// The last block to arrive tells the host; what all blocks wrote before is visible then.
-__device__ void report(const Service& service, uint64_t& word, uint64_t value) {
+// The last block to arrive tells the host. Each block releases what it wrote to the last one, and
+// that all of it to the host, so no further fence is needed.
+__device__ void report(uint32_t* counter, uint64_t& word, uint64_t value) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence_system();
-    DeviceWord arrived(*service.arrived);
+    DeviceWord arrived(*counter);
     if (arrived.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1) {
-      arrived.store(0, cuda::memory_order_relaxed);
-      __threadfence_system();
       HostWord(word).store(value, cuda::memory_order_release);
     }
   }
@@ -82,10 +82,10 @@ __device__ void unpack_share(const Batch& batch) {
 // Serves one batch: the rest of a measured process waits for the whole device now and then, which a
 // kernel that never ends would never let it do.
 __global__ void __launch_bounds__(kThreads) serve(Service service, uint64_t number) {
-  report(service, service.mailbox->ready, number);
+  report(service.started, service.mailbox->ready, number);
   if (is_posted(service, number)) {
     unpack_share(service.batch);
-    report(service, service.mailbox->done, number);
+    report(service.through, service.mailbox->done, number);
   }
 }
 
@@ -99,16 +99,14 @@ class PersistentQueue : public Path {
     check(cudaHostAlloc(reinterpret_cast<void**>(&mailbox_), sizeof(Mailbox), cudaHostAllocMapped),
           "cudaHostAlloc");
     *mailbox_ = {};
-    check(cudaMalloc(&arrived_, sizeof(uint32_t)), "cudaMalloc");
-    check(cudaMemset(arrived_, 0, sizeof(uint32_t)), "cudaMemset");
+    check(cudaMalloc(&counters_, 2 * sizeof(uint32_t)), "cudaMalloc");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
   ~PersistentQueue() override {
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
-    cudaFree(arrived_);
+    cudaFree(counters_);
     cudaFreeHost(mailbox_);
     cudaFreeHost(queue_);
   }
@@ -143,16 +141,23 @@ class PersistentQueue : public Path {
   void start() {
     const Batch batch{receive_.bounce, receive_.dst, queue_, receive_.descriptors,
                       team_log2(receive_.bytes, receive_.descriptors)};
-    serve<<<blocks_, kThreads, 0, stream_>>>({batch, mailbox_, arrived_}, number_);
+    check(cudaMemsetAsync(counters_, 0, 2 * sizeof(uint32_t), stream_), "cudaMemsetAsync");
+    serve<<<blocks_, kThreads, 0, stream_>>>({batch, mailbox_, counters_, counters_ + 1}, number_);
     check(cudaGetLastError(), "kernel launch");
     is_running_ = true;
   }
 
-  void await(uint64_t& word) const {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+  void await(uint64_t& word) {
+    const auto slow = std::chrono::steady_clock::now() + kSlow;
+    const auto until = slow + kPatience;
     while (HostWord(word).load(cuda::memory_order_acquire) < number_) {
-      if (std::chrono::steady_clock::now() > until) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now > until) {
         throw std::runtime_error("the persistent kernel does not answer");
+      }
+      if (now > slow && cudaStreamQuery(stream_) == cudaSuccess &&
+          HostWord(word).load(cuda::memory_order_acquire) < number_) {
+        start();  // it ended by itself, perhaps with some blocks through
       }
     }
   }
@@ -160,7 +165,7 @@ class PersistentQueue : public Path {
   const Receive& receive_;
   Descriptor* queue_;
   Mailbox* mailbox_ = nullptr;
-  uint32_t* arrived_ = nullptr;
+  uint32_t* counters_ = nullptr;
   cudaStream_t stream_ = nullptr;
   int blocks_ = 0;
   uint64_t number_ = 0;

@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Operation
+from analysis.measure.data import random_bytes
 from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
 from analysis.study import Case, Variant
 
@@ -207,8 +208,7 @@ class Buffers:
         if self.bounce is None or self.bounce.nbytes < bounce_bytes:
             self.bounce = None  # give the smaller one back first
             self.bounce = DeviceArray((bounce_bytes,), np.uint8, "bounce")
-            words = self._rng.integers(0, 2**64, -(-bounce_bytes // 8), np.uint64)
-            self.source = words.view(np.uint8)[:bounce_bytes]
+            self.source = random_bytes(bounce_bytes, self._rng)
             self.bounce.put(self.source)
         if self.dst is None or self.dst.nbytes < dst_bytes:
             self.dst = None
