@@ -194,12 +194,14 @@ def place(source: np.ndarray, plan: Plan, out: np.ndarray) -> None:
 
 
 class Buffers:
-    """A bounce buffer with random bytes and a destination, as large as was ever needed."""
+    """A bounce buffer with random bytes, a destination, and what the host needs to check it, as
+    large as was ever needed: touching new memory takes longer than anything else here."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
         self.source = np.empty(0, np.uint8)
         self.landed = np.empty(0, np.uint8)
+        self.expected = np.empty((2, 0), np.uint8)
         self.bounce: DeviceArray | None = None
         self.dst: DeviceArray | None = None
 
@@ -214,6 +216,7 @@ class Buffers:
             self.dst = None
             self.dst = DeviceArray((dst_bytes,), np.uint8, "dst")
             self.landed = pinned((dst_bytes,), np.uint8)
+            self.expected = np.empty((2, dst_bytes), np.uint8)
 
 
 class Workload:
@@ -235,7 +238,7 @@ class Workload:
         made = plan(chunks, self._room)
         refuse_bad(made, self._longest)
         self._buffers.fit(made.bounce_bytes, made.dst_bytes)
-        self._scattered = Receive(made, self._buffers)
+        self._scattered = Receive(made, self._buffers, self._buffers.expected[0])
         self._contiguous = None
 
     def bind(self, variant: Variant, module: Any) -> Bound:
@@ -244,7 +247,8 @@ class Workload:
         receive = self._scattered
         if variant.role == "ceiling":
             if self._contiguous is None:
-                self._contiguous = Receive(in_order(receive.plan), self._buffers)
+                ordered = in_order(receive.plan)
+                self._contiguous = Receive(ordered, self._buffers, self._buffers.expected[1])
             receive = self._contiguous
         return receive.bind(module, variant.role)
 
@@ -252,10 +256,10 @@ class Workload:
 class Receive:
     """One plan in its buffers, with the destination it must lead to."""
 
-    def __init__(self, plan: Plan, buffers: Buffers) -> None:
+    def __init__(self, plan: Plan, buffers: Buffers, expected: np.ndarray) -> None:
         self.plan = plan
         self._buffers = buffers
-        self.expected = np.empty(plan.dst_bytes, np.uint8)
+        self.expected = expected[: plan.dst_bytes]
         place(buffers.source, plan, self.expected)
 
     def bind(self, module: Any, role: str) -> Bound:
