@@ -455,3 +455,5 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
     assert len(measured) == 5
     (copy,) = tables["alignment"][tables["alignment"]["variant"] == "one_copy"]["of one copy"]
     assert copy == "100%"
+    aligned = tables["alignment"][tables["alignment"]["source"] == "0 behind a boundary"]
+    assert set(aligned["of aligned"]) == {"100%"}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.charts.theme import WIDE_LABELS, Chart, finish, machine_select
 from analysis.charts.timeline import HOST, timeline_events
-from analysis.report.points import Context, anchor
+from analysis.report.points import Context, Row, anchor
 from analysis.report.quantities import digits, quantity
 from analysis.study import Variant, parse_case
 
@@ -178,21 +178,22 @@ def _first_and_last(context: Context) -> Chart | None:
 
 def alignment_rows(context: Context) -> pd.DataFrame:
     """A row a machine, variant and alignment of the source over VOLUME: GB/s of device time, and
-    the share of `one_copy`'s rate."""
+    the shares of `one_copy`'s rate and of the same variant's where everything is aligned."""
     rows = []
     for machine in context.machines:
+        copy = _volume_times(context, machine, context.study.variant("one_copy")).get(0)
         for variant in context.study.variants:
-            for case in variant.cases:
-                row = context.summary.get((machine, variant.name, case.id, "gpu_time"))
-                if case.payload_bytes != VOLUME or row is None:
-                    continue
+            times = _volume_times(context, machine, variant)
+            for source, row in times.items():
+                seconds = float(row["median"])
                 rows.append(
                     {
                         "machine": machine,
                         "variant": variant.name,
-                        "source": f"{case.number('src')} behind a boundary",
-                        "rate": case.payload_bytes / float(row["median"]) / 1e9,
-                        "of one copy": _of_one_copy(context, machine, variant, row),
+                        "source": f"{source} behind a boundary",
+                        "rate": VOLUME / seconds / 1e9,
+                        "of one copy": _share(copy, seconds),
+                        "of aligned": _share(times.get(0), seconds),
                         "state": "stale" if row["stale"] else "measured",
                         "href": f"data/#{anchor(machine, context.study.name, variant.name)}",
                     }
@@ -200,21 +201,19 @@ def alignment_rows(context: Context) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _of_one_copy(context: Context, machine: str, variant: Variant, row: dict[str, Any]) -> str:
-    """The copy's time over this one's; the copy is aligned whatever the variant is."""
-    del variant
-    copies = [
-        found
-        for (where, name, _, metric), found in context.summary.items()
-        if (where, name, metric) == (machine, "one_copy", "gpu_time")
-        and _payload(context, found["case"]) == VOLUME
-    ]
-    return f"{float(copies[0]['median']) / float(row['median']):.0%}" if copies else ""
+def _volume_times(context: Context, machine: str, variant: Variant) -> dict[int, Row]:
+    """Device times over VOLUME by how far the source lies behind a boundary."""
+    return {
+        case.number("src"): row
+        for case in variant.cases
+        if case.payload_bytes == VOLUME
+        and (row := context.summary.get((machine, variant.name, case.id, "gpu_time"))) is not None
+    }
 
 
-def _payload(context: Context, case_id: str) -> int:
-    cases = context.study.variant("one_copy").cases
-    return next((case.payload_bytes for case in cases if case.id == case_id), 0)
+def _share(other: Row | None, seconds: float) -> str:
+    """What part of the other's rate this is."""
+    return f"{float(other['median']) / seconds:.0%}" if other is not None else ""
 
 
 def _alignment(context: Context) -> Chart | None:
@@ -226,7 +225,7 @@ def _alignment(context: Context) -> Chart | None:
     axis = alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False)
     row = alt.Y("variant:N", sort=names, title=None, axis=axis)
     legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
-    told = ("variant", "machine", "source", "of one copy", "state")
+    told = ("variant", "machine", "source", "of one copy", "of aligned", "state")
     base = alt.Chart().encode(y=row, yOffset="source:N")
     bars = base.mark_bar(cursor="pointer").encode(
         x=alt.X("rate:Q", title="payload rate by device time, GB/s"),
