@@ -63,15 +63,15 @@ def random_chunks(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
     fragment=st.integers(1, 700),
     src=st.integers(0, 15),
     dst=st.integers(0, 15),
-    order=st.sampled_from(["shuffled", "in_order"]),
+    arrival=st.sampled_from([WORKLOADS.AT_RANDOM, WORKLOADS.IN_ORDER]),
     seed=st.integers(0, 2**32),
 )
 @settings(deadline=None)
 def test_a_case_is_cut_into_fragments_that_fill_its_destination(
-    chunks: int, kib: int, fragment: int, src: int, dst: int, order: str, seed: int
+    chunks: int, kib: int, fragment: int, src: int, dst: int, arrival: int, seed: int
 ) -> None:
-    case = unpack_case(chunks=chunks, kib=kib, fragment=fragment, src=src, dst=dst, order=order)
-    drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(seed))
+    case = unpack_case(chunks=chunks, kib=kib, fragment=fragment, src=src, dst=dst)
+    drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(seed), arrival)
     plan = WORKLOADS.plan(drawn, ROOM)
     WORKLOADS.refuse_bad(plan, LONGEST)
     every = plan.descriptors
@@ -85,7 +85,7 @@ def test_a_case_is_cut_into_fragments_that_fill_its_destination(
     # Every source byte at most once, each at the alignment that was asked for.
     starts = np.sort(every["src_off"])
     assert (np.diff(starts) >= fragment).all() and (every["src_off"] % 16 == src).all()
-    if order == "in_order":
+    if arrival == WORKLOADS.IN_ORDER:
         assert (starts == every["src_off"]).all()
 
 
@@ -99,7 +99,6 @@ def test_fragments_arrive_in_random_order() -> None:
     [
         ({"chunks": 0}, "chunks", "at least 1"),
         ({"fragment": 0}, "fragment", "at least 1"),
-        ({"order": "sorted"}, "order", "shuffled or in_order"),
         ({"chunks": 5, "kib": 2**20}, "case", "sources within 4 GiB"),
     ],
 )
@@ -311,14 +310,15 @@ class HostArray:
 class HostModule:
     """Stands in for a built variant: a plain loop over the blocks it is given, with one fault."""
 
-    def __init__(self, fault: str = "") -> None:
+    def __init__(self, fault: str = "", room: int = ROOM) -> None:
         self.fault = fault
+        self.block = WORKLOADS.block_type(room)
         self.plans: list[np.ndarray] = []
 
     def bind(self, blocks: np.ndarray, of_chunks: Any, *ends: int) -> Any:
-        assert sum(of_chunks) * WORKLOADS.block_type(ROOM).itemsize == blocks.nbytes
+        assert sum(of_chunks) * self.block.itemsize == blocks.nbytes
         bounce, bounce_bytes, dst, dst_bytes = ends
-        own = blocks.view(WORKLOADS.block_type(ROOM))
+        own = blocks.view(self.block)
         assert (own["bounce"] == bounce).all() and (own["dst"] == dst).all()
         self.plans.append(own)
         fault, calls = self.fault, []
@@ -354,7 +354,7 @@ class HostModule:
 def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(WORKLOADS, "DeviceArray", HostArray)
     monkeypatch.setattr(WORKLOADS, "pinned", np.empty)
-    constants = {"block_descriptors": ROOM, "longest_fragment": LONGEST}
+    constants = dict(UNPACK.constants) | {"block_descriptors": ROOM}
     return WORKLOADS.Workload(constants, np.random.default_rng(1))
 
 
@@ -385,6 +385,20 @@ def test_ceilings_get_contiguous_bytes_and_others_scattered_ones(workload: Any) 
         (own,) = module.plans
         sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in own])
         assert (np.diff(sources.astype(int)) == 64).all() == is_contiguous
+
+
+def test_fragments_arrive_as_the_constants_say(workload: Any) -> None:
+    constants = dict(UNPACK.constants)
+    rng = np.random.default_rng(0)
+    ordered = WORKLOADS.Workload(constants | {"arrival": WORKLOADS.IN_ORDER}, rng)
+    ordered.prepare(unpack_case(chunks=2, fragment=64))
+    module = HostModule(room=2048)
+    ordered.bind(UNPACK.variant("coalesced_in_order"), module)
+    (own,) = module.plans
+    sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in own])
+    assert (np.diff(sources.astype(int)) == 64).all()
+    with pytest.raises(FieldError, match=r"constants\.arrival: expected 1 or 2, got 3"):
+        WORKLOADS.Workload(constants | {"arrival": 3}, rng).prepare(unpack_case())
 
 
 def test_bad_descriptors_never_reach_a_variant(workload: Any) -> None:

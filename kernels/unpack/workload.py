@@ -20,6 +20,9 @@ VECTOR = 16
 GUARD = 256
 """Bytes before and behind the destination that must stay as they are."""
 
+AT_RANDOM, IN_ORDER = 1, 2
+"""How the fragments of a chunk arrive, as study.yaml's `arrival` says."""
+
 PARTS_BUDGET_S = 0.01
 MOST_CALLS = 20
 """How often a call is taken apart for one sample of its parts, and how long that may take."""
@@ -53,27 +56,25 @@ class Plan:
         return np.concatenate(used) if used else np.empty(0, DESCRIPTOR)
 
 
-def draw_chunks(case: Case, rng: np.random.Generator) -> list[np.ndarray]:
+def draw_chunks(case: Case, rng: np.random.Generator, arrival: int = AT_RANDOM) -> list[np.ndarray]:
     """The descriptors of every chunk, DESCRIPTOR [fragments], that `case` asks for.
 
     Each chunk arrives in fragments of `fragment` bytes, the last one what is left. They lie in
     slots of whole vectors, `src` bytes in, and belong one behind the other, `dst` bytes behind the
-    guard. A chunk's slots are filled in random order, or one after the other where the case says
-    `order=in_order`. FieldError for a case that cannot be.
+    guard. A chunk's slots are filled AT_RANDOM or IN_ORDER. FieldError for a case that cannot be.
     """
     chunks, fragment = case.number("chunks"), case.number("fragment")
     size = case.number("kib") * 1024
     for key, value in (("chunks", chunks), ("kib", size), ("fragment", fragment)):
         if value < 1:
             raise FieldError(f"case {case.id}: {key}", "at least 1", value)
-    order = case.values.get("order", "shuffled")
-    if order not in ("shuffled", "in_order"):
-        raise FieldError(f"case {case.id}: order", "shuffled or in_order", order)
+    if arrival not in (AT_RANDOM, IN_ORDER):
+        raise FieldError("constants.arrival", f"{AT_RANDOM} or {IN_ORDER}", arrival)
     slot = -(-fragment // VECTOR) * VECTOR
     count = -(-size // fragment)
     drawn = []
     for chunk in range(chunks):
-        slots = np.arange(count) if order == "in_order" else rng.permutation(count)
+        slots = np.arange(count) if arrival == IN_ORDER else rng.permutation(count)
         descriptors = np.zeros(count, DESCRIPTOR)
         source = (chunk * count + slots.astype(np.int64)) * slot + case.number("src")
         if int(source.max()) >= 2**32:
@@ -225,13 +226,14 @@ class Workload:
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._room = constants["block_descriptors"]
         self._longest = constants["longest_fragment"]
+        self._arrival = constants["arrival"]
         self._rng = rng
         self._buffers = Buffers(rng)
         self._scattered: Receive | None = None
         self._contiguous: Receive | None = None
 
     def prepare(self, case: Case) -> None:
-        self.prepare_chunks(draw_chunks(case, self._rng))
+        self.prepare_chunks(draw_chunks(case, self._rng, self._arrival))
 
     def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
         """As `prepare`, for descriptors from elsewhere; FieldError where one of them is bad."""
