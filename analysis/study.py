@@ -17,17 +17,25 @@ from analysis.schema import check, read_yaml
 
 GRIDS = ("smoke", "default", "full")
 SOURCE_SUFFIXES = (".cu", ".cpp", ".py")
+NOT_CASE_KEYS = ("payload_bytes", "grid", "metrics", "samples")
+"""Keys of a case set that say something of all its cases."""
 
 CaseValue = int | str
 
 
 @dataclass(frozen=True)
 class Case:
-    """One point of a study: keys in study.yaml's order, and the bytes one operation delivers."""
+    """One point of a study: keys in study.yaml's order, and the bytes one operation delivers.
+
+    `metrics` are those of the study's that the engine takes here, None for all it can; `samples`,
+    where it is not None, is how many a round takes at most.
+    """
 
     values: Mapping[str, CaseValue] = field(hash=False)
     payload_bytes: int
     grid: str
+    metrics: tuple[str, ...] | None = None
+    samples: int | None = None
 
     @property
     def id(self) -> str:
@@ -202,8 +210,11 @@ def load_study(file: Path) -> Study:
     names = [entry["name"] for entry in entries]
     _refuse_repeats(names, f"{where}: variants")
     # Expanded once even where no variant takes a set, so that a fault in it is seen.
-    for set_name in sets:
-        _expand(sets[set_name], constants, f"{where}: cases.{set_name}")
+    for set_name, entry in sets.items():
+        here = f"{where}: cases.{set_name}"
+        if unknown := sorted(set(entry.get("metrics", [])) - set(data["metrics"])):
+            raise FieldError(f"{here}.metrics", f"some of {list(data['metrics'])}", unknown[0])
+        _expand(entry, constants, here)
 
     variants = []
     for entry in entries:
@@ -276,7 +287,8 @@ def load_study(file: Path) -> Study:
 
 
 def _expand(entry: Mapping[str, Any], constants: Mapping[str, int], where: str) -> list[Case]:
-    keys = [key for key in entry if key not in ("payload_bytes", "grid")]
+    keys = [key for key in entry if key not in NOT_CASE_KEYS]
+    metrics = tuple(entry["metrics"]) if "metrics" in entry else None
     cases = []
     for values in itertools.product(*(entry[key] for key in keys)):
         point: dict[str, CaseValue] = dict(zip(keys, values, strict=True))
@@ -290,7 +302,8 @@ def _expand(entry: Mapping[str, Any], constants: Mapping[str, int], where: str) 
             ) from error
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
-        cases.append(Case(point, payload, entry.get("grid", "default")))
+        grid = entry.get("grid", "default")
+        cases.append(Case(point, payload, grid, metrics, entry.get("samples")))
     return cases
 
 

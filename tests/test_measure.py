@@ -479,6 +479,25 @@ def test_a_slow_cell_takes_fewer_samples_but_one(tmp_path: Path, where: Target) 
     assert counts["slower"] == 1
 
 
+def test_a_case_takes_the_metrics_and_samples_it_names(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "named", {"name": "one"})
+    data = description({"name": "one", "cases": ["sizes", "few", "none"]})
+    data["cases"]["few"] = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
+    data["cases"]["none"] = {"n": [4], "payload_bytes": 32, "metrics": []}
+    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    study = load_study(study.folder / "study.yaml")
+    grid = Grid("default", rounds=1, samples=2, sample_budget_s=0.05)
+    run(Plan(study, study.variants, grid, where), tmp_path)
+    counts = Counter((s.case, s.metric) for s in samples_at(where, study, "one"))
+    assert {key: count for key, count in counts.items() if key[1] == "host_time"} == {
+        ("n=1", "host_time"): 2,
+        ("n=2", "host_time"): 2,
+        ("n=3", "host_time"): 1,
+    }
+    # What the workload takes itself is not affected.
+    assert all(counts[f"n={n}", "filled"] == 1 for n in (1, 2, 3, 4))
+
+
 def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "files", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)

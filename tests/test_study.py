@@ -129,6 +129,8 @@ def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
         (put({"rows": 3, "draw": "once"}, "headline"), "headline", "some variant", "rows=3"),
         (put({"rows": 2, "darw": "once"}, "headline"), "headline", "some variant", "darw=once"),
         (put([], "variants"), "variants", "not empty", "[]"),
+        (put(["gpu"], "cases", "large", "metrics"), "cases.large.metrics", "'host_time'", "'gpu'"),
+        (put(0, "cases", "large", "samples"), "cases.large.samples", "at least 1", "0"),
     ],
 )
 def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(
@@ -211,6 +213,15 @@ def test_cases_are_the_product_in_the_order_written(study: Study) -> None:
     ]
     assert study.case_keys == ["rows", "draw"]
     assert study.headline == "rows=2,draw=once"
+
+
+def test_a_case_set_may_name_metrics_and_samples(tmp_path: Path) -> None:
+    data = description()
+    data["cases"]["large"] |= {"metrics": [], "samples": 1}
+    small, *_, large = load(tmp_path / "copy", data).variant("first").cases
+    assert (small.metrics, small.samples) == (None, None)
+    assert (large.metrics, large.samples) == ((), 1)
+    assert large.id == "rows=64,draw=once"
 
 
 def test_payloads_use_a_variants_own_constants(study: Study) -> None:

@@ -109,7 +109,10 @@ class Plan:
             "sources": {v.name: fingerprint(self.study, v) for v in self.variants},
             "method": METHOD_VERSION,
             "roles": {v.name: [v.role, v.host_work] for v in self.variants},
-            "cases": {v.name: [c.id for c in v.in_grid(self.grid.name)] for v in self.variants},
+            "cases": {
+                v.name: [[c.id, c.metrics, c.samples] for c in v.in_grid(self.grid.name)]
+                for v in self.variants
+            },
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 

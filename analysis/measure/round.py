@@ -138,12 +138,14 @@ class Bench:
         operation.launch(stream)
         wait()
         count = self._sample_count(time.perf_counter() - started)
+        count = min(count, cell.case.samples or count)
         cell.failure = operation.check() or ""
         if cell.failure:
             return
         for name, values in operation.own_samples(stream, count).items():
             cell.values += ((name, float(value)) for value in values)
-        metrics = self.study.metrics
+        asked = cell.case.metrics
+        metrics = [name for name in self.study.metrics if asked is None or name in asked]
         by_host = [name for name in ("host_time", "submit_time") if name in metrics]
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(operation, count)
