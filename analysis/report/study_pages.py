@@ -242,16 +242,18 @@ def published_table(context: Context) -> str:
     published = context.inputs.published[context.study.name]
     if published.empty:
         return "Nothing has been published for this study."
-    columns = ["variant", "as printed", "time", "rate", *context.machines]
+    # What all rows share is told in the caption.
+    told = [name for name in ("case", "source") if published[name].nunique() > 1]
+    columns = ["variant", *told, "as printed", "time", "rate", *context.machines]
     rows = []
     for _, row in best_statement(published).iterrows():
-        same_cell = (published["variant"] == row["variant"]) & (published["case"] == row["case"])
-        both = published[same_cell]
+        cell = ["variant", "case", "source"]
+        both = published[(published[cell] == row[cell]).all(axis=1)]
         printed = "; ".join(f"{one['printed']} {one['unit_printed']}" for _, one in both.iterrows())
         time, rate = quantity(float(row["seconds"]), "s"), gigabytes_per_second(float(row["rate"]))
         rows.append(
             [
-                *(code(row["variant"]), printed, time, rate),
+                *(code(row["variant"]), *row[told], printed, time, rate),
                 *(_measured_rate(context, machine, row) for machine in context.machines),
             ]
         )
@@ -262,7 +264,8 @@ def published_table(context: Context) -> str:
         for _, one in units.iterrows()
     )
     sources = listing(sorted(set(published["source"])))
-    return table(columns, rows, caption=f"{sources}. {notes}", numeric=columns[2:])
+    numeric = columns[2 + len(told) :]
+    return table(columns, rows, caption=f"{sources}. {notes}", numeric=numeric)
 
 
 def _measured_rate(context: Context, machine: str, row: pd.Series) -> str:

@@ -118,7 +118,7 @@ class Evidence:
         return cases[case]
 
     def printed(self, variant: str, case: str) -> pd.Series | None:
-        """The best published row of this variant and case."""
+        """The best published row of this variant and case; of several sources, the first one's."""
         rows = best_statement(self.published)
         rows = rows[(rows["variant"] == variant) & (rows["case"] == case)]
         return None if rows.empty else rows.iloc[0]

@@ -74,7 +74,9 @@ def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float
 
 
 def best_statement(published: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant and case: the printed time where there is one, else the printed rate."""
+    """One row a variant, case and source: the printed time where there is one, else the rate."""
     is_rate = published["unit_meant"].map(lambda unit: SI[unit][0] != "s")
     ordered = published.assign(is_rate=is_rate).sort_values("is_rate", kind="stable")
-    return ordered.drop_duplicates(["variant", "case"]).drop(columns="is_rate").sort_index()
+    return (
+        ordered.drop_duplicates(["variant", "case", "source"]).drop(columns="is_rate").sort_index()
+    )
