@@ -1,0 +1,136 @@
+"""Host memory by its kind: how it is had, page-locked and given back, and what each part takes."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from cuda.bindings import runtime as cudart
+
+from analysis.errors import FieldError, HotpathError
+from analysis.measure.memory import cuda, managed
+
+KINDS: Final = (
+    *("pageable", "pinned", "write_combined"),
+    *("registered", "registered_huge", "managed"),
+)
+"""pageable: from the operating system, on pages of the base size
+pinned: page-locked by CUDA as it is allocated
+write_combined: pinned, and passing by the CPU's caches
+registered: pageable, page-locked afterwards
+registered_huge: the same on transparent huge pages
+managed: migrates by page between host and device; never given back"""
+
+HUGE_PAGE: Final = 2 * 2**20
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class NoHugePages(HotpathError):
+    """The kernel gave no transparent huge pages to memory that asked for them."""
+
+
+class HostMemory:
+    """`size` bytes of host memory of one kind, uninitialised, every page present.
+
+    `bytes` is the memory as uint8 [size] and must not be used once it is closed. `seconds` has
+    `allocate`, for registered kinds `register`, and once closed `free`, which unregisters too.
+    FieldError for a kind that is not in KINDS, NoHugePages where there are none to be had.
+    """
+
+    def __init__(self, kind: str, size: int) -> None:
+        if kind not in KINDS:
+            raise FieldError("memory", f"one of {KINDS}", kind)
+        if size < 1:
+            raise FieldError("size", "at least 1", size)
+        self.kind = kind
+        self.seconds: dict[str, float] = {}
+        self._mapping: mmap.mmap | None = None
+        self._is_registered = False
+        with self._timed("allocate"):
+            if kind in ("pinned", "write_combined"):
+                self.bytes = self._by_cuda(size)
+            elif kind == "managed":
+                self.bytes = managed((size,), np.uint8)
+            else:
+                self.bytes = self._mapped(size)
+        self.pointer = int(self.bytes.ctypes.data)
+        try:
+            if kind == "registered_huge" and (have := huge_bytes(self.pointer)) < size // 2:
+                raise NoHugePages(f"{have} of {size} B on transparent huge pages")
+            if kind in ("registered", "registered_huge"):
+                with self._timed("register"):
+                    cuda(cudart.cudaHostRegister(self.pointer, size, 0))
+                self._is_registered = True
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Unregister and free it. Managed memory stays until the process ends."""
+        pointer, self.pointer = self.pointer, 0
+        if not pointer or self.kind == "managed":
+            return
+        with self._timed("free"):
+            if self._is_registered:
+                cuda(cudart.cudaHostUnregister(pointer))
+            if self._mapping is not None:
+                self._mapping.close()
+            else:
+                cuda(cudart.cudaFreeHost(pointer))
+
+    def is_page_locked(self) -> bool:
+        """What the driver says of this address."""
+        attributes = cuda(cudart.cudaPointerGetAttributes(self.pointer))
+        return bool(attributes.type == cudart.cudaMemoryType.cudaMemoryTypeHost)
+
+    def _by_cuda(self, size: int) -> Bytes:
+        flags = cudart.cudaHostAllocMapped
+        if self.kind == "write_combined":
+            flags |= cudart.cudaHostAllocWriteCombined
+        return _array(int(cuda(cudart.cudaHostAlloc(size, flags))), size)
+
+    def _mapped(self, size: int) -> Bytes:
+        """Anonymous pages from a boundary of huge pages on, each touched once."""
+        is_huge = self.kind == "registered_huge"
+        self._mapping = mmap.mmap(-1, size + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        # What the machine does when it is not asked differs from one to the next.
+        try:
+            self._mapping.madvise(mmap.MADV_HUGEPAGE if is_huge else mmap.MADV_NOHUGEPAGE)
+        except OSError as error:  # a kernel without them: all pages are of the base size
+            if is_huge:
+                raise NoHugePages(f"the kernel has none: {error}") from error
+        # Were this view to live on, the mapping could not be closed.
+        start = ctypes.addressof(ctypes.c_uint8.from_buffer(self._mapping))
+        found = _array(-(-start // HUGE_PAGE) * HUGE_PAGE, size)
+        found[:: mmap.PAGESIZE] = 0
+        return found
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        start = time.perf_counter_ns()
+        yield
+        self.seconds[part] = (time.perf_counter_ns() - start) * 1e-9
+
+
+def _array(pointer: int, size: int) -> Bytes:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
+
+
+def huge_bytes(pointer: int, smaps: Path = Path("/proc/self/smaps")) -> int:
+    """Bytes on transparent huge pages of the mapping that holds the address; 0 if none does."""
+    inside = False
+    for line in smaps.read_text().splitlines():
+        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(found[1], 16) <= pointer < int(found[2], 16)
+        elif inside and (found := re.match(r"AnonHugePages: +(\d+) kB", line)):
+            return int(found[1]) * 1024
+    return 0
