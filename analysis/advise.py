@@ -1,0 +1,205 @@
+"""Which call moves some pieces fastest on a machine, from the committed results.
+
+    python -m analysis.advise --size 4KiB --count 256
+    python -m analysis.advise --size 16MiB --memory pageable --direction d2h --machine my-box
+
+Between measured sizes and counts the times are interpolated; beyond them nothing is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from scipy.interpolate import LinearNDInterpolator
+from scipy.spatial import QhullError
+
+from analysis.cli import fail_in_one_line
+from analysis.config import load_config
+from analysis.errors import FieldError, HotpathError
+from analysis.report.quantities import digits, quantity, quantity_interval, ratio
+from analysis.results.collect import collect
+from analysis.results.summary import summarise
+from analysis.study import Study, discover, parse_case
+
+STUDY: Final = "transfers"
+METRIC: Final = "host_time"
+"""The clock that sees the CPU's part, too."""
+
+MEMORIES: Final = ("pageable", "pinned", "write_combined", "registered_huge", "registered")
+"""Kinds of memory, as the names of variants begin; the longer of two that begin alike first."""
+
+DIRECTIONS: Final = ("h2d", "d2h")
+ROLES: Final = ("step", "beyond")
+_UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a variant takes: seconds with the ends of their interval, NaN if there is none."""
+
+    variant: str
+    seconds: float
+    low: float
+    high: float
+    is_measured: bool
+
+
+def memory_of(variant: str) -> str:
+    """The kind of memory a variant of the study is about; empty for one of another kind."""
+    return next((kind for kind in MEMORIES if variant.startswith(f"{kind}_")), "")
+
+
+def method_of(variant: str) -> str:
+    """How the variant moves pieces."""
+    return variant.removeprefix(f"{memory_of(variant)}_")
+
+
+def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a `summary` that tell a way of moving pieces by its host time.
+
+    Columns machine, variant, memory, size, count, direction, median, ci_low, ci_high. Only fresh
+    rows of checked outputs, of variants that are ways and not ways of timing, with no other key.
+    """
+    names = [v.name for v in study.with_role(*ROLES) if memory_of(v.name)]
+    own = summary[
+        (summary["study"] == study.name)
+        & summary["variant"].isin(names)
+        & (summary["metric"] == METRIC)
+        & (summary["verified"].astype(int) == 1)
+        & (summary["stale"].astype(int) == 0)
+    ].reset_index(drop=True)
+    keys = pd.DataFrame([parse_case(case) for case in own["case"]], index=own.index)
+    keys = keys.reindex(columns=sorted({"size", "count", "direction", *keys.columns}))
+    others = keys.columns.difference(["size", "count", "direction"])
+    is_move = keys["direction"].isin(DIRECTIONS) & keys[others].isna().all(axis=1)
+    columns = ["machine", "variant", "median", "ci_low", "ci_high"]
+    table = own.loc[is_move, columns].join(keys[["size", "count", "direction"]])
+    table["memory"] = table["variant"].map(memory_of)
+    return table.astype({"size": float, "count": float})
+
+
+def advise(rows: pd.DataFrame, size: int, count: int) -> list[Advice]:
+    """What every variant of `rows`, of one machine and direction, takes; the fastest first."""
+    found = [_of_variant(str(name), own, size, count) for name, own in rows.groupby("variant")]
+    return sorted((one for one in found if one is not None), key=lambda one: one.seconds)
+
+
+def _of_variant(name: str, rows: pd.DataFrame, size: int, count: int) -> Advice | None:
+    times = ["median", "ci_low", "ci_high"]
+    exact = rows[(rows["size"] == size) & (rows["count"] == count)]
+    if not exact.empty:
+        median, low, high = (float(value) for value in exact.iloc[0][times])
+        return Advice(name, median, low, high, is_measured=True)
+    logs = np.log(rows[times].to_numpy(dtype=float))
+    places = np.log2(rows[["size", "count"]].to_numpy(dtype=float))
+    at = np.log2([size, count])
+    same_count = rows["count"].to_numpy() == count
+    if same_count.sum() > 1:
+        order = np.argsort(places[same_count, 0])
+        along, values = places[same_count, 0][order], logs[same_count][order]
+        if not along[0] <= at[0] <= along[-1]:
+            return None
+        between = [np.interp(at[0], along, column) for column in values.T]
+    else:
+        try:
+            between = LinearNDInterpolator(places, logs)(at[None])[0]
+        except (QhullError, ValueError):  # too few places, or all on a line
+            return None
+    median, low, high = (float(value) for value in np.exp(between))
+    return None if np.isnan(median) else Advice(name, median, low, high, is_measured=False)
+
+
+def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> Iterable[str]:
+    """A line a variant, the fastest first, then what that is worth; HotpathError without any."""
+    if not advices:
+        raise HotpathError("nothing was measured around this size and count")
+    for one in advices:
+        interval = quantity_interval(one.low, one.high, "s")
+        rate = digits(payload / one.seconds / 1e9)
+        how = "measured" if one.is_measured else "interpolated"
+        within = f" ({interval})" if interval else ""
+        time = quantity(one.seconds, "s")
+        yield f"{one.variant:22} {time:>10}{within}, {rate} GB/s, {how}: {titles[one.variant]}"
+    best, *others = advices
+    if not others:
+        yield f"use {best.variant}: nothing else was measured here"
+        return
+    second = others[0]
+    surely = "surely" if best.high < second.low else "not surely"
+    faster = ratio(second.seconds / best.seconds)
+    yield f"use {best.variant}: {faster} as fast as {second.variant}, {surely} faster"
+
+
+def parse_size(text: str) -> int:
+    """Bytes from `4096`, `4KiB`, `16 MiB`; ArgumentTypeError says what is expected."""
+    found = re.fullmatch(r"(\d+) ?([KMG]iB|B|)", text)
+    size = int(found[1]) * _UNITS[found[2]] if found else 0
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"expected bytes as 4096, 4KiB or 16MiB, got {text}")
+    return size
+
+
+def parse_count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
+    return int(text)
+
+
+def answer(
+    summary: pd.DataFrame,
+    study: Study,
+    *,
+    size: int,
+    count: int,
+    memory: str,
+    direction: str,
+    machine: str,
+) -> list[str]:
+    """The lines of an answer for every machine asked for; `any` memory, `all` machines.
+
+    FieldError for a machine without results, HotpathError where nothing near was measured.
+    """
+    rows = moves(study, summary)
+    machines = sorted(set(rows["machine"]))
+    if machine not in ("all", *machines):
+        raise FieldError("--machine", f"one of {machines}", machine)
+    if not machines:
+        raise HotpathError(f"{study.name}: no fresh results on any machine")
+    rows = rows[rows["direction"] == direction]
+    if memory != "any":
+        rows = rows[rows["memory"] == memory]
+    titles = {variant.name: variant.title for variant in study.variants}
+    lines = []
+    for name in machines if machine == "all" else [machine]:
+        lines.append(f"{name}: {count} x {size} B, {direction}, {memory} memory")
+        lines += report(advise(rows[rows["machine"] == name], size, count), size * count, titles)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.advise", description=__doc__.splitlines()[0] if __doc__ else None
+    )
+    parser.add_argument("--size", type=parse_size, required=True, help="of a piece: 4096, 4KiB")
+    parser.add_argument("--count", type=parse_count, default=1, help="of pieces (1)")
+    parser.add_argument("--memory", choices=["any", *MEMORIES], default="any", help="(any)")
+    parser.add_argument("--direction", choices=DIRECTIONS, default="h2d", help="(h2d)")
+    parser.add_argument("--machine", default="all", help="a folder of results (all)")
+    parser.add_argument("--results", type=Path, help="where the machines' folders are")
+    arguments = vars(parser.parse_args())
+    results = arguments.pop("results") or load_config({}).results
+    study = discover()[STUDY]
+    samples = collect(results, {STUDY: study}).samples
+    summary = summarise(samples[samples["study"] == STUDY])
+    print(*answer(summary, study, **arguments), sep="\n")
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

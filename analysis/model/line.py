@@ -1,0 +1,72 @@
+"""Time as a line of size, t = a + n / b: a latency and a bandwidth, and how well they tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from scipy.optimize import least_squares
+
+from analysis.results.statistics import CONFIDENCE
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_SIZES: Final = 4
+"""Two for the line, two to tell how well it fits."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """`latency` in s, `bandwidth` in B/s, `half_size` in B: where half the bandwidth is reached.
+
+    `misfit` is how far the line is from the worst of the sizes, as a share of the time.
+    """
+
+    latency: Estimate
+    bandwidth: Estimate
+    half_size: Estimate
+    misfit: float
+
+    def seconds(self, size: Floats) -> Floats:
+        """Times [sizes] the line gives for sizes in bytes."""
+        return self.latency.value + size / self.bandwidth.value
+
+
+def fit_line(size: Floats, seconds: Floats) -> Line | None:
+    """The line through times `seconds` [sizes] of `size` bytes [sizes]; None from too few sizes.
+
+    Least squares of the logarithms of times, so that a microsecond and a second count alike. The
+    intervals come from what the line leaves over: they are wide where time is not a line of size.
+    """
+    if len(size) < FEWEST_SIZES or len(set(size.tolist())) < FEWEST_SIZES:
+        return None
+    logs = np.log(seconds)
+    start = np.log([seconds.min(), size.max() / seconds.max()])
+
+    def misses(parameters: Floats) -> Floats:
+        latency, bandwidth = np.exp(parameters)
+        found: Floats = np.log(latency + size / bandwidth) - logs
+        return found
+
+    solved = least_squares(misses, start, x_scale="jac")
+    freedom = len(size) - 2
+    spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / freedom
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+
+    def estimate(*weights: float) -> Estimate:
+        middle = float(np.dot(weights, solved.x))
+        reach = quantile * float(np.sqrt(np.dot(weights, spread @ np.array(weights))))
+        return Estimate(*(float(np.exp(middle + by)) for by in (0.0, -reach, reach)))
+
+    worst = float(np.abs(np.expm1(solved.fun)).max())
+    return Line(estimate(1, 0), estimate(0, 1), estimate(1, 1), worst)

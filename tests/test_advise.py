@@ -1,0 +1,178 @@
+"""The fitted line, and the command that says what to call."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.advise import advise, answer, memory_of, method_of, moves, parse_count, parse_size
+from analysis.errors import FieldError, HotpathError
+from analysis.model.line import fit_line
+from analysis.study import discover
+
+TRANSFERS = discover()["transfers"]
+SIZES = np.array([1, 65536, 2**20, 2**24, 2**26], dtype=float)
+
+
+@given(latency=st.floats(1e-6, 1e-4), bandwidth=st.floats(1e9, 1e11))
+def test_an_exact_line_is_found(latency: float, bandwidth: float) -> None:
+    line = fit_line(SIZES, latency + SIZES / bandwidth)
+    assert line is not None
+    assert line.latency.value == pytest.approx(latency, rel=1e-4)
+    assert line.bandwidth.value == pytest.approx(bandwidth, rel=1e-4)
+    assert line.half_size.value == pytest.approx(latency * bandwidth, rel=1e-4)
+    assert line.misfit < 1e-4
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(300):
+        line = fit_line(SIZES, (8e-6 + SIZES / 5e10) * rng.lognormal(0, 0.02, len(SIZES)))
+        assert line is not None
+        held += line.latency.low <= 8e-6 <= line.latency.high
+    assert 0.88 < held / 300 < 0.99
+
+
+def test_what_is_no_line_has_a_misfit_and_wide_intervals() -> None:
+    bent = fit_line(SIZES, np.where(SIZES < 2**20, 5e-6, 40e-6 + SIZES / 5e9))
+    assert bent is not None
+    assert bent.misfit > 0.3
+    assert bent.latency.high / bent.latency.low > 2
+
+
+@pytest.mark.parametrize("sizes", [SIZES[:3], np.array([1.0, 1.0, 2.0, 2.0])])
+def test_too_few_sizes_give_no_line(sizes: np.ndarray) -> None:
+    assert fit_line(sizes, sizes) is None
+
+
+def summary(
+    seconds: Callable[[str, int, int], float | None], machine: str = "box", **changes: object
+) -> pd.DataFrame:
+    """A summary of every variant and case for which `seconds` knows a time."""
+    rows = [
+        {
+            "machine": machine,
+            "study": "transfers",
+            "variant": variant.name,
+            "case": case.id,
+            "metric": "host_time",
+            "unit": "s",
+            "median": time,
+            "ci_low": time * 0.99,
+            "ci_high": time * 1.01,
+            "verified": 1,
+            "stale": 0,
+            **changes,
+        }
+        for variant in TRANSFERS.variants
+        for case in variant.cases
+        if "direction" in case.values
+        and "streams" not in case.values
+        and "count" in case.values
+        and (time := seconds(variant.name, case.number("size"), case.number("count"))) is not None
+    ]
+    return pd.DataFrame(rows)
+
+
+def crossing(name: str, size: int, count: int) -> float | None:
+    """The loop pays a piece, the others once: they cross between 4 and 16 pieces."""
+    if name == "pinned_loop":
+        return 2e-6 * count + size * count / 5e10
+    if name == "pinned_gather":
+        return 20e-6 + size * count / 5e10
+    return None
+
+
+def ask(table: pd.DataFrame, **changes: object) -> list[str]:
+    asked: dict[str, object] = {"size": 1024, "count": 256, "memory": "pinned"}
+    asked |= {"direction": "h2d", "machine": "all"}
+    return answer(table, TRANSFERS, **(asked | changes))  # type: ignore[arg-type]
+
+
+def test_a_measured_cell_is_answered_as_measured() -> None:
+    lines = ask(summary(crossing))
+    assert lines[0] == "box: 256 x 1024 B, h2d, pinned memory"
+    assert lines[1].startswith("pinned_gather") and "measured" in lines[1]
+    assert "25.24 µs (24.99 to 25.50 µs)" in lines[1]
+    assert lines[-1] == "use pinned_gather: 20.5× as fast as pinned_loop, surely faster"
+
+
+@pytest.mark.parametrize(("count", "best"), [(5, "pinned_loop"), (40, "pinned_gather")])
+def test_between_cells_it_interpolates(count: int, best: str) -> None:
+    rows = moves(TRANSFERS, summary(crossing))
+    rows = rows[rows["direction"] == "h2d"]
+    found = advise(rows, 3000, count)
+    assert found[0].variant == best
+    assert not found[0].is_measured
+    expected = crossing(best, 3000, count)
+    assert expected is not None
+    assert found[0].seconds == pytest.approx(expected, rel=0.35)
+    assert found[0].low < found[0].seconds < found[0].high
+
+
+def test_beyond_what_was_measured_it_says_nothing() -> None:
+    table = summary(crossing)
+    for size, count in ((2**40, 1), (1, 100_000), (2**20, 65536)):
+        with pytest.raises(HotpathError, match="nothing was measured around"):
+            ask(table, size=size, count=count)
+
+
+def test_near_ties_are_not_sure() -> None:
+    table = summary(lambda name, s, n: {"pinned_loop": 1e-5, "pinned_gather": 1.005e-5}.get(name))
+    assert ask(table)[-1].endswith("not surely faster")
+
+
+@pytest.mark.parametrize("change", [{"stale": 1}, {"verified": 0}])
+def test_stale_and_unchecked_rows_do_not_count(change: dict[str, int]) -> None:
+    with pytest.raises(HotpathError, match="no fresh results"):
+        ask(summary(crossing, **change))
+
+
+def test_an_unknown_machine_is_an_error() -> None:
+    with pytest.raises(FieldError, match=r"--machine: expected one of \['box'\], got 'other'"):
+        ask(summary(crossing), machine="other")
+
+
+def test_ways_of_timing_are_no_ways_of_moving() -> None:
+    rows = moves(TRANSFERS, summary(lambda name, size, count: 1e-6))
+    assert {"pinned_loop", "pageable_packed", "registered_huge_loop"} <= set(rows["variant"])
+    assert not {"pinned_nvbandwidth", "pinned_profiled", "pinned_step_on_host"} & set(
+        rows["variant"]
+    )
+    assert not rows.duplicated(["variant", "size", "count", "direction"]).any()
+
+
+def test_names_of_variants_are_memory_and_method() -> None:
+    assert (memory_of("registered_huge_loop"), method_of("registered_huge_loop")) == (
+        "registered_huge",
+        "loop",
+    )
+    assert memory_of("managed_loop") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1", 1), ("4KiB", 4096), ("16 MiB", 2**24), ("1GiB", 2**30), ("7B", 7)]
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "4KB", "4.5MiB", "x"])
+def test_other_sizes_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="expected bytes as"):
+        parse_size(text)
+
+
+def test_counts_are_whole() -> None:
+    assert parse_count("3") == 3
+    assert math.isfinite(parse_count("65536"))
+    with pytest.raises(argparse.ArgumentTypeError, match="at least 1, got 0"):
+        parse_count("0")
