@@ -1,0 +1,68 @@
+// One kernel: a warp takes a tile of a piece, all its loads before its first store.
+#include "tiles.h"
+
+const Memory kMemory = Memory::kPinned;
+
+constexpr int kWarp = 32;
+constexpr int kBlock = 256;
+constexpr int kTurns = 8;
+constexpr int64_t kMostBlocks = 1024;
+
+// `Vector` is what a lane copies at a time: 16 bytes, or one where pieces are not so aligned.
+template <typename Vector>
+constexpr int64_t kTileBytes = kTurns * kWarp * static_cast<int64_t>(sizeof(Vector));
+
+template <typename Vector>
+__global__ void copy_tiles(Tiles tiles) {
+  const int64_t first = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+  const int64_t warps = static_cast<int64_t>(gridDim.x) * blockDim.x / kWarp;
+  const int lane = threadIdx.x % kWarp;
+  for (int64_t t = first; t < tiles.count; t += warps) {
+    const int64_t piece = t / tiles.per_piece;
+    const int64_t offset = t % tiles.per_piece * tiles.tile;
+    const int64_t bytes = min(tiles.tile, tiles.size - offset);
+    const auto* from =
+        reinterpret_cast<const Vector*>(tiles.from + piece * tiles.from_pitch + offset);
+    auto* to = reinterpret_cast<Vector*>(tiles.to + piece * tiles.to_pitch + offset);
+    const int64_t vectors = bytes / static_cast<int64_t>(sizeof(Vector));
+    Vector held[kTurns];
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int i = turn * kWarp + lane;
+      if (i < vectors) {
+        held[turn] = from[i];
+      }
+    }
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int i = turn * kWarp + lane;
+      if (i < vectors) {
+        to[i] = held[turn];
+      }
+    }
+  }
+}
+
+class Gather : public Method {
+ public:
+  using Method::Method;
+
+  void launch(cudaStream_t stream) override {
+    if (has_whole_vectors(pieces)) {
+      copy<int4>(stream);
+    } else {
+      copy<uint8_t>(stream);
+    }
+  }
+
+ private:
+  template <typename Vector>
+  void copy(cudaStream_t stream) const {
+    const Tiles tiles = tiles_of(pieces, kTileBytes<Vector>);
+    const int64_t useful = (tiles.count * kWarp + kBlock - 1) / kBlock;
+    copy_tiles<Vector><<<blocks_for(pieces, useful, kMostBlocks), kBlock, 0, stream>>>(tiles);
+    check(cudaGetLastError(), "copy_tiles");
+  }
+};
+
+std::unique_ptr<Method> method(const Pieces& pieces) { return std::make_unique<Gather>(pieces); }

@@ -1,0 +1,89 @@
+// Round trips: each piece is copied to the device, worked on there, and copied back.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "events.h"
+
+// What the work makes of every 32-bit word, kRounds times over; workload.py does the same.
+constexpr uint32_t kFactor = 1664525;
+constexpr uint32_t kTerm = 1013904223;
+constexpr int kRounds = WORK_ROUNDS;  // so many that it takes about as long as a copy
+
+#ifdef __CUDACC__
+constexpr int kBlock = 256;
+
+__global__ void work(uint32_t* words, int64_t count) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) {
+    uint32_t word = words[i];
+    // Unrolled, the compiler would fold several rounds into one.
+#pragma unroll 1
+    for (int round = 0; round < kRounds; ++round) {
+      word = word * kFactor + kTerm;
+    }
+    words[i] = word;
+  }
+}
+
+// The three parts of every piece's trip, and streams that start and end with the caller's.
+class RoundTrip : public Method {
+ public:
+  explicit RoundTrip(const Pieces& moved) : Method(moved) {
+    if (pieces.streams < 1) {
+      throw std::invalid_argument("streams: expected at least 1, got " +
+                                  std::to_string(pieces.streams));
+    }
+    for (int s = 0; s < pieces.streams; ++s) {
+      cudaStream_t stream = nullptr;
+      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+      streams_.push_back(stream);
+      done_.emplace_back(cudaEventDisableTiming);
+    }
+  }
+  ~RoundTrip() override {
+    for (cudaStream_t stream : streams_) {
+      cudaStreamDestroy(stream);
+    }
+  }
+
+  void launch(cudaStream_t stream) override {
+    begun_.record(stream);
+    for (cudaStream_t own : streams_) {
+      begun_.delay(own);
+    }
+    enqueue();
+    for (size_t s = 0; s < streams_.size(); ++s) {
+      done_[s].record(streams_[s]);
+      done_[s].delay(stream);
+    }
+  }
+
+ protected:
+  virtual void enqueue() = 0;
+
+  cudaStream_t stream_of(int64_t i) const { return streams_[i % streams_.size()]; }
+  void copy_in(int64_t i, cudaStream_t stream) const {
+    check(cudaMemcpyAsync(pieces.on_device(i), pieces.on_host(i), pieces.size,
+                          cudaMemcpyHostToDevice, stream),
+          "cudaMemcpyAsync");
+  }
+  void work_on(int64_t i, cudaStream_t stream) const {
+    const int64_t words = pieces.size / static_cast<int64_t>(sizeof(uint32_t));
+    const int blocks = static_cast<int>((words + kBlock - 1) / kBlock);
+    work<<<blocks, kBlock, 0, stream>>>(reinterpret_cast<uint32_t*>(pieces.on_device(i)), words);
+    check(cudaGetLastError(), "work");
+  }
+  void copy_out(int64_t i, cudaStream_t stream) const {
+    check(cudaMemcpyAsync(pieces.landing + i * pieces.pitch, pieces.on_device(i), pieces.size,
+                          cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpyAsync");
+  }
+
+ private:
+  std::vector<cudaStream_t> streams_;
+  Event begun_{cudaEventDisableTiming};
+  std::deque<Event> done_;
+};
+#endif
