@@ -93,7 +93,7 @@ def map_table(context: Context) -> pd.DataFrame:
                         "method": method_of(best.variant),
                         "time": quantity(best.seconds, "s"),
                         "interval": quantity_interval(best.low, best.high, "s"),
-                        "rate": digits(size * count / best.seconds / 1e9),
+                        "rate": size * count / best.seconds / 1e9,
                         "next": second.variant,
                         "by": ratio(second.seconds / best.seconds),
                         "surely": "yes" if best.high < second.low else "no",
@@ -118,10 +118,11 @@ def map_chart(context: Context) -> Chart | None:
             alt.Tooltip(f"{field}:N", title=title)
             for field, title in (
                 *(("fastest", "fastest"), ("time", "time"), ("interval", INTERVAL)),
-                *(("rate", "GB/s"), ("next", "next"), ("by", "times as fast as the next")),
+                *(("next", "next"), ("by", "times as fast as the next")),
                 *(("surely", "intervals apart"), ("machine", "machine")),
             )
-        ],
+        ]
+        + [alt.Tooltip("rate:Q", title="GB/s", format=".3~r")],
         href="href:N",
     )
     faint = alt.condition("datum.surely === 'yes'", alt.value(0.75), alt.value(0.3))
