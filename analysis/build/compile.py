@@ -35,7 +35,15 @@ def defines(constants: Mapping[str, int]) -> list[str]:
 def host_compile(toolchain: Toolchain, source: Path, extra: Sequence[str], out: Path) -> None:
     """Compile a C++ file into an object with the host's compiler."""
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-    command = [toolchain.cxx, HOST_STANDARD, "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+    command = [
+        toolchain.cxx,
+        HOST_STANDARD,
+        "-O3",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-Wall",
+        "-Wextra",
+    ]
     command += [f"-isystem{path}" for path in includes]
     run([*command, *extra, "-c", str(source), "-o", str(out)])
 

@@ -13,7 +13,7 @@ from analysis.errors import FieldError
 MISSING: Final = "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
 
 FETCHED: Final = ROOT / "build" / "libfabric"
-"""Where env/libfabric unpacks it for who may not install it."""
+"""Where env/libfabric unpacks it for those who may not install it."""
 
 PREFIXES: Final = (FETCHED, Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa"))
 HEADER: Final = Path("include", "rdma", "fabric.h")

@@ -29,7 +29,9 @@ class Provision:
         return next(filter(None, reasons), None)
 
     def _unmet(self, need: str, variant: Variant) -> str | None:
-        match re.fullmatch(r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)|(libfabric)", need):
+        match re.fullmatch(
+            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)|(libfabric)", need
+        ):
             case None:
                 expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, managed or libfabric"
                 raise FieldError(f"variant {variant.name}: needs", expected, need)

@@ -40,9 +40,10 @@ PYBIND11_MODULE(variant, m) {
           },
           "Serve one request: (writes, seconds), or None where the client says goodbye.");
   py::class_<Client>(m, "Client", py::module_local())
-      .def(py::init<Setup, std::string, size_t, size_t, uint64_t, uint64_t>(), py::arg("setup"),
-           py::arg("server"), py::arg("devices"), py::arg("endpoints"), py::arg("page_bytes"),
-           py::arg("pages"), Free(), "Connect to the server at this address (bytes).")
+      .def(py::init<Setup, std::string, size_t, size_t, uint64_t, uint64_t, bool>(),
+           py::arg("setup"), py::arg("server"), py::arg("devices"), py::arg("endpoints"),
+           py::arg("page_bytes"), py::arg("pages"), py::arg("connects") = true, Free(),
+           "Connect to the server at this address (bytes); without `connects`, only get ready to.")
       .def("fill", &Client::fill, py::arg("seed"), Free(),
            "Ask for one fill and check every byte; says what is wrong, or nothing.")
       .def("send", &Client::send, py::arg("message"), Free(), "Send any bytes.")

@@ -120,9 +120,7 @@ def lines(context: Context) -> Any:
             data=table,
         )
         .properties(height=alt.Step(15))
-        .facet(
-            facet=alt.Facet("variant:N", title=None, sort=list(DRAWN)), columns=1, data=table
-        )
+        .facet(facet=alt.Facet("variant:N", title=None, sort=list(DRAWN)), columns=1, data=table)
         .resolve_scale(y="independent")
         .resolve_axis(x="independent")
     )
@@ -207,9 +205,7 @@ def ladder(context: Context) -> Any:
         ),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "machine", "factor")],
     )
-    x = alt.X(
-        "times_first:Q", title=f"rate over that of {steps[0]}", scale=alt.Scale(type="log")
-    )
+    x = alt.X("times_first:Q", title=f"rate over that of {steps[0]}", scale=alt.Scale(type="log"))
     shape = alt.Shape(
         "machine:N",
         scale=alt.Scale(domain=machines, range=["circle"] * len(context.machines) + ["diamond"]),

@@ -19,7 +19,7 @@ struct Target {
 class Client {
  public:
   Client(Setup setup, const std::string& server, size_t devices, size_t endpoints,
-         uint64_t page_bytes, uint64_t pages)
+         uint64_t page_bytes, uint64_t pages, bool connects = true)
       : setup_(std::move(setup)),
         page_bytes_(page_bytes),
         pages_(pages),
@@ -45,7 +45,9 @@ class Client {
         connect.regions.push_back({region.address, slots_ * page_bytes_, region.key});
       }
     }
-    send(connect.encode());
+    if (connects) {
+      send(connect.encode());
+    }
   }
 
   // Asks for one fill and waits for it; says what is wrong with the bytes, or nothing.

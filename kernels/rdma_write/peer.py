@@ -23,8 +23,9 @@ MAX_MESSAGE_BYTES = 65536
 
 def load(path: str) -> Any:
     """The built variant: its classes Setup, Server and Client."""
-    loader = ExtensionFileLoader("variant", path)
-    spec = spec_from_loader("variant", loader)
+    name = f"{path}.variant"  # pybind11 would hand out the first module again for a name it knows
+    loader = ExtensionFileLoader(name, path)
+    spec = spec_from_loader(name, loader)
     assert spec is not None
     module = module_from_spec(spec)
     loader.exec_module(module)

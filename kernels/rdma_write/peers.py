@@ -38,7 +38,10 @@ class Peer:
     def hear(self, key: str) -> Any:
         """The value under `key` of the next line. PeerError, or Unavailable, with what came else;
         every wait of a peer has a limit of its own, so this one needs none."""
-        line = self._channel.readline()
+        try:
+            line = self._channel.readline()
+        except ConnectionResetError:
+            line = ""
         if not line:
             raise PeerError(f"{self.role}: ended without a word")
         told = json.loads(line)
@@ -57,7 +60,9 @@ class Peer:
         """Let it end, and wait for that; the error it ended with, if any."""
         with contextlib.suppress(OSError):
             self._end.shutdown(socket.SHUT_WR)
-        last = [json.loads(line) for line in self._channel]
+        last = []
+        with contextlib.suppress(ConnectionResetError):  # it died with lines of ours unread
+            last += (json.loads(line) for line in self._channel)
         self.close()
         return next((told["error"] for told in last if "error" in told), None)
 
@@ -160,7 +165,7 @@ class Session:
     def kill(self) -> None:
         for peer in self._open:
             peer.kill()
-            with contextlib.suppress(ValueError, json.JSONDecodeError):
+            with contextlib.suppress(ValueError):  # it may be closed already
                 peer.finish()
         self._open.clear()
 

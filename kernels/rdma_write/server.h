@@ -119,7 +119,9 @@ class Server {
     const Progress progress(setup_.shows_progress, writes, fill.page_bytes);
     Transfer transfer{devices_, writes, limits, progress, setup_.cores};
     const auto start = std::chrono::steady_clock::now();
-    write_pages(transfer);
+    if (writes > 0) {  // or every page is the last of its rail
+      write_pages(transfer);
+    }
     write_last(limits, fill);
     const std::string answer = receive("waiting for RECEIVED", setup_.timeout_s, false);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

@@ -42,9 +42,7 @@ peers = _sibling("peers")
 def sides(threads: int, available: Sequence[int]) -> tuple[list[int], list[int]]:
     """Cores of the server's threads and of the client's; Skip where both cannot poll at once."""
     if 2 * threads > len(available):
-        raise Skip(
-            f"{threads} threads a side need {2 * threads} cores, here are {len(available)}"
-        )
+        raise Skip(f"{threads} threads a side need {2 * threads} cores, here are {len(available)}")
     return list(available[:threads]), list(available[threads : 2 * threads])
 
 
