@@ -135,10 +135,12 @@ def left_behind() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
     files = left_behind()
     yield
-    assert len(os.listdir("/proc/self/fd")) <= descriptors + 2  # module fixtures may have begun
+    assert (
+        len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 2
+    )  # module fixtures may have begun
     assert left_behind() == files
 
 

@@ -48,9 +48,9 @@ def find_libfabric(where: str = "auto") -> Libfabric | None:
     headers alone is used with the system's library. FieldError where a named folder has no headers
     or no library is found.
     """
-    prefixes = PREFIXES if where == "auto" else (Path(where).resolve(),)
+    asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
     # A package unpacked by `dpkg -x` has its files under usr/.
-    prefixes = tuple(path for prefix in prefixes for path in (prefix, prefix / "usr"))
+    prefixes = tuple(path for prefix in asked for path in (prefix, prefix / "usr"))
     header = _first(prefix / HEADER for prefix in prefixes)
     library = header and _library((header.parents[2], *prefixes, *PREFIXES))
     if header is None or library is None:
