@@ -84,7 +84,7 @@ def compile_module(
 
 
 def _libfabric_flags(toolchain: Toolchain, *variants: Variant) -> list[str]:
-    """What compiles code of `variants`; HotpathError where one needs libfabric and it is not here."""
+    """What compiles `variants`; HotpathError where one needs libfabric and it is not here."""
     if not any("libfabric" in variant.needs for variant in variants):
         return []
     if toolchain.libfabric is None:

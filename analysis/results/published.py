@@ -35,7 +35,8 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
     """Published rows of `study` in COLUMNS; empty where there are none.
 
     `seconds` and `rate` (GB/s) are the same statement: payload over the one gives the other. A rate
-    of operations gives the seconds of one. A row whose unit is none of these has neither. Raises FieldError for an unknown unit.
+    of operations gives the seconds of one. A row whose unit is none of these has neither. Raises
+    FieldError for an unknown unit.
     """
     path = results / "published" / f"{study.name}.csv"
     if not path.exists():

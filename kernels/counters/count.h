@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -55,13 +56,18 @@ double time_threads(const Run& run, const Body& body) {
   using Clock = std::chrono::steady_clock;
   std::vector<Clock::time_point> starts(run.cores.size());
   std::vector<Clock::time_point> ends(run.cores.size());
+  std::vector<std::exception_ptr> errors(run.cores.size());
   std::barrier ready(static_cast<std::ptrdiff_t>(run.cores.size()));
   std::atomic<size_t> arrived{0};
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < run.cores.size(); ++i) {
       threads.emplace_back([&, i] {
-        pin_to(run.cores[i]);
+        try {
+          pin_to(run.cores[i]);
+        } catch (...) {  // the others wait for this one all the same
+          errors[i] = std::current_exception();
+        }
         // A barrier puts threads to sleep and wakes them one by one; the spin starts them together.
         ready.arrive_and_wait();
         ++arrived;
@@ -71,6 +77,11 @@ double time_threads(const Run& run, const Body& body) {
         body(i);
         ends[i] = Clock::now();
       });
+    }
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      std::rethrow_exception(error);
     }
   }
   const std::chrono::duration<double> elapsed =
