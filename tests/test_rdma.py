@@ -23,11 +23,13 @@ from analysis import ROOT
 from analysis.build.compile import compile_bindings, compile_module
 from analysis.build.libfabric import MISSING, find_libfabric
 from analysis.build.toolchain import Toolchain, find_toolchain
+from analysis.charts import _load
 from analysis.errors import FieldError, HotpathError
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
 from analysis.measure.modules import load_workload
 from analysis.measure.needs import Provision
+from analysis.results.published import load_published
 from analysis.study import discover
 
 STUDY = discover()["rdma_write"]
@@ -432,6 +434,25 @@ def test_libfabric_is_taken_from_a_folder(tmp_path: Path) -> None:
     found = find_libfabric(str(unpacked))
     assert found is not None
     assert (found.include, found.library) == (unpacked / "usr/include", unpacked / library)
+
+
+def test_counters_lie_where_the_page_draws_them(toolchain: Toolchain) -> None:
+    charts = _load(STUDY.folder / "charts.py")
+    fields = {
+        name: charts.counter_fields(STUDY.variant(name).path).set_index("field")["offset"]
+        for name in charts.DRAWN
+    }
+    assert set(fields["threads_shared_atomic"] // 64) == {0}
+    array, padded = fields["sharded_array"], fields["sharded_padded"]
+    assert array["posted[7]"] - array["posted[0]"] == 7 * 8
+    assert array["finished_devices"] == 2 * 64
+    assert len(set(padded // 64)) == len(padded) == 17
+
+
+def test_the_printed_ladder_is_read_as_times_per_write() -> None:
+    rows = load_published(ROOT / "results", STUDY).set_index("variant")["seconds"]
+    assert rows["single_thread"] / rows["threads_pinned"] == pytest.approx(2.361 / 0.560)
+    assert rows["sharded_array"] == pytest.approx(1 / 2.904e6)
 
 
 def test_a_folder_without_libfabric_is_refused(tmp_path: Path) -> None:

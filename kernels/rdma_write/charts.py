@@ -95,7 +95,7 @@ def lines(context: Context) -> Any:
     table["first_byte"] = table["offset"] % LINE_BYTES
     table["last_byte"] = table["first_byte"] + 8
     table["shown"] = table["field"].str.replace("finished_devices", "devices")
-    base = alt.Chart(table).encode(
+    base = alt.Chart().encode(
         y=alt.Y("line:O", title="cache line", axis=alt.Axis(grid=False)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "field", "offset", "writer")],
     )
@@ -117,7 +117,6 @@ def lines(context: Context) -> Any:
             base.mark_text(align="left", dx=2, fontSize=9, font=WIDE_LABELS).encode(
                 x=across, text="shown:N"
             ),
-            data=table,
         )
         .properties(height=alt.Step(15))
         .facet(facet=alt.Facet("variant:N", title=None, sort=list(DRAWN)), columns=1, data=table)
