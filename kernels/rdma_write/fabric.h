@@ -60,6 +60,7 @@ inline Info find_provider(const std::string& provider) {
   hints->domain_attr->mr_mode =
       FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   if (provider == "shm") {
+    // In order, a small write travels inside its command, not by a system call of its own.
     hints->tx_attr->msg_order = FI_ORDER_RMA_WAW;
   }
   hints->fabric_attr->prov_name = strdup(provider.c_str());

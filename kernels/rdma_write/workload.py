@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,9 @@ from analysis.study import Case, Variant
 
 PROVIDERS = {"tcp": "tcp;ofi_rxm"}
 """What libfabric calls a provider, where a case has another name for it."""
+
+SHARED_BYTES = 5 << 20
+"""At most what an endpoint of the provider shm takes of /dev/shm."""
 
 TIMEOUT_S = 10.0
 IDLE_S = 60.0
@@ -72,6 +76,8 @@ class Workload:
             "timeout_s": TIMEOUT_S,
             "idle_s": IDLE_S,
         }
+        if provider == "shm":
+            self._require_shared_memory(case.number("threads"))
         most = self._constants["writes" if provider == "shm" else "network_writes"]
         self._sizes = {
             "devices": case.number("threads"),
@@ -81,6 +87,14 @@ class Workload:
                 self._constants["endpoints"], min(most, self._constants["buffer_bytes"] // page)
             ),
         }
+
+    def _require_shared_memory(self, threads: int) -> None:
+        needed = 2 * (threads * self._constants["endpoints"] + 1) * SHARED_BYTES
+        free = shutil.disk_usage(peers.SHARED_MEMORY).free
+        if free < needed:
+            raise Skip(
+                f"{peers.SHARED_MEMORY} has {free >> 20} MiB free, this needs {needed >> 20} MiB"
+            )
 
     def bind(self, variant: Variant, module: Any) -> Transfer:
         """Connect a client to a server; Skip where the provider is not to be had."""
