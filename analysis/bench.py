@@ -104,7 +104,9 @@ def main(words: Sequence[str]) -> None:
             os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
             unmet = Provision(gpu, toolchain.version).unmet(variant)
     else:
-        unmet = Provision(None, toolchain.version).unmet(variant)
+        unmet = Provision(None, toolchain.version, libfabric=toolchain.libfabric is not None).unmet(
+            variant
+        )
     if unmet:
         raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
     module = load_module(BUILD / "modules" / resolve_arch("auto", arguments.gpu), study, variant)

@@ -37,6 +37,7 @@ class Config:
     arch: str
     round_limit_s: float
     managed: bool
+    libfabric: str
 
     @property
     def results(self) -> Path:
@@ -67,4 +68,5 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
         arch=data["arch"],
         round_limit_s=data["round_limit_s"],
         managed=data["managed"],
+        libfabric=data["libfabric"],
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pybind11
 
+from analysis.build.libfabric import MISSING
 from analysis.build.ptxas import parse_ptxas, write_resources
 from analysis.build.toolchain import Toolchain, find_toolchain
 from analysis.cli import fail_in_one_line
@@ -23,6 +24,7 @@ from analysis.errors import HotpathError
 from analysis.study import Study, Variant, discover
 
 STANDARD = "-std=c++17"
+HOST_STANDARD = "-std=c++20"
 
 
 def defines(constants: Mapping[str, int]) -> list[str]:
@@ -33,7 +35,15 @@ def defines(constants: Mapping[str, int]) -> list[str]:
 def host_compile(toolchain: Toolchain, source: Path, extra: Sequence[str], out: Path) -> None:
     """Compile a C++ file into an object with the host's compiler."""
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-    command = [toolchain.cxx, STANDARD, "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+    command = [
+        toolchain.cxx,
+        HOST_STANDARD,
+        "-O3",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-Wall",
+        "-Wextra",
+    ]
     command += [f"-isystem{path}" for path in includes]
     run([*command, *extra, "-c", str(source), "-o", str(out)])
 
@@ -42,7 +52,8 @@ def compile_bindings(study: Study, toolchain: Toolchain, out: Path) -> None:
     """The study's bindings with its own constants, shared by the variants that have the same."""
     if study.bindings is None:
         raise HotpathError(f"{study.name}: no bindings.cpp")
-    host_compile(toolchain, study.bindings, defines(study.constants), out)
+    settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
+    host_compile(toolchain, study.bindings, settings, out)
 
 
 def compile_module(
@@ -51,7 +62,8 @@ def compile_module(
     """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV."""
     folder = out.parent
     folder.mkdir(parents=True, exist_ok=True)
-    settings = [*defines(variant.constants), *variant.flags]
+    uses_libfabric = _libfabric_flags(toolchain, variant)
+    settings = [*defines(variant.constants), *variant.flags, *uses_libfabric]
     if variant.constants != study.constants and study.bindings:
         bindings = folder / f"{variant.name}.bindings.o"
         host_compile(toolchain, study.bindings, settings, bindings)
@@ -65,8 +77,19 @@ def compile_module(
     else:
         host_compile(toolchain, variant.path, settings, compiled)
     libraries = [f"-L{path}" for path in toolchain.libraries]
-    run([*nvcc, "-shared", *libraries, str(compiled), str(bindings), "-o", str(out)])
+    if uses_libfabric and toolchain.libfabric:
+        libraries += toolchain.libfabric.link_flags
+    run([*nvcc, "-shared", str(compiled), str(bindings), *libraries, "-o", str(out)])
     write_resources(out.with_suffix(".ptxas.csv"), parse_ptxas(report, study.name, variant.name))
+
+
+def _libfabric_flags(toolchain: Toolchain, *variants: Variant) -> list[str]:
+    """What compiles `variants`; HotpathError where one needs libfabric and it is not here."""
+    if not any("libfabric" in variant.needs for variant in variants):
+        return []
+    if toolchain.libfabric is None:
+        raise HotpathError(MISSING)
+    return toolchain.libfabric.compile_flags
 
 
 def run(command: Sequence[str]) -> str:
@@ -86,11 +109,12 @@ def main() -> None:
     parser.add_argument("variant", nargs="?")
     parser.add_argument("--bindings", type=Path)
     parser.add_argument("--nvcc", default="auto")
+    parser.add_argument("--libfabric", default="auto")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
     study = discover()[arguments.study]
-    toolchain = find_toolchain(arguments.nvcc)
+    toolchain = find_toolchain(arguments.nvcc, arguments.libfabric)
     if arguments.what == "bindings":
         compile_bindings(study, toolchain, arguments.out)
     else:

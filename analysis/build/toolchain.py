@@ -8,19 +8,22 @@ import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from analysis.build.libfabric import Libfabric, find_libfabric
 from analysis.errors import FieldError, HotpathError
 from analysis.gpu import GpuError, open_gpu
+from analysis.study import Variant
 
 DEFAULT_ARCH = "sm_90"
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A CUDA compiler, its version (as `13.0`), its headers, libraries, and the C++ compiler."""
+    """A CUDA compiler, its version (as `13.0`), its headers, libraries, and the C++ compiler;
+    libfabric where it is installed."""
 
     nvcc: Path
     version: str
@@ -28,10 +31,16 @@ class Toolchain:
     libraries: tuple[Path, ...]
     cxx: str
     cxx_version: str
+    libfabric: Libfabric | None = None
+
+    def can_build(self, variant: Variant) -> bool:
+        """Whether what its source includes is here."""
+        return self.libfabric is not None or "libfabric" not in variant.needs
 
 
-def find_toolchain(nvcc: str = "auto") -> Toolchain:
-    """The compiler `nvcc` names, or with `auto` the locked one, then CUDACXX, CUDA_HOME and PATH.
+def find_toolchain(nvcc: str = "auto", libfabric: str = "auto") -> Toolchain:
+    """The compiler `nvcc` names, or with `auto` the locked one, then CUDACXX, CUDA_HOME and PATH;
+    `libfabric` as find_libfabric takes it.
 
     Raises FieldError where a named one does not exist, HotpathError where none is found.
     """
@@ -43,7 +52,7 @@ def find_toolchain(nvcc: str = "auto") -> Toolchain:
         path = Path(nvcc)
         if not path.is_file():
             raise FieldError("config: nvcc", "`auto` or the path of a compiler", nvcc)
-    return _describe(path)
+    return replace(_describe(path), libfabric=find_libfabric(libfabric))
 
 
 def _candidates() -> Iterator[Path]:

@@ -33,9 +33,11 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
             gpu = stack.enter_context(open_gpu(config.gpu))
         except GpuError as error:
             print(f"{study.name}: {error}; measuring what needs none", file=sys.stderr)
-        toolchain = find_toolchain(config.nvcc)
+        toolchain = find_toolchain(config.nvcc, config.libfabric)
         arch = resolve_arch(config.arch, config.gpu)
-        provision = Provision(gpu, toolchain.version, config.managed)
+        provision = Provision(
+            gpu, toolchain.version, config.managed, toolchain.libfabric is not None
+        )
         where = target(config, gpu)
         if variant:
             chosen = study.companions(variant)

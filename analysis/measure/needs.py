@@ -6,6 +6,7 @@ import importlib.util
 import re
 from dataclasses import dataclass
 
+from analysis.build.libfabric import MISSING
 from analysis.errors import FieldError
 from analysis.gpu import Gpu
 from analysis.study import Variant
@@ -13,12 +14,13 @@ from analysis.study import Variant
 
 @dataclass(frozen=True)
 class Provision:
-    """What this machine offers: its GPU, if any, the CUDA version modules are built with, and
-    whether its owner lets us use managed memory."""
+    """What this machine offers: its GPU, if any, the CUDA version modules are built with, whether
+    its owner lets us use managed memory, and whether libfabric is there to build with."""
 
     gpu: Gpu | None
     cuda: str | None
     managed: bool = False
+    libfabric: bool = False
 
     def unmet(self, variant: Variant) -> str | None:
         """The reason `variant` cannot run here, or None. FieldError for a need nobody knows."""
@@ -27,16 +29,20 @@ class Provision:
         return next(filter(None, reasons), None)
 
     def _unmet(self, need: str, variant: Variant) -> str | None:
-        match re.fullmatch(r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)", need):
+        match re.fullmatch(
+            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)|(libfabric)", need
+        ):
             case None:
-                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch or managed"
+                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, managed or libfabric"
                 raise FieldError(f"variant {variant.name}: needs", expected, need)
             case re.Match() as found:
-                gpu, sm, major, minor, module, managed = found.groups()
+                gpu, sm, major, minor, module, managed, libfabric = found.groups()
         if module:
             return None if importlib.util.find_spec(module) else f"{module} is not installed"
         if managed:
             return None if self.managed else "managed memory is opt-in: managed=true"
+        if libfabric:
+            return None if self.libfabric else MISSING
         if gpu or sm:
             if self.gpu is None:
                 return "no GPU"

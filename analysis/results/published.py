@@ -21,6 +21,7 @@ SI: Final = {
     "MiB/s": ("B/s", float(2**20)),
     "GiB/s": ("B/s", float(2**30)),
     "Gbps": ("B/s", 1e9 / 8),
+    "Mpps": ("1/s", 1e6),
 }
 """Unit as meant: the SI base unit and how many of it one is."""
 
@@ -33,8 +34,9 @@ COLUMNS = [
 def load_published(results: Path, study: Study) -> pd.DataFrame:
     """Published rows of `study` in COLUMNS; empty where there are none.
 
-    `seconds` and `rate` (GB/s) are the same statement: payload over the one gives the other. A row
-    whose unit is neither a time nor a rate has neither. Raises FieldError for an unknown unit.
+    `seconds` and `rate` (GB/s) are the same statement: payload over the one gives the other. A rate
+    of operations gives the seconds of one. A row whose unit is none of these has neither. Raises
+    FieldError for an unknown unit.
     """
     path = results / "published" / f"{study.name}.csv"
     if not path.exists():
@@ -70,6 +72,8 @@ def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float
     base, scale = SI[unit]
     if base == "s":
         return value * scale
+    if base == "1/s":
+        return 1 / (value * scale)
     return payload_bytes / (value * scale) if payload_bytes else float("nan")
 
 

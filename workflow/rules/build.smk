@@ -2,11 +2,11 @@
 
 
 def modules_of(study):
-    """Every compiled module of a study."""
+    """Every compiled module of a study that can be built here."""
     return [
         MODULES / study / f"{variant.name}.so"
         for variant in CONFIG.studies[study].variants
-        if variant.is_compiled
+        if variant.is_compiled and TOOLCHAIN.can_build(variant)
     ]
 
 
@@ -34,11 +34,12 @@ rule bindings:
         mem_mb=1000,
     params:
         compiler=COMPILER,
+        libfabric=str(TOOLCHAIN.libfabric),
     message:
         "Compiling the bindings of {wildcards.study}"
     shell:
         "{PYTHON} -m analysis.build.compile bindings {wildcards.study}"
-        " --nvcc {TOOLCHAIN.nvcc} --out {output} 2> {log}"
+        " --nvcc {TOOLCHAIN.nvcc} --libfabric {LIBFABRIC} --out {output} 2> {log}"
 
 
 rule module:
@@ -57,11 +58,12 @@ rule module:
         mem_mb=1000,
     params:
         compiler=COMPILER,
+        libfabric=str(TOOLCHAIN.libfabric),
     message:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
     shell:
         "{PYTHON} -m analysis.build.compile module {wildcards.study} {wildcards.variant}"
-        " --nvcc {TOOLCHAIN.nvcc} --arch {ARCH} --bindings {input.bindings}"
+        " --nvcc {TOOLCHAIN.nvcc} --libfabric {LIBFABRIC} --arch {ARCH} --bindings {input.bindings}"
         " --out {output.module} 2> {log}"
 
 

@@ -18,12 +18,13 @@ from analysis.source import source_files
 try:
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpu)
-    TOOLCHAIN = find_toolchain(CONFIG.nvcc)
+    TOOLCHAIN = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
 except HotpathError as error:
     raise WorkflowError(str(error)) from None
 
 # A module belongs to its compiler: another one means building anew.
 COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}"
+LIBFABRIC = shlex.quote(CONFIG.libfabric)
 PYTHON = shlex.quote(sys.executable)
 SETTINGS = shlex.quote(json.dumps(config))
 # The smoke grid has results, tables and a site of its own, so that it never mixes with the real.

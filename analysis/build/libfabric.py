@@ -1,0 +1,74 @@
+"""Where libfabric is: its headers, and the shared library modules are linked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from analysis import ROOT
+from analysis.errors import FieldError
+
+MISSING: Final = "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
+
+FETCHED: Final = ROOT / "build" / "libfabric"
+"""Where env/libfabric unpacks it for those who may not install it."""
+
+PREFIXES: Final = (FETCHED, Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa"))
+HEADER: Final = Path("include", "rdma", "fabric.h")
+LIBRARY_FOLDERS: Final = ("lib", "lib64", "lib/x86_64-linux-gnu")
+LIBRARY_NAMES: Final = ("libfabric.so", "libfabric.so.1")
+
+
+@dataclass(frozen=True)
+class Libfabric:
+    """The folder with rdma/fabric.h, and the library's file."""
+
+    include: Path
+    library: Path
+
+    @property
+    def compile_flags(self) -> list[str]:
+        # Not -isystem: for /usr/include that would put the C headers before those of C++.
+        return [f"-idirafter{self.include}"]
+
+    @property
+    def link_flags(self) -> list[str]:
+        """For nvcc. The search path is the old kind, which the library's own libraries inherit."""
+        folder = self.library.parent
+        path = ["-Xlinker", "--disable-new-dtags", "-Xlinker", f"-rpath={folder}"]
+        return [f"-L{folder}", f"-l:{self.library.name}", *path]
+
+
+def find_libfabric(where: str = "auto") -> Libfabric | None:
+    """libfabric in the folder `where`, or with `auto` the first that is installed; None without.
+
+    The folder is a prefix with include/ and lib/, or what `dpkg -x` makes of packages. One with
+    headers alone is used with the system's library. FieldError where a named folder has no headers
+    or no library is found.
+    """
+    asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
+    # A package unpacked by `dpkg -x` has its files under usr/.
+    prefixes = tuple(path for prefix in asked for path in (prefix, prefix / "usr"))
+    header = _first(prefix / HEADER for prefix in prefixes)
+    library = header and _library((header.parents[2], *prefixes, *PREFIXES))
+    if header is None or library is None:
+        if where == "auto":
+            return None
+        expected = f"a folder with {HEADER} and {LIBRARY_FOLDERS[0]}/{LIBRARY_NAMES[0]}"
+        raise FieldError("config: libfabric", f"`auto` or {expected}", where)
+    return Libfabric(header.parents[1], library)
+
+
+def _library(prefixes: tuple[Path, ...]) -> Path | None:
+    return _first(
+        prefix / folder / name
+        for prefix in prefixes
+        for folder in LIBRARY_FOLDERS
+        for name in LIBRARY_NAMES
+    )
+
+
+def _first(paths: Iterable[Path]) -> Path | None:
+    return next((path for path in paths if path.is_file()), None)

@@ -1,0 +1,24 @@
+"""The cores this process may use, in the order threads should take them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CPUS = Path("/sys/devices/system/cpu")
+
+
+def cores() -> list[int]:
+    """One hardware thread of every core first, then the second of each, and so on."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return sorted(allowed, key=lambda cpu: (_siblings(cpu).index(cpu), cpu))
+
+
+def _siblings(cpu: int) -> list[int]:
+    """The hardware threads of this one's core, itself among them; itself alone where unknown."""
+    path = CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+    try:
+        spans = [part.split("-") for part in path.read_text().strip().split(",")]
+    except OSError:
+        return [cpu]
+    return [number for span in spans for number in range(int(span[0]), int(span[-1]) + 1)]

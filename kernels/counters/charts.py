@@ -1,0 +1,63 @@
+"""The chart of this study: what sharding gains, by how often the threads count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import finish, machine_select
+from analysis.report.points import Context
+
+SHARED, PADDED = "shared_atomic", "sharded_padded"
+
+
+def charts(context: Context) -> dict[str, Any]:
+    """`rate`: the gain of padded counters over a shared one, a point a number of threads and work.
+
+    The rate is that of all threads with padded counters, which is what the work alone allows.
+    """
+    points = context.points
+    points = points[points["seconds"].notna()]
+    keys = ["machine", "case_threads", "case_work"]
+    seconds = points.pivot_table(index=keys, columns="variant", values="seconds")
+    if not {SHARED, PADDED} <= set(seconds.columns):
+        return {}
+    table = seconds.dropna(subset=[SHARED, PADDED]).reset_index()
+    table["gain"] = table[SHARED] / table[PADDED]
+    table["rate"] = table["case_threads"] / table[PADDED]
+    table["gained"] = table["gain"].map("{:.3g}".format)
+    columns = [*keys, "rate", "gain", "gained"]
+    rule = alt.Chart(pd.DataFrame({"gain": [1.0]})).mark_rule(style="ceiling", strokeDash=[5, 3])
+    base = alt.Chart().encode(
+        x=alt.X(
+            "rate:Q",
+            title="increments of all threads a second",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(format="~s"),
+        ),
+        y=alt.Y("gain:Q", title="padded over shared", scale=alt.Scale(type="log")),
+        color=alt.Color("case_threads:O", title="threads", legend=alt.Legend(orient="top")),
+        tooltip=[
+            alt.Tooltip("machine:N"),
+            alt.Tooltip("case_threads:Q", title="threads"),
+            alt.Tooltip("case_work:Q", title="work"),
+            alt.Tooltip("rate:Q", title="increments a second", format=".3s"),
+            alt.Tooltip("gained:N", title="gain"),
+        ],
+    )
+    chart = (
+        alt.layer(
+            rule.encode(y=alt.Y("gain:Q", scale=alt.Scale(type="log"))),
+            base.mark_line(strokeWidth=1),
+            base.mark_point(filled=True, size=55),
+        )
+        .properties(height=300)
+        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table[columns])
+        .resolve_axis(x="independent")
+        .add_params(machine_select(context))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+    )
+    description = f"{context.study.title}: gain of padding over increments a second."
+    return {"rate": finish(chart, description, margin=70, compact_margin=60)}

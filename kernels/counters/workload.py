@@ -1,0 +1,65 @@
+"""Threads that count, and the check that no increment is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.measure.cell import Operation, Skip
+from analysis.measure.cores import cores
+from analysis.study import Case, Variant
+
+LEAST_S = 2e-3
+"""A run is made this long, so that starting its threads together does not count."""
+
+
+class Workload:
+    """The cores of one case."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        del constants, rng
+
+    def prepare(self, case: Case) -> None:
+        """Skip where a thread would not have a core of its own."""
+        threads, available = case.number("threads"), cores()
+        if threads > len(available):
+            raise Skip(f"{threads} threads need {threads} cores, here are {len(available)}")
+        self._cores, self._work = available[:threads], case.number("work")
+
+    def bind(self, variant: Variant, module: Any) -> Counting:
+        return Counting(module, self._cores, self._work)
+
+
+class Counting(Operation):
+    """A run of at least LEAST_S."""
+
+    def __init__(self, module: Any, cores: Sequence[int], work: int) -> None:
+        self._module = module
+        self._cores = list(cores)
+        self._work = work
+        self._increments = 256
+        self._total = 0
+        while self._run() < LEAST_S:
+            self._increments *= 2
+
+    def launch(self, stream: int) -> None:  # type: ignore[override]
+        self._run()
+
+    def poison(self) -> None:
+        self._total = 0
+
+    def check(self) -> str | None:
+        expected = self._increments * len(self._cores)
+        if self._total == expected:
+            return None
+        return f"counted {self._total} of {expected} increments"
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """op_time: seconds a thread takes for an increment and the work before it."""
+        return {"op_time": [self._run() / self._increments for _ in range(count)]}
+
+    def _run(self) -> float:
+        seconds, self._total = self._module.count(self._cores, self._increments, self._work)
+        return float(seconds)

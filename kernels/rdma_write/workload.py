@@ -1,0 +1,147 @@
+"""Transfers between two processes of this machine, and the check of every byte by the client."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from analysis.errors import FieldError
+from analysis.measure.cell import Operation, Skip
+from analysis.measure.cores import cores
+from analysis.study import Case, Variant
+
+PROVIDERS = {"tcp": "tcp;ofi_rxm"}
+"""What libfabric calls a provider, where a case has another name for it."""
+
+SHARED_BYTES = 5 << 20
+"""At most what an endpoint of the provider shm takes of /dev/shm."""
+
+TIMEOUT_S = 10.0
+IDLE_S = 60.0
+
+
+def _sibling(name: str) -> ModuleType:
+    """Another file of this folder, which is no package."""
+    path = Path(__file__).with_name(f"{name}.py")
+    full = f"rdma_write.{name}"
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, path)
+        assert spec is not None and spec.loader is not None
+        sys.modules[full] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[full])
+    return sys.modules[full]
+
+
+peers = _sibling("peers")
+
+
+def sides(threads: int, available: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Cores of the server's threads and of the client's; Skip where both cannot poll at once."""
+    if 2 * threads > len(available):
+        raise Skip(f"{threads} threads a side need {2 * threads} cores, here are {len(available)}")
+    return list(available[:threads]), list(available[threads : 2 * threads])
+
+
+class Workload:
+    """One transfer at a time: a server and a client, started for the cell."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        self._constants = constants
+        self._rng = rng
+        self._peers = peers.Peers()
+        self._transfer: Transfer | None = None
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        self._end_transfer()
+        self._peers.close()
+
+    def prepare(self, case: Case) -> None:
+        """Work out what `case` asks for; Skip where this machine lacks the cores."""
+        provider, page = str(case["provider"]), case.number("page_bytes")
+        if page % 8 or page < 8:
+            raise FieldError(f"case {case.id}: page_bytes", "a multiple of 8", page)
+        self._end_transfer()
+        self._sides = sides(case.number("threads"), cores())
+        self._setup = {
+            "provider": PROVIDERS.get(provider, provider),
+            "timeout_s": TIMEOUT_S,
+            "idle_s": IDLE_S,
+        }
+        if provider == "shm":
+            self._require_shared_memory(case.number("threads"))
+        most = self._constants["writes" if provider == "shm" else "network_writes"]
+        self._sizes = {
+            "devices": case.number("threads"),
+            "endpoints": self._constants["endpoints"],
+            "page_bytes": page,
+            "pages": max(
+                self._constants["endpoints"], min(most, self._constants["buffer_bytes"] // page)
+            ),
+        }
+
+    def _require_shared_memory(self, threads: int) -> None:
+        needed = 2 * (threads * self._constants["endpoints"] + 1) * SHARED_BYTES
+        free = shutil.disk_usage(peers.SHARED_MEMORY).free
+        if free < needed:
+            raise Skip(
+                f"{peers.SHARED_MEMORY} has {free >> 20} MiB free, this needs {needed >> 20} MiB"
+            )
+
+    def bind(self, variant: Variant, module: Any) -> Transfer:
+        """Connect a client to a server; Skip where the provider is not to be had."""
+        self._end_transfer()
+        try:
+            session = peers.Session(
+                self._peers, Path(module.__file__), self._setup, *self._sides, **self._sizes
+            )
+        except peers.Unavailable as reason:
+            raise Skip(str(reason)) from None
+        self._transfer = Transfer(session, self._rng)
+        return self._transfer
+
+    def _end_transfer(self) -> None:
+        if self._transfer:
+            self._transfer.close()
+            self._transfer = None
+
+
+class Transfer(Operation):
+    """Every launch is a request of the client with bytes of its own, all checked."""
+
+    def __init__(self, session: Any, rng: np.random.Generator) -> None:
+        self._session = session
+        self._rng = rng
+        self._wrong = ""
+
+    def launch(self, stream: int) -> None:  # type: ignore[override]
+        self._fill()
+
+    def poison(self) -> None:
+        """The client overwrites its memory before every request."""
+
+    def check(self) -> str | None:
+        return self._wrong or None
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """op_time: seconds of a transfer over its writes, `count` transfers."""
+        times = [self._fill() for _ in range(count)]
+        if self._wrong:
+            raise RuntimeError(self._wrong)
+        return {"op_time": times}
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _fill(self) -> float:
+        seconds, wrong = self._session.fill(int(self._rng.integers(1, 2**62)))
+        self._wrong = self._wrong or wrong
+        return float(seconds)

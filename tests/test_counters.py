@@ -1,0 +1,69 @@
+"""Threads that count: built as they are measured, and no increment lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.build.compile import compile_bindings, compile_module
+from analysis.build.toolchain import find_toolchain
+from analysis.measure.cell import Skip
+from analysis.measure.cores import cores
+from analysis.measure.modules import load_module, load_workload
+from analysis.study import Case, discover
+
+STUDY = discover()["counters"]
+WORKLOAD = load_workload(STUDY)
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, toolchain = tmp_path_factory.mktemp("modules"), find_toolchain()
+    (folder / STUDY.name).mkdir()
+    bindings = folder / STUDY.name / "bindings.o"
+    compile_bindings(STUDY, toolchain, bindings)
+    for variant in STUDY.variants:
+        out = folder / STUDY.name / f"{variant.name}.so"
+        compile_module(STUDY, variant, toolchain, "sm_90", bindings, out)
+    return folder
+
+
+@pytest.mark.parametrize("name", STUDY.variant_names)
+def test_no_increment_is_lost(modules: Path, name: str) -> None:
+    variant = STUDY.variant(name)
+    module = load_module(modules, STUDY, variant)
+    here = cores()
+    for threads in (1, 2):
+        taken = [here[i % len(here)] for i in range(threads)]
+        for increments in (1, 255, 256, 10_007):
+            seconds, total = module.count(taken, increments, 3)
+            assert total == threads * increments
+            assert seconds > 0
+    with pytest.raises(ValueError, match="cores: expected 1 to 256, got 0"):
+        module.count([], 1, 0)
+    with pytest.raises(RuntimeError, match="pinning to core"):
+        module.count([100_000], 1, 0)
+
+
+def test_the_work_between_increments_takes_time(modules: Path) -> None:
+    variant = STUDY.variant("sharded_padded")
+    workload = WORKLOAD.Workload({}, np.random.default_rng(1))
+    times = {}
+    for work in (0, 1000):
+        workload.prepare(Case({"threads": 1, "work": work}, 0, "default"))
+        operation = workload.bind(variant, load_module(modules, STUDY, variant))
+        operation.poison()
+        assert operation.check() is not None
+        operation.launch(0)
+        assert operation.check() is None
+        times[work] = min(operation.own_samples(0, 5)["op_time"])
+    assert times[1000] > 20 * times[0]
+
+
+def test_a_thread_without_a_core_is_skipped() -> None:
+    workload = WORKLOAD.Workload({}, np.random.default_rng(1))
+    many = len(cores()) + 1
+    with pytest.raises(Skip, match=f"{many} threads need {many} cores, here are {many - 1}"):
+        workload.prepare(Case({"threads": many, "work": 0}, 0, "default"))
