@@ -21,6 +21,7 @@ SI: Final = {
     "MiB/s": ("B/s", float(2**20)),
     "GiB/s": ("B/s", float(2**30)),
     "Gbps": ("B/s", 1e9 / 8),
+    "x": ("1", 1.0),
 }
 """Unit as meant: the SI base unit and how many of it one is."""
 
