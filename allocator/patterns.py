@@ -8,6 +8,7 @@ and every machine replays the same tapes.
 from __future__ import annotations
 
 import gzip
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from .recorded import SHA256
 
 ALLOCATE, FREE, RECORD = 0, 1, 2
 KIB, MIB = 2**10, 2**20
@@ -278,10 +281,12 @@ def threads(count: int) -> Pattern:
 def trace(name: str) -> Pattern:
     """What was recorded from PyTorch by record_traces.py. MissingTrace where nothing was."""
     path = TRACES / f"{name}.csv.gz"
-    if not path.exists():
+    if name not in SHA256 or not path.exists():
         raise MissingTrace(f"{path.name}: not recorded yet")
-    with gzip.open(path, "rt") as file:
-        return Pattern([replayable(read_trace(file))])
+    packed = path.read_bytes()
+    if (got := hashlib.sha256(packed).hexdigest()) != SHA256[name]:
+        raise ValueError(f"{path.name}: expected the digest in recorded.py, got {got}")
+    return Pattern([replayable(read_trace(gzip.decompress(packed).decode().splitlines()))])
 
 
 def read_trace(lines: Iterator[str] | Sequence[str]) -> Iterator[tuple[str, int, int]]:

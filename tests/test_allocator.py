@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -602,6 +603,52 @@ def test_a_trace_nobody_recorded_is_skipped(
     workload = WORKLOAD.Workload({}, np.random.default_rng(0))
     with pytest.raises(Skip, match="not recorded"):
         workload.prepare(Case({"pattern": "trace_cnn_training"}, 0, "default"))
+
+
+def recorder() -> Any:
+    spec = importlib.util.spec_from_file_location("record", ROOT / "allocator/record_traces.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def block(address: int, size: int, state: str = "active_allocated") -> dict[str, Any]:
+    return {"address": address, "requested_size": size, "size": 512, "state": state}
+
+
+def event(action: str, address: int, size: int = 0) -> dict[str, Any]:
+    return {"action": action, "addr": address, "size": size}
+
+
+def test_a_recording_is_read_back_as_it_was_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record = recorder()
+    segments = [{"blocks": [block(4096, 100), block(8192, 1, "inactive")]}]
+    events = [
+        *(event("alloc", 8192, 300), event("segment_alloc", 1, 2), event("free_requested", 4096)),
+        *(event("free_completed", 4096), event("alloc", 4096, 7), event("free_requested", 4096)),
+    ]
+    (tmp_path / "traces").mkdir()
+    monkeypatch.setattr(record, "FOLDER", tmp_path)
+    digest = record.write("cnn_training", record.rows(segments, events))
+    assert record.write("cnn_training", record.rows(segments, events)) == digest
+    monkeypatch.setattr(PATTERNS, "TRACES", tmp_path / "traces")
+    monkeypatch.setitem(PATTERNS.SHA256, "cnn_training", digest)
+    (rows,) = PATTERNS.PATTERNS["trace_cnn_training"]().tapes
+    assert rows[:, :3].tolist() == [
+        *([0, 0, 100], [0, 1, 300], [1, 0, 0], [0, 0, 7], [1, 0, 0], [1, 1, 0])
+    ]
+    monkeypatch.setitem(PATTERNS.SHA256, "cnn_training", "another")
+    with pytest.raises(ValueError, match="digest"):
+        PATTERNS.PATTERNS["trace_cnn_training"]()
+
+
+def test_a_recording_that_frees_the_unknown_is_refused() -> None:
+    record = recorder()
+    with pytest.raises(record.RecordingError, match="0x1000"):
+        list(record.rows([], [event("free_requested", 4096)]))
 
 
 def test_a_trace_becomes_a_tape(final: Host) -> None:
