@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import altair as alt
 import pandas as pd
+from scipy.stats import gmean
 
 from analysis import ROOT
 from analysis.charts.theme import Chart, finish, select
@@ -23,6 +24,7 @@ from analysis.report.quantities import quantity, ratio
 from analysis.study import Study
 
 REFERENCE: Final = "torch_caching"
+MEAN: Final = "geometric mean"
 PERCENTILES: Final = {
     "latency_p50": "50 %",
     "latency_p99": "99 %",
@@ -68,10 +70,11 @@ def heat(context: Context) -> Chart | None:
     if table.empty:
         return None
     table["ratio"] = table["seconds_torch"] / table["seconds"]
+    table = pd.concat([table, _means(table)])
     table["label"] = [ratio(value) for value in table["ratio"]]
     table["time"] = [quantity(value, "s") for value in table["seconds"]]
     table["torch"] = [quantity(value, "s") for value in table["seconds_torch"]]
-    patterns = list(dict.fromkeys(_patterns(context.study)))
+    patterns = [*dict.fromkeys(_patterns(context.study)), MEAN]
     names = [v for v in context.study.variant_names if v in set(table["variant"])]
     base: Any = alt.Chart().encode(
         x=alt.X("variant:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
@@ -98,6 +101,14 @@ def heat(context: Context) -> Chart | None:
         "How many times as fast as PyTorch each allocator is, in every pattern, on every machine."
     )
     return finish(chart, what, margin=180, compact_margin=150)
+
+
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    """The geometric mean of the ratios of each variant that has all patterns PyTorch has."""
+    groups = table.groupby(["machine", "variant"])
+    means = groups.agg(ratio=("ratio", gmean), count=("pattern", "nunique")).reset_index()
+    full = means[means["count"] == table["pattern"].nunique()]
+    return full.drop(columns="count").assign(pattern=MEAN)
 
 
 def _patterns(study: Study) -> Iterator[str]:
