@@ -26,10 +26,10 @@ class HostSource : public MemorySource {
     // The lowest gap that fits, so that addresses come back and a stale pointer is a live one.
     uintptr_t ptr = kBase;
     for (const auto& [start, size] : own.ranges) {
-      if (start - ptr >= bytes + kGuard) {
+      if (start >= ptr + bytes + kGuard) {
         break;
       }
-      ptr = start + size + kGuard;
+      ptr = (start + size + kGuard + kAlignment - 1) / kAlignment * kAlignment;
     }
     own.ranges.emplace(ptr, bytes);
     own.counts.reserved += bytes;
@@ -114,6 +114,7 @@ class HostSource : public MemorySource {
   };
 
   static constexpr uintptr_t kBase = uintptr_t{1} << 40;
+  static constexpr size_t kAlignment = 512;
   static constexpr size_t kGuard = 1 << 16;  // so that neighbours of two segments never touch
 
   Device& at(int device) { return devices_.at(size_t(device)); }
