@@ -28,10 +28,14 @@ _LOOSE_SPACE = re.compile(
     r"| $"
 )
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_IMPORT = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
 
 
 def source_files(study: Study, variant: Variant) -> list[Path]:
-    """The variant's file, the study's bindings and workload, and every header they include."""
+    """The variant's file, the study's bindings and workload, and what they include of the study.
+
+    That is headers, and Python files imported as `from .other import ...`.
+    """
     roots = [variant.path, study.folder / "workload.py"]
     if variant.is_compiled and study.bindings:
         roots.append(study.bindings)
@@ -48,12 +52,15 @@ def _with_includes(path: Path, seen: set[Path] | None = None) -> Iterator[Path]:
         return
     seen.add(path)
     yield path
+    text = path.read_text()
     if path.suffix == ".py":
-        return
-    for name in _INCLUDE.findall(path.read_text()):
-        header = (path.parent / name).resolve()
-        if header.exists():
-            yield from _with_includes(header, seen)
+        names = [f"{name}.py" for name in _IMPORT.findall(text)]
+    else:
+        names = _INCLUDE.findall(text)
+    for name in names:
+        file = (path.parent / name).resolve()
+        if file.exists():
+            yield from _with_includes(file, seen)
 
 
 def fingerprint(study: Study, variant: Variant) -> str:

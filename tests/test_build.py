@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import yaml
 
-from analysis.build.compile import compile_bindings, compile_module, defines
+from analysis.build import compile as compiling
+from analysis.build.compile import compile_bindings, compile_module, defines, torch_settings
 from analysis.build.ptxas import COLUMNS, KernelResources, parse_ptxas, write_resources
 from analysis.build.toolchain import Toolchain, find_toolchain, resolve_arch
 from analysis.errors import FieldError, HotpathError
@@ -356,3 +357,16 @@ def test_bindings_are_asked_for_by_name(toolchain: Toolchain, tmp_path: Path) ->
 def test_a_module_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
     with pytest.raises(HotpathError, match=r"v0_byte_copy\.so: not built; run: snakemake"):
         load_module(tmp_path, GATHER, GATHER.variant("v0_byte_copy"))
+
+
+def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    variant = GATHER.variant("torch_index_select")
+    monkeypatch.setattr(compiling, "torch_root", lambda: tmp_path)
+    includes, link = torch_settings(variant)
+    assert includes == [f"-isystem{tmp_path / 'include'}"]
+    assert f"-L{tmp_path / 'lib'}" in link
+    assert torch_settings(GATHER.variant("batch_memcpy")) == ([], [])
+    monkeypatch.setattr(compiling, "torch_root", lambda: None)
+    assert torch_settings(variant) == ([], [])

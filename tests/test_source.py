@@ -262,3 +262,16 @@ def test_python_that_differs_in_comments_and_blanks_is_the_same(one: str, other:
 )
 def test_python_that_differs_in_tokens_differs(one: str, other: str) -> None:
     assert normalise_python(one) != normalise_python(other)
+
+
+def test_python_files_a_study_imports_from_itself_belong_to_it(tmp_path: Path) -> None:
+    study = load(shutil.copytree(ROOT / "kernels" / "method", tmp_path / "method"))
+    workload = study.folder / "workload.py"
+    workload.write_text(f"from .other import THING\n{workload.read_text()}")
+    other = study.folder / "other.py"
+    other.write_text("THING = 1\n")
+    assert other in source_files(study, study.variant("clock"))
+    print_of = partial(fingerprint, study, study.variant("clock"))
+    before = print_of()
+    replace(other, "THING = 1", "THING = 2")
+    assert print_of() != before

@@ -7,6 +7,8 @@ python -m analysis.build.compile module STUDY VARIANT --bindings OBJECT -o MODUL
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
+import importlib.util
 import shlex
 import subprocess
 import sys
@@ -48,6 +50,30 @@ def host_compile(toolchain: Toolchain, source: Path, extra: Sequence[str], out: 
     run([*command, *extra, "-c", str(source), "-o", str(out)])
 
 
+def torch_root() -> Path | None:
+    """Where PyTorch and its headers are installed, if they are; nothing of it is imported."""
+    found = importlib.util.find_spec("torch")
+    return Path(found.origin).parent if found and found.origin else None
+
+
+def torch_version() -> str:
+    """As it was installed, or `none`."""
+    return importlib.metadata.version("torch") if torch_root() else "none"
+
+
+def torch_settings(variant: Variant) -> tuple[list[str], list[str]]:
+    """Flags to compile and to link a variant that needs torch; none where it is not installed.
+
+    Such a variant must build without PyTorch, too: it asks with __has_include.
+    """
+    root = torch_root() if "torch" in variant.needs else None
+    if root is None:
+        return [], []
+    folder = root / "lib"
+    link = [f"-L{folder}", "-lc10_cuda", "-lc10", f"-Xlinker=-rpath,{folder}"]
+    return [f"-isystem{root / 'include'}"], link
+
+
 def compile_bindings(study: Study, toolchain: Toolchain, out: Path) -> None:
     """The study's bindings with its own constants, shared by the variants that have the same."""
     if study.bindings is None:
@@ -62,8 +88,9 @@ def compile_module(
     """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV."""
     folder = out.parent
     folder.mkdir(parents=True, exist_ok=True)
+    includes, link = torch_settings(variant)
     uses_libfabric = _libfabric_flags(toolchain, variant)
-    settings = [*defines(variant.constants), *variant.flags, *uses_libfabric]
+    settings = [*defines(variant.constants), *includes, *variant.flags, *uses_libfabric]
     if variant.constants != study.constants and study.bindings:
         bindings = folder / f"{variant.name}.bindings.o"
         host_compile(toolchain, study.bindings, settings, bindings)
@@ -78,8 +105,9 @@ def compile_module(
         host_compile(toolchain, variant.path, settings, compiled)
     libraries = [f"-L{path}" for path in toolchain.libraries]
     if uses_libfabric and toolchain.libfabric:
-        libraries += toolchain.libfabric.link_flags
-    run([*nvcc, "-shared", str(compiled), str(bindings), *libraries, "-o", str(out)])
+        link += toolchain.libfabric.link_flags
+    objects = [str(compiled), str(bindings)]
+    run([*nvcc, "-shared", *objects, *libraries, *link, "-o", str(out)])
     write_resources(out.with_suffix(".ptxas.csv"), parse_ptxas(report, study.name, variant.name))
 
 

@@ -36,6 +36,9 @@ def load_workload(study: Study) -> ModuleType:
 
 
 def _load_python(study: Study, path: Path) -> ModuleType:
+    # A package of the study's own, so that its files can import each other: `from .other import x`.
+    package = sys.modules.setdefault(study.name, ModuleType(study.name))
+    package.__path__ = [str(study.folder)]
     name = f"{study.name}.{path.stem}"
     return sys.modules.get(name) or _load(path, name)
 

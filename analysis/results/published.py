@@ -22,6 +22,7 @@ SI: Final = {
     "GiB/s": ("B/s", float(2**30)),
     "Gbps": ("B/s", 1e9 / 8),
     "Mpps": ("1/s", 1e6),
+    "x": ("1", 1.0),
 }
 """Unit as meant: the SI base unit and how many of it one is."""
 

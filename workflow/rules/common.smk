@@ -9,6 +9,7 @@ sys.path.insert(0, workflow.basedir)
 
 from snakemake.exceptions import WorkflowError
 
+from analysis.build.compile import torch_version
 from analysis.build.toolchain import find_toolchain, resolve_arch
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
@@ -22,8 +23,8 @@ try:
 except HotpathError as error:
     raise WorkflowError(str(error)) from None
 
-# A module belongs to its compiler: another one means building anew.
-COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}"
+# A module belongs to its compiler and to the PyTorch it may be linked with: building anew if another.
+COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}, torch {torch_version()}"
 LIBFABRIC = shlex.quote(CONFIG.libfabric)
 PYTHON = shlex.quote(sys.executable)
 SETTINGS = shlex.quote(json.dumps(config))

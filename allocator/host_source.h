@@ -1,0 +1,124 @@
+// A source without a GPU: addresses nobody reads, streams whose progress a test decides.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "memory_source.h"
+
+class HostSource : public MemorySource {
+ public:
+  explicit HostSource(size_t capacity) : capacity_(capacity) {}
+
+  void* allocate(int device, size_t bytes) override {
+    Device& own = at(device);
+    ++own.counts.allocations;
+    if (own.failures > 0) {
+      --own.failures;
+      return nullptr;
+    }
+    if (own.counts.reserved + bytes > capacity_) {
+      return nullptr;
+    }
+    // The lowest gap that fits, so that addresses come back and a stale pointer is a live one.
+    uintptr_t ptr = kBase;
+    for (const auto& [start, size] : own.ranges) {
+      if (start >= ptr + bytes + kGuard) {
+        break;
+      }
+      ptr = (start + size + kGuard + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    own.ranges.emplace(ptr, bytes);
+    own.counts.reserved += bytes;
+    own.counts.peak_reserved = std::max(own.counts.peak_reserved, own.counts.reserved);
+    return reinterpret_cast<void*>(ptr);
+  }
+
+  void release(int device, void* ptr) override {
+    Device& own = at(device);
+    const auto found = own.ranges.find(reinterpret_cast<uintptr_t>(ptr));
+    if (found == own.ranges.end()) {
+      throw std::logic_error("release: not an allocation of this source");
+    }
+    ++own.counts.frees;
+    own.counts.reserved -= found->second;
+    own.ranges.erase(found);
+  }
+
+  Event record(int device, Stream stream) override {
+    Device& own = at(device);
+    ++own.counts.event_records;
+    own.events.emplace(++own.last_event, Point{stream, own.streams[stream].enqueued});
+    return own.last_event;
+  }
+
+  bool is_done(int device, Event event) override {
+    Device& own = at(device);
+    ++own.counts.event_queries;
+    const Point point = own.events.at(event);
+    return own.streams[point.stream].done >= point.position;
+  }
+
+  void wait(int device, Event event) override {
+    Device& own = at(device);
+    ++own.counts.event_waits;
+    const Point point = own.events.at(event);
+    uint64_t& done = own.streams[point.stream].done;
+    done = std::max(done, point.position);
+  }
+
+  void recycle(int device, Event event) override { at(device).events.erase(event); }
+
+  SourceCounts counts(int device) const override { return devices_.at(size_t(device)).counts; }
+
+  void reset_counts(int device) override {
+    SourceCounts& counts = at(device).counts;
+    counts = {counts.reserved, counts.reserved, 0, 0, 0, 0, 0};
+  }
+
+  // What a test does: work enqueued on a stream, work of it done, allocations that will fail.
+  uint64_t enqueue(int device, Stream stream) { return ++at(device).streams[stream].enqueued; }
+
+  void complete(int device, Stream stream, uint64_t count) {
+    Progress& progress = at(device).streams[stream];
+    progress.done = std::min(progress.enqueued, progress.done + count);
+  }
+
+  uint64_t enqueued(int device, Stream stream) { return at(device).streams[stream].enqueued; }
+  uint64_t done(int device, Stream stream) { return at(device).streams[stream].done; }
+  void fail_next(int device, uint64_t count) { at(device).failures = count; }
+  uint64_t failures(int device) { return at(device).failures; }
+  const std::map<uintptr_t, size_t>& ranges(int device) { return at(device).ranges; }
+  size_t events_alive(int device) { return at(device).events.size(); }
+  size_t capacity() const { return capacity_; }
+
+ private:
+  struct Point {
+    Stream stream;
+    uint64_t position;
+  };
+  struct Progress {
+    uint64_t enqueued = 0;
+    uint64_t done = 0;
+  };
+  struct Device {
+    std::map<uintptr_t, size_t> ranges;
+    std::unordered_map<Stream, Progress> streams;
+    std::unordered_map<Event, Point> events;
+    Event last_event = 0;
+    uint64_t failures = 0;
+    SourceCounts counts;
+  };
+
+  static constexpr uintptr_t kBase = uintptr_t{1} << 40;
+  static constexpr size_t kAlignment = 512;
+  static constexpr size_t kGuard = 1 << 16;  // so that neighbours of two segments never touch
+
+  Device& at(int device) { return devices_.at(size_t(device)); }
+
+  size_t capacity_;
+  std::array<Device, kMaxDevices> devices_;
+};

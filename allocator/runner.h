@@ -1,0 +1,324 @@
+// Replays a tape of operations on an allocator: checked, timed as a whole, or timed one by one.
+#pragma once
+
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "allocator.h"
+
+enum class OpKind : uint32_t { kAllocate, kFree, kRecord };
+
+// One operation on the allocation a slot holds; `stream` counts from 0 for the default stream.
+struct Op {
+  OpKind kind;
+  uint32_t slot;
+  uint64_t bytes;  // of an allocation
+  uint64_t stream;
+};
+using Tape = std::vector<Op>;
+
+// Counts durations in bins a few per cent wide, from 1 to 2^40 ticks of the time-stamp counter.
+class Histogram {
+ public:
+  void add(uint64_t ticks) {
+    ++counts_[bin(ticks)];
+    ++total_;
+    max_ = std::max(max_, ticks);
+  }
+
+  void add(const Histogram& other) {
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i] += other.counts_[i];
+    }
+    total_ += other.total_;
+    max_ = std::max(max_, other.max_);
+  }
+
+  // Ticks that `share` of the durations do not exceed.
+  double quantile(double share) const {
+    const auto wanted = uint64_t(std::ceil(share * double(total_)));
+    uint64_t seen = 0;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      seen += counts_[i];
+      if (seen >= wanted && seen > 0) {
+        return middle(i);
+      }
+    }
+    return double(max_);
+  }
+
+  double max() const { return double(max_); }
+
+ private:
+  static constexpr int kBits = 5;  // 32 bins an octave
+
+  static size_t bin(uint64_t ticks) {
+    if (ticks < (1u << kBits)) {
+      return size_t(ticks);
+    }
+    const int log = std::min(63 - __builtin_clzll(ticks), 40);
+    return (size_t(log - kBits + 1) << kBits) + ((ticks >> (log - kBits)) & ((1u << kBits) - 1));
+  }
+
+  static double middle(size_t bin) {
+    if (bin < (1u << kBits)) {
+      return double(bin);
+    }
+    const int log = int(bin >> kBits) + kBits - 1;
+    const double width = std::ldexp(1.0, log - kBits);
+    return std::ldexp(1.0, log) + (double(bin & ((1u << kBits) - 1)) + 0.5) * width;
+  }
+
+  std::array<uint64_t, (41 - kBits + 1) << kBits> counts_{};
+  uint64_t total_ = 0;
+  uint64_t max_ = 0;
+};
+
+struct Latencies {
+  double p50_s, p99_s, p999_s, max_s;
+};
+
+// What a checked replay found: the peak of the bytes asked for, and the first fault, if any.
+struct Checked {
+  uint64_t peak_requested = 0;
+  std::string fault;
+};
+
+class Runner {
+ public:
+  // One tape a thread, each with slots of its own. FieldError-like messages name the operation.
+  Runner(Allocator& allocator, std::vector<Tape> tapes, std::vector<Stream> streams, int device)
+      : allocator_(allocator),
+        tapes_(std::move(tapes)),
+        streams_(std::move(streams)),
+        device_(device) {
+    for (const Tape& tape : tapes_) {
+      slots_.emplace_back(validated(tape));
+    }
+  }
+
+  // Seconds from the common start until the last thread has replayed its tape `times` times.
+  double run(int times) {
+    std::vector<Clock::time_point> ends(tapes_.size());
+    const Clock::time_point start = in_threads([&](size_t thread) {
+      for (int i = 0; i < times; ++i) {
+        replay(thread, [](auto&& operation) { operation(); });
+      }
+      ends[thread] = Clock::now();
+    });
+    return std::chrono::duration<double>(*std::max_element(ends.begin(), ends.end()) - start)
+        .count();
+  }
+
+  // How long single operations take, over all threads and `times` replays.
+  Latencies latencies(int times) {
+    std::vector<Histogram> histograms(tapes_.size());
+    const Clock::time_point before = Clock::now();
+    const uint64_t ticks_before = __rdtsc();
+    in_threads([&](size_t thread) {
+      for (int i = 0; i < times; ++i) {
+        replay(thread, [&](auto&& operation) {
+          const uint64_t start = __rdtsc();
+          operation();
+          histograms[thread].add(__rdtsc() - start);
+        });
+      }
+    });
+    const uint64_t ticks = __rdtsc() - ticks_before;
+    const double tick_s =
+        std::chrono::duration<double>(Clock::now() - before).count() / double(ticks);
+    for (size_t i = 1; i < histograms.size(); ++i) {
+      histograms[0].add(histograms[i]);
+    }
+    const Histogram& all = histograms[0];
+    return {all.quantile(0.5) * tick_s, all.quantile(0.99) * tick_s, all.quantile(0.999) * tick_s,
+            all.max() * tick_s};
+  }
+
+  // Replays once and looks at every address handed out: aligned, and apart from all others that
+  // are live. `touch(ptr, bytes, stream)` is called for each allocation, so that it can be written.
+  template <typename Touch>
+  Checked check(Touch touch) {
+    std::mutex mutex;
+    std::map<uintptr_t, uint64_t> live;
+    uint64_t requested = 0;
+    Checked result;
+    in_threads([&](size_t thread) {
+      const Tape& tape = tapes_[thread];
+      for (size_t i = 0; i < tape.size(); ++i) {
+        const Op& op = tape[i];
+        Slot& slot = slots_[thread][op.slot];
+        if (op.kind == OpKind::kFree) {
+          const std::lock_guard<std::mutex> lock(mutex);
+          const auto found = live.find(reinterpret_cast<uintptr_t>(slot.ptr));
+          requested -= found->second;
+          live.erase(found);
+        }
+        perform(op, slot);
+        if (op.kind == OpKind::kAllocate) {
+          const std::lock_guard<std::mutex> lock(mutex);
+          const std::string fault = fault_of(live, reinterpret_cast<uintptr_t>(slot.ptr), op.bytes);
+          if (!fault.empty()) {
+            result.fault = "operation " + std::to_string(i) + ": " + fault;
+            throw std::runtime_error(result.fault);
+          }
+          live.emplace(reinterpret_cast<uintptr_t>(slot.ptr), op.bytes);
+          requested += op.bytes;
+          result.peak_requested = std::max(result.peak_requested, requested);
+          touch(slot.ptr, op.bytes, slot.stream);
+        }
+      }
+    });
+    return result;
+  }
+
+  size_t operations() const {
+    size_t longest = 0;
+    for (const Tape& tape : tapes_) {
+      longest = std::max(longest, tape.size());
+    }
+    return longest;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Slot {
+    void* ptr = nullptr;
+    Stream stream = 0;
+  };
+
+  // How many slots a tape uses; refuses one that does not make sense, or leaves something behind.
+  size_t validated(const Tape& tape) const {
+    std::vector<bool> is_live;
+    size_t live = 0;
+    for (size_t i = 0; i < tape.size(); ++i) {
+      const Op& op = tape[i];
+      const std::string where = "tape: operation " + std::to_string(i) + ": expected ";
+      if (op.kind > OpKind::kRecord) {
+        throw std::invalid_argument(where + "kind 0, 1 or 2, got " +
+                                    std::to_string(uint32_t(op.kind)));
+      }
+      if (op.stream >= streams_.size()) {
+        throw std::invalid_argument(where + "a stream below " + std::to_string(streams_.size()) +
+                                    ", got " + std::to_string(op.stream));
+      }
+      if (op.slot >= is_live.size()) {
+        is_live.resize(size_t{op.slot} + 1);
+      }
+      const bool allocates = op.kind == OpKind::kAllocate;
+      if (is_live[op.slot] == allocates) {
+        throw std::invalid_argument(where + (allocates ? "an empty slot, got one in use"
+                                                       : "a slot in use, got an empty one"));
+      }
+      if (allocates && op.bytes == 0) {
+        throw std::invalid_argument(where + "at least one byte, got 0");
+      }
+      if (op.kind != OpKind::kRecord) {
+        is_live[op.slot] = allocates;
+        live += allocates ? 1 : size_t(-1);
+      }
+    }
+    if (live != 0) {
+      throw std::invalid_argument("tape: expected every allocation freed at its end, got " +
+                                  std::to_string(live) + " left");
+    }
+    return is_live.size();
+  }
+
+  static std::string fault_of(const std::map<uintptr_t, uint64_t>& live, uintptr_t ptr,
+                              uint64_t bytes) {
+    if (ptr == 0) {
+      return "expected an address, got none";
+    }
+    if (ptr % 256 != 0) {
+      return "expected an address aligned to 256 B, got one that is not";
+    }
+    const auto after = live.lower_bound(ptr);
+    const bool overlaps =
+        (after != live.end() && after->first < ptr + bytes) ||
+        (after != live.begin() && std::prev(after)->first + std::prev(after)->second > ptr);
+    return overlaps ? "expected memory of its own, got some of a live allocation" : "";
+  }
+
+  void perform(const Op& op, Slot& slot) {
+    switch (op.kind) {
+      case OpKind::kAllocate:
+        slot.stream = streams_[op.stream];
+        slot.ptr = allocator_.allocate(op.bytes, {device_, slot.stream});
+        return;
+      case OpKind::kFree:
+        allocator_.deallocate(slot.ptr, {device_, slot.stream});
+        return;
+      case OpKind::kRecord:
+        allocator_.record_stream(slot.ptr, {device_, streams_[op.stream]});
+        return;
+    }
+  }
+
+  template <typename Timed>
+  void replay(size_t thread, Timed timed) {
+    std::vector<Slot>& slots = slots_[thread];
+    for (const Op& op : tapes_[thread]) {
+      timed([&] { perform(op, slots[op.slot]); });
+    }
+  }
+
+  // Runs work(thread) for every tape, all from one start; here if there is only one. The first
+  // error of any is thrown once all have ended.
+  template <typename Work>
+  Clock::time_point in_threads(Work work) {
+    if (tapes_.size() == 1) {
+      const Clock::time_point start = Clock::now();
+      work(0);
+      return start;
+    }
+    std::atomic<size_t> ready{0};
+    std::atomic<bool> go{false};
+    std::vector<std::exception_ptr> errors(tapes_.size());
+    std::vector<std::thread> threads;
+    for (size_t thread = 0; thread < tapes_.size(); ++thread) {
+      threads.emplace_back([&, thread] {
+        ++ready;
+        while (!go.load(std::memory_order_acquire)) {
+          std::this_thread::yield();
+        }
+        try {
+          work(thread);
+        } catch (...) {
+          errors[thread] = std::current_exception();
+        }
+      });
+    }
+    while (ready < tapes_.size()) {
+      std::this_thread::yield();
+    }
+    const Clock::time_point start = Clock::now();
+    go.store(true, std::memory_order_release);
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    for (const std::exception_ptr& error : errors) {
+      if (error) {
+        std::rethrow_exception(error);
+      }
+    }
+    return start;
+  }
+
+  Allocator& allocator_;
+  const std::vector<Tape> tapes_;
+  const std::vector<Stream> streams_;
+  const int device_;
+  std::vector<std::vector<Slot>> slots_;
+};

@@ -1,0 +1,18 @@
+"""The write-up's start, in its language: every allocation and free is a call of the driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Memory:
+    """A memory manager over `driver`, which allocates bytes and frees pointers."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def allocate(self, nbytes: int) -> int:
+        return self._driver.allocate(nbytes)
+
+    def free(self, pointer: int) -> None:
+        self._driver.free(pointer)

@@ -1,0 +1,76 @@
+// What allocators over an arena count of their allocations, and the errors they tell.
+#pragma once
+
+#include "pool.h"
+
+struct Tally {
+  size_t requested = 0;
+  size_t active = 0;
+  size_t peak_active = 0;
+  uint64_t allocations = 0;
+  uint64_t frees = 0;
+  uint64_t tickets = 0;
+
+  void* allocated(Block* block, size_t bytes) {
+    block->requested = bytes;
+    block->ticket = ++tickets;
+    ++allocations;
+    requested += bytes;
+    active += block->size;
+    peak_active = std::max(peak_active, active);
+    return block->ptr;
+  }
+
+  void freed(const Block* block) {
+    ++frees;
+    requested -= block->requested;
+    active -= block->size;
+  }
+
+  void reset() {
+    peak_active = active;
+    allocations = frees = 0;
+  }
+
+  Statistics statistics(const Arena& arena) const {
+    const SourceCounts counts = arena.source.counts(arena.device);
+    return {requested,
+            active,
+            peak_active,
+            counts.reserved,
+            counts.peak_reserved,
+            counts.allocations + counts.frees,
+            allocations,
+            frees};
+  }
+};
+
+// The used block that starts at `ptr`; InvalidPointer says what the pointer is instead.
+inline Block* used_block(const Arena& arena, const void* ptr) {
+  Block* block = arena.table.find(ptr);
+  if (__builtin_expect(block != nullptr && block->state == BlockState::kUsed, 1)) {
+    return block;
+  }
+  std::string got = "one this allocator did not hand out";
+  if (block != nullptr) {
+    got = "one already freed";
+  } else {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(ptr);
+    for (const BlockInfo& info : snapshot_of(arena)) {
+      if (address > info.ptr && address < info.ptr + info.size) {
+        got = info.state == BlockState::kUsed ? "one inside a live allocation"
+                                              : "one inside free memory";
+      }
+    }
+  }
+  throw InvalidPointer("pointer: expected a live allocation of device " +
+                       std::to_string(arena.device) + ", got " + got);
+}
+
+[[noreturn]] inline void out_of_memory(const Arena& arena, const Tally& tally, size_t bytes) {
+  const std::string limit = arena.limit == SIZE_MAX ? "" : ", limit " + std::to_string(arena.limit);
+  throw OutOfMemory("out of memory on device " + std::to_string(arena.device) + ": asked for " +
+                        std::to_string(bytes) + " B, active " + std::to_string(tally.active) +
+                        " B, reserved " + std::to_string(arena.reserved()) + " B" + limit,
+                    snapshot_of(arena));
+}

@@ -1,0 +1,15 @@
+"""PyTorch's allocator by the rawest calls that Python has of it."""
+
+from __future__ import annotations
+
+import torch
+
+STREAM = 0
+
+
+def allocate(size: int) -> int:
+    """Address of `size` bytes for work on the default stream."""
+    return torch._C._cuda_cudaCachingAllocator_raw_alloc(size, STREAM)
+
+
+free = torch._C._cuda_cudaCachingAllocator_raw_delete

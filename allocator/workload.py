@@ -1,0 +1,364 @@
+"""Replays patterns on an allocator: from C++, from Python, and through storages."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from analysis.errors import FieldError
+from analysis.measure.cell import Operation, Skip
+from analysis.study import Case, Variant
+
+from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
+
+REPEATS: Final = 3
+"""Timings a cell; the middle one counts."""
+
+ENOUGH_S: Final = 0.0015
+"""Seconds a timing takes at least, by replaying the tape as often as that needs."""
+
+WARM_UPS: Final = 12
+"""Replays before the first timing, at most."""
+
+QUIET: Final = 3
+"""Replays in a row without a call of the driver that end the warm-up."""
+
+WARM_UP_S: Final = 0.02
+"""No further warm-up once they have taken this long, and one timing of what takes longer."""
+
+HELD_AGAINST: Final = ("p4_final", "torch_caching")
+"""Variants of which memory and single operations are told as well as times."""
+
+COUNTED_PATTERNS: Final = (
+    *("varying_sizes", "transformer_training", "gradient_accumulation", "memory_pressure"),
+)
+"""In these, calls of the driver are told of every step."""
+
+LATENCY_PATTERNS: Final = ("hot_pair", "random_pair")
+FRAGMENTATION_PATTERNS: Final = ("random_pair", "transformer_training")
+
+DIGITS: Final = 5
+"""Significant digits of what is told: results are kept in a repository."""
+
+OWN_STREAMS: list[int] = []
+"""Streams made for patterns with several; kept until the process ends."""
+
+
+class Workload:
+    """The tapes of a case, and what replays them on a variant."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        del constants, rng  # tapes have seeds of their own, so that every round replays the same
+        self._pattern = Pattern([])
+        self._caller = self._name = ""
+
+    def prepare(self, case: Case) -> None:
+        self._caller, _, name = str(case["pattern"]).rpartition(".")
+        if name not in PATTERNS:
+            raise FieldError(f"case {case.id}: pattern", f"one of {sorted(PATTERNS)}", name)
+        try:
+            self._pattern = PATTERNS[name]()
+        except MissingTrace as reason:
+            raise Skip(str(reason)) from reason
+        self._name = name
+
+    def bind(self, variant: Variant, module: Any) -> Operation:
+        if "torch" in variant.needs:
+            import torch
+
+            torch.cuda.init()
+            torch.cuda.empty_cache()
+        match self._caller:
+            case "":
+                return FromCpp(module, self._pattern, told(variant, self._name))
+            case "python":
+                return FromPython(self._pattern, lambda: raw_calls(module))
+            case "storage":
+                return FromPython(self._pattern, lambda: storage_calls(module))
+            case other:
+                raise FieldError("case: pattern", "python. or storage. before its name", other)
+
+
+class Told(Flag):
+    """What is told of a cell besides its time."""
+
+    NOTHING = 0
+    CALLS = auto()
+    MEMORY = auto()
+    FRAGMENTATION = auto()
+    LATENCIES = auto()
+
+
+def told(variant: Variant, pattern: str) -> Told:
+    """What is told of this variant in this pattern: results have a size they must stay within."""
+    if variant.name not in HELD_AGAINST:
+        is_counted = variant.role == "step" and pattern in COUNTED_PATTERNS
+        return Told.CALLS if is_counted else Told.NOTHING
+    parts = Told.CALLS | Told.MEMORY
+    parts |= Told.FRAGMENTATION if pattern in FRAGMENTATION_PATTERNS else Told.NOTHING
+    return parts | (Told.LATENCIES if pattern in LATENCY_PATTERNS else Told.NOTHING)
+
+
+def streams(count: int) -> list[int]:
+    """The default stream and as many more as are asked for."""
+    from cuda.bindings import runtime as cudart
+
+    from analysis.measure.memory import cuda
+
+    while len(OWN_STREAMS) < count - 1:
+        flags = cudart.cudaStreamNonBlocking
+        OWN_STREAMS.append(int(cuda(cudart.cudaStreamCreateWithFlags(flags))))
+    return [0, *OWN_STREAMS[: count - 1]]
+
+
+class FromCpp(Operation):
+    """Tapes replayed by the C++ runner. A test without a GPU gives a `source` of its own."""
+
+    waits = True
+
+    def __init__(
+        self,
+        module: Any,
+        pattern: Pattern,
+        parts: Told,
+        source: Callable[[], Any] | None = None,
+    ) -> None:
+        self._module = module
+        self._pattern = pattern
+        self._parts = parts
+        self._on_gpu = source is None
+        self._make_source = source or module.DriverSource
+        self._streams = streams(pattern.streams) if self._on_gpu else list(range(pattern.streams))
+        self._peak_requested = 0
+        self._fault: str | None = "never replayed"
+        self._renew()
+
+    def _renew(self) -> None:
+        """An allocator that has nothing yet. The old one gives back its memory first."""
+        self._runner = self._allocator = None
+        self._allocator = self._module.Allocator(self._make_source())
+        self._runner = self._module.Runner(self._allocator, self._pattern.tapes, self._streams)
+
+    def launch(self, stream: int) -> None:
+        """Replay once, every address checked against those that are live.
+
+        The first time, what is allocated is written, too. A profiler sees the bare replay after it.
+        """
+        del stream
+        writes = self._on_gpu and self._fault is not None
+        try:
+            self._peak_requested = self._runner.check(writes)
+            self._fault = None
+        except RuntimeError as error:
+            self._fault = str(error)
+
+    def poison(self) -> None:
+        self._fault = "never replayed"
+
+    def check(self) -> str | None:
+        return self._fault
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        del stream, count
+        seconds = self._fresh() if self._pattern.fresh else self._steady()
+        values = {"op_time": seconds / self._runner.operations}
+        after = self._allocator.statistics()
+        reserved, active = after["peak_reserved"], after["peak_active"]
+        if Told.CALLS in self._parts:
+            values["driver_calls"] = after["driver_calls"] / self._replays
+        if Told.MEMORY in self._parts:
+            values["reserved"] = reserved
+        if Told.FRAGMENTATION in self._parts:
+            values["internal_fragmentation"] = 1 - self._peak_requested / active
+            values["external_fragmentation"] = 1 - active / reserved
+        if Told.LATENCIES in self._parts:
+            latencies = self._runner.latencies(max(1, 20_000 // self._runner.operations))
+            names = ("latency_p50", "latency_p99", "latency_p999", "latency_max")
+            values |= dict(zip(names, latencies, strict=True))
+        return {name: [brief(value)] for name, value in values.items()}
+
+    def _steady(self) -> float:
+        """Seconds of a replay by an allocator that has seen the tape before."""
+        started = time.perf_counter()
+        quiet = 0
+        for _ in range(WARM_UPS):
+            self._allocator.reset_statistics()
+            once = self._runner.run(1)
+            quiet = 0 if self._allocator.statistics()["driver_calls"] else quiet + 1
+            if quiet == QUIET or time.perf_counter() - started > WARM_UP_S:
+                break
+        times = max(1, min(1000, int(ENOUGH_S / max(once, 1e-7))))
+        repeats = REPEATS if once < WARM_UP_S else 1
+        self._allocator.reset_statistics()
+        self._replays = times * repeats
+        return statistics.median(self._runner.run(times) / times for _ in range(repeats))
+
+    def _fresh(self) -> float:
+        """Seconds of a replay by an allocator that has nothing yet."""
+        self._replays = 1
+        seconds = []
+        for _ in range(REPEATS):
+            self._renew()
+            self._allocator.reset_statistics()
+            seconds.append(self._runner.run(1))
+        return statistics.median(seconds)
+
+
+def brief(value: float) -> float:
+    """`value` to DIGITS significant digits, or exactly if it is a whole number."""
+    return value if float(value).is_integer() else float(f"{value:.{DIGITS}g}")
+
+
+class Calls(Protocol):
+    """How Python allocates and frees; what is allocated is whatever `free` takes."""
+
+    def allocate(self, size: int) -> Any: ...
+    def free(self, held: Any) -> None: ...
+
+
+@dataclass(frozen=True)
+class RawCalls:
+    allocate: Callable[[int], Any]
+    free: Callable[[Any], None]
+
+
+def raw_calls(module: Any) -> RawCalls:
+    """Pointers in, pointers out: the variant's own calls, or its compiled allocator's."""
+    if hasattr(module, "allocate"):
+        return RawCalls(module.allocate, module.free)
+    allocator = module.Allocator(module.DriverSource())
+    return RawCalls(allocator.allocate, allocator.free)
+
+
+class Driver:
+    """The driver's calls, as the write-up's allocator makes them."""
+
+    def __init__(self) -> None:
+        from cuda.bindings import driver
+        from cuda.bindings import runtime as cudart
+
+        from analysis.measure.memory import cuda
+
+        cuda(cudart.cudaFree(0))  # makes the context that the driver's calls need
+        self._driver = driver
+
+    def allocate(self, size: int) -> int:
+        status, pointer = self._driver.cuMemAlloc(size)
+        if status != self._driver.CUresult.CUDA_SUCCESS:
+            raise MemoryError(f"cuMemAlloc of {size} B: {status.name}")
+        return int(pointer)
+
+    def free(self, pointer: int) -> None:
+        (status,) = self._driver.cuMemFree(pointer)
+        if status != self._driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"cuMemFree: {status.name}")
+
+
+class Storage:
+    """What a tensor holds of its memory, and no more: freed with its last reference."""
+
+    __slots__ = ("_memory", "nbytes", "pointer")
+
+    def __init__(self, memory: Any, nbytes: int) -> None:
+        self._memory = memory
+        self.nbytes = nbytes
+        self.pointer = memory.allocate(nbytes)
+
+    def __del__(self) -> None:
+        if hasattr(self, "pointer"):
+            self._memory.free(self.pointer)
+
+
+def storage_calls(module: Any) -> RawCalls:
+    """Storages of a new memory manager of the variant's, or whatever the variant makes itself."""
+    if hasattr(module, "make_storage"):
+        module.forget()
+        return RawCalls(module.make_storage, lambda held: None)
+    memory = module.Memory(Driver())
+    return RawCalls(lambda size: Storage(memory, size), lambda held: None)
+
+
+def plain(rows: Iterable[Sequence[int]]) -> list[tuple[int, int, int]]:
+    """(kind, slot, bytes) of each operation that Python replays: it uses one stream."""
+    return [(kind, slot, size) for kind, slot, size, _ in rows if kind in (ALLOCATE, FREE)]
+
+
+class FromPython(Operation):
+    """A tape replayed by a loop in Python, whose own cost is part of every figure."""
+
+    waits = True
+
+    def __init__(self, pattern: Pattern, calls: Callable[[], Calls]) -> None:
+        self._pattern = pattern
+        self._make = calls
+        self._calls = calls()
+        self._tape = plain(pattern.tapes[0].tolist())
+        self._slots: list[Any] = [None] * (1 + max(slot for _, slot, _ in self._tape))
+        self._fault: str | None = "never replayed"
+
+    def launch(self, stream: int) -> None:
+        """Replay once and see that no live allocation is given out again."""
+        del stream
+        self._fault = None
+        ranges: dict[int, tuple[int, int]] = {}
+        for kind, slot, size in self._tape:
+            if kind == ALLOCATE:
+                held = self._calls.allocate(size)
+                start = address_of(held)
+                if start == 0 or any(a < start + size and start < b for a, b in ranges.values()):
+                    self._fault = f"{size} B: got memory of a live allocation, or none"
+                self._slots[slot], ranges[slot] = held, (start, start + size)
+                del held
+            else:
+                self._calls.free(self._slots[slot])
+                self._slots[slot] = None
+                del ranges[slot]
+
+    def poison(self) -> None:
+        self._fault = "never replayed"
+
+    def check(self) -> str | None:
+        return self._fault
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        del stream, count
+        once = self._replay()
+        times = 1 if self._pattern.fresh else max(1, min(100, int(ENOUGH_S / max(once, 1e-7))))
+        repeats = REPEATS if once < WARM_UP_S else 1
+        seconds = []
+        for _ in range(repeats):
+            if self._pattern.fresh:
+                self._renew()
+            seconds.append(sum(self._replay() for _ in range(times)) / times)
+        return {"op_time": [brief(statistics.median(seconds) / len(self._tape))]}
+
+    def _renew(self) -> None:
+        del self._calls
+        gc.collect()
+        self._calls = self._make()
+
+    def _replay(self) -> float:
+        """Seconds of one replay."""
+        allocate, free, slots = self._calls.allocate, self._calls.free, self._slots
+        started = time.perf_counter_ns()
+        for kind, slot, size in self._tape:
+            if kind == ALLOCATE:
+                slots[slot] = allocate(size)
+            else:
+                free(slots[slot])
+                slots[slot] = None
+        return (time.perf_counter_ns() - started) * 1e-9
+
+
+def address_of(held: Any) -> int:
+    """The address of a pointer, a storage or a tensor."""
+    if isinstance(held, int):
+        return held
+    return int(held.data_ptr() if hasattr(held, "data_ptr") else held.pointer)

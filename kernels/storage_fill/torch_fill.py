@@ -1,0 +1,19 @@
+"""fill_ of PyTorch, on a tensor over the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def bind(array: Any, value: float) -> Callable[[int], None]:
+    """A launch that fills `array`, which has __cuda_array_interface__, with `value`."""
+    tensor = torch.as_tensor(array, device="cuda")
+
+    def launch(stream: int) -> None:
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
+            tensor.fill_(value)
+
+    return launch

@@ -1,0 +1,68 @@
+"""A square of floats in GPU memory, what fills it, and the check of every element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from analysis.measure.cell import Operation
+from analysis.measure.memory import DeviceArray
+from analysis.study import Case, Variant
+
+POISON = 0xA5
+GUARD = 256
+"""Elements behind the square that no fill may touch."""
+
+
+class Workload:
+    """An array for each case, filled with a value that each process draws anew."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        del constants
+        self._value = np.float32(rng.standard_normal())
+
+    def prepare(self, case: Case) -> None:
+        self._count = case.number("side") ** 2
+        self._array = DeviceArray((self._count + GUARD,), np.float32, "array")
+
+    def bind(self, variant: Variant, module: Any) -> Operation:
+        value = float(self._value)
+        if hasattr(module, "bind"):
+            launch = module.bind(Square(self._array, self._count), value)
+        else:
+            launch = partial(module.launch, self._array.pointer, self._count, value)
+        return Filled(self._array, self._count, self._value, launch)
+
+
+class Square:
+    """The elements before the guard, for libraries that read __cuda_array_interface__."""
+
+    def __init__(self, array: DeviceArray, count: int) -> None:
+        self.__cuda_array_interface__ = array.__cuda_array_interface__ | {"shape": (count,)}
+
+
+class Filled(Operation):
+    """One variant over one array."""
+
+    def __init__(
+        self, array: DeviceArray, count: int, value: np.float32, launch: Callable[[int], None]
+    ) -> None:
+        self._array = array
+        self._count = count
+        self._value = value
+        self.launch = launch  # type: ignore[method-assign]
+
+    def poison(self) -> None:
+        self._array.fill(POISON)
+
+    def check(self) -> str | None:
+        """None where every element has the value, and those behind the square the poison."""
+        got = self._array.get()
+        square, guard = got[: self._count], got[self._count :].view(np.uint8)
+        if not (square == self._value).all():
+            i = int(np.argmax(square != self._value))
+            return f"element {i}: expected {self._value}, got {square[i]}"
+        return None if (guard == POISON).all() else "elements behind the square were written"
