@@ -87,6 +87,11 @@ class HostMemory:
             else:
                 cuda(cudart.cudaFreeHost(pointer))
 
+    def __del__(self) -> None:
+        # Page-locked memory must not go back to the system before CUDA has let go of it.
+        if getattr(self, "pointer", 0):
+            self.close()
+
     def is_page_locked(self) -> bool:
         """What the driver says of this address."""
         attributes = cuda(cudart.cudaPointerGetAttributes(self.pointer))
