@@ -152,6 +152,6 @@ def _step(
 
     may_be_none = [name.endswith("start_up") or name == "half_line" for name in NAMES]
     lowest = np.where(may_be_none, 0.0, 0.01)[free]
-    found = least_squares(residuals, np.ones(len(lowest)), bounds=(lowest, np.inf), loss="soft_l1")
+    found = least_squares(residuals, np.ones(len(lowest)), bounds=(lowest, np.inf), loss="cauchy")
     values[free] = start[free] * found.x
     return values
