@@ -160,8 +160,13 @@ class Study:
         return times
 
     def companions(self, name: str) -> list[Variant]:
-        """`name` and what it is measured beside when measured alone: its `after`, the ceilings."""
+        """`name` and what it is measured beside when measured alone: its `after`, the ceilings.
+
+        A calibration is always measured whole: its parameters are those of one host.
+        """
         variant = self.variant(name)
+        if self.calibrates:
+            return list(self.variants)
         names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
         return [candidate for candidate in self.variants if candidate.name in names]
 

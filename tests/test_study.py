@@ -236,6 +236,11 @@ def test_grids_run_the_cheapest_case_the_default_ones_or_all(study: Study) -> No
     assert first.in_grid("full") == first.cases
 
 
+def test_a_calibration_is_measured_whole() -> None:
+    calibration = discover()["link_calibration"]
+    assert calibration.companions("copy_engine") == list(calibration.variants)
+
+
 def test_companions_are_what_it_comes_after_and_the_ceilings(study: Study) -> None:
     assert [v.name for v in study.companions("second")] == ["first", "second", "limit"]
     assert [v.name for v in study.companions("limit")] == ["limit"]

@@ -236,7 +236,7 @@ def test_a_price_is_that_of_its_parts(workload: Any, monkeypatch: pytest.MonkeyP
 
 def test_work_beside_pinned_memory_is_checked(workload: Any) -> None:
     workload.prepare(Case({"pinned_bytes": 4096}, 0, "full"))
-    operation = workload.bind(TRANSFERS.variant("registered_huge_pressure"), python_module())
+    operation = workload.bind(TRANSFERS.variant("pinned_pressure"), python_module())
     assert outcome(operation) is None
     assert len(operation.own_samples(0, 3)["work_time"]) == 3
 
