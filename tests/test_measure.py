@@ -566,3 +566,14 @@ def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path) -> 
     operation = SimpleNamespace(launch=lambda stream: time.sleep(0.002), reset=None)
     (times,) = host_times(cast(Operation, operation), 0, lambda: time.sleep(0.02), 1)
     assert 0.002 <= times["submit_time"] < 0.02 <= times["host_time"]
+
+
+def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "grids", {"name": "one"}, {"name": "two"})
+    one, two = study.variants
+    only_full = replace(two, cases=tuple(replace(case, grid="full") for case in two.cases))
+    study = replace(study, variants=(one, only_full))
+    assert pending(study, where, "default", HERE) == [one]
+    run(Plan(study, study.variants, GRID, where), study.folder)
+    assert samples_at(where, study, "one")
+    assert not (where.root / where.machine / study.name / "two.csv").exists()

@@ -40,7 +40,11 @@ def target(config: Config, gpu: Gpu | None) -> Target:
 
 def pending(study: Study, where: Target, grid: str, provision: Provision) -> list[Variant]:
     """Variants with a case of `grid` that has neither a fresh sample nor a standing reason."""
-    return [v for v in study.variants if _is_pending(study, v, where, grid, provision)]
+    return [
+        v
+        for v in study.variants
+        if v.in_grid(grid) and _is_pending(study, v, where, grid, provision)
+    ]
 
 
 def _is_pending(

@@ -50,6 +50,8 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     (folder / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
     telemetry = _telemetry(plan, samples, records)
     for variant in plan.variants:
+        if not _cases(plan, variant):
+            continue  # beside the others, but with nothing to measure in this grid
         reason = skipped[variant.name]
         own = [sample for sample in samples if sample.variant == variant.name]
         if reason:

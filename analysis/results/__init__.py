@@ -1,4 +1,11 @@
-"""What was measured: samples and provenance on disk, and what is computed from them."""
+"""Measured samples: on disk, and the tables made of them."""
 
-METHOD_VERSION = 1
-"""Raised when the way of measuring changes so that older samples no longer compare."""
+METHOD_VERSION = 2
+"""Of the way of measuring. Results of another one are measured again where they can be.
+
+1: a cell's first host time came right after its device times
+2: a launch that is not timed comes between
+"""
+
+READABLE_METHODS = (1, METHOD_VERSION)
+"""Whose results tables can still be made of; see analysis.results.warmed."""

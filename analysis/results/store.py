@@ -51,14 +51,15 @@ class VariantResults:
         """Provenance by run."""
         return {entry["run"]: entry for entry in (self.provenance, *self.provenance["runs"])}
 
-    def fresh_runs(self, source_sha256: str) -> list[str]:
-        """Runs measured from this source by today's method, newest first."""
+    def fresh_runs(
+        self, source_sha256: str, methods: Sequence[int] = (METHOD_VERSION,)
+    ) -> list[str]:
+        """Runs measured from this source by one of `methods`, newest first."""
         return sorted(
             (
                 run
                 for run, entry in self.run_provenance().items()
-                if entry["source_sha256"] == source_sha256
-                and entry["method_version"] == METHOD_VERSION
+                if entry["source_sha256"] == source_sha256 and entry["method_version"] in methods
             ),
             reverse=True,
         )
