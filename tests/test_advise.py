@@ -12,10 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.advise import advise, answer, memory_of, method_of, moves, parse_count, parse_size
 from analysis.errors import FieldError, HotpathError
 from analysis.model.line import fit_line
 from analysis.study import discover
+from kernels.transfers.advise import (
+    advise,
+    answer,
+    memory_of,
+    method_of,
+    moves,
+    parse_count,
+    parse_size,
+)
 
 TRANSFERS = discover()["transfers"]
 SIZES = np.array([1, 65536, 2**20, 2**24, 2**26], dtype=float)

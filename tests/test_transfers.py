@@ -23,7 +23,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import ROOT
-from analysis.advise import MEMORIES, memory_of, method_of
 from analysis.build.toolchain import find_toolchain
 from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
@@ -36,6 +35,7 @@ from analysis.report.points import Context
 from analysis.results.store import add_run
 from analysis.results.tables import write_tables
 from analysis.study import Case, Variant, discover
+from kernels.transfers.advise import MEMORIES, memory_of, method_of
 from tests.synthetic import provenance_of, samples_of, write_machine
 
 TRANSFERS = discover()["transfers"]

@@ -23,15 +23,11 @@ from analysis.measure.cell import Cell, Operation, Skip, Workload
 from analysis.measure.clock import utc_now
 from analysis.measure.modules import load_module, load_workload
 from analysis.results.samples import Sample, write_samples
+from analysis.results.warmed import NEGLIGIBLE_BESIDE_S
 from analysis.study import Study, Variant, load_study
 
 WARM_UP_S = 0.3
 """Seconds of work before the first cell: an idle GPU takes this long to raise its clocks."""
-
-WARMED_BELOW_S = 0.015
-"""What takes less is launched once more before its host times. The first launch is slow, by up to
-0.15 ms right after device times, for taking those leaves work behind; beside more that is nothing.
-"""
 
 
 @dataclass(frozen=True)
@@ -156,7 +152,8 @@ class Bench:
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(operation, count)
         if by_host:
-            if took < WARMED_BELOW_S:
+            # The first launch is slow, most of all right after device times.
+            if took < NEGLIGIBLE_BESIDE_S:
                 operation.launch(stream)
                 wait()
             for times in host_times(operation, stream, wait, count):

@@ -13,7 +13,8 @@ HOST_METRICS = ("host_time", "submit_time")
 CELL = ["study", "variant", "case", "run", "round"]
 
 NEGLIGIBLE_BESIDE_S = 0.015
-"""A time this long is off by 1 % at most for that, so it may stand where it is the only one."""
+"""A time this long is off by 1 % at most for being cold, so it may stand where it is the only one,
+and needs no warming."""
 
 
 def warmed(samples: pd.DataFrame, methods: dict[str, int]) -> pd.DataFrame:

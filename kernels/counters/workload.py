@@ -44,7 +44,7 @@ class Counting(Operation):
         while self._run() < LEAST_S:
             self._increments *= 2
 
-    def launch(self, stream: int) -> None:  # type: ignore[override]
+    def launch(self, stream: int) -> None:
         self._run()
 
     def poison(self) -> None:

@@ -60,7 +60,7 @@ class Peer:
         """Let it end, and wait for that; the error it ended with, if any."""
         with contextlib.suppress(OSError):
             self._end.shutdown(socket.SHUT_WR)
-        last = []
+        last: list[Any] = []
         with contextlib.suppress(ConnectionResetError):  # it died with lines of ours unread
             last += (json.loads(line) for line in self._channel)
         self.close()
@@ -88,7 +88,7 @@ class Peers:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-I", "-S", str(Path(__file__).with_name("peer.py"))]
         with theirs:
-            self._process = subprocess.Popen(command, stdin=theirs)
+            self._process = subprocess.Popen(command, stdin=theirs.fileno())
 
     def start(self, role: str, module: Path, **order: Any) -> Peer:
         ours, theirs = socket.socketpair()

@@ -122,7 +122,7 @@ class Transfer(Operation):
         self._rng = rng
         self._wrong = ""
 
-    def launch(self, stream: int) -> None:  # type: ignore[override]
+    def launch(self, stream: int) -> None:
         self._fill()
 
     def poison(self) -> None:

@@ -53,7 +53,7 @@ class Filled(Operation):
         self._array = array
         self._count = count
         self._value = value
-        self.launch = launch  # type: ignore[method-assign]
+        self.launch = launch
 
     def poison(self) -> None:
         self._array.fill(POISON)

@@ -10,7 +10,6 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.advise import DIRECTIONS, advise, memory_of, method_of, moves
 from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart, finish, machine_select, select
 from analysis.model.line import Estimate, fit_line
@@ -24,6 +23,7 @@ from analysis.report.quantities import (
     ratio,
 )
 from analysis.study import Study, parse_case
+from kernels.transfers.advise import DIRECTIONS, advise, memory_of, method_of, moves
 
 ANY = "any"
 ROW_PX = 24
@@ -76,8 +76,9 @@ def map_table(context: Context) -> pd.DataFrame:
     for (machine, direction), own in rows.groupby(["machine", "direction"]):
         for memory in (ANY, *sorted(set(own["memory"]))):
             kind = own if memory == ANY else own[own["memory"] == memory]
-            for (size, count), _ in kind.groupby(["size", "count"]):
-                ways = [w for w in advise(kind, int(size), int(count)) if w.is_measured]
+            places = kind[["size", "count"]].drop_duplicates().astype(int)
+            for size, count in sorted(places.itertuples(index=False, name=None)):
+                ways = [w for w in advise(kind, size, count) if w.is_measured]
                 if len(ways) < 2:
                     continue
                 best, second = ways[:2]
@@ -86,9 +87,9 @@ def map_table(context: Context) -> pd.DataFrame:
                         "machine": machine,
                         "direction": direction,
                         "memory": memory,
-                        "size": int(size),
-                        "count": int(count),
-                        "size_text": _binary(int(size)),
+                        "size": size,
+                        "count": count,
+                        "size_text": _binary(size),
                         "fastest": best.variant,
                         "method": method_of(best.variant),
                         "time": quantity(best.seconds, "s"),

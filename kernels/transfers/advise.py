@@ -1,7 +1,7 @@
 """Which call moves some pieces fastest on a machine, from the committed results.
 
-    python -m analysis.advise --size 4KiB --count 256
-    python -m analysis.advise --size 16MiB --memory pageable --direction d2h --machine my-box
+    python -m kernels.transfers.advise --size 4KiB --count 256
+    python -m kernels.transfers.advise --size 16MiB --memory pageable --machine my-box
 
 Between measured sizes and counts the times are interpolated; beyond them nothing is said.
 """
@@ -28,7 +28,7 @@ from analysis.results.collect import collect
 from analysis.results.summary import summarise
 from analysis.study import Study, discover, parse_case
 
-STUDY: Final = "transfers"
+STUDY: Final = Path(__file__).parent.name
 METRIC: Final = "host_time"
 """The clock that sees the CPU's part, too."""
 
@@ -185,7 +185,8 @@ def answer(
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m analysis.advise", description=__doc__.splitlines()[0] if __doc__ else None
+        prog="python -m kernels.transfers.advise",
+        description=__doc__.splitlines()[0] if __doc__ else None,
     )
     parser.add_argument("--size", type=parse_size, required=True, help="of a piece: 4096, 4KiB")
     parser.add_argument("--count", type=parse_count, default=1, help="of pieces (1)")
