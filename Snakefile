@@ -23,6 +23,7 @@ rule site:
 rule build:
     input:
         [module for study in CONFIG.studies for module in modules_of(study)],
+        CPU_CACHE,
         TABLES / "resources.csv",
 
 

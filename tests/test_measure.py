@@ -8,11 +8,13 @@ import re
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import yaml
 
@@ -22,7 +24,7 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure import plan as plans
 from analysis.measure.__main__ import other_users, refuse_other_machine
-from analysis.measure.cell import Operation
+from analysis.measure.cell import Cell, Operation
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
@@ -564,7 +566,7 @@ def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
 
 def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path) -> None:
     operation = SimpleNamespace(launch=lambda stream: time.sleep(0.002), reset=None)
-    (times,) = host_times(cast(Operation, operation), 0, lambda: time.sleep(0.02), 1)
+    (times,) = host_times(cast(Operation, operation), 0, lambda: time.sleep(0.02), 1, lambda: None)
     assert 0.002 <= times["submit_time"] < 0.02 <= times["host_time"]
 
 
@@ -577,3 +579,39 @@ def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, wher
     run(Plan(study, study.variants, GRID, where), study.folder)
     assert samples_at(where, study, "one")
     assert not (where.root / where.machine / study.name / "two.csv").exists()
+
+
+class Recorded(Operation):
+    """Notes what is asked of it and of the caches."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.host_inputs = [np.zeros(3)]
+
+    def poison(self) -> None:
+        self.events.append("poison")
+
+    def check(self) -> None:
+        self.events.append("check")
+
+    def launch(self, stream: int) -> None:
+        self.events.append("launch")
+
+    def flush(self, arrays: Iterable[np.ndarray]) -> None:
+        self.events += ["flush" for _ in arrays]
+
+
+@pytest.mark.parametrize("host_work", [False, True])
+def test_inputs_leave_the_caches_after_the_check_and_before_what_the_cpu_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_work: bool
+) -> None:
+    study = write_study(tmp_path / "cached", {"name": "one", "host_work": host_work})
+    bench = Bench(replace(job(study, 0), samples=2), None)
+    operation = Recorded()
+    monkeypatch.setattr(bench, "_bind", lambda cell: operation)
+    monkeypatch.setattr(bench, "_flush", operation.flush)
+    bench._is_warm = True
+    bench.measure(Cell(study.variants[0], study.variants[0].cases[0]))
+    timed = ["flush", "launch"] if host_work else ["launch"]
+    untimed = ["poison", "launch", "check", "flush", "launch"]
+    assert operation.events == [*untimed, *timed, *timed]

@@ -21,6 +21,7 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.cell import Cell, Operation, Skip, Workload
 from analysis.measure.clock import utc_now
+from analysis.measure.cpu_cache import flusher
 from analysis.measure.modules import load_module, load_workload
 from analysis.results.samples import Sample, write_samples
 from analysis.results.warmed import NEGLIGIBLE_BESIDE_S
@@ -102,6 +103,7 @@ class Bench:
         self._prepared: dict[int, str] = {}
         self._modules: dict[str, ModuleType] = {}
         self._is_warm = False
+        self._flush = flusher(job.modules)
 
     def schedule(self) -> Iterator[Cell]:
         """Cells case by case, the cases and the variants within each in random order."""
@@ -144,6 +146,7 @@ class Bench:
         cell.failure = operation.check() or ""
         if cell.failure:
             return
+        self._flush(operation.host_inputs)
         for name, values in operation.own_samples(stream, count).items():
             cell.values += ((name, float(value)) for value in values)
         asked = cell.case.metrics
@@ -156,7 +159,10 @@ class Bench:
             if took < NEGLIGIBLE_BESIDE_S:
                 operation.launch(stream)
                 wait()
-            for times in host_times(operation, stream, wait, count):
+            # A device leaves the caches as they are; what the CPU reads comes into them again.
+            inputs = operation.host_inputs if cell.variant.host_work else ()
+            settle = partial(self._flush, inputs)
+            for times in host_times(operation, stream, wait, count, settle):
                 cell.values += ((name, times[name]) for name in by_host)
         if self.gpu:
             cell.throttle = self.gpu.throttle_reasons()
@@ -230,15 +236,20 @@ class Bench:
 
 
 def host_times(
-    operation: Operation, stream: int, wait: Callable[[], None], count: int
+    operation: Operation,
+    stream: int,
+    wait: Callable[[], None],
+    count: int,
+    settle: Callable[[], None],
 ) -> Iterator[dict[str, float]]:
     """Seconds by the monotonic clock, `count` times: host_time from the call until its result is
-    there, submit_time until the call returns."""
+    there, submit_time until the call returns. `settle` comes before each and is not timed."""
     launch, reset = operation.launch, operation.reset
     for _ in range(count):
         if reset:
             reset(stream)
             wait()
+        settle()
         before = time.perf_counter_ns()
         launch(stream)
         submitted = time.perf_counter_ns()

@@ -4,7 +4,7 @@ METHOD_VERSION = 2
 """Of the way of measuring. Results of another one are measured again where they can be.
 
 1: a cell's first host time came right after its device times
-2: a launch that is not timed comes between
+2: a launch that is not timed comes between, and what is read from host memory is in no cache
 """
 
 READABLE_METHODS = (1, METHOD_VERSION)

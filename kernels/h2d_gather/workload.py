@@ -118,6 +118,8 @@ class Workload:
         )
         if src is self._managed:
             operation.reset = partial(move_to_host, src)
+        else:
+            operation.host_inputs = [src]
         return operation
 
     def _managed_src(self) -> np.ndarray:
@@ -137,6 +139,7 @@ class Bound(Operation):
     expected: np.ndarray
     sm_launches: DeviceArray
     reset: Callable[[int], None] | None = None
+    host_inputs: Sequence[np.ndarray] = ()
 
     def poison(self) -> None:
         self.dst.fill(POISON)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -95,7 +95,9 @@ class Workload:
         assert self._dst is not None, "prepare comes before bind"
         pointers = (self._pool.ctypes.data, self._dst.pointer, starts)
         launch = partial(module.launch, *pointers, *self._shape, *self._launch_shape)
-        return Bound(launch, self._dst, self._landed[: self._dst.nbytes], self._expected)
+        return Bound(
+            launch, self._dst, self._landed[: self._dst.nbytes], self._expected, [self._pool]
+        )
 
 
 @dataclass
@@ -106,6 +108,7 @@ class Bound(Operation):
     dst: DeviceArray
     landed: np.ndarray
     expected: np.ndarray
+    host_inputs: Sequence[np.ndarray]
 
     def poison(self) -> None:
         self.dst.fill(POISON)

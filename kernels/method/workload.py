@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analysis.errors import FieldError
 from analysis.measure.cell import Operation
 from analysis.measure.data import random_bytes
 from analysis.study import Case, Variant
@@ -17,32 +22,44 @@ if TYPE_CHECKING:
     from analysis.measure.memory import DeviceArray
 
 POISON = 0xA5
+AS_IT_IS, NOBODY, THIS_THREAD, OTHER_CORE = range(1, 5)
+ASLEEP_AFTER_S = 0.003
+"""Long enough for a core without work to fall asleep."""
 
 
 class Workload:
     """Random bytes in pinned memory and a device buffer of the same size, made for each case."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        self._writer = constants["writer"]
+        if self._writer not in (AS_IT_IS, NOBODY, THIS_THREAD, OTHER_CORE):
+            raise FieldError("constants.writer", "1 to 4", self._writer)
         self._rng = rng
-        self._src = np.empty(0, np.uint8)
+        self._src = self._expected = np.empty(0, np.uint8)
         self._dst: DeviceArray | None = None
 
     def prepare(self, case: Case) -> None:
         size = case.number("bytes")
         if size == 0:
-            self._src, self._dst = np.empty(0, np.uint8), None
+            self._src = self._expected = np.empty(0, np.uint8)
+            self._dst = None
             return
         # Imported here because a machine without a GPU measures the cases of no bytes.
         from analysis.measure.memory import DeviceArray, pinned
 
         self._src = pinned((size,), np.uint8)
-        self._src[:] = random_bytes(size, self._rng)
+        self._expected = random_bytes(size, self._rng)
+        self._src[:] = self._expected
         self._dst = DeviceArray((size,), np.uint8, "dst")
 
     def bind(self, variant: Variant, module: Any) -> Bound:
         destination = self._dst.pointer if self._dst else 0
         arguments = (self._src.ctypes.data, destination, self._src.nbytes)
-        return Bound(module, self._src, self._dst, partial(module.launch, *arguments))
+        bound = Bound(module, self._expected, self._dst, partial(module.launch, *arguments))
+        bound.host_inputs = [self._src]
+        if self._writer != AS_IT_IS:
+            bound.reset = partial(write_and_rest, self._src, self._writer)
+        return bound
 
 
 @dataclass
@@ -50,7 +67,7 @@ class Bound(Operation):
     """One variant over one buffer. An operation of no bytes has no output to check."""
 
     module: Any
-    src: np.ndarray
+    expected: np.ndarray
     dst: DeviceArray | None
     launch: Callable[[int], None]
 
@@ -63,13 +80,35 @@ class Bound(Operation):
         if self.dst is None:
             return None
         landed = self.dst.get()
-        if np.array_equal(landed, self.src):
+        if np.array_equal(landed, self.expected):
             return None
-        byte = int(np.argmax(landed != self.src))
-        return f"byte {byte}: expected {self.src[byte]}, got {landed[byte]}"
+        byte = int(np.argmax(landed != self.expected))
+        return f"byte {byte}: expected {self.expected[byte]}, got {landed[byte]}"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """resolution: the smallest step of the host clock, where the module can tell."""
         if not hasattr(self.module, "resolution"):
             return {}
         return {"resolution": [self.module.resolution()]}
+
+
+def write_and_rest(src: np.ndarray, writer: int, stream: int) -> None:
+    """Let `writer` write all of `src` as it was, then rest until whoever is done sleeps."""
+    del stream
+    if writer == THIS_THREAD:
+        np.add(src, 0, out=src)
+    elif writer == OTHER_CORE:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(_write_on, other_core(), src).result()
+    time.sleep(ASLEEP_AFTER_S)
+
+
+def other_core() -> int:
+    """A core that this process may use and this thread is not on; its own where there is one."""
+    here = ctypes.CDLL(None).sched_getcpu()
+    return min(os.sched_getaffinity(0), key=lambda core: (core == here, core))
+
+
+def _write_on(core: int, src: np.ndarray) -> None:
+    os.sched_setaffinity(0, {core})  # of this thread alone
+    np.add(src, 0, out=src)

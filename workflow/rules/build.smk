@@ -18,6 +18,22 @@ def code_of(wildcards):
     return [*code, study.folder / "study.yaml"]
 
 
+# Called by whatever measures, see analysis/measure/cpu_cache.py.
+rule cpu_cache:
+    input:
+        "analysis/measure/cpu_cache.cpp",
+    output:
+        CPU_CACHE,
+    log:
+        "build/logs/cpu_cache.log",
+    params:
+        compiler=COMPILER,
+    message:
+        "Building what flushes the CPU's caches"
+    shell:
+        "{TOOLCHAIN.cxx} -std=c++20 -O3 -Wall -Wextra -fPIC -shared {input} -o {output} 2> {log}"
+
+
 rule bindings:
     input:
         lambda w: CONFIG.studies[w.study].folder / "bindings.cpp",

@@ -13,6 +13,7 @@ from analysis.build.compile import torch_version
 from analysis.build.toolchain import find_toolchain, resolve_arch
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
+from analysis.measure.cpu_cache import LIBRARY
 from analysis.measure.modules import module_path
 from analysis.source import source_files
 
@@ -34,6 +35,7 @@ TABLES = Path("build/smoke" if IS_SMOKE else "build")
 SITE = Path("build/smoke/site" if IS_SMOKE else "site")
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
 MODULES = Path("build/modules") / ARCH
+CPU_CACHE = MODULES / LIBRARY
 
 
 wildcard_constraints:

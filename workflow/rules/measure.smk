@@ -47,6 +47,7 @@ for study in PENDING:
 rule measure_study:
     input:
         lambda w: modules_of(w.study),
+        CPU_CACHE,
     output:
         touch(marker("{study}")),
     log:
@@ -66,6 +67,7 @@ rule measure_study:
 rule measure_variant:
     input:
         lambda w: modules_of(w.study),
+        CPU_CACHE,
     output:
         touch(TABLES / "measured" / "{study}" / "{variant}"),
     log:

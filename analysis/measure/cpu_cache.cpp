@@ -1,0 +1,55 @@
+// Writes lines of memory back and drops them from the caches of all cores.
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+namespace {
+
+constexpr size_t kLine = 64;
+
+const char* line_of(const void* start) {
+  return reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(start) / kLine * kLine);
+}
+
+#if defined(__x86_64__)
+// Unlike clflush, one need not wait for the one before.
+bool has_clflushopt() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_CLFLUSHOPT) != 0;
+}
+
+__attribute__((target("clflushopt"))) void flush_unordered(const char* line, const char* end) {
+  for (; line < end; line += kLine) {
+    _mm_clflushopt(const_cast<char*>(line));
+  }
+}
+#endif
+
+}  // namespace
+
+extern "C" void flush(const void* start, size_t bytes) {
+  const char* line = line_of(start);
+  const char* const end = static_cast<const char*>(start) + bytes;
+#if defined(__x86_64__)
+  static const bool is_unordered = has_clflushopt();
+  if (is_unordered) {
+    flush_unordered(line, end);
+  } else {
+    for (; line < end; line += kLine) {
+      _mm_clflush(line);
+    }
+  }
+  _mm_mfence();
+#elif defined(__aarch64__)
+  for (; line < end; line += kLine) {
+    asm volatile("dc civac, %0" : : "r"(line) : "memory");
+  }
+  asm volatile("dsb sy" : : : "memory");
+#else
+#error "no way of flushing a cache line is known for this processor"
+#endif
+}
