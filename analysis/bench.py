@@ -13,7 +13,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from analysis.errors import FieldError, HotpathError
 from analysis.expression import evaluate
 from analysis.gpu import open_gpu
 from analysis.measure.cell import Operation
-from analysis.measure.cpu_cache import flusher
 from analysis.measure.modules import load_module, load_workload
 from analysis.measure.needs import Provision
 from analysis.measure.round import host_times
@@ -111,8 +109,7 @@ def main(words: Sequence[str]) -> None:
         )
     if unmet:
         raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
-    modules = BUILD / "modules" / resolve_arch("auto", arguments.gpu)
-    module = load_module(modules, study, variant)
+    module = load_module(BUILD / "modules" / resolve_arch("auto", arguments.gpu), study, variant)
     workload = load_workload(study).Workload(constants, np.random.default_rng(arguments.seed))
     workload.prepare(case)
     operation: Operation = workload.bind(variant, module)
@@ -127,15 +124,14 @@ def main(words: Sequence[str]) -> None:
     if wrong := operation.check():
         raise HotpathError(f"wrong output: {wrong}")
     print("output: every byte verified")
-    flush = flusher(modules)
-    flush(operation.host_inputs)
+    if operation.settle:
+        operation.settle()
     for _ in range(arguments.warmup):
         operation.launch(stream)
     wait()
     if variant.on_gpu:
         report("device", _device_seconds(operation, stream, arguments.iters), case)
-    inputs = operation.host_inputs if variant.host_work else ()
-    times = host_times(operation, stream, wait, arguments.iters, partial(flush, inputs))
+    times = host_times(operation, stream, wait, arguments.iters, variant.host_work)
     host = sorted(each["host_time"] for each in times)
     report("host", host[len(host) // 2], case)
 

@@ -1,8 +1,9 @@
-"""Host memory is out of the CPU's caches, and unchanged, before it is timed."""
+"""Host memory leaves the CPU's caches, and its bytes stay what they are."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,34 +11,72 @@ import pytest
 
 from analysis.build.toolchain import find_toolchain
 from analysis.errors import HotpathError
-from analysis.measure.cpu_cache import CHUNK, LIBRARY, flusher
+from analysis.measure import cpu_cache
+from analysis.measure.cpu_cache import flush, flush_rows
 
 SOURCE = Path(__file__).parents[1] / "analysis/measure/cpu_cache.cpp"
+CHUNK = cpu_cache._CHUNK
 
 
 @pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("modules")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("cache") / "cpu_cache.so"
     command = [find_toolchain().cxx, "-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"]
-    options = ["-fPIC", "-shared", str(SOURCE), "-o", str(folder / LIBRARY)]
-    subprocess.run([*command, *options], check=True)
-    return folder
+    subprocess.run([*command, "-fPIC", "-shared", str(SOURCE), "-o", str(library)], check=True)
+    return library
 
 
-@pytest.mark.parametrize("size", [1, 63, 64, 65, 4096, CHUNK, 2 * CHUNK + 1])
-def test_what_is_flushed_keeps_its_bytes(modules: Path, size: int) -> None:
+@pytest.fixture(autouse=True)
+def library(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(cpu_cache, "LIBRARY", built)
+    load = cpu_cache._library
+    load.cache_clear()
+    yield
+    load.cache_clear()
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 4096, CHUNK, 2 * CHUNK + 1])
+def test_what_is_flushed_keeps_its_bytes(size: int) -> None:
     whole = np.random.default_rng(size).integers(0, 256, size + 7, np.uint8)
-    before = whole.copy()
     part = whole[5 : 5 + size]  # begins and ends within a line
-    part += 1
-    flusher(modules)([part, whole[:0]])
-    assert np.array_equal(part, before[5 : 5 + size] + np.uint8(1))
-    assert np.array_equal(whole[:5], before[:5])
+    expected = part + np.uint8(1)
+    part += np.uint8(1)
+    flush(part)
+    assert np.array_equal(part, expected)
 
 
-def test_without_the_library_only_the_first_flush_of_anything_is_refused(tmp_path: Path) -> None:
-    flush = flusher(tmp_path)
-    flush([])
-    flush([np.empty(0)])
+@pytest.mark.parametrize("rows", [[], [3, 0, 3], list(range(1000))])
+def test_rows_are_flushed_wherever_they_lie(
+    rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_cache, "_CHUNK", 64 * 40)  # several threads
+    table = np.random.default_rng(1).integers(0, 256, (1000, 100), np.uint8)
+    expected = table.copy()
+    flush_rows(table[:, :40], np.array(rows, np.int32))
+    assert np.array_equal(table, expected)
+
+
+def test_every_row_is_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces: list[int] = []
+
+    class Library:
+        @staticmethod
+        def flush_pieces(base: int, indices: int, count: int, stride: int, size: int) -> None:
+            assert (stride, size) == (100, 40)
+            found = (cpu_cache.ctypes.c_int64 * count).from_address(indices)
+            pieces.extend((base + index * stride) for index in found)
+
+    monkeypatch.setattr(cpu_cache, "_CHUNK", 64)
+    monkeypatch.setattr(cpu_cache, "_library", Library)
+    table = np.zeros((50, 100), np.uint8)
+    rows = np.random.default_rng(2).permutation(50)
+    flush_rows(table[:, :40], rows)
+    assert sorted(pieces) == [table.ctypes.data + 100 * row for row in range(50)]
+
+
+def test_where_it_is_not_built_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_cache, "LIBRARY", tmp_path / "cpu_cache.so")
     with pytest.raises(HotpathError, match=r"cpu_cache\.so: not built; run: snakemake"):
-        flush([np.zeros(1)])
+        flush(np.zeros(1))

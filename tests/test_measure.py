@@ -8,13 +8,11 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 import yaml
 
@@ -566,7 +564,7 @@ def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
 
 def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path) -> None:
     operation = SimpleNamespace(launch=lambda stream: time.sleep(0.002), reset=None)
-    (times,) = host_times(cast(Operation, operation), 0, lambda: time.sleep(0.02), 1, lambda: None)
+    (times,) = host_times(cast(Operation, operation), 0, lambda: time.sleep(0.02), 1)
     assert 0.002 <= times["submit_time"] < 0.02 <= times["host_time"]
 
 
@@ -582,11 +580,10 @@ def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, wher
 
 
 class Recorded(Operation):
-    """Notes what is asked of it and of the caches."""
+    """Notes what is asked of it."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self.host_inputs = [np.zeros(3)]
 
     def poison(self) -> None:
         self.events.append("poison")
@@ -597,8 +594,8 @@ class Recorded(Operation):
     def launch(self, stream: int) -> None:
         self.events.append("launch")
 
-    def flush(self, arrays: Iterable[np.ndarray]) -> None:
-        self.events += ["flush" for _ in arrays]
+    def settle(self) -> None:  # type: ignore[override]
+        self.events.append("settle")
 
 
 @pytest.mark.parametrize("host_work", [False, True])
@@ -609,9 +606,8 @@ def test_inputs_leave_the_caches_after_the_check_and_before_what_the_cpu_reads(
     bench = Bench(replace(job(study, 0), samples=2), None)
     operation = Recorded()
     monkeypatch.setattr(bench, "_bind", lambda cell: operation)
-    monkeypatch.setattr(bench, "_flush", operation.flush)
     bench._is_warm = True
     bench.measure(Cell(study.variants[0], study.variants[0].cases[0]))
-    timed = ["flush", "launch"] if host_work else ["launch"]
-    untimed = ["poison", "launch", "check", "flush", "launch"]
+    timed = ["settle", "launch"] if host_work else ["launch"]
+    untimed = ["poison", "launch", "check", "settle", "launch"]
     assert operation.events == [*untimed, *timed, *timed]

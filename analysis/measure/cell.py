@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy.typing as npt
-
 from analysis.errors import HotpathError
 from analysis.study import Case, Variant
 
@@ -23,14 +21,15 @@ class Operation(ABC):
     `launch(stream)` does the work once. `reset`, where it is not None, enqueues what must come
     before every launch and is not timed. `waits` says whether a launch waits for the GPU, or
     submits more than some 32 operations: its stream cannot be held until all of it is enqueued.
-    None leaves that to the variant's host_work. `host_inputs` is host memory that is read from: it
-    is taken out of the CPU's caches before it is timed, for what a check leaves in them is chance.
+    None leaves that to the variant's host_work. `settle`, where it is not None, takes the host
+    memory that is read out of the CPU's caches: which lines a check leaves there, and whether their
+    cores sleep, is chance.
     """
 
     launch: Callable[[int], None]
     reset: Callable[[int], None] | None = None
     waits: bool | None = None
-    host_inputs: Sequence[npt.NDArray[Any]] = ()
+    settle: Callable[[], None] | None = None
 
     @abstractmethod
     def poison(self) -> None:

@@ -29,11 +29,9 @@ __attribute__((target("clflushopt"))) void flush_unordered(const char* line, con
 }
 #endif
 
-}  // namespace
-
-extern "C" void flush(const void* start, size_t bytes) {
+void flush(const char* start, size_t bytes) {
   const char* line = line_of(start);
-  const char* const end = static_cast<const char*>(start) + bytes;
+  const char* const end = start + bytes;
 #if defined(__x86_64__)
   static const bool is_unordered = has_clflushopt();
   if (is_unordered) {
@@ -43,13 +41,30 @@ extern "C" void flush(const void* start, size_t bytes) {
       _mm_clflush(line);
     }
   }
-  _mm_mfence();
 #elif defined(__aarch64__)
   for (; line < end; line += kLine) {
     asm volatile("dc civac, %0" : : "r"(line) : "memory");
   }
-  asm volatile("dsb sy" : : : "memory");
 #else
 #error "no way of flushing a cache line is known for this processor"
 #endif
+}
+
+void wait_for_flushes() {
+#if defined(__x86_64__)
+  _mm_mfence();
+#else
+  asm volatile("dsb sy" : : : "memory");
+#endif
+}
+
+}  // namespace
+
+// `count` pieces of `bytes`, piece i at base + indices[i] * stride.
+extern "C" void flush_pieces(const char* base, const int64_t* indices, size_t count, size_t stride,
+                             size_t bytes) {
+  for (size_t i = 0; i < count; ++i) {
+    flush(base + static_cast<size_t>(indices[i]) * stride, bytes);
+  }
+  wait_for_flushes();
 }

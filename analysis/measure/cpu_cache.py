@@ -1,59 +1,62 @@
 """Takes host memory out of the CPU's caches, so that a device that reads it finds it in DRAM.
 
-A line in the private cache of a core is read more slowly by a device than one in memory: the core
-has to be asked, and woken where it sleeps.
+A device reads a line in the private cache of a core more slowly than one in memory: the core has to
+be asked, and woken where it sleeps.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from functools import cache
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from analysis.config import BUILD
 from analysis.errors import HotpathError
 
-LIBRARY = "cpu_cache.so"
-"""Built beside the modules of the studies."""
+LIBRARY = BUILD / "cpu_cache.so"
 
-CHUNK = 4 * 2**20
+_CHUNK = 4 * 2**20
 """Bytes that a thread flushes at a time."""
 
-Flush = Callable[[Iterable[npt.NDArray[Any]]], None]
+
+def flush(array: npt.NDArray[Any]) -> None:
+    """Flush a C-contiguous array from the caches of all cores."""
+    data = array.reshape(-1).view(np.uint8)
+    whole = len(data) // _CHUNK * _CHUNK
+    flush_rows(data[:whole].reshape(-1, _CHUNK), np.arange(whole // _CHUNK))
+    flush_rows(data[None, whole:], np.arange(1))
 
 
-def flusher(modules: Path) -> Flush:
-    """What flushes C-contiguous arrays from the caches of all cores.
+def flush_rows(table: npt.NDArray[np.uint8], rows: npt.NDArray[np.integer[Any]]) -> None:
+    """Flush rows of a table uint8 [any, row_bytes] whose rows are contiguous, whatever lies between
+    them. HotpathError where the library has not been built."""
+    library, row_bytes = _library(), table.shape[1]
+    indices = np.ascontiguousarray(rows, np.int64)
+    step = max(1, _CHUNK // max(1, row_bytes))
 
-    The first flush of anything raises HotpathError where the library has not been built.
-    """
+    def flush_some(start: int) -> None:
+        some = indices[start : start + step]
+        library.flush_pieces(
+            table.ctypes.data, some.ctypes.data, len(some), table.strides[0], row_bytes
+        )
 
-    def flush(arrays: Iterable[npt.NDArray[Any]]) -> None:
-        chunks = [
-            (array.ctypes.data + start, min(CHUNK, array.nbytes - start))
-            for array in arrays
-            for start in range(0, array.nbytes, CHUNK)
-        ]
-        if not chunks:
-            return
-        flush_chunk = _library(modules / LIBRARY).flush
-        if len(chunks) == 1:
-            flush_chunk(*chunks[0])
-            return
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            list(pool.map(lambda chunk: flush_chunk(*chunk), chunks))
-
-    return flush
+    if len(indices) <= step:
+        flush_some(0)
+        return
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(flush_some, range(0, len(indices), step)))
 
 
-def _library(path: Path) -> ctypes.CDLL:
-    if not path.exists():
-        raise HotpathError(f"{path}: not built; run: snakemake --cores all build")
-    library = ctypes.CDLL(str(path))
-    library.flush.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    library.flush.restype = None
+@cache
+def _library() -> ctypes.CDLL:
+    if not LIBRARY.exists():
+        raise HotpathError(f"{LIBRARY}: not built; run: snakemake --cores all build")
+    library = ctypes.CDLL(str(LIBRARY))
+    library.flush_pieces.argtypes = [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_size_t] * 3]
+    library.flush_pieces.restype = None
     return library

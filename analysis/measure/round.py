@@ -21,7 +21,6 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.cell import Cell, Operation, Skip, Workload
 from analysis.measure.clock import utc_now
-from analysis.measure.cpu_cache import flusher
 from analysis.measure.modules import load_module, load_workload
 from analysis.results.samples import Sample, write_samples
 from analysis.results.warmed import NEGLIGIBLE_BESIDE_S
@@ -103,7 +102,6 @@ class Bench:
         self._prepared: dict[int, str] = {}
         self._modules: dict[str, ModuleType] = {}
         self._is_warm = False
-        self._flush = flusher(job.modules)
 
     def schedule(self) -> Iterator[Cell]:
         """Cells case by case, the cases and the variants within each in random order."""
@@ -146,7 +144,8 @@ class Bench:
         cell.failure = operation.check() or ""
         if cell.failure:
             return
-        self._flush(operation.host_inputs)
+        if operation.settle:
+            operation.settle()
         for name, values in operation.own_samples(stream, count).items():
             cell.values += ((name, float(value)) for value in values)
         asked = cell.case.metrics
@@ -159,10 +158,7 @@ class Bench:
             if took < NEGLIGIBLE_BESIDE_S:
                 operation.launch(stream)
                 wait()
-            # A device leaves the caches as they are; what the CPU reads comes into them again.
-            inputs = operation.host_inputs if cell.variant.host_work else ()
-            settle = partial(self._flush, inputs)
-            for times in host_times(operation, stream, wait, count, settle):
+            for times in host_times(operation, stream, wait, count, by_cpu=cell.variant.host_work):
                 cell.values += ((name, times[name]) for name in by_host)
         if self.gpu:
             cell.throttle = self.gpu.throttle_reasons()
@@ -240,16 +236,17 @@ def host_times(
     stream: int,
     wait: Callable[[], None],
     count: int,
-    settle: Callable[[], None],
+    by_cpu: bool = False,
 ) -> Iterator[dict[str, float]]:
     """Seconds by the monotonic clock, `count` times: host_time from the call until its result is
-    there, submit_time until the call returns. `settle` comes before each and is not timed."""
+    there, submit_time until the call returns. What is read `by_cpu` is cached again."""
     launch, reset = operation.launch, operation.reset
     for _ in range(count):
         if reset:
             reset(stream)
             wait()
-        settle()
+        if by_cpu and operation.settle:
+            operation.settle()
         before = time.perf_counter_ns()
         launch(stream)
         submitted = time.perf_counter_ns()

@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Operation
+from analysis.measure.cpu_cache import flush_rows
 from analysis.measure.data import random_bytes
 from analysis.measure.memory import (
     DeviceArray,
@@ -71,11 +72,13 @@ class Rows:
     def __init__(self, slots: int, row_bytes: int) -> None:
         self.reference = Reference(slots, row_bytes)
         self.pairs: DeviceArray | None = None
+        self.sources = np.empty(0, np.int32)
 
     def prepare(self, src: np.ndarray, pairs: np.ndarray) -> None:
         self.pairs = DeviceArray(pairs.shape, np.int32, "pairs")
         self.pairs.put(pairs)
-        self.reference.gather(src, pairs[..., 0].ravel())
+        self.sources = pairs[..., 0].ravel()
+        self.reference.gather(src, self.sources)
 
 
 class Workload:
@@ -119,7 +122,7 @@ class Workload:
         if src is self._managed:
             operation.reset = partial(move_to_host, src)
         else:
-            operation.host_inputs = [src]
+            operation.settle = partial(flush_rows, src, rows.sources)
         return operation
 
     def _managed_src(self) -> np.ndarray:
@@ -139,7 +142,7 @@ class Bound(Operation):
     expected: np.ndarray
     sm_launches: DeviceArray
     reset: Callable[[int], None] | None = None
-    host_inputs: Sequence[np.ndarray] = ()
+    settle: Callable[[], None] | None = None
 
     def poison(self) -> None:
         self.dst.fill(POISON)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Operation
+from analysis.measure.cpu_cache import flush_rows
 from analysis.measure.data import random_bytes
 from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
 from analysis.study import Case, Variant
@@ -71,6 +72,7 @@ class Workload:
         self._landed = pinned((largest + GUARD,), np.uint8)
         self._reference = np.empty(largest // 16, VECTOR)
         self._expected = self._reference[:0]
+        self._read = np.empty((0, 0), np.uint8), np.arange(0)  # table and its rows, see flush_rows
 
     def prepare(self, case: Case) -> None:
         size = case.payload_bytes
@@ -80,6 +82,7 @@ class Workload:
         if "bytes" in case.values:
             self._shape, self._launch_shape = (case.number("bytes") // 16, 1), (0, 1)
             self._starts, self._expected = None, self._pool[: self._shape[0]]
+            self._read = self._expected.view(np.uint8)[None, :], np.arange(1)
             return
         starts = row_starts(case, self._pool.nbytes, self._rng)
         row = case.number("row_bytes")
@@ -89,15 +92,18 @@ class Workload:
         self._starts.put(starts)
         self._expected = self._reference[: size // 16]
         gather_reference(self._pool, starts, row, self._expected)
+        places = np.lib.stride_tricks.as_strided(
+            self._pool.view(np.uint8), (len(self._pool), row), (VECTOR.itemsize, 1)
+        )
+        self._read = places, starts
 
     def bind(self, variant: Variant, module: Any) -> Bound:
         starts = self._starts.pointer if self._starts else 0
         assert self._dst is not None, "prepare comes before bind"
         pointers = (self._pool.ctypes.data, self._dst.pointer, starts)
         launch = partial(module.launch, *pointers, *self._shape, *self._launch_shape)
-        return Bound(
-            launch, self._dst, self._landed[: self._dst.nbytes], self._expected, [self._pool]
-        )
+        landed = self._landed[: self._dst.nbytes]
+        return Bound(launch, self._dst, landed, self._expected, partial(flush_rows, *self._read))
 
 
 @dataclass
@@ -108,7 +114,7 @@ class Bound(Operation):
     dst: DeviceArray
     landed: np.ndarray
     expected: np.ndarray
-    host_inputs: Sequence[np.ndarray]
+    settle: Callable[[], None]
 
     def poison(self) -> None:
         self.dst.fill(POISON)

@@ -15,6 +15,7 @@ import numpy as np
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Operation
+from analysis.measure.cpu_cache import flush
 from analysis.measure.data import random_bytes
 from analysis.study import Case, Variant
 
@@ -55,8 +56,10 @@ class Workload:
     def bind(self, variant: Variant, module: Any) -> Bound:
         destination = self._dst.pointer if self._dst else 0
         arguments = (self._src.ctypes.data, destination, self._src.nbytes)
-        bound = Bound(module, self._expected, self._dst, partial(module.launch, *arguments))
-        bound.host_inputs = [self._src]
+        launch = partial(module.launch, *arguments)
+        bound = Bound(module, self._expected, self._dst, launch)
+        if self._dst:
+            bound.settle = partial(flush, self._src)
         if self._writer != AS_IT_IS:
             bound.reset = partial(write_and_rest, self._src, self._writer)
         return bound
@@ -93,14 +96,14 @@ class Bound(Operation):
 
 
 def write_and_rest(src: np.ndarray, writer: int, stream: int) -> None:
-    """Let `writer` write all of `src` as it was, then rest until whoever is done sleeps."""
+    """Let `writer` write all of `src` as it was. All rest as long, another core after it wrote."""
     del stream
-    if writer == THIS_THREAD:
-        np.add(src, 0, out=src)
-    elif writer == OTHER_CORE:
+    if writer == OTHER_CORE:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(_write_on, other_core(), src).result()
     time.sleep(ASLEEP_AFTER_S)
+    if writer == THIS_THREAD:
+        np.add(src, 0, out=src)
 
 
 def other_core() -> int:

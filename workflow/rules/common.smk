@@ -35,7 +35,7 @@ TABLES = Path("build/smoke" if IS_SMOKE else "build")
 SITE = Path("build/smoke/site" if IS_SMOKE else "site")
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
 MODULES = Path("build/modules") / ARCH
-CPU_CACHE = MODULES / LIBRARY
+CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 
 
 wildcard_constraints:
