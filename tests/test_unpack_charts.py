@@ -62,10 +62,11 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
     measured = set(zip(tables["alignment"]["variant"], tables["alignment"]["source"], strict=True))
     assert {variant for variant, _ in measured} == {
         "s4_batched",
+        "descriptors_in_place",
         "shifted_in_registers",
         "one_copy",
     }
-    assert len(measured) == 5
+    assert len(measured) == 7
     (copy,) = tables["alignment"][tables["alignment"]["variant"] == "one_copy"]["of one copy"]
     assert copy == "100%"
     aligned = tables["alignment"][tables["alignment"]["source"] == "0 behind a boundary"]
