@@ -26,7 +26,8 @@ struct Heap {
 
 class Device {
  public:
-  Device(MemorySource& source, int device) : arena_{source, device} {}
+  // The heap of the default stream is made here: its first request waits for the driver alone.
+  Device(MemorySource& source, int device) : arena_{source, device} { heap_of(0); }
 
   void* allocate(size_t bytes, Stream stream) {
     if (bytes > kMaxRequest) {
