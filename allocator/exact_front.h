@@ -1,39 +1,53 @@
-// The small block freed last, kept whole for a request of its exact size.
+// The small blocks freed last, as long as they have one size, kept whole for requests of that size.
 //
-// Only one is kept: whatever is held apart from its neighbours makes requests of other sizes break
-// up new segments, so that more of them would keep a replayed tape growing.
+// Only one size is kept: what is held apart from its neighbours makes requests of other sizes break
+// up whole segments, and a tape replayed again and again would grow once in a while.
 #pragma once
 
 #include "pool.h"
 
 class ExactFront {
  public:
-  // The kept block if it has exactly `size` bytes, or nullptr.
+  // A kept block of exactly `size` bytes, or nullptr.
   Block* pop(size_t size) {
-    Block* block = kept_;
+    Block* block = head_;
     if (block == nullptr || block->size != size) {
       return nullptr;
     }
-    kept_ = nullptr;
+    head_ = block->next;
+    --count_;
     block->state = BlockState::kUsed;
     return block;
   }
 
-  // Keeps a block; the one kept before goes back to its pool.
+  // Keeps a block; those kept of another size go back to their pool, and so does one too many.
   void push(Block* block) {
-    flush();
+    if (head_ != nullptr && head_->size != block->size) {
+      flush();
+    }
+    if (count_ == kDepth) {
+      block->pool->give(block);
+      return;
+    }
     block->state = BlockState::kCached;
-    kept_ = block;
+    block->next = head_;
+    head_ = block;
+    ++count_;
   }
 
-  // Gives the kept block back to its pool, where it merges with its neighbours.
+  // Gives every kept block back to its pool, where it merges with its neighbours.
   void flush() {
-    if (kept_ != nullptr) {
-      kept_->pool->give(kept_);
-      kept_ = nullptr;
+    while (head_ != nullptr) {
+      Block* block = head_;
+      head_ = block->next;
+      block->pool->give(block);
     }
+    count_ = 0;
   }
 
  private:
-  Block* kept_ = nullptr;
+  static constexpr uint32_t kDepth = 32;
+
+  Block* head_ = nullptr;
+  uint32_t count_ = 0;
 };
