@@ -142,6 +142,8 @@ class FromCpp(Operation):
         self._streams = streams(pattern.streams) if self._on_gpu else list(range(pattern.streams))
         self._peak_requested = 0
         self._fault: str | None = "never replayed"
+        self._allocator: Any = None
+        self._runner: Any = None
         self._renew()
 
     def _renew(self) -> None:
@@ -202,12 +204,13 @@ class FromCpp(Operation):
         repeats = REPEATS if once < WARM_UP_S else 1
         self._allocator.reset_statistics()
         self._replays = times * repeats
-        return statistics.median(self._runner.run(times) / times for _ in range(repeats))
+        seconds: list[float] = [self._runner.run(times) / times for _ in range(repeats)]
+        return statistics.median(seconds)
 
     def _fresh(self) -> float:
         """Seconds of a replay by an allocator that has nothing yet."""
         self._replays = 1
-        seconds = []
+        seconds: list[float] = []
         for _ in range(FRESH_REPEATS):
             self._renew()
             self._allocator.reset_statistics()
