@@ -22,7 +22,7 @@ from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
 REPEATS: Final = 3
 """Timings a cell; the middle one counts."""
 
-FRESH_REPEATS: Final = 31
+FRESH_REPEATS: Final = 101
 """The same of a tape that begins with an empty allocator: mostly a driver call, which varies."""
 
 ENOUGH_S: Final = 0.0015
@@ -36,6 +36,10 @@ QUIET: Final = 12
 
 WARM_UP_S: Final = 0.02
 """No further warm-up once they have taken this long, and one timing of what takes longer."""
+
+THREADS_WARM_UP_S: Final = 0.1
+"""The same of several threads: what they hold at once differs from replay to replay, so that it
+takes more of them until the most has been seen."""
 
 HELD_AGAINST: Final = ("p4_final", "torch_caching")
 """Variants of which memory and single operations are told as well as times."""
@@ -192,13 +196,14 @@ class FromCpp(Operation):
 
     def _steady(self) -> float:
         """Seconds of a replay by an allocator that has seen the tape before."""
+        limit = WARM_UP_S if len(self._pattern.tapes) == 1 else THREADS_WARM_UP_S
         started = time.perf_counter()
         quiet = 0
         for _ in range(WARM_UPS):
             self._allocator.reset_statistics()
             once = self._runner.run(1)
             quiet = 0 if self._allocator.statistics()["driver_calls"] else quiet + 1
-            if quiet == QUIET or time.perf_counter() - started > WARM_UP_S:
+            if quiet == QUIET or time.perf_counter() - started > limit:
                 break
         times = max(1, min(1000, int(ENOUGH_S / max(once, 1e-7))))
         repeats = REPEATS if once < WARM_UP_S else 1
