@@ -154,7 +154,9 @@ class FromCpp(Operation):
         """An allocator that has nothing yet. The old one gives back its memory first."""
         self._runner = self._allocator = None
         self._allocator = self._module.Allocator(self._make_source())
-        self._runner = self._module.Runner(self._allocator, self._pattern.tapes, self._streams)
+        self._runner = self._module.Runner(
+            self._allocator, self._pattern.tapes, self._streams, on_gpu=self._on_gpu
+        )
 
     def launch(self, stream: int) -> None:
         """Replay once, every address checked against those that are live.
@@ -196,6 +198,8 @@ class FromCpp(Operation):
 
     def _steady(self) -> float:
         """Seconds of a replay by an allocator that has seen the tape before."""
+        if self._pattern.streams > 1:
+            self._renew()  # work of the check may have held memory back, so that more was reserved
         limit = WARM_UP_S if len(self._pattern.tapes) == 1 else THREADS_WARM_UP_S
         started = time.perf_counter()
         quiet = 0

@@ -30,11 +30,12 @@ def tape(*rows: tuple[int, int, int, int]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([(3, 0, 1, 0)], "operation 0: expected kind 0, 1 or 2, got 3"),
+        ([(4, 0, 1, 0)], "operation 0: expected kind 0 to 3, got 4"),
         ([(0, 0, 1, 1)], "operation 0: expected a stream below 1, got 1"),
         ([(0, 0, 1, 0), (0, 0, 1, 0)], "operation 1: expected an empty slot"),
         ([(1, 0, 0, 0)], "operation 0: expected a slot in use"),
         ([(0, 0, 0, 0)], "operation 0: expected at least one byte"),
+        ([(0, 0, 7, 0), (3, 0, 8, 0)], "operation 1: expected 1 to 7 bytes to write, got 8"),
         ([(0, 0, 1, 0)], "expected every allocation freed at its end, got 1 left"),
     ],
 )
