@@ -19,6 +19,18 @@ def test_a_block_waits_for_the_streams_that_use_it(final: Host) -> None:
     assert pointer in [final.allocate(MIB, stream=1) for _ in range(2)]
 
 
+def test_a_whole_segment_is_broken_up_after_what_waits_is_let_go(final: Host) -> None:
+    used, _, *spare = [final.allocate(MIB, stream=1) for _ in range(4)]
+    for pointer in spare:
+        final.free(pointer)
+    final.trim(keep=4 * MIB)  # merges the second segment
+    final.source.enqueue(0, 2)
+    final.record_stream(used, 2)
+    final.free(used)
+    final.source.complete(0, 2, 1)
+    assert final.allocate(4096, stream=1) == used
+
+
 def test_one_event_a_stream_serves_a_batch(final: Host) -> None:
     pointers = [final.allocate(4096, stream=1) for _ in range(32)]
     for pointer in pointers:
