@@ -282,7 +282,7 @@ def streams_busy() -> Pattern:
                 tape.free(slot)
                 continue
             live.append(slot)
-            if len(live) > 128:
+            if len(live) > 512:
                 tape.free(live.pop(int(rng.integers(len(live)))))
 
     return _one(build, streams=4)

@@ -22,8 +22,11 @@ from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
 REPEATS: Final = 3
 """Timings a cell; the middle one counts."""
 
-FRESH_REPEATS: Final = 101
+FRESH_REPEATS: Final = 301
 """The same of a tape that begins with an empty allocator: mostly a driver call, which varies."""
+
+FRESH_S: Final = 0.04
+"""No further one of these once they have taken this long."""
 
 ENOUGH_S: Final = 0.0015
 """Seconds a timing takes at least, by replaying the tape as often as that needs."""
@@ -220,7 +223,8 @@ class FromCpp(Operation):
         """Seconds of a replay by an allocator that has nothing yet."""
         self._replays = 1
         seconds: list[float] = []
-        for _ in range(FRESH_REPEATS):
+        started = time.perf_counter()
+        while len(seconds) < FRESH_REPEATS and time.perf_counter() - started < FRESH_S:
             self._renew()
             self._allocator.reset_statistics()
             seconds.append(self._runner.run(1))
