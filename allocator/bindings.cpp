@@ -72,6 +72,12 @@ void write_ends(void* ptr, uint64_t bytes, Stream stream) {
   check(cudaMemsetAsync(static_cast<char*>(ptr) + bytes - size, 0xA5, size, on), "last bytes");
 }
 
+void write_all(void* ptr, uint64_t bytes, Stream stream) {
+  check(cudaMemsetAsync(ptr, 0x5A, bytes, reinterpret_cast<cudaStream_t>(stream)), "write");
+}
+
+void write_nothing(void* /*ptr*/, uint64_t /*bytes*/, Stream /*stream*/) {}
+
 }  // namespace
 
 PYBIND11_MODULE(variant, m) {
@@ -153,18 +159,20 @@ PYBIND11_MODULE(variant, m) {
                      R"(Tapes replayed on an allocator, one a thread.
 
 tapes: arrays uint64 [operations, 4] of (kind, slot, bytes, stream): kind 0 allocates into the slot,
-1 frees it, 2 says that a stream uses it; streams are indices into `streams`.
+1 frees it, 2 says that a stream uses it, 3 lets a stream write that many bytes of it, which only
+happens `on_gpu`; streams are indices into `streams`.
 ValueError names the operation that makes no sense.)")
       .def(py::init([](Allocator& allocator, const std::vector<TapeArray>& tapes,
-                       const std::vector<Stream>& streams, int device) {
+                       const std::vector<Stream>& streams, int device, bool on_gpu) {
              std::vector<Tape> own;
              for (const TapeArray& tape : tapes) {
                own.push_back(to_tape(tape));
              }
-             return std::make_unique<Runner>(allocator, std::move(own), streams, device);
+             return std::make_unique<Runner>(allocator, std::move(own), streams, device,
+                                             on_gpu ? write_all : write_nothing);
            }),
            py::arg("allocator"), py::arg("tapes"), py::arg("streams"), py::arg("device") = 0,
-           py::keep_alive<1, 2>())
+           py::arg("on_gpu") = false, py::keep_alive<1, 2>())
       .def_property_readonly("operations", &Runner::operations, "Operations of the longest tape.")
       .def("run", &Runner::run, py::arg("times"), py::call_guard<py::gil_scoped_release>(),
            "Seconds of `times` replays, from the start of all threads to the end of the last.")

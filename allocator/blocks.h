@@ -26,15 +26,15 @@ struct alignas(64) Block {
   std::vector<Stream> users;  // streams other than its own that were recorded
 };
 
-// Blocks are made and dropped all the time; their memory is kept.
+// Blocks are made and dropped all the time; their memory is kept. The first of it is there from the
+// start, so that no request has to wait for fresh pages of the host.
 class BlockStore {
  public:
+  BlockStore() { refill(); }
+
   Block* make(Pool* pool, char* ptr, size_t size) {
     if (spare_ == nullptr) {
-      chunks_.push_back(std::make_unique<Block[]>(kChunk));
-      for (size_t i = 0; i < kChunk; ++i) {
-        drop(&chunks_.back()[i]);
-      }
+      refill();
     }
     Block* block = spare_;
     spare_ = block->next;
@@ -53,6 +53,14 @@ class BlockStore {
 
  private:
   static constexpr size_t kChunk = 256;
+
+  void refill() {
+    chunks_.push_back(std::make_unique<Block[]>(kChunk));
+    for (size_t i = 0; i < kChunk; ++i) {
+      drop(&chunks_.back()[i]);
+    }
+  }
+
   std::vector<std::unique_ptr<Block[]>> chunks_;
   Block* spare_ = nullptr;
 };

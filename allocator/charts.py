@@ -130,10 +130,9 @@ def journey(context: Context) -> Chart | None:
             pattern = claim.tests[0].case.removeprefix("pattern=storage.")
             common = {"machine": row["machine"], "phase": phase, "pattern": pattern}
             rows.append(common | {"source": "printed", "ratio": row["published"]})
-            if pd.notna(row["measured"]):
-                rows.append(common | {"source": str(row["machine"]), "ratio": row["measured"]})
+            rows.append(common | {"source": str(row["machine"]), "ratio": row["measured"]})
     table = pd.DataFrame(rows, columns=["machine", "phase", "pattern", "source", "ratio"])
-    table = table.drop_duplicates(["phase", "pattern", "source"])
+    table = table.dropna(subset="ratio").drop_duplicates(["phase", "pattern", "source"])
     if table.empty:
         return None
     table["label"] = [ratio(value) for value in table["ratio"]]

@@ -1,10 +1,8 @@
-// Small blocks just freed, kept whole by their exact size for the next request of that size.
+// The small blocks freed last, as long as they have one size, kept whole for requests of that size.
 //
-// A slot belongs to the size last asked for, so that only sizes that come back are kept: blocks of
-// sizes seen once would only stay apart from their neighbours.
+// Only one size is kept: what is held apart from its neighbours makes requests of other sizes break
+// up whole segments, and a tape replayed again and again would grow once in a while.
 #pragma once
-
-#include <array>
 
 #include "pool.h"
 
@@ -12,63 +10,44 @@ class ExactFront {
  public:
   // A kept block of exactly `size` bytes, or nullptr.
   Block* pop(size_t size) {
-    Slot& slot = at(size);
-    if (slot.size != size) {
-      flush(slot);
-      slot.size = size;
+    Block* block = head_;
+    if (block == nullptr || block->size != size) {
+      return nullptr;
     }
-    Block* block = slot.head;
-    if (block != nullptr) {
-      slot.head = block->next;
-      --slot.count;
-      block->state = BlockState::kUsed;
-    }
+    head_ = block->next;
+    --count_;
+    block->state = BlockState::kUsed;
     return block;
   }
 
-  // Keeps a block if the slot is its size's and has room; else it goes back to its pool.
+  // Keeps a block; those kept of another size go back to their pool, and so does one too many.
   void push(Block* block) {
-    Slot& slot = at(block->size);
-    if (slot.size != block->size || slot.count == kDepth) {
+    if (head_ != nullptr && head_->size != block->size) {
+      flush();
+    }
+    if (count_ == kDepth) {
       block->pool->give(block);
       return;
     }
     block->state = BlockState::kCached;
-    block->next = slot.head;
-    slot.head = block;
-    ++slot.count;
+    block->next = head_;
+    head_ = block;
+    ++count_;
   }
 
   // Gives every kept block back to its pool, where it merges with its neighbours.
   void flush() {
-    for (Slot& slot : slots_) {
-      flush(slot);
+    while (head_ != nullptr) {
+      Block* block = head_;
+      head_ = block->next;
+      block->pool->give(block);
     }
+    count_ = 0;
   }
 
  private:
-  struct Slot {
-    size_t size = 0;
-    Block* head = nullptr;
-    uint32_t count = 0;
-  };
-  static constexpr size_t kSlots = 64;
   static constexpr uint32_t kDepth = 32;
 
-  // Sizes that are in use together are often round; the shifts spread those, too.
-  Slot& at(size_t size) {
-    const size_t granules = size / FreeIndex::kGranule;
-    return slots_[(granules ^ (granules >> 6)) % kSlots];
-  }
-
-  static void flush(Slot& slot) {
-    while (slot.head != nullptr) {
-      Block* block = slot.head;
-      slot.head = block->next;
-      block->pool->give(block);
-    }
-    slot.count = 0;
-  }
-
-  std::array<Slot, kSlots> slots_{};
+  Block* head_ = nullptr;
+  uint32_t count_ = 0;
 };

@@ -26,7 +26,8 @@ struct Heap {
 
 class Device {
  public:
-  Device(MemorySource& source, int device) : arena_{source, device} {}
+  // The heap of the default stream is made here: its first request waits for the driver alone.
+  Device(MemorySource& source, int device) : arena_{source, device} { heap_of(0); }
 
   void* allocate(size_t bytes, Stream stream) {
     if (bytes > kMaxRequest) {
@@ -38,7 +39,7 @@ class Device {
     Heap& heap = heap_of(stream);
     Pool& pool = is_small ? heap.small : heap.large;
     Block* block = is_small ? heap.front.pop(size) : nullptr;
-    if (block == nullptr && (block = pool.take(size)) == nullptr &&
+    if (block == nullptr && (block = pool.take_part(size)) == nullptr &&
         (block = find_room(heap, pool, size)) == nullptr) {
       out_of_memory(arena_, tally_, bytes);
     }
@@ -115,7 +116,9 @@ class Device {
     return *recent;
   }
 
-  // What is tried when nothing fits, the cheapest first; nullptr where all of it failed.
+  // What is tried when no part of a segment fits, the cheapest first; nullptr where all of it
+  // failed. A whole segment is broken up only after what is kept or waiting was let go of: else
+  // what is live would spread over more segments than it needs, and the heap grow once in a while.
   Block* find_room(Heap& heap, Pool& pool, size_t size) {
     if (!waiting_.is_empty()) {
       waiting_.seal();

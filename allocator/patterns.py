@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from .recorded import SHA256
 
-ALLOCATE, FREE, RECORD = 0, 1, 2
+ALLOCATE, FREE, RECORD, WRITE = 0, 1, 2, 3
 KIB, MIB = 2**10, 2**20
 ELEMENT_BYTES = 4
 
@@ -68,6 +68,10 @@ class Recorder:
     def record(self, slot: int, stream: int) -> None:
         """Say that `stream` uses the allocation, too."""
         self._rows.append((RECORD, slot, 0, stream))
+
+    def write(self, slot: int, size: int, stream: int) -> None:
+        """Let `stream` write the first `size` bytes of the allocation."""
+        self._rows.append((WRITE, slot, int(size), stream))
 
     def tape(self) -> Tape:
         """The tape, at whose end everything still live is freed, the newest first."""
@@ -261,6 +265,29 @@ def streams(count: int) -> Pattern:
     return _one(build, streams=count)
 
 
+def streams_busy() -> Pattern:
+    """Allocations of up to 1 MiB on four streams in turn, every fifth of them freed while another
+    stream still writes it."""
+
+    def build(tape: Recorder) -> None:
+        rng = np.random.default_rng(10)
+        live: list[int] = []
+        for i, size in enumerate(rng.integers(1, MIB + 1, 2000)):
+            stream = i % 4
+            slot = tape.allocate(size, stream)
+            if i % 5 == 0:
+                other = (stream + 1) % 4
+                tape.record(slot, other)
+                tape.write(slot, size, other)
+                tape.free(slot)
+                continue
+            live.append(slot)
+            if len(live) > 512:
+                tape.free(live.pop(int(rng.integers(len(live)))))
+
+    return _one(build, streams=4)
+
+
 def threads(count: int) -> Pattern:
     """Threads that keep 64 allocations of up to 1 MiB each, replacing one at a time."""
 
@@ -332,6 +359,7 @@ PATTERNS: Final[Mapping[str, Callable[[], Pattern]]] = {
         for mib in (1, 4, 64, 256, 1024, 4096)
     },
     **{f"streams_{n}": lambda n=n: streams(n) for n in (1, 2, 4)},  # type: ignore[misc]
+    "streams_busy": streams_busy,
     **{f"threads_{n}": lambda n=n: threads(n) for n in (1, 2, 4, 8)},  # type: ignore[misc]
     **{
         f"trace_{name}": lambda name=name: trace(name)  # type: ignore[misc]

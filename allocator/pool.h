@@ -33,11 +33,14 @@ class Pool {
   // A block of at least `size` bytes from what is there; nullptr where nothing fits.
   Block* take(size_t size) {
     Block* block = free_.find(size);
-    if (block == nullptr) {
-      return nullptr;
-    }
-    free_.remove(block);
-    return cut(block, size);
+    return block != nullptr ? use(block, size) : nullptr;
+  }
+
+  // The same, but of the small segments only from those that are in use already.
+  Block* take_part(size_t size) {
+    Block* block = free_.find(size);
+    const bool is_part = block != nullptr && !(is_small_ && block->size == kSmallSegment);
+    return is_part ? use(block, size) : nullptr;
   }
 
   // A block of at least `size` bytes from a new segment; nullptr where the driver or the limit
@@ -94,6 +97,11 @@ class Pool {
       return kSmallSegment;
     }
     return size < kOwnSegment ? kLargeSegment : round_up(size, kSmallSegment);
+  }
+
+  Block* use(Block* block, size_t size) {
+    free_.remove(block);
+    return cut(block, size);
   }
 
   // Uses the first `size` bytes of a block; the rest is free, unless it is too little to be useful.

@@ -106,9 +106,9 @@ def transformer(training: bool) -> Callable[[], None]:
         loss.backward()
         optimiser.step()
 
-    @torch.inference_mode()
     def infer() -> None:
-        model(torch.randint(0, 32_000, (16, next(lengths)), device="cuda"))
+        with torch.inference_mode():
+            model(torch.randint(0, 32_000, (16, next(lengths)), device="cuda"))
 
     model.train(training)
     return train if training else infer
@@ -138,9 +138,9 @@ def cnn(training: bool) -> Callable[[], None]:
         loss.backward()
         optimiser.step()
 
-    @torch.inference_mode()
     def infer() -> None:
-        model(torch.randn(next(batches), 3, 224, 224, device="cuda"))
+        with torch.inference_mode():
+            model(torch.randn(next(batches), 3, 224, 224, device="cuda"))
 
     model.train(training)
     return train if training else infer

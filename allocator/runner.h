@@ -17,16 +17,19 @@
 
 #include "allocator.h"
 
-enum class OpKind : uint32_t { kAllocate, kFree, kRecord };
+enum class OpKind : uint32_t { kAllocate, kFree, kRecord, kWrite };
 
 // One operation on the allocation a slot holds; `stream` counts from 0 for the default stream.
 struct Op {
   OpKind kind;
   uint32_t slot;
-  uint64_t bytes;  // of an allocation
+  uint64_t bytes;  // of an allocation, or of it that are written
   uint64_t stream;
 };
 using Tape = std::vector<Op>;
+
+// Enqueues work on a stream that writes the first `bytes` bytes at `ptr`.
+using Write = void (*)(void* ptr, uint64_t bytes, Stream stream);
 
 // Counts durations in bins a few per cent wide, from 1 to 2^40 ticks of the time-stamp counter.
 class Histogram {
@@ -98,11 +101,13 @@ struct Checked {
 class Runner {
  public:
   // One tape a thread, each with slots of its own. FieldError-like messages name the operation.
-  Runner(Allocator& allocator, std::vector<Tape> tapes, std::vector<Stream> streams, int device)
+  Runner(Allocator& allocator, std::vector<Tape> tapes, std::vector<Stream> streams, int device,
+         Write write)
       : allocator_(allocator),
         tapes_(std::move(tapes)),
         streams_(std::move(streams)),
-        device_(device) {
+        device_(device),
+        write_(write) {
     for (const Tape& tape : tapes_) {
       slots_.emplace_back(validated(tape));
     }
@@ -200,32 +205,36 @@ class Runner {
 
   // How many slots a tape uses; refuses one that does not make sense, or leaves something behind.
   size_t validated(const Tape& tape) const {
-    std::vector<bool> is_live;
+    std::vector<uint64_t> sizes;  // of what the slots hold; 0 where that is nothing
     size_t live = 0;
     for (size_t i = 0; i < tape.size(); ++i) {
       const Op& op = tape[i];
       const std::string where = "tape: operation " + std::to_string(i) + ": expected ";
-      if (op.kind > OpKind::kRecord) {
-        throw std::invalid_argument(where + "kind 0, 1 or 2, got " +
+      if (op.kind > OpKind::kWrite) {
+        throw std::invalid_argument(where + "kind 0 to 3, got " +
                                     std::to_string(uint32_t(op.kind)));
       }
       if (op.stream >= streams_.size()) {
         throw std::invalid_argument(where + "a stream below " + std::to_string(streams_.size()) +
                                     ", got " + std::to_string(op.stream));
       }
-      if (op.slot >= is_live.size()) {
-        is_live.resize(size_t{op.slot} + 1);
+      if (op.slot >= sizes.size()) {
+        sizes.resize(size_t{op.slot} + 1);
       }
       const bool allocates = op.kind == OpKind::kAllocate;
-      if (is_live[op.slot] == allocates) {
+      if ((sizes[op.slot] != 0) == allocates) {
         throw std::invalid_argument(where + (allocates ? "an empty slot, got one in use"
                                                        : "a slot in use, got an empty one"));
       }
       if (allocates && op.bytes == 0) {
         throw std::invalid_argument(where + "at least one byte, got 0");
       }
-      if (op.kind != OpKind::kRecord) {
-        is_live[op.slot] = allocates;
+      if (op.kind == OpKind::kWrite && (op.bytes == 0 || op.bytes > sizes[op.slot])) {
+        throw std::invalid_argument(where + "1 to " + std::to_string(sizes[op.slot]) +
+                                    " bytes to write, got " + std::to_string(op.bytes));
+      }
+      if (allocates || op.kind == OpKind::kFree) {
+        sizes[op.slot] = allocates ? op.bytes : 0;
         live += allocates ? 1 : size_t(-1);
       }
     }
@@ -233,7 +242,7 @@ class Runner {
       throw std::invalid_argument("tape: expected every allocation freed at its end, got " +
                                   std::to_string(live) + " left");
     }
-    return is_live.size();
+    return sizes.size();
   }
 
   static std::string fault_of(const std::map<uintptr_t, uint64_t>& live, uintptr_t ptr,
@@ -262,6 +271,9 @@ class Runner {
         return;
       case OpKind::kRecord:
         allocator_.record_stream(slot.ptr, {device_, streams_[op.stream]});
+        return;
+      case OpKind::kWrite:
+        write_(slot.ptr, op.bytes, streams_[op.stream]);
         return;
     }
   }
@@ -320,5 +332,6 @@ class Runner {
   const std::vector<Tape> tapes_;
   const std::vector<Stream> streams_;
   const int device_;
+  const Write write_;
   std::vector<std::vector<Slot>> slots_;
 };

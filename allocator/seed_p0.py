@@ -12,7 +12,8 @@ class Memory:
         self._driver = driver
 
     def allocate(self, nbytes: int) -> int:
-        return self._driver.allocate(nbytes)
+        pointer: int = self._driver.allocate(nbytes)
+        return pointer
 
     def free(self, pointer: int) -> None:
         self._driver.free(pointer)

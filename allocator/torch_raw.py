@@ -9,7 +9,8 @@ STREAM = 0
 
 def allocate(size: int) -> int:
     """Address of `size` bytes for work on the default stream."""
-    return torch._C._cuda_cudaCachingAllocator_raw_alloc(size, STREAM)
+    pointer: int = torch._C._cuda_cudaCachingAllocator_raw_alloc(size, STREAM)
+    return pointer
 
 
 free = torch._C._cuda_cudaCachingAllocator_raw_delete

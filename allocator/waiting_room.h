@@ -82,7 +82,7 @@ class WaitingRoom {
     std::vector<Event> events;  // those not yet known to be done
   };
   static constexpr size_t kBatchBlocks = 32;
-  static constexpr size_t kBatchBytes = size_t{2} << 20;
+  static constexpr size_t kBatchBytes = size_t{1} << 19;
 
   bool is_done(Batch& batch) {
     while (!batch.events.empty() && arena_.source.is_done(arena_.device, batch.events.back())) {

@@ -6,6 +6,8 @@ import pytest
 
 from analysis.gpu import GpuError, open_gpu
 
+from .allocators import Allocators, Host, builds_in
+
 
 def has_gpu() -> bool:
     try:
@@ -20,3 +22,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if needing and not has_gpu():
         config.hook.pytest_deselected(items=needing)
         items[:] = [item for item in items if item not in needing]
+
+
+@pytest.fixture(scope="session")
+def allocators(tmp_path_factory: pytest.TempPathFactory) -> Allocators:
+    """Loads an allocator's module by its name, built when it is first asked for."""
+    return builds_in(tmp_path_factory.mktemp("allocators"))
+
+
+@pytest.fixture
+def final(allocators: Allocators) -> Host:
+    """The allocator that is finally ours, over a source that only counts."""
+    return Host(allocators("p4_final"))

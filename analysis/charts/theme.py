@@ -148,14 +148,15 @@ def tooltip(context: Context) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields]
 
 
-def finish(chart: Any, description: str, margin: int, compact_margin: int) -> Any:
+def finish(chart: Any, description: str, margin: int, compact_margin: int) -> Chart:
     """`chart` with its description and the pixels beside the plot that the page sets aside.
 
     The page sets the plot's width to what is left of the column, and the `compact` parameter
     where the column is narrow.
     """
     chart = chart.add_params(alt.param(name="compact", value=False))
-    return chart.properties(
+    finished: Chart = chart.properties(
         description=description,
         usermeta={"margin": margin, "compactMargin": compact_margin},
     )
+    return finished
