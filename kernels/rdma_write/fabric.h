@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "profile.h"
 #include "watch.h"
 
 constexpr int kCompletionsPerRead = 16;
@@ -149,6 +150,13 @@ class Endpoint {
 
   fid_ep* ep() const { return ep_.get(); }
 
+  // Has the calls from now on timed.
+  void begin_profile() {
+    profile_ = std::make_unique<Profile>();
+    profile_->attach(ep_.get(), cq_.get());
+  }
+  Profile* profile() const { return profile_.get(); }
+
  private:
   template <typename T>
   struct Out {  // hands a C function the address of a plain pointer, then owns what it put there
@@ -174,6 +182,7 @@ class Endpoint {
   }
 
   // Closed in the reverse order.
+  std::unique_ptr<Profile> profile_;
   Info info_;
   Handle<fid_fabric> fabric_;
   Handle<fid_domain> domain_;
