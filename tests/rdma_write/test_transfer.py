@@ -13,6 +13,7 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
+from analysis.source import source_files
 from tests.rdma_write.sessions import NAMES, STUDY, WORKLOAD, session
 
 # What tells a fault of a write path from a correct one.
@@ -107,6 +108,11 @@ def test_the_workload_measures_a_transfer(modules: dict[str, Path]) -> None:
     made.prepare(large)
     assert list(made.bind(variant, module).own_samples(0, 1)) == ["op_time"]
     made.close()
+
+
+def test_what_starts_the_peers_is_part_of_the_source() -> None:
+    files = {path.name for path in source_files(STUDY, STUDY.variants[0])}
+    assert {"workload.py", "peers.py", "peer.py", "profile.h"} <= files
 
 
 def test_more_threads_than_cores_are_skipped() -> None:
