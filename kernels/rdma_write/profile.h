@@ -35,17 +35,25 @@ struct Parts {
 
 // Times the calls of one endpoint. It puts itself between the program and the provider, as
 // libfabric's own hooks do, so that an endpoint without one runs nothing of it.
-class alignas(64) Profile : fi_ops_rma, fi_ops_cq {
+class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
  public:
-  void attach(fid_ep* ep, fid_cq* cq) {
+  // `cntr` counts what is complete; it may be none.
+  void attach(fid_ep* ep, fid_cq* cq, fid_cntr* cntr) {
     rma_ = ep->rma;
     cq_ = cq->ops;
     static_cast<fi_ops_rma&>(*this) = *rma_;
     static_cast<fi_ops_cq&>(*this) = *cq_;
     fi_ops_rma::write = timed_write;
+    fi_ops_rma::writemsg = timed_writemsg;
     fi_ops_cq::read = timed_read;
     ep->rma = this;
     cq->ops = this;
+    if (cntr) {
+      cntr_ = cntr->ops;
+      static_cast<fi_ops_cntr&>(*this) = *cntr_;
+      fi_ops_cntr::read = timed_count;
+      cntr->ops = this;
+    }
   }
 
   void reset() {
@@ -139,6 +147,24 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq {
     return status;
   }
 
+  static ssize_t timed_writemsg(fid_ep* ep, const fi_msg_rma* message, uint64_t flags) {
+    auto& profile = *static_cast<Profile*>(ep->rma);
+    const uint64_t begin = __rdtsc();
+    const ssize_t status = profile.rma_->writemsg(ep, message, flags);
+    profile.add(status == 0 ? profile.times_.post : profile.times_.refused, begin);
+    return status;
+  }
+
+  static uint64_t timed_count(fid_cntr* cntr) {
+    auto& profile = *static_cast<Profile*>(cntr->ops);
+    const uint64_t begin = __rdtsc();
+    const uint64_t count = profile.cntr_->read(cntr);
+    const bool is_more = count != profile.counted_;
+    profile.counted_ = count;
+    profile.add(is_more ? profile.times_.poll : profile.times_.empty, begin);
+    return count;
+  }
+
   static ssize_t timed_read(fid_cq* cq, void* entries, size_t count) {
     auto& profile = *static_cast<Profile*>(cq->ops);
     const uint64_t begin = __rdtsc();
@@ -160,5 +186,7 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq {
 
   fi_ops_rma* rma_ = nullptr;
   fi_ops_cq* cq_ = nullptr;
+  fi_ops_cntr* cntr_ = nullptr;
+  uint64_t counted_ = 0;
   Times times_;
 };

@@ -7,6 +7,8 @@
 #include "pattern.h"
 #include "transfer.h"
 
+[[gnu::weak]] bool counts_writes() { return false; }
+
 struct Setup {
   std::string provider;
   std::vector<int> cores;  // one a device
@@ -94,7 +96,7 @@ class Server {
     for (size_t i = 0; i < connect_.devices; ++i) {
       Device device{i, {}, {}};
       for (size_t j = 0; j < connect_.endpoints; ++j) {
-        Rail rail{std::make_unique<Endpoint>(setup_.provider)};
+        Rail rail{std::make_unique<Endpoint>(setup_.provider, counts_writes())};
         const size_t k = i * connect_.endpoints + j;
         rail.peer = rail.endpoint->resolve(connect_.addresses[k]);
         rail.remote = connect_.regions[k];

@@ -95,6 +95,9 @@ struct Transfer {
 // defines it.
 void write_pages(Transfer& transfer);
 
+// Whether the endpoints count complete writes: not where a variant defines nothing else.
+bool counts_writes();
+
 inline void pin_to(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -44,7 +44,7 @@ int main(int, char** argv) {
   for (size_t i = 0; i < profiles.size(); ++i) {
     eps[i].rma = &rma;
     cqs[i].ops = &cq_ops;
-    profiles[i].attach(&eps[i], &cqs[i]);
+    profiles[i].attach(&eps[i], &cqs[i], nullptr);
     spend(1000);
     fi_cq_read(&cqs[i], nullptr, 1 << 20);  // before the reset, so it does not count
     profiles[i].reset();

@@ -36,7 +36,7 @@ def build(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Cal
         out = folder / f"{name}.so"
         if out.exists():
             return out
-        variant = STUDY.variant(NAMES[-1] if source else name)
+        variant = STUDY.variant("pooled_contexts" if source else name)
         if source:
             path = folder / f"{name}.cpp"
             path.write_text(source)

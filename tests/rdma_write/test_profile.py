@@ -44,7 +44,7 @@ def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
 
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
-@pytest.mark.parametrize("name", ["single_thread", "threads_shared_atomic", "pooled_contexts"])
+@pytest.mark.parametrize("name", ["single_thread", "pooled_contexts", "selective_completion"])
 def test_parts_add_up_to_the_time_of_a_write(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:

@@ -15,7 +15,7 @@ from tests.rdma_write.sessions import PEERS, session, setup, some_cores
 
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
-@pytest.mark.parametrize("name", ["threads_shared_atomic", "pooled_contexts"])
+@pytest.mark.parametrize("name", ["threads_shared_atomic", "selective_completion"])
 def test_a_client_killed_in_mid_run_is_an_error_of_the_server(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:

@@ -18,8 +18,8 @@ from tests.rdma_write.sessions import NAMES, STUDY
 
 WATCHED = [
     *(("thread", name, "server") for name in NAMES),
-    ("thread", "pooled_contexts", "profiled"),
-    *(("address,undefined", name, "server") for name in ("lazy_progress", "pooled_contexts")),
+    ("thread", "selective_completion", "profiled"),
+    *(("address,undefined", name, "server") for name in ("lazy_progress", "selective_completion")),
     ("address,undefined", "single_thread", "profiled"),
 ]
 
