@@ -14,7 +14,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.build.toolchain import find_toolchain
-from analysis.charts.theme import WIDE_LABELS, finish, machine_select, select, tooltip
+from analysis.charts.theme import WIDE_LABELS, finish, machine_select, tooltip
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import quantity
 from analysis.study import case_id, parse_case
@@ -224,7 +224,7 @@ def ladder(context: Context) -> Any:
 
 
 def part_rows(context: Context) -> pd.DataFrame:
-    """A row a machine, variant, number of threads and part of a write: ns, and share of the sum.
+    """A row a machine, variant and part of a write: ns, and share of the sum.
 
     `timed` is what the same write takes in ns where no call is timed.
     """
@@ -243,7 +243,7 @@ def part_rows(context: Context) -> pd.DataFrame:
             {
                 "machine": machine,
                 "variant": name,
-                "case_threads": parse_case(case)["threads"],
+                "threads": parse_case(case)["threads"],
                 "part": kind.label,
                 "order": order,
                 "ns": float(row["median"]) * 1e9,
@@ -265,9 +265,6 @@ def parts(context: Context) -> Any:
         return None
     labels = [metric.label for metric in context.study.metrics.values() if metric.part_of]
     names = [name for name in context.study.variant_names if name in set(rows["variant"])]
-    threads = sorted(int(count) for count in set(rows["case_threads"]))
-    headline = parse_case(context.study.headline)["threads"]
-    shown = headline if headline in threads else threads[-1]
     row = alt.Y(
         "variant:N",
         sort=names,
@@ -291,7 +288,10 @@ def parts(context: Context) -> Any:
             href="href:N",
             opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
             tooltip=[
-                *(alt.Tooltip(f"{name}:N") for name in ("variant", "machine", "part", "time")),
+                *(
+                    alt.Tooltip(f"{name}:N")
+                    for name in ("variant", "machine", "threads", "part", "time")
+                ),
                 alt.Tooltip("share:Q", title="share", format=".1%"),
                 alt.Tooltip("timed:Q", title="timed as a whole, ns", format=".3"),
                 alt.Tooltip("state:N"),
@@ -309,11 +309,8 @@ def parts(context: Context) -> Any:
         .properties(height=25 * len(names))
         .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=rows)
         .resolve_axis(x="independent")
-        .add_params(machine_select(context), select("threads_shown", "threads", threads, shown))
-        .transform_filter(
-            "(machine_shown === null || datum.machine === machine_shown)"
-            " && datum.case_threads === threads_shown"
-        )
+        .add_params(machine_select(context))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
     )
     description = f"{context.study.title}: calls of the provider and our own part of a write."
     return finish(chart, description, margin=200, compact_margin=190)
