@@ -67,6 +67,10 @@ def define_env(env: Any) -> None:
         return study_pages.order(context)
 
     @of_study
+    def headroom(context: Context, claim: str, bound: str) -> str:
+        return study_pages.headroom(context, claim, bound)
+
+    @of_study
     def metrics(context: Context, *roles: str) -> str:
         return study_pages.metric_table(context, roles)
 

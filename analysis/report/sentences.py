@@ -44,6 +44,29 @@ def reach_sentence(context: Context, machine: str, other: Variant) -> str:
     )
 
 
+def headroom_sentence(context: Context, machine: str, claim: Row, bound: str) -> str:
+    """What `bound`, a factor that a variant could be faster by, would make of a claimed speed-up.
+
+    `claim` is a row of claims.csv with the figure of a speed-up. Empty where one is missing.
+    """
+    known = next(known for known in context.study.claims if known.id == claim["claim"])
+    test = known.tests[0]
+    row = context.summary.get((machine, test.of, test.case, bound))
+    if row is None or row["stale"] or math.isnan(float(claim["measured"])):
+        return ""
+    factor, gained = float(row["median"]), float(claim["measured"])
+    label = context.study.metrics[bound].label.capitalize()
+    return (
+        f"On {machine} `{test.of}` has {_with_interval(gained, claim)} the speed of `{test.over}`."
+        f" {label}: {_with_interval(factor, row)}, and then {ratio(gained * factor)}."
+    )
+
+
+def _with_interval(value: float, row: Row) -> str:
+    interval = ratio_interval(float(row["ci_low"]), float(row["ci_high"]))
+    return f"{ratio(value)} ({interval})" if interval else ratio(value)
+
+
 def comparison_phrase(row: Row, other: str) -> str:
     """`this step is 3.91× (3.87× to 3.95×) faster than ...`, as the row's verdict has it."""
     value, low, high = (float(row[name]) for name in ("ratio", "ci_low", "ci_high"))

@@ -27,7 +27,12 @@ from analysis.report.quantities import (
     ratio_interval,
     whole,
 )
-from analysis.report.sentences import order_sentences, reach_sentence, step_sentence
+from analysis.report.sentences import (
+    headroom_sentence,
+    order_sentences,
+    reach_sentence,
+    step_sentence,
+)
 from analysis.results.published import best_statement
 from analysis.study import Variant
 
@@ -212,6 +217,13 @@ def order(context: Context) -> str:
         "On every machine measured so far, no step is surely slower than an earlier one: the order"
         " in which the steps are told is also that of their speed, or they cannot be told apart."
     )
+
+
+def headroom(context: Context, claim: str, bound: str) -> str:
+    """How far `bound` could take the speed-up a claim measures, an item a machine; Markdown."""
+    rows = context.claims.get(claim, [])
+    said = [headroom_sentence(context, str(row["machine"]), row, bound) for row in rows]
+    return "\n".join(f"- {sentence}" for sentence in said if sentence) or NOTHING
 
 
 def metric_table(context: Context, roles: Sequence[str]) -> str:

@@ -14,13 +14,14 @@ PYBIND11_MODULE(variant, m) {
   using Free = py::call_guard<py::gil_scoped_release>;
   py::class_<Setup>(m, "Setup", py::module_local())
       .def(py::init([](std::string provider, std::vector<int> cores, double timeout_s,
-                       double idle_s, bool shows_progress) {
-             return Setup{std::move(provider), std::move(cores), timeout_s, idle_s, shows_progress};
+                       double idle_s, bool shows_progress, bool profiles) {
+             return Setup{std::move(provider), std::move(cores), timeout_s, idle_s,
+                          shows_progress,      profiles};
            }),
            py::arg("provider"), py::arg("cores"), py::arg("timeout_s"), py::arg("idle_s"),
-           py::arg("shows_progress") = false,
+           py::arg("shows_progress") = false, py::arg("profiles") = false,
            "Provider; a core for each device; seconds without a completion, or without a message, "
-           "after which a wait is an error.");
+           "after which a wait is an error; whether calls of the provider are timed.");
   py::class_<Server>(m, "Server", py::module_local())
       .def(py::init<Setup>(), py::arg("setup"))
       .def("address", [](const Server& server) { return py::bytes(server.address()); })
@@ -36,9 +37,11 @@ PYBIND11_MODULE(variant, m) {
             if (!written) {
               return py::none();
             }
-            return py::make_tuple(written->writes, written->seconds);
+            return py::make_tuple(written->writes, written->seconds, written->parts);
           },
-          "Serve one request: (writes, seconds), or None where the client says goodbye.");
+          "Serve one request: (writes, seconds, parts in seconds a write), or None where the "
+          "client "
+          "says goodbye.");
   py::class_<Client>(m, "Client", py::module_local())
       .def(py::init<Setup, std::string, size_t, size_t, uint64_t, uint64_t, bool>(),
            py::arg("setup"), py::arg("server"), py::arg("devices"), py::arg("endpoints"),

@@ -1,4 +1,5 @@
-"""Charts of this study: rates over threads, the ladder beside the write-up's, lines of counters."""
+"""Charts of this study: rates over threads, the ladder beside the write-up's, lines of counters,
+and where a write's time goes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ import pandas as pd
 
 from analysis.build.toolchain import find_toolchain
 from analysis.charts.theme import WIDE_LABELS, finish, machine_select, tooltip
-from analysis.report.points import Context
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import quantity
 from analysis.study import case_id, parse_case
 
 FOLDER = Path(__file__).parent
@@ -63,8 +65,13 @@ int main() { tell_all(counters); }
 
 
 def charts(context: Context) -> dict[str, Any]:
-    """`scaling`, `ladder` and `lines`; the first two where there is something to show."""
-    made = {"scaling": scaling(context), "ladder": ladder(context), "lines": lines(context)}
+    """`lines`, and where there is something to show `scaling`, `ladder` and `parts`."""
+    made = {
+        "scaling": scaling(context),
+        "ladder": ladder(context),
+        "lines": lines(context),
+        "parts": parts(context),
+    }
     return {name: chart for name, chart in made.items() if chart is not None}
 
 
@@ -214,3 +221,96 @@ def ladder(context: Context) -> Any:
         f"{context.study.title}: each step's rate over the first step's, as published and measured."
     )
     return finish(chart.properties(height=25 * len(steps)), description, 200, 190)
+
+
+def part_rows(context: Context) -> pd.DataFrame:
+    """A row a machine, variant and part of a write: ns, and share of the sum.
+
+    `timed` is what the same write takes in ns where no call is timed.
+    """
+    kinds = [metric for metric in context.study.metrics.values() if metric.part_of]
+    rows = []
+    for (machine, name, case, metric), timed in context.summary.items():
+        if metric != "op_time" or name not in context.study.variant_names:
+            continue
+        found = {
+            kind: row
+            for kind in kinds
+            if (row := context.summary.get((machine, name, case, kind.name))) is not None
+        }
+        whole = sum(float(row["median"]) for row in found.values())
+        rows += [
+            {
+                "machine": machine,
+                "variant": name,
+                "threads": parse_case(case)["threads"],
+                "part": kind.label,
+                "order": order,
+                "ns": float(row["median"]) * 1e9,
+                "share": float(row["median"]) / whole,
+                "time": quantity(float(row["median"]), "s"),
+                "timed": float(timed["median"]) * 1e9,
+                "state": "stale" if row["stale"] else "measured",
+                "href": f"data/#{anchor(machine, context.study.name, name)}",
+            }
+            for order, (kind, row) in enumerate(found.items())
+        ]
+    return pd.DataFrame(rows)
+
+
+def parts(context: Context) -> Any:
+    """What a write is made of, stacked; a tick where it is timed as a whole."""
+    rows = part_rows(context)
+    if rows.empty:
+        return None
+    labels = [metric.label for metric in context.study.metrics.values() if metric.part_of]
+    names = [name for name in context.study.variant_names if name in set(rows["variant"])]
+    row = alt.Y(
+        "variant:N",
+        sort=names,
+        scale=alt.Scale(domain=names),
+        title=None,
+        axis=alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False),
+    )
+    bars = (
+        alt.Chart()
+        .mark_bar(height=15, cursor="pointer")
+        .encode(
+            x=alt.X("ns:Q", title="ns a write", stack="zero"),
+            y=row,
+            color=alt.Color(
+                "part:N",
+                sort=labels,
+                scale=alt.Scale(domain=labels),
+                legend=alt.Legend(orient="top", title=None, symbolType="square", columns=3),
+            ),
+            order="order:Q",
+            href="href:N",
+            opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
+            tooltip=[
+                *(
+                    alt.Tooltip(f"{name}:N")
+                    for name in ("variant", "machine", "threads", "part", "time")
+                ),
+                alt.Tooltip("share:Q", title="share", format=".1%"),
+                alt.Tooltip("timed:Q", title="timed as a whole, ns", format=".3"),
+                alt.Tooltip("state:N"),
+            ],
+        )
+    )
+    whole = (
+        alt.Chart()
+        .transform_filter("datum.order === 0")
+        .mark_tick(thickness=2, size=21, style="interval")
+        .encode(x=alt.X("timed:Q", title="ns a write"), y=row)
+    )
+    chart = (
+        alt.layer(bars, whole)
+        .properties(height=25 * len(names))
+        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=rows)
+        .resolve_axis(x="independent")
+        .add_params(machine_select(context))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+    )
+    description = f"{context.study.title}: calls of the provider and our own part of a write."
+    return finish(chart, description, margin=200, compact_margin=190)

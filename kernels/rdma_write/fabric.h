@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "profile.h"
 #include "watch.h"
 
 constexpr int kCompletionsPerRead = 16;
@@ -57,6 +58,7 @@ inline Info find_provider(const std::string& provider) {
   hints->caps = FI_MSG | FI_RMA;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
+  hints->tx_attr->op_flags = FI_COMPLETION;  // of calls that take no flags
   hints->domain_attr->mr_mode =
       FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   if (provider == "shm") {
@@ -87,7 +89,10 @@ struct Region {
 
 class Endpoint {
  public:
-  explicit Endpoint(const std::string& provider) : info_(find_provider(provider)) {
+  // With `counts_writes`, a counter tells how many writes are complete, and fi_writemsg makes a
+  // completion only where it is asked for.
+  explicit Endpoint(const std::string& provider, bool counts_writes = false)
+      : info_(find_provider(provider)) {
     check(fi_fabric(info_->fabric_attr, out(fabric_), nullptr), "fi_fabric");
     check(fi_domain(fabric_.get(), info_.get(), out(domain_), nullptr), "fi_domain");
     fi_cq_attr cq_attr{};
@@ -96,7 +101,14 @@ class Endpoint {
     fi_av_attr av_attr{};
     check(fi_av_open(domain_.get(), &av_attr, out(av_), nullptr), "fi_av_open");
     check(fi_endpoint(domain_.get(), info_.get(), out(ep_), nullptr), "fi_endpoint");
-    check(fi_ep_bind(ep_.get(), &cq_->fid, FI_SEND | FI_RECV), "fi_ep_bind");
+    if (counts_writes) {
+      fi_cntr_attr cntr_attr{};
+      check(fi_cntr_open(domain_.get(), &cntr_attr, out(cntr_), nullptr), "fi_cntr_open");
+      check(fi_ep_bind(ep_.get(), &cntr_->fid, FI_WRITE), "fi_ep_bind");
+    }
+    const uint64_t selective = counts_writes ? FI_SELECTIVE_COMPLETION : 0;
+    check(fi_ep_bind(ep_.get(), &cq_->fid, FI_SEND | selective), "fi_ep_bind");
+    check(fi_ep_bind(ep_.get(), &cq_->fid, FI_RECV), "fi_ep_bind");
     check(fi_ep_bind(ep_.get(), &av_->fid, 0), "fi_ep_bind");
     check(fi_enable(ep_.get()), "fi_enable");
   }
@@ -147,7 +159,17 @@ class Endpoint {
     return {};
   }
 
+  // Writes complete so far, by the counter; drives the provider's progress.
+  uint64_t count_writes() { return fi_cntr_read(cntr_.get()); }
+
   fid_ep* ep() const { return ep_.get(); }
+
+  // Has the calls from now on timed.
+  void begin_profile() {
+    profile_ = std::make_unique<Profile>();
+    profile_->attach(ep_.get(), cq_.get(), cntr_.get());
+  }
+  Profile* profile() const { return profile_.get(); }
 
  private:
   template <typename T>
@@ -174,11 +196,13 @@ class Endpoint {
   }
 
   // Closed in the reverse order.
+  std::unique_ptr<Profile> profile_;
   Info info_;
   Handle<fid_fabric> fabric_;
   Handle<fid_domain> domain_;
   Handle<fid_av> av_;
   Handle<fid_cq> cq_;
+  Handle<fid_cntr> cntr_;
   Handle<fid_ep> ep_;
   fi_cq_data_entry entries_[kCompletionsPerRead];
 };

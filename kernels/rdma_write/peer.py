@@ -42,8 +42,8 @@ def serve(channel: TextIO, module: Any, setup: Any) -> None:
     tell(channel, address=server.address().hex())
     server.accept()
     while written := server.serve():
-        writes, seconds = written
-        tell(channel, writes=writes, seconds=seconds)
+        writes, seconds, parts = written
+        tell(channel, writes=writes, seconds=seconds, parts=parts)
 
 
 def ask(channel: TextIO, module: Any, setup: Any, server: str, **transfer: int) -> None:

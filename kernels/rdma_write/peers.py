@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .peer import __file__ as PROGRAM
+
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -86,7 +88,7 @@ class Peers:
 
     def __init__(self) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-I", "-S", str(Path(__file__).with_name("peer.py"))]
+        command = [sys.executable, "-I", "-S", PROGRAM]
         with theirs:
             self._process = subprocess.Popen(command, stdin=theirs.fileno())
 
@@ -123,11 +125,16 @@ class Session:
         setup: dict[str, Any],
         server_cores: list[int],
         client_cores: list[int],
+        *,
+        profiles: bool = False,
         **transfer: int,
     ) -> None:
         self._open: list[Peer] = []
+        self.parts: dict[str, float] = {}
+        """Parts of the last fill in seconds a write, by metric, where the server profiles."""
         try:
-            self.server = peers.start("server", module, setup=setup | {"cores": server_cores})
+            own = setup | {"cores": server_cores, "profiles": profiles}
+            self.server = peers.start("server", module, setup=own)
             self._open.append(self.server)
             address = self.server.hear("address")
             self.client = peers.start(
@@ -153,6 +160,7 @@ class Session:
             self.kill()
             raise PeerError(f"server: {said}; {error}" if said else str(error)) from None
         told = self.server.hear("writes")
+        self.parts = told["parts"]
         return told["seconds"] / told["writes"], wrong
 
     def close(self) -> None:

@@ -7,17 +7,21 @@
 #include "pattern.h"
 #include "transfer.h"
 
+[[gnu::weak]] bool counts_writes() { return false; }
+
 struct Setup {
   std::string provider;
   std::vector<int> cores;  // one a device
   double timeout_s = 10;   // without any completion
   double idle_s = 60;      // without any message
   bool shows_progress = false;
+  bool profiles = false;  // which makes calls longer, so never where time is measured
 };
 
 struct Written {
   uint64_t writes;
   double seconds;  // from the first post until the client has said that it has all
+  std::map<std::string, double> parts;  // seconds a write, by metric; empty without a profile
 };
 
 // Receives messages on an endpoint of its own, so that none meets the completions of writes.
@@ -92,10 +96,13 @@ class Server {
     for (size_t i = 0; i < connect_.devices; ++i) {
       Device device{i, {}, {}};
       for (size_t j = 0; j < connect_.endpoints; ++j) {
-        Rail rail{std::make_unique<Endpoint>(setup_.provider)};
+        Rail rail{std::make_unique<Endpoint>(setup_.provider, counts_writes())};
         const size_t k = i * connect_.endpoints + j;
         rail.peer = rail.endpoint->resolve(connect_.addresses[k]);
         rail.remote = connect_.regions[k];
+        if (setup_.profiles) {
+          rail.endpoint->begin_profile();
+        }
         device.rails.push_back(std::move(rail));
       }
       devices_.push_back(std::move(device));
@@ -118,12 +125,16 @@ class Server {
     }
     const Progress progress(setup_.shows_progress, writes, fill.page_bytes);
     Transfer transfer{devices_, writes, limits, progress, setup_.cores};
+    const std::vector<Profile*> profiles = begin_profiles();
     const auto start = std::chrono::steady_clock::now();
+    const uint64_t start_ticks = __rdtsc();
     if (writes > 0) {  // or every page is the last of its rail
       write_pages(transfer);
     }
+    const Parts parts = profiles.empty() ? Parts{} : Profile::parts(profiles);
     write_last(limits, fill);
     const std::string answer = receive("waiting for RECEIVED", setup_.timeout_s, false);
+    const auto ticks = static_cast<double>(__rdtsc() - start_ticks);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     Reader reader(answer);
     reader.require(MessageType::kReceived);
@@ -132,13 +143,30 @@ class Server {
       writes += device.rails.size();
     }
     progress.report(writes, writes);
-    return Written{writes, elapsed.count()};
+    Written written{writes, elapsed.count(), {}};
+    if (!profiles.empty()) {
+      written.parts = parts.per_write(ticks, elapsed.count(), writes);
+    }
+    return written;
   }
 
  private:
   std::string receive(const std::string& what, double seconds, bool naps) {
     const Limits limits{seconds};
     return inbox_.receive(limits, what, naps);
+  }
+
+  std::vector<Profile*> begin_profiles() const {
+    std::vector<Profile*> profiles;
+    for (const Device& device : devices_) {
+      for (const Rail& rail : device.rails) {
+        if (Profile* profile = rail.endpoint->profile()) {
+          profile->reset();
+          profiles.push_back(profile);
+        }
+      }
+    }
+    return profiles;
   }
 
   // Fills the device's memory: its pages, then one more for the warm-up, which must not be right.

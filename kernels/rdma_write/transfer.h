@@ -34,8 +34,9 @@ struct Write {
   uint64_t remote_address;
 };
 
-// A simulated accelerator: pages in host memory, and rails to send them by. One thread's at a time.
-struct Device {
+// A simulated accelerator: pages in host memory, and rails to send them by. One thread's at a time,
+// which writes to `page` all the while, so no two share a cache line.
+struct alignas(64) Device {
   size_t index;
   std::vector<Rail> rails;
   std::vector<uint8_t> memory;
@@ -93,6 +94,9 @@ struct Transfer {
 // Writes every page that the devices have next; returns when all of them are complete. Each variant
 // defines it.
 void write_pages(Transfer& transfer);
+
+// Whether the endpoints count complete writes: not where a variant defines nothing else.
+bool counts_writes();
 
 inline void pin_to(int core) {
   cpu_set_t set;

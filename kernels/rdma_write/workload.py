@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
 import shutil
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,8 @@ from analysis.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.measure.cores import cores
 from analysis.study import Case, Variant
+
+from .peers import SHARED_MEMORY, Peers, Session, Unavailable
 
 PROVIDERS = {"tcp": "tcp;ofi_rxm"}
 """What libfabric calls a provider, where a case has another name for it."""
@@ -27,20 +27,11 @@ SHARED_BYTES = 5 << 20
 TIMEOUT_S = 10.0
 IDLE_S = 60.0
 
+PROFILED = {"page_bytes": 8, "provider": "shm"}
+"""Cases whose time is taken apart, those in which bytes matter least, ..."""
 
-def _sibling(name: str) -> ModuleType:
-    """Another file of this folder, which is no package."""
-    path = Path(__file__).with_name(f"{name}.py")
-    full = f"rdma_write.{name}"
-    if full not in sys.modules:
-        spec = importlib.util.spec_from_file_location(full, path)
-        assert spec is not None and spec.loader is not None
-        sys.modules[full] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[full])
-    return sys.modules[full]
-
-
-peers = _sibling("peers")
+PROFILED_THREADS = 8
+"""... with so many threads, or as many as there are cores for."""
 
 
 def sides(threads: int, available: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -56,7 +47,7 @@ class Workload:
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._constants = constants
         self._rng = rng
-        self._peers = peers.Peers()
+        self._peers = Peers()
         self._transfer: Transfer | None = None
         atexit.register(self.close)
 
@@ -67,6 +58,9 @@ class Workload:
     def prepare(self, case: Case) -> None:
         """Work out what `case` asks for; Skip where this machine lacks the cores."""
         provider, page = str(case["provider"]), case.number("page_bytes")
+        threads = min(PROFILED_THREADS, len(cores()) // 2)
+        profiled = PROFILED | {"threads": threads}
+        self._is_profiled = all(case[key] == value for key, value in profiled.items())
         if page % 8 or page < 8:
             raise FieldError(f"case {case.id}: page_bytes", "a multiple of 8", page)
         self._end_transfer()
@@ -79,7 +73,7 @@ class Workload:
         if provider == "shm":
             self._require_shared_memory(case.number("threads"))
         most = self._constants["writes" if provider == "shm" else "network_writes"]
-        self._sizes = {
+        self._sizes: dict[str, Any] = {
             "devices": case.number("threads"),
             "endpoints": self._constants["endpoints"],
             "page_bytes": page,
@@ -90,22 +84,19 @@ class Workload:
 
     def _require_shared_memory(self, threads: int) -> None:
         needed = 2 * (threads * self._constants["endpoints"] + 1) * SHARED_BYTES
-        free = shutil.disk_usage(peers.SHARED_MEMORY).free
+        free = shutil.disk_usage(SHARED_MEMORY).free
         if free < needed:
-            raise Skip(
-                f"{peers.SHARED_MEMORY} has {free >> 20} MiB free, this needs {needed >> 20} MiB"
-            )
+            raise Skip(f"{SHARED_MEMORY} has {free >> 20} MiB free, this needs {needed >> 20} MiB")
 
     def bind(self, variant: Variant, module: Any) -> Transfer:
         """Connect a client to a server; Skip where the provider is not to be had."""
         self._end_transfer()
+        file = Path(module.__file__)
+        connect = partial(Session, self._peers, file, self._setup, *self._sides, **self._sizes)
         try:
-            session = peers.Session(
-                self._peers, Path(module.__file__), self._setup, *self._sides, **self._sizes
-            )
-        except peers.Unavailable as reason:
+            self._transfer = Transfer(connect, self._rng, self._is_profiled)
+        except Unavailable as reason:
             raise Skip(str(reason)) from None
-        self._transfer = Transfer(session, self._rng)
         return self._transfer
 
     def _end_transfer(self) -> None:
@@ -117,9 +108,13 @@ class Workload:
 class Transfer(Operation):
     """Every launch is a request of the client with bytes of its own, all checked."""
 
-    def __init__(self, session: Any, rng: np.random.Generator) -> None:
-        self._session = session
+    def __init__(
+        self, connect: Callable[..., Session], rng: np.random.Generator, is_profiled: bool
+    ) -> None:
+        self._connect = connect
+        self._session = connect()
         self._rng = rng
+        self._is_profiled = is_profiled
         self._wrong = ""
 
     def launch(self, stream: int) -> None:
@@ -132,11 +127,24 @@ class Transfer(Operation):
         return self._wrong or None
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """op_time: seconds of a transfer over its writes, `count` transfers."""
-        times = [self._fill() for _ in range(count)]
+        """op_time: seconds of a transfer over its writes, `count` transfers. Its parts are those
+        of one more, by a server of its own that times its calls."""
+        samples = {"op_time": [self._fill() for _ in range(count)]}
+        if self._is_profiled:
+            samples |= self._profile()
         if self._wrong:
             raise RuntimeError(self._wrong)
-        return {"op_time": times}
+        return samples
+
+    def _profile(self) -> dict[str, list[float]]:
+        self._session.close()
+        self._session = self._connect(profiles=True)
+        self._fill()  # touches memory for the first time
+        self._fill()
+        parts = self._session.parts
+        whole = sum(parts.values())
+        without_own = whole / (whole - parts["own_time"])
+        return {name: [value] for name, value in (parts | {"without_own": without_own}).items()}
 
     def close(self) -> None:
         self._session.close()

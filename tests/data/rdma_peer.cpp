@@ -1,6 +1,7 @@
 // Server or client as a program of its own, so that sanitizers can watch it.
 //
 //   rdma_peer server PROVIDER DEVICES              prints its address, serves until BYE
+//   rdma_peer profiled PROVIDER DEVICES            the same with every call timed
 //   rdma_peer client PROVIDER DEVICES ADDRESS      three fills, all bytes checked
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +50,8 @@ int ask(const Setup& setup, const std::string& address) {
 int main(int argc, char** argv) {
   try {
     const std::vector<int> cores(std::strtoul(argv[3], nullptr, 10), sched_getcpu());
-    const Setup setup{argv[2], cores, 20, 20, true};
+    const bool profiles = std::string(argv[1]) == "profiled";
+    const Setup setup{argv[2], cores, 20, 20, true, profiles};
     return argc == 4 ? serve(setup) : ask(setup, argv[4]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

@@ -1,0 +1,34 @@
+"""A server and a client of it, as the tests ask for them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from analysis.measure.cores import cores
+from analysis.measure.modules import load_workload
+from analysis.study import discover
+
+STUDY = discover()["rdma_write"]
+WORKLOAD: Any = load_workload(STUDY)
+PEERS: Any = sys.modules["rdma_write.peers"]
+NAMES = STUDY.variant_names
+
+
+def setup(provider: str = "shm", timeout_s: float = 5, idle_s: float = 10) -> dict[str, Any]:
+    name = WORKLOAD.PROVIDERS.get(provider, provider)
+    return {"provider": name, "timeout_s": timeout_s, "idle_s": idle_s}
+
+
+def some_cores(count: int) -> list[int]:
+    """As many as asked, some more than once where there are fewer: slow, but as correct."""
+    here = cores()
+    return [here[i % len(here)] for i in range(count)]
+
+
+def session(peers: Any, module: Path, devices: int = 2, **more: Any) -> Any:
+    settings = setup(**{k: more.pop(k) for k in ("provider", "timeout_s", "idle_s") if k in more})
+    sizes = {"devices": devices, "endpoints": 2, "page_bytes": 8, "pages": 50} | more
+    both = some_cores(2 * devices)
+    return PEERS.session(peers, module, settings, both[:devices], both[devices:], **sizes)
