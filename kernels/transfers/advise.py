@@ -156,10 +156,10 @@ def answer(
     """
     rows = moves(study, summary)
     machines = sorted(set(rows["machine"]))
-    if machine not in ("all", *machines):
-        raise FieldError("--machine", f"one of {machines}", machine)
     if not machines:
         raise HotpathError(f"{study.name}: no fresh results on any machine")
+    if machine not in ("all", *machines):
+        raise FieldError("--machine", f"one of {machines}", machine)
     rows = rows[rows["direction"] == direction]
     if memory != "any":
         rows = rows[rows["memory"] == memory]
