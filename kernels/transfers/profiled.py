@@ -1,4 +1,4 @@
-"""One copy, timed by the driver's own tracing and by events at once."""
+"""Copies timed by the driver's own tracing, which profilers show, and by events, in turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from analysis.measure.memory import cuda, cudart, synchronize
 from analysis.measure.tracing import copy_seconds
 
 PAIRS = 5
-"""Copies that are timed by both clocks."""
+"""How often a copy is timed by each clock, one right after the other."""
 
 
 class Profiled:
@@ -28,28 +28,32 @@ class Profiled:
 
     def samples(self, stream: int) -> Mapping[str, list[float]]:
         """gpu_time: seconds the tracing gives a copy, all its parts together; traced_share: over
-        those between two events around the same copy."""
-        pairs = [self._traced(stream) for _ in range(PAIRS)]
+        those between two events around the copy before."""
+        pairs = [(self._between_events(stream), self._traced(stream)) for _ in range(PAIRS)]
         return {
-            "gpu_time": [traced for traced, _ in pairs],
-            "traced_share": [traced / between for traced, between in pairs],
+            "gpu_time": [traced for _, traced in pairs],
+            "traced_share": [traced / between for between, traced in pairs],
         }
 
-    def _traced(self, stream: int) -> tuple[float, float]:
-        """Seconds of one copy by the tracing and between two events."""
+    def _between_events(self, stream: int) -> float:
+        # Not while it is traced: that keeps the host busy between the events, with its own buffers.
+        self.launch(stream)
+        synchronize(stream)
+        cuda(cudart.cudaEventRecord(self._start, stream))
+        self.launch(stream)
+        cuda(cudart.cudaEventRecord(self._stop, stream))
+        synchronize(stream)
+        return float(cuda(cudart.cudaEventElapsedTime(self._start, self._stop))) * 1e-3
 
+    def _traced(self, stream: int) -> float:
         def launch() -> None:
-            cuda(cudart.cudaEventRecord(self._start, stream))
             self.launch(stream)
-            cuda(cudart.cudaEventRecord(self._stop, stream))
             synchronize(stream)
 
         parts = copy_seconds(launch)
         if not parts:
             raise RuntimeError("the driver's tracing recorded no copy")
-        # The events are those of the last launch, as is what the tracing kept.
-        milliseconds = float(cuda(cudart.cudaEventElapsedTime(self._start, self._stop)))
-        return sum(parts), milliseconds * 1e-3
+        return sum(parts)
 
 
 def bind(
