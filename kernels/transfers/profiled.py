@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from analysis.measure.memory import cuda, cudart, synchronize
 from analysis.measure.tracing import copy_seconds
 
-PAIRS = 5
+PAIRS = 11
 """How often a copy is timed by each clock, one right after the other."""
 
 
