@@ -13,8 +13,9 @@ from analysis.measure.host_memory import HostMemory
 
 from .layout import POISON, Bytes, wrong_bytes
 
-WORK_BYTES = 32 * 2**20
-WORK_TIMES = 5
+WORK_BYTES = 4 * 2**20
+"""Little enough to stay in the caches, for how much of these others leave changes by the moment."""
+WORK_TIMES = 50
 """How often the work is timed before, while and after memory is held. The fastest counts: what
 else a machine does makes single times longer by more than the memory may."""
 HELD_SHARE = 4
