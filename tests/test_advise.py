@@ -18,12 +18,11 @@ from analysis.study import discover
 from kernels.transfers.advise import (
     advise,
     answer,
-    memory_of,
-    method_of,
     moves,
     parse_count,
     parse_size,
 )
+from kernels.transfers.kinds import MEMORIES, memory_of, method_of
 
 TRANSFERS = discover()["transfers"]
 SIZES = np.array([1, 65536, 2**20, 2**24, 2**26], dtype=float)
@@ -133,6 +132,26 @@ def test_beyond_what_was_measured_it_says_nothing() -> None:
             ask(table, size=size, count=count)
 
 
+def test_a_machine_with_nothing_near_says_so_and_the_other_answers() -> None:
+    few = summary(lambda name, size, count: crossing(name, size, count) if size < 128 else None)
+    table = pd.concat([few, summary(crossing, "other")])
+    lines = ask(table)
+    assert lines[:3] == [
+        "box: 256 x 1024 B, h2d, pinned memory",
+        "nothing was measured around this size and count",
+        "other: 256 x 1024 B, h2d, pinned memory",
+    ]
+    assert lines[-1] == "use pinned_gather: 20.5× as fast as pinned_loop, surely faster"
+    assert ask(table, machine="other") == lines[2:]
+    message = r"nothing was measured around this size and count on box$"
+    with pytest.raises(HotpathError, match=message):
+        ask(table, machine="box")
+    with pytest.raises(HotpathError, match=r"nothing was measured .* on box, other$"):
+        ask(table, size=2**40)
+    with pytest.raises(HotpathError, match=r"registered memory: nothing was measured .*"):
+        ask(table, memory="registered")
+
+
 def test_near_ties_are_not_sure() -> None:
     table = summary(lambda name, s, n: {"pinned_loop": 1e-5, "pinned_gather": 1.005e-5}.get(name))
     assert ask(table)[-1].endswith("not surely faster")
@@ -158,12 +177,18 @@ def test_ways_of_timing_are_no_ways_of_moving() -> None:
     assert not rows.duplicated(["variant", "size", "count", "direction"]).any()
 
 
+def test_managed_memory_is_never_advised() -> None:
+    rows = moves(TRANSFERS, summary(lambda name, size, count: 1e-6))
+    assert set(rows["memory"]) == set(MEMORIES)
+
+
 def test_names_of_variants_are_memory_and_method() -> None:
     assert (memory_of("registered_huge_loop"), method_of("registered_huge_loop")) == (
         "registered_huge",
         "loop",
     )
-    assert memory_of("managed_loop") == ""
+    assert memory_of("managed_loop") == "managed"
+    assert memory_of("loop") == ""
 
 
 @pytest.mark.parametrize(

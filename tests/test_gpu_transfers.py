@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -138,3 +138,31 @@ def test_copies_of_every_kind_are_right(
 def test_both_directions_at_once_are_right(bindings: Path, tmp_path: Path, stream: int) -> None:
     modules = build(TRANSFERS, "pinned_loop", bindings, tmp_path)
     assert outcome(TRANSFERS, "pinned_loop", pieces("both", 2**20, 1), modules, stream) is None
+
+
+def own_samples(name: str, case: Case, modules: Path, stream: int) -> Mapping[str, Sequence[float]]:
+    workload = load_workload(TRANSFERS).Workload(TRANSFERS.constants, np.random.default_rng(0))
+    workload.prepare(case)
+    variant = TRANSFERS.variant(name)
+    operation = workload.bind(variant, load_module(modules, TRANSFERS, variant))
+    operation.launch(stream)
+    samples: Mapping[str, Sequence[float]] = operation.own_samples(stream, 1)
+    return samples
+
+
+@pytest.mark.parametrize("kind", ["pinned", "pageable"])
+def test_two_clocks_time_a_copy(kind: str, tmp_path: Path, stream: int) -> None:
+    case = pieces("h2d", 2**24, 1)
+    samples = own_samples(f"{kind}_profiled", case, tmp_path, stream)
+    assert len(samples["gpu_time"]) == len(samples["traced_share"])
+    assert all(0.5 < share < 1.5 for share in samples["traced_share"])
+
+
+def test_a_step_on_the_device_takes_longer_than_by_the_cpu(
+    bindings: Path, tmp_path: Path, stream: int
+) -> None:
+    modules = build(TRANSFERS, "pinned_step_on_device", bindings, tmp_path)
+    case = pieces("in_place", 2**24, 1)
+    samples = own_samples("pinned_step_on_device", case, modules, stream)
+    assert all(share >= 1 for share in samples["step_share"])
+    assert len(samples["stay_share"]) == len(samples["step_share"])

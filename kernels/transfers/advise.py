@@ -27,16 +27,15 @@ from analysis.report.quantities import digits, quantity, quantity_interval, rati
 from analysis.results.collect import collect
 from analysis.results.summary import summarise
 from analysis.study import Study, discover, parse_case
+from kernels.transfers.kinds import MEMORIES, memory_of
 
 STUDY: Final = Path(__file__).parent.name
 METRIC: Final = "host_time"
 """The clock that sees the CPU's part, too."""
 
-MEMORIES: Final = ("pageable", "pinned", "write_combined", "registered_huge", "registered")
-"""Kinds of memory, as the names of variants begin; the longer of two that begin alike first."""
-
 DIRECTIONS: Final = ("h2d", "d2h")
 ROLES: Final = ("step", "beyond")
+NOTHING_NEAR: Final = "nothing was measured around this size and count"
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -51,23 +50,13 @@ class Advice:
     is_measured: bool
 
 
-def memory_of(variant: str) -> str:
-    """The kind of memory a variant of the study is about; empty for one of another kind."""
-    return next((kind for kind in MEMORIES if variant.startswith(f"{kind}_")), "")
-
-
-def method_of(variant: str) -> str:
-    """How the variant moves pieces."""
-    return variant.removeprefix(f"{memory_of(variant)}_")
-
-
 def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
     """Rows of a `summary` that tell a way of moving pieces by its host time.
 
     Columns machine, variant, memory, size, count, direction, median, ci_low, ci_high. Only fresh
     rows of checked outputs, of variants that are ways and not ways of timing, with no other key.
     """
-    names = [v.name for v in study.with_role(*ROLES) if memory_of(v.name)]
+    names = [v.name for v in study.with_role(*ROLES) if memory_of(v.name) in MEMORIES]
     own = summary[
         (summary["study"] == study.name)
         & summary["variant"].isin(names)
@@ -117,9 +106,7 @@ def _of_variant(name: str, rows: pd.DataFrame, size: int, count: int) -> Advice 
 
 
 def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> Iterable[str]:
-    """A line a variant, the fastest first, then what that is worth; HotpathError without any."""
-    if not advices:
-        raise HotpathError("nothing was measured around this size and count")
+    """A line a variant, the fastest first, then what that is worth; there must be one at least."""
     for one in advices:
         interval = quantity_interval(one.low, one.high, "s")
         rate = digits(payload / one.seconds / 1e9)
@@ -164,22 +151,28 @@ def answer(
 ) -> list[str]:
     """The lines of an answer for every machine asked for; `any` memory, `all` machines.
 
-    FieldError for a machine without results, HotpathError where nothing near was measured.
+    A machine on which nothing near was measured says so; HotpathError if that is every one of
+    them, FieldError for a machine without results.
     """
     rows = moves(study, summary)
     machines = sorted(set(rows["machine"]))
-    if machine not in ("all", *machines):
-        raise FieldError("--machine", f"one of {machines}", machine)
     if not machines:
         raise HotpathError(f"{study.name}: no fresh results on any machine")
+    if machine not in ("all", *machines):
+        raise FieldError("--machine", f"one of {machines}", machine)
     rows = rows[rows["direction"] == direction]
     if memory != "any":
         rows = rows[rows["memory"] == memory]
     titles = {variant.name: variant.title for variant in study.variants}
+    asked = f"{count} x {size} B, {direction}, {memory} memory"
+    names = machines if machine == "all" else [machine]
+    found = {name: advise(rows[rows["machine"] == name], size, count) for name in names}
+    if not any(found.values()):
+        raise HotpathError(f"{asked}: {NOTHING_NEAR} on {', '.join(names)}")
     lines = []
-    for name in machines if machine == "all" else [machine]:
-        lines.append(f"{name}: {count} x {size} B, {direction}, {memory} memory")
-        lines += report(advise(rows[rows["machine"] == name], size, count), size * count, titles)
+    for name, advices in found.items():
+        lines.append(f"{name}: {asked}")
+        lines += report(advices, size * count, titles) if advices else [NOTHING_NEAR]
     return lines
 
 

@@ -2,43 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
-
-import numpy as np
-import torch
+from .tensor import binding
 
 memory = "pageable"
 
-
-class Moved:
-    """One tensor of `size` bytes in host memory; `output` is the one on the device."""
-
-    def __init__(self, host: int, size: int) -> None:
-        self._tensor = torch.from_numpy(
-            np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(host))
-        )
-        self.output: torch.Tensor | None = None
-
-    def launch(self, stream: int) -> None:
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-            self.output = None  # its memory is what the next one gets
-            self.output = self._tensor.pin_memory().to("cuda", non_blocking=True)
-
-
-def bind(
-    host: int,
-    device: int,
-    landing: int = 0,
-    *,
-    size: int,
-    pitch: int,
-    count: int = 1,
-    to_device: bool = True,
-    streams: int = 0,
-    blocks: int = 0,
-) -> Moved:
-    """As bindings.cpp, but to PyTorch's own device memory. ValueError for what it cannot move."""
-    del device, landing, pitch, streams, blocks
-    if count != 1 or not to_device:
-        raise ValueError(f"expected one piece to the device, got {count}, {to_device=}")
-    return Moved(host, size)
+bind = binding(lambda tensor: tensor.pin_memory().to("cuda", non_blocking=True))

@@ -6,7 +6,7 @@
 
 #include "events.h"
 
-// What the work makes of every 32-bit word, kRounds times over; workload.py does the same.
+// What the work makes of every 32-bit word, kRounds times over; work.py does the same.
 constexpr uint32_t kFactor = 1664525;
 constexpr uint32_t kTerm = 1013904223;
 constexpr int kRounds = WORK_ROUNDS;  // so many that it takes about as long as a copy

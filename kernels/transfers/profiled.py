@@ -1,4 +1,4 @@
-"""One copy of pinned memory, timed by the driver's own tracing instead of by events."""
+"""Copies timed by the driver's own tracing, which profilers show, and by events, in turn."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from analysis.measure.memory import cuda, cudart, synchronize
 from analysis.measure.tracing import copy_seconds
 
-memory = "pinned"
+PAIRS = 11
+"""How often a copy is timed by each clock, one right after the other."""
 
 
 class Profiled:
-    """One copy of `size` bytes between two addresses."""
+    """One copy of `size` bytes between two addresses, of any kind of memory."""
 
     def __init__(self, host: int, device: int, size: int, is_to_device: bool) -> None:
         kinds = cudart.cudaMemcpyKind
@@ -20,13 +21,31 @@ class Profiled:
             if is_to_device
             else (host, device, size, kinds.cudaMemcpyDeviceToHost)
         )
+        self._start, self._stop = (cuda(cudart.cudaEventCreate()) for _ in "ab")
 
     def launch(self, stream: int) -> None:
         cuda(cudart.cudaMemcpyAsync(*self._copy, stream))
 
     def samples(self, stream: int) -> Mapping[str, list[float]]:
-        """gpu_time: seconds the tracing gives the copy, all its parts together."""
+        """gpu_time: seconds the tracing gives a copy, all its parts together; traced_share: over
+        those between two events around the copy before."""
+        pairs = [(self._between_events(stream), self._traced(stream)) for _ in range(PAIRS)]
+        return {
+            "gpu_time": [traced for _, traced in pairs],
+            "traced_share": [traced / between for between, traced in pairs],
+        }
 
+    def _between_events(self, stream: int) -> float:
+        # Not while it is traced: that keeps the host busy between the events, with its own buffers.
+        self.launch(stream)
+        synchronize(stream)
+        cuda(cudart.cudaEventRecord(self._start, stream))
+        self.launch(stream)
+        cuda(cudart.cudaEventRecord(self._stop, stream))
+        synchronize(stream)
+        return float(cuda(cudart.cudaEventElapsedTime(self._start, self._stop))) * 1e-3
+
+    def _traced(self, stream: int) -> float:
         def launch() -> None:
             self.launch(stream)
             synchronize(stream)
@@ -34,7 +53,7 @@ class Profiled:
         parts = copy_seconds(launch)
         if not parts:
             raise RuntimeError("the driver's tracing recorded no copy")
-        return {"gpu_time": [sum(parts)]}
+        return sum(parts)
 
 
 def bind(

@@ -1,0 +1,170 @@
+"""Latency and bandwidth: the line a + n/b fitted to the times of one copy."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, machine_select, select
+from analysis.model.line import Estimate, fit_line
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import percent, quantity, quantity_interval
+from kernels.transfers.chart_parts import ROW_PX, known_directions, single_copies, tooltips
+from kernels.transfers.kinds import MEMORIES, memory_of
+
+
+def line_points(context: Context) -> pd.DataFrame:
+    """Times over size of a single piece, by kind, direction and clock, with the fitted line's.
+
+    Columns machine, variant, direction, clock, size, seconds, fitted, and the line's parameters.
+    """
+    rows = []
+    for (machine, variant, metric, direction), own in single_copies(context).groupby(
+        ["machine", "variant", "metric", "direction"]
+    ):
+        ordered = own.sort_values("size")
+        sizes = ordered["size"].to_numpy(dtype=float)
+        line = fit_line(sizes, ordered["median"].to_numpy(dtype=float))
+        if line is None:
+            continue
+        told = {
+            **_told("latency", line.latency, "s"),
+            **_told("bandwidth", line.bandwidth, "B/s"),
+            **_told("half_size", line.half_size, "B"),
+            "misfit": percent(line.misfit),
+            "gigabytes": line.bandwidth.value / 1e9,
+            "gigabytes_low": line.bandwidth.low / 1e9,
+            "gigabytes_high": line.bandwidth.high / 1e9,
+        }
+        rows += [
+            {
+                "machine": machine,
+                "variant": variant,
+                "memory": memory_of(str(variant)),
+                "direction": direction,
+                "clock": context.study.metrics[str(metric)].label,
+                "size": size,
+                "seconds": seconds,
+                "fitted": fitted,
+                "time": quantity(float(seconds), "s"),
+                "href": f"data/#{anchor(str(machine), context.study.name, str(variant))}",
+                **told,
+            }
+            for size, seconds, fitted in zip(
+                sizes, ordered["median"], line.seconds(sizes), strict=True
+            )
+        ]
+    return pd.DataFrame(rows)
+
+
+def lines_chart(context: Context) -> Chart | None:
+    """A panel a machine: measured times as points, the fitted lines through them."""
+    table = line_points(context)
+    if table.empty:
+        return None
+    clocks = list(dict.fromkeys(table["clock"]))
+    base = alt.Chart().encode(
+        x=alt.X(
+            "size:Q",
+            title="size, B",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(labelExpr="format(datum.value, '.3~s') + 'B'", grid=False),
+        ),
+        color=alt.Color(
+            "memory:N",
+            scale=alt.Scale(domain=list(MEMORIES)),
+            legend=alt.Legend(orient="top", title=None),
+        ),
+        tooltip=tooltips("memory", "direction", "time", "latency", "bandwidth", "half_size"),
+        href="href:N",
+    )
+    seconds = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
+    scale = alt.Scale(type="log")
+    chart: Any = (
+        alt.layer(
+            base.mark_line(strokeWidth=1.2).encode(
+                y=alt.Y("fitted:Q", title="time", scale=scale, axis=seconds)
+            ),
+            base.mark_point(filled=True, size=40, cursor="pointer").encode(
+                y=alt.Y("seconds:Q", title="time", scale=scale, axis=seconds)
+            ),
+        )
+        .properties(height=280)
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=table,
+        )
+        .resolve_axis(x="independent")
+        .add_params(*_line_selects(context, table, clocks))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
+    )
+    description = (
+        f"{context.study.title}: time over the size of one piece and the line a + n/b fitted to"
+        f" it, by kind of memory, for {len(context.machines)} machines."
+    )
+    finished: Chart = finish(chart, description, margin=80, compact_margin=70)
+    return finished
+
+
+def fits_chart(context: Context) -> Chart | None:
+    """A panel a machine, a row a kind of memory: the fitted bandwidth, and in words the rest."""
+    points = line_points(context)
+    if points.empty:
+        return None
+    table = points.drop(columns=["size", "seconds", "fitted", "time"]).drop_duplicates()
+    table["label"] = table["latency"] + " + n / " + table["bandwidth"]
+    clocks = list(dict.fromkeys(table["clock"]))
+    row = alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=alt.Axis(grid=False))
+    fields = ("latency", "latency_interval", "bandwidth", "bandwidth_interval")
+    base = alt.Chart().encode(
+        y=row,
+        tooltip=tooltips("memory", "direction", *fields, "half_size", "misfit"),
+        href="href:N",
+    )
+    chart: Any = (
+        alt.layer(
+            base.mark_bar(height=12, cursor="pointer").encode(
+                x=alt.X("gigabytes:Q", title="fitted bandwidth, GB/s", scale=alt.Scale(zero=True))
+            ),
+            base.mark_rule(style="interval").encode(x="gigabytes_low:Q", x2="gigabytes_high:Q"),
+            base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
+        )
+        .properties(height=ROW_PX * table["memory"].nunique())
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=table.reset_index(drop=True),
+        )
+        .resolve_axis(x="independent")
+        .add_params(*_line_selects(context, table, clocks))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
+    )
+    description = (
+        f"{context.study.title}: latency and bandwidth of single copies by kind of memory, fitted"
+        f" to their times, for {len(context.machines)} machines."
+    )
+    finished: Chart = finish(chart, description, margin=310, compact_margin=240)
+    return finished
+
+
+def _line_selects(context: Context, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:
+    by_host = context.study.metrics["host_time"].label
+    return [
+        machine_select(context),
+        select("direction_shown", "direction", known_directions(table), "h2d"),
+        select("clock_shown", "clock", clocks, by_host if by_host in clocks else clocks[0]),
+    ]
+
+
+def _told(name: str, estimate: Estimate, unit: str) -> dict[str, str]:
+    value, low, high = astuple(estimate)
+    return {
+        name: quantity(value, unit),
+        f"{name}_interval": quantity_interval(low, high, unit),
+    }

@@ -1,0 +1,113 @@
+"""The crossover map: which way of moving pieces is the fastest, over their size and count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, machine_select, select
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import INTERVAL, quantity, quantity_interval, ratio
+from kernels.transfers.advise import advise, moves
+from kernels.transfers.chart_parts import binary, known_directions
+from kernels.transfers.kinds import MEMORIES, method_of
+
+ANY = "any"
+CELL_PX = 34
+METHODS = ("loop", "packed", "2d", "batch", "graph", "gather")
+
+
+def map_table(context: Context) -> pd.DataFrame:
+    """The fastest way in each cell of size and count where at least two ways were measured.
+
+    A row a machine, direction, kind of memory (or any of them), size and count.
+    """
+    rows = moves(context.study, context.inputs.summary)
+    found = []
+    for (machine, direction), own in rows.groupby(["machine", "direction"]):
+        for memory in (ANY, *sorted(set(own["memory"]))):
+            kind = own if memory == ANY else own[own["memory"] == memory]
+            places = kind[["size", "count"]].drop_duplicates().astype(int)
+            for size, count in sorted(places.itertuples(index=False, name=None)):
+                ways = [w for w in advise(kind, size, count) if w.is_measured]
+                if len(ways) < 2:
+                    continue
+                best, second = ways[:2]
+                found.append(
+                    {
+                        "machine": machine,
+                        "direction": direction,
+                        "memory": memory,
+                        "size": size,
+                        "count": count,
+                        "size_text": binary(size),
+                        "fastest": best.variant,
+                        "method": method_of(best.variant),
+                        "time": quantity(best.seconds, "s"),
+                        "interval": quantity_interval(best.low, best.high, "s"),
+                        "rate": size * count / best.seconds / 1e9,
+                        "next": second.variant,
+                        "by": ratio(second.seconds / best.seconds),
+                        "surely": "yes" if best.high < second.low else "no",
+                        "href": f"data/#{anchor(str(machine), context.study.name, best.variant)}",
+                    }
+                )
+    return pd.DataFrame(found)
+
+
+def map_chart(context: Context) -> Chart | None:
+    """A panel a machine: size over count, the colour is the fastest way, the text by how much."""
+    table = map_table(context)
+    if table.empty:
+        return None
+    sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
+    memories = [ANY, *(kind for kind in MEMORIES if kind in set(table["memory"]))]
+    shown = "datum.direction === direction_shown && datum.memory === memory_shown"
+    base = alt.Chart().encode(
+        x=alt.X("count:O", title="pieces", axis=alt.Axis(labelAngle=0, orient="top")),
+        y=alt.Y("size_text:N", sort=sizes, title="size of a piece"),
+        tooltip=[
+            alt.Tooltip(f"{field}:N", title=title)
+            for field, title in (
+                *(("fastest", "fastest"), ("time", "time"), ("interval", INTERVAL)),
+                *(("next", "next"), ("by", "times as fast as the next")),
+                *(("surely", "intervals apart"), ("machine", "machine")),
+            )
+        ]
+        + [alt.Tooltip("rate:Q", title="GB/s", format=".3~r")],
+        href="href:N",
+    )
+    faint = alt.condition("datum.surely === 'yes'", alt.value(0.75), alt.value(0.3))
+    colour = alt.Color(
+        "method:N",
+        scale=alt.Scale(domain=list(METHODS)),
+        legend=alt.Legend(orient="top", title=None, symbolType="square"),
+    )
+    chart: Any = (
+        alt.layer(
+            base.mark_rect(cursor="pointer").encode(color=colour, opacity=faint),
+            base.mark_text(fontSize=10, lineBreak=" ", dy=-5).encode(text="label:N"),
+        )
+        .properties(height=CELL_PX * len(sizes))
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=table.assign(label=table["method"] + " " + table["by"]),
+        )
+        .resolve_axis(x="independent")
+        .add_params(
+            machine_select(context),
+            select("memory_shown", "memory", memories, "pinned" if "pinned" in memories else ANY),
+            select("direction_shown", "direction", known_directions(table), "h2d"),
+        )
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .transform_filter(shown)
+    )
+    description = (
+        f"{context.study.title}: the fastest way of moving pieces in each cell of size and count,"
+        f" and how many times as fast it is as the next, for {len(context.machines)} machines."
+    )
+    finished: Chart = finish(chart, description, margin=90, compact_margin=80)
+    return finished

@@ -1,0 +1,48 @@
+"""What the charts of this study share."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from analysis.report.points import Context
+from analysis.study import parse_case
+from kernels.transfers.advise import DIRECTIONS
+from kernels.transfers.kinds import MEMORIES
+
+ROW_PX = 24
+
+
+def single_copies(context: Context) -> pd.DataFrame:
+    """Summary rows of loops of one piece, with their size and direction."""
+    summary = context.inputs.of_study(context.inputs.summary, context.study)
+    names = [f"{kind}_loop" for kind in MEMORIES]
+    own = summary[
+        summary["variant"].isin(names)
+        & summary["metric"].isin(["gpu_time", "host_time"])
+        & (summary["stale"].astype(int) == 0)
+    ]
+    keys = pd.DataFrame([parse_case(case) for case in own["case"]], index=own.index)
+    keys = keys.reindex(columns=["size", "count", "direction"])
+    is_one = (keys["count"] == 1) & keys["direction"].isin(DIRECTIONS)
+    kept = own[is_one].join(keys.loc[is_one, ["size", "direction"]].astype({"size": float}))
+    # By events a copy that the CPU takes part in has no device time worth a line.
+    host_work = {v.name for v in context.study.variants if v.host_work}
+    return kept[(kept["metric"] == "host_time") | ~kept["variant"].isin(host_work)]
+
+
+def tooltips(*fields: str) -> list[alt.Tooltip]:
+    names = (*fields, "machine")
+    return [alt.Tooltip(f"{name}:N", title=name.replace("_", " ")) for name in names]
+
+
+def known_directions(table: pd.DataFrame) -> list[str]:
+    return [direction for direction in DIRECTIONS if direction in set(table["direction"])]
+
+
+def binary(size: int) -> str:
+    """`16 MiB`: sizes here are powers of two."""
+    for scale, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= scale and size % scale == 0:
+            return f"{size // scale} {unit}"
+    return f"{size} B"

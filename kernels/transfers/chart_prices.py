@@ -1,0 +1,191 @@
+"""The price of memory: what each kind of it takes, and after how many copies it has paid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, machine_select, select
+from analysis.report.points import Context, anchor
+from analysis.report.quantities import digits, quantity, quantity_interval
+from analysis.study import parse_case
+from kernels.transfers.advise import DIRECTIONS
+from kernels.transfers.chart_parts import (
+    ROW_PX,
+    binary,
+    known_directions,
+    single_copies,
+    tooltips,
+)
+from kernels.transfers.kinds import MEMORIES, memory_of
+
+PARTS = {
+    "allocate_time": "allocate",
+    "register_time": "page-lock afterwards",
+    "write_time": "written by the CPU",
+    "read_time": "read by the CPU",
+    "free_time": "free",
+}
+
+
+def price_table(context: Context) -> pd.DataFrame:
+    """What each kind of memory takes of each size, part by part: a row a part."""
+    rows = []
+    for machine, variant, size, metric, row in _prices(context):
+        seconds = float(row["median"])
+        rows.append(
+            {
+                "machine": machine,
+                "memory": memory_of(variant),
+                "size": size,
+                "size_text": binary(size),
+                "part": PARTS[metric],
+                "seconds": seconds,
+                "seconds_low": float(row["ci_low"]),
+                "seconds_high": float(row["ci_high"]),
+                "time": quantity(seconds, "s"),
+                "interval": quantity_interval(float(row["ci_low"]), float(row["ci_high"]), "s"),
+                "speed": f"{digits(size / seconds / 1e9)} GB/s",
+                "href": f"data/#{anchor(machine, context.study.name, variant)}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _prices(context: Context) -> Iterator[tuple[str, str, int, str, dict[str, Any]]]:
+    """(machine, variant, size, metric, summary row) of every part of every price."""
+    for (machine, variant, case, metric), row in context.summary.items():
+        if variant.endswith("_price") and metric in PARTS and not row["stale"]:
+            yield machine, variant, int(parse_case(case)["size"]), metric, row
+
+
+def price_chart(context: Context) -> Chart | None:
+    """A panel a machine, a row a kind of memory, a point a part of its price."""
+    table = price_table(context)
+    if table.empty:
+        return None
+    sizes = [binary(size) for size in sorted(set(table["size"]))]
+    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
+    across = alt.X("seconds:Q", title="time", scale=alt.Scale(type="log"), axis=axis)
+    base = alt.Chart().encode(
+        y=alt.Y("memory:N", sort=list(MEMORIES), title=None),
+        color=alt.Color(
+            "part:N",
+            scale=alt.Scale(domain=list(PARTS.values())),
+            legend=alt.Legend(orient="top", title=None),
+        ),
+        tooltip=tooltips("memory", "part", "size_text", "time", "interval", "speed"),
+        href="href:N",
+    )
+    chart: Any = (
+        alt.layer(
+            base.mark_rule()
+            .encode(x2="seconds_high:Q")
+            .encode(x=alt.X("seconds_low:Q", title="time", scale=alt.Scale(type="log"), axis=axis)),
+            base.mark_point(filled=True, size=70, cursor="pointer").encode(x=across),
+        )
+        .properties(height=ROW_PX * len(MEMORIES))
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=table,
+        )
+        .resolve_axis(x="independent")
+        .add_params(
+            machine_select(context),
+            select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
+        )
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .transform_filter("datum.size_text === size_shown")
+    )
+    description = (
+        f"{context.study.title}: time to allocate, page-lock, write, read and free memory of each"
+        f" kind, for {len(context.machines)} machines."
+    )
+    finished: Chart = finish(chart, description, margin=130, compact_margin=110)
+    return finished
+
+
+def break_even_table(context: Context) -> pd.DataFrame:
+    """After how many copies memory has paid for itself against pageable memory.
+
+    A row a machine, kind, size and direction: the extra price of having it and giving it back,
+    over what each copy saves. A kind whose copies save nothing never pays: NaN.
+    """
+    price: dict[tuple[str, str, int], float] = {}
+    for machine, variant, size, metric, row in _prices(context):
+        if metric in ("allocate_time", "register_time", "free_time"):
+            key = machine, memory_of(variant), size
+            price[key] = price.get(key, 0.0) + float(row["median"])
+    single = single_copies(context)
+    by_host = single[single["metric"] == "host_time"]
+    places = by_host[["machine", "variant", "size", "direction"]].itertuples(index=False)
+    copies = dict(zip((tuple(place) for place in places), by_host["median"], strict=True))
+    rows = []
+    for (machine, kind, size), seconds in price.items():
+        if kind == "pageable" or (machine, "pageable", size) not in price:
+            continue
+        extra = seconds - price[machine, "pageable", size]
+        for direction in DIRECTIONS:
+            slow = copies.get((machine, "pageable_loop", size, direction))
+            fast = copies.get((machine, f"{kind}_loop", size, direction))
+            if slow is None or fast is None:
+                continue
+            saved = float(slow) - float(fast)
+            count = max(extra, 0.0) / saved if saved > 0 else np.nan
+            rows.append(
+                {
+                    "machine": machine,
+                    "memory": kind,
+                    "size": size,
+                    "size_text": binary(size),
+                    "direction": direction,
+                    "copies": count,
+                    "extra": quantity(extra, "s") if extra > 0 else "nothing",
+                    "saved": quantity(saved, "s") if saved > 0 else "nothing",
+                    "label": "never" if np.isnan(count) else f"{np.ceil(count):.0f} copies",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def break_even_chart(context: Context) -> Chart | None:
+    """A panel a machine, a row a kind of memory: copies after which it has paid for itself."""
+    table = break_even_table(context)
+    if table.empty:
+        return None
+    sizes = [binary(size) for size in sorted(set(table["size"]))]
+    base = alt.Chart().encode(
+        y=alt.Y("memory:N", sort=list(MEMORIES), title=None),
+        tooltip=tooltips("memory", "direction", "size_text", "label", "extra", "saved"),
+    )
+    chart: Any = (
+        alt.layer(
+            base.mark_bar(height=12).encode(x=alt.X("copies:Q", title="copies to break even")),
+            base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
+        )
+        .properties(height=ROW_PX * table["memory"].nunique())
+        .facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=table,
+        )
+        .resolve_axis(x="independent")
+        .add_params(
+            machine_select(context),
+            select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
+            select("direction_shown", "direction", known_directions(table), "h2d"),
+        )
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .transform_filter("datum.size_text === size_shown && datum.direction === direction_shown")
+    )
+    description = (
+        f"{context.study.title}: copies after which memory of each kind has paid for itself"
+        f" against pageable memory, for {len(context.machines)} machines."
+    )
+    finished: Chart = finish(chart, description, margin=220, compact_margin=190)
+    return finished

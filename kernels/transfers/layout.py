@@ -1,0 +1,103 @@
+"""Where pieces lie on both sides, and what is wrong with what landed there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.errors import FieldError
+from analysis.measure.memory import first_difference, same_bytes
+from analysis.study import Case
+
+POISON = 0xA5
+UNASKED = 0x5A
+"""Around and between the pieces of a source: a target that has it was given too much."""
+GUARD = 4096
+"""Bytes before and behind all pieces that must stay as they were; also the largest gap."""
+
+Bytes = np.ndarray
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where `count` pieces of `size` bytes lie: packed on the device, `pitch` apart on the host."""
+
+    size: int
+    count: int
+
+    @property
+    def pitch(self) -> int:
+        return self.size + min(self.size, GUARD)
+
+    @property
+    def packed_bytes(self) -> int:
+        return self.size * self.count
+
+    @property
+    def host_bytes(self) -> int:
+        return GUARD + self.pitch * self.count + GUARD
+
+    @property
+    def device_bytes(self) -> int:
+        return GUARD + self.packed_bytes + GUARD
+
+    def pieces(self, host: Bytes) -> Bytes:
+        """The pieces [count, size] in `host`, uint8 of at least host_bytes; a view."""
+        return self._rows(host)[:, : self.size]
+
+    def put(self, host: Bytes, payload: Bytes) -> None:
+        """Make `host` a source: packed `payload` in its pieces, UNASKED everywhere else."""
+        host[:GUARD] = host[self.host_bytes - GUARD : self.host_bytes] = UNASKED
+        rows = self._rows(host)
+        rows[:, self.size :] = UNASKED
+        rows[:, : self.size] = payload.reshape(self.count, self.size)
+
+    def image(self, payload: Bytes, around: int, out: Bytes) -> Bytes:
+        """Make `out` what device memory holds: packed `payload`, the byte `around` elsewhere."""
+        image = out[: self.device_bytes]
+        image[:GUARD] = image[-GUARD:] = around
+        image[GUARD:-GUARD] = payload
+        return image
+
+    def wrong_on_device(self, image: Bytes, payload: Bytes) -> str | None:
+        """What is wrong with an image of the device's memory that should hold `payload`."""
+        if wrong := wrong_bytes(image[GUARD:][: payload.nbytes], payload):
+            return wrong
+        guards = np.concatenate([image[:GUARD], image[GUARD + payload.nbytes :]])
+        return _changed(guards, "around the pieces on the device")
+
+    def wrong_on_host(self, image: Bytes, payload: Bytes) -> str | None:
+        """What is wrong with an image of host memory that should hold `payload` in its pieces."""
+        landed = np.ascontiguousarray(self.pieces(image)).reshape(-1)
+        if wrong := wrong_bytes(landed, payload):
+            return wrong
+        if wrong := _changed(self._rows(image)[:, self.size :], "between the pieces"):
+            return wrong
+        end = self.host_bytes
+        guards = np.concatenate([image[:GUARD], image[end - GUARD : end]])
+        return _changed(guards, "around the pieces on the host")
+
+    def _rows(self, host: Bytes) -> Bytes:
+        return host[GUARD:][: self.pitch * self.count].reshape(self.count, self.pitch)
+
+
+def wrong_bytes(landed: Bytes, payload: Bytes) -> str | None:
+    if same_bytes(landed, payload):
+        return None
+    byte = first_difference(landed, payload)
+    return f"byte {byte}: expected {payload[byte]}, got {landed[byte]}"
+
+
+def _changed(guard: Bytes, where: str) -> str | None:
+    changed = int(np.count_nonzero(guard != POISON))
+    return f"{changed} bytes {where} changed" if changed else None
+
+
+def layout_of(case: Case) -> Layout:
+    """The pieces of a case. FieldError where there are none."""
+    size, count = case.number("size"), case.number("count")
+    for key, number in (("size", size), ("count", count)):
+        if number < 1:
+            raise FieldError(f"case {case.id}: {key}", "at least 1", number)
+    return Layout(size, count)

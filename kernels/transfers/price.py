@@ -1,0 +1,116 @@
+"""What memory of a kind costs: to have, use and give back, and while much of it is held."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import psutil
+
+from analysis.measure.cell import Operation, Skip
+from analysis.measure.host_memory import HostMemory
+
+from .layout import POISON, Bytes, wrong_bytes
+
+WORK_BYTES = 4 * 2**20
+"""Little enough to stay in the caches, for how much of these others leave changes by the moment."""
+WORK_TIMES = 50
+"""How often the work is timed before, while and after memory is held. The fastest counts: what
+else a machine does makes single times longer by more than the memory may."""
+HELD_SHARE = 4
+"""At most one part in so many of the memory that is free may be held to see what it does."""
+
+
+class Price(Operation):
+    """Memory of one kind allocated, copied into, copied out of and freed.
+
+    Its check: the driver takes it for what it is, and what was copied out is what was copied in.
+    """
+
+    def __init__(self, kind: str, payload: Bytes) -> None:
+        HostMemory(kind, payload.nbytes).close()  # refused here, the case is skipped
+        self._kind, self._payload = kind, payload
+        self._out = np.zeros_like(payload)
+        self._is_page_locked: bool | None = None
+        self.launch = self._launch
+
+    def poison(self) -> None:
+        self._out[:] = POISON
+        self._is_page_locked = None
+
+    def check(self) -> str | None:
+        expected = self._kind != "pageable"
+        if self._is_page_locked != expected:
+            return f"page-locked: expected {expected}, got {self._is_page_locked}"
+        return wrong_bytes(self._out, self._payload)
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """Seconds to allocate (pages present), register, write, read and free all of it."""
+        del stream
+        cycles = [self._cycle() for _ in range(count)]
+        return {name: [cycle[name] for cycle in cycles] for name in cycles[0]}
+
+    def _launch(self, stream: int) -> None:
+        del stream
+        self._cycle()
+
+    def _cycle(self) -> dict[str, float]:
+        memory = HostMemory(self._kind, self._payload.nbytes)
+        self._is_page_locked = memory.is_page_locked()
+        write = _seconds(lambda: np.copyto(memory.bytes, self._payload))
+        read = _seconds(lambda: np.copyto(self._out, memory.bytes))
+        memory.close()
+        parts = {f"{part}_time": seconds for part, seconds in memory.seconds.items()}
+        return parts | {"write_time": write, "read_time": read}
+
+
+class Pressure(Operation):
+    """Work in pageable memory while `held_bytes` of a kind of memory are held.
+
+    Its check: the work comes to the right sum. Skip where memory is short.
+    """
+
+    def __init__(self, kind: str, held_bytes: int) -> None:
+        available = psutil.virtual_memory().available
+        if held_bytes > available // HELD_SHARE:
+            raise Skip(f"{held_bytes} B is more than a quarter of {available} B available")
+        HostMemory(kind, WORK_BYTES).close()  # refused here, the case is skipped
+        self._kind, self._held_bytes = kind, held_bytes
+        self._sum: int | None = None
+        self.launch = lambda _: self._work()
+
+    def poison(self) -> None:
+        self._sum = None
+
+    def check(self) -> str | None:
+        expected = WORK_BYTES // 8
+        return None if self._sum == expected else f"sum: expected {expected}, got {self._sum}"
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """work_time: seconds of the work at its fastest while the memory is held; work_share: over
+        the mean of those before and after."""
+        del stream, count
+        before = self._fastest()
+        held = HostMemory(self._kind, self._held_bytes)
+        beside = self._fastest()
+        held.close()
+        without = (before + self._fastest()) / 2
+        return {"work_time": [beside], "work_share": [beside / without]}
+
+    def _fastest(self) -> float:
+        self._work()  # the first one finds what came before it in the caches
+        return min(_seconds(self._work) for _ in range(WORK_TIMES))
+
+    def _work(self) -> None:
+        memory = HostMemory("pageable", WORK_BYTES)
+        words = memory.bytes.view(np.uint64)
+        words[:] = 1
+        self._sum = int(words.sum())
+        memory.close()
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter_ns()
+    work()
+    return (time.perf_counter_ns() - start) * 1e-9
