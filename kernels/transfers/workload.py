@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Operation, Skip
+from analysis.measure.cpu_cache import flush
 from analysis.measure.data import random_bytes
 from analysis.measure.host_memory import HostMemory, NoHugePages
 from analysis.measure.memory import DeviceArray, move_to_host
@@ -34,6 +35,7 @@ class Workload:
         self._random = np.empty(0, np.uint8)
         self._memory: dict[tuple[str, str], HostMemory] = {}
         self._case: Case | None = None
+        self._in_use: list[Bytes] = []  # host memory of the operation, and where checks look
         self._payloads: dict[str, Bytes] = {}
 
     def prepare(self, case: Case) -> None:
@@ -46,6 +48,7 @@ class Workload:
         assert case is not None, "prepare comes before bind"
         # A file that serves several kinds of memory leaves it to the name of the variant.
         kind = getattr(module, "memory", memory_of(variant.name))
+        self._in_use = []
         try:
             if "held_bytes" in case.values:
                 return Pressure(kind, case.number("held_bytes"))
@@ -54,6 +57,7 @@ class Workload:
             operation = self._moving(str(case["direction"]), kind, layout_of(case), module)
         except NoHugePages as reason:
             raise Skip(str(reason)) from None
+        operation.settle = partial(_flush_all, tuple(self._in_use))
         # Held back until all is enqueued, a copy of pageable memory would wait forever.
         operation.waits = (
             variant.host_work or kind == "pageable" or layout_of(case).count > MOST_HELD_OPERATIONS
@@ -148,6 +152,8 @@ class Workload:
             if have is not None:
                 have.close()
             have = self._memory[kind, way] = HostMemory(kind, size)
+        if kind != "managed":  # it would migrate
+            self._in_use.append(have.bytes[:size])
         return have
 
     def _landed(self, layout: Layout) -> Bytes:
@@ -164,3 +170,8 @@ class Workload:
             # Words must begin where words may begin.
             self._payloads[way] = self._random[start // 16 * 16 :][:size]
         return self._payloads[way]
+
+
+def _flush_all(memory: Iterable[Bytes]) -> None:
+    for piece in memory:
+        flush(piece)
