@@ -212,6 +212,16 @@ def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:
     assert loaded.fresh_runs(fingerprint(METHOD, METHOD.variant("clock"))) == newest
 
 
+def test_runs_that_were_measured_in_another_way_are_not_kept(tmp_path: Path) -> None:
+    path = store(tmp_path, RUNS[0])
+    clock = METHOD.variant("clock")
+    changed = provenance_of(METHOD, clock, run=RUNS[1])
+    changed["method_version"] += 1
+    add_run(tmp_path, "box", "method", "clock", samples_of(METHOD, clock, run=RUNS[1]), changed)
+    assert runs_of(path) == [RUNS[1]]
+    assert list(load_variant(path).run_provenance()) == [RUNS[1]]
+
+
 def test_a_run_that_is_added_again_takes_its_own_place(tmp_path: Path) -> None:
     for run in (RUNS[0], RUNS[1], RUNS[1]):
         path = store(tmp_path, run)

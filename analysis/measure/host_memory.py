@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import runtime as cudart
 
-from analysis.errors import FieldError, HotpathError
+from analysis.errors import FieldError
+from analysis.measure.cell import Skip
 from analysis.measure.memory import cuda, managed
 
 KINDS: Final = (
@@ -34,7 +35,7 @@ HUGE_PAGE: Final = 2 * 2**20
 Bytes = npt.NDArray[np.uint8]
 
 
-class NoHugePages(HotpathError):
+class NoHugePages(Skip):
     """The kernel gave no transparent huge pages to memory that asked for them."""
 
 
@@ -106,7 +107,8 @@ class HostMemory:
     def _mapped(self, size: int) -> Bytes:
         """Anonymous pages from a boundary of huge pages on, each touched once."""
         is_huge = self.kind == "registered_huge"
-        self._mapping = mmap.mmap(-1, size + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        room = -(-size // HUGE_PAGE) * HUGE_PAGE if is_huge else size
+        self._mapping = mmap.mmap(-1, room + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         # What the machine does when it is not asked differs from one to the next.
         try:
             self._mapping.madvise(mmap.MADV_HUGEPAGE if is_huge else mmap.MADV_NOHUGEPAGE)

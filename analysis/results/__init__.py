@@ -1,11 +1,9 @@
 """Measured samples: on disk, and the tables made of them."""
 
 METHOD_VERSION = 2
-"""Of the way of measuring. Results of another one are measured again where they can be.
+"""Of the way of measuring. Results of another one are stale, and measured again where they can be.
 
-1: a cell's first host time came right after its device times
+1: a cell's first host time came right after its device times, and what a check left in the CPU's
+   caches stayed there
 2: a launch that is not timed comes between, and what is read from host memory is in no cache
 """
-
-READABLE_METHODS = (1, METHOD_VERSION)
-"""Whose results tables can still be made of; see analysis.results.warmed."""

@@ -12,10 +12,8 @@ import pandas as pd
 from analysis.errors import HotpathError
 from analysis.profile.ncu import read_counters
 from analysis.profile.timeline import read_events
-from analysis.results import READABLE_METHODS
 from analysis.results.samples import COLUMNS
 from analysis.results.store import Provenance, load_variant, machines, variant_files
-from analysis.results.warmed import warmed
 from analysis.source import fingerprint
 from analysis.study import Study
 
@@ -71,13 +69,11 @@ def _collect_machine(
         study = studies.get(loaded.study)
         known = study is not None and loaded.variant in study.variant_names
         fresh = (
-            loaded.fresh_runs(fingerprint(study, study.variant(loaded.variant)), READABLE_METHODS)
+            loaded.fresh_runs(fingerprint(study, study.variant(loaded.variant)))
             if study is not None and known
             else []
         )
         frame = pd.DataFrame([asdict(sample) for sample in loaded.samples], columns=list(COLUMNS))
-        methods = {run: entry["method_version"] for run, entry in loaded.run_provenance().items()}
-        frame = warmed(frame, methods)
         frame.insert(0, "machine", machine)
         frame["stale"] = ~frame["run"].isin(fresh)
         frames.append(frame)

@@ -51,15 +51,14 @@ class VariantResults:
         """Provenance by run."""
         return {entry["run"]: entry for entry in (self.provenance, *self.provenance["runs"])}
 
-    def fresh_runs(
-        self, source_sha256: str, methods: Sequence[int] = (METHOD_VERSION,)
-    ) -> list[str]:
-        """Runs measured from this source by one of `methods`, newest first."""
+    def fresh_runs(self, source_sha256: str) -> list[str]:
+        """Runs measured from this source as things are measured today, newest first."""
         return sorted(
             (
                 run
                 for run, entry in self.run_provenance().items()
-                if entry["source_sha256"] == source_sha256 and entry["method_version"] in methods
+                if entry["source_sha256"] == source_sha256
+                and entry["method_version"] == METHOD_VERSION
             ),
             reverse=True,
         )
@@ -112,7 +111,8 @@ def add_run(
     samples: Sequence[Sample],
     provenance: Provenance,
 ) -> None:
-    """Put one run's samples before the earlier ones of this variant; the oldest runs make room."""
+    """Put one run's samples before the earlier ones of this variant that were measured in the same
+    way; the oldest runs make room."""
     path = root / machine / study / f"{variant}.csv"
     earlier: list[Sample] = []
     runs: dict[str, Provenance] = {}
@@ -120,7 +120,9 @@ def add_run(
         old = load_variant(path)
         earlier, runs = old.samples, old.run_provenance()
     runs = {run: entry for run, entry in runs.items() if run != provenance["run"]}
-    kept = sorted(runs, reverse=True)[: KEPT_RUNS - 1]
+    method = provenance["method_version"]
+    alike = [run for run, entry in runs.items() if entry["method_version"] == method]
+    kept = sorted(alike, reverse=True)[: KEPT_RUNS - 1]
     _write(path, [*samples, *(s for s in earlier if s.run in kept)], provenance, runs, kept)
 
 

@@ -100,17 +100,17 @@ class Endpoint {
     check(fi_cq_open(domain_.get(), &cq_attr, out(cq_), nullptr), "fi_cq_open");
     fi_av_attr av_attr{};
     check(fi_av_open(domain_.get(), &av_attr, out(av_), nullptr), "fi_av_open");
-    check(fi_endpoint(domain_.get(), info_.get(), out(ep_), nullptr), "fi_endpoint");
     if (counts_writes) {
       fi_cntr_attr cntr_attr{};
       check(fi_cntr_open(domain_.get(), &cntr_attr, out(cntr_), nullptr), "fi_cntr_open");
-      check(fi_ep_bind(ep_.get(), &cntr_->fid, FI_WRITE), "fi_ep_bind");
     }
-    const uint64_t selective = counts_writes ? FI_SELECTIVE_COMPLETION : 0;
-    check(fi_ep_bind(ep_.get(), &cq_->fid, FI_SEND | selective), "fi_ep_bind");
-    check(fi_ep_bind(ep_.get(), &cq_->fid, FI_RECV), "fi_ep_bind");
-    check(fi_ep_bind(ep_.get(), &av_->fid, 0), "fi_ep_bind");
-    check(fi_enable(ep_.get()), "fi_enable");
+    // shm names an endpoint after the process and counts: what a killed process with the same
+    // identifier left behind may be in the way of one, but not of the next.
+    int status = -FI_EBUSY;
+    for (int attempt = 0; status == -FI_EBUSY && attempt < kMostNames; ++attempt) {
+      status = enable_endpoint(counts_writes);
+    }
+    check(status, "fi_enable");
   }
 
   std::string address() const {
@@ -172,6 +172,21 @@ class Endpoint {
   Profile* profile() const { return profile_.get(); }
 
  private:
+  static constexpr int kMostNames = 16;
+
+  int enable_endpoint(bool counts_writes) {
+    ep_.reset();
+    check(fi_endpoint(domain_.get(), info_.get(), out(ep_), nullptr), "fi_endpoint");
+    if (counts_writes) {
+      check(fi_ep_bind(ep_.get(), &cntr_->fid, FI_WRITE), "fi_ep_bind");
+    }
+    const uint64_t selective = counts_writes ? FI_SELECTIVE_COMPLETION : 0;
+    check(fi_ep_bind(ep_.get(), &cq_->fid, FI_SEND | selective), "fi_ep_bind");
+    check(fi_ep_bind(ep_.get(), &cq_->fid, FI_RECV), "fi_ep_bind");
+    check(fi_ep_bind(ep_.get(), &av_->fid, 0), "fi_ep_bind");
+    return fi_enable(ep_.get());
+  }
+
   template <typename T>
   struct Out {  // hands a C function the address of a plain pointer, then owns what it put there
     Handle<T>& handle;

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import FieldError
-from analysis.measure.cell import Operation, Skip
+from analysis.measure.cell import Operation
 from analysis.measure.cpu_cache import flush
 from analysis.measure.data import random_bytes
-from analysis.measure.host_memory import HostMemory, NoHugePages
+from analysis.measure.host_memory import HostMemory
 from analysis.measure.memory import DeviceArray, move_to_host
 from analysis.study import Case, Variant
 
@@ -49,14 +49,11 @@ class Workload:
         # A file that serves several kinds of memory leaves it to the name of the variant.
         kind = getattr(module, "memory", memory_of(variant.name))
         self._in_use = []
-        try:
-            if "held_bytes" in case.values:
-                return Pressure(kind, case.number("held_bytes"))
-            if "direction" not in case.values:
-                return Price(kind, self._payload("there", case.number("size")))
-            operation = self._moving(str(case["direction"]), kind, layout_of(case), module)
-        except NoHugePages as reason:
-            raise Skip(str(reason)) from None
+        if "held_bytes" in case.values:
+            return Pressure(kind, case.number("held_bytes"))
+        if "direction" not in case.values:
+            return Price(kind, self._payload("there", case.number("size")))
+        operation = self._moving(str(case["direction"]), kind, layout_of(case), module)
         operation.settle = partial(_flush_all, tuple(self._in_use))
         # Held back until all is enqueued, a copy of pageable memory would wait forever.
         operation.waits = (

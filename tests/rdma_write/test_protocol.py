@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import time
@@ -44,6 +45,23 @@ def test_a_server_killed_and_started_again(peers: Any, modules: dict[str, Path])
             transfer.fill(2)
     with session(peers, module) as transfer:
         assert transfer.fill(3)[1] == ""
+
+
+def test_what_a_killed_process_left_under_our_name_is_not_in_the_way(
+    peers: Any, modules: dict[str, Path]
+) -> None:
+    # The next processes of this machine, whichever of them the server becomes.
+    coming = range(os.getpid() + 1, os.getpid() + 3000)
+    files = [PEERS.SHARED_MEMORY / f"{pid}:{os.getuid()}:0" for pid in coming]
+    try:
+        for file in files:
+            file.write_bytes(bytes(4096))
+        with session(peers, modules["sharded_padded"]) as transfer:
+            assert transfer.server.pid in coming
+            assert transfer.fill(1)[1] == ""
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
 
 
 def test_a_server_nobody_comes_to_gives_up(peers: Any, modules: dict[str, Path]) -> None:
