@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,10 @@ from analysis.measure.cell import Cell, Operation
 STATE_TIMEOUT_S = 60.0
 """After this NVBench ends a cell with the samples it has; a cell takes well under a second."""
 
-TAKE_UP_S = 50e-6
-"""How long a stream stays held once all is enqueued. The engine that copies takes some microseconds
-to take up what it is handed; were the stream released before, that would count as device time or
-not, by how fast the CPU happens to be."""
+STILL_HELD_S = 50e-6
+"""A stream stays held up to so long once all is enqueued, at random. The copy engine looks every few
+microseconds (7 on an H100) whether what it waits for is done; were streams released in step with
+that, all samples would hold the same part of such a wait, by how fast the CPU happens to be."""
 
 BLOCKING_TIMEOUT_S = 5.0
 """After this NVBench calls an operation that cannot be enqueued without waiting a deadlock."""
@@ -60,7 +61,7 @@ def run_under_nvbench(
                 def launch(_: Any) -> None:
                     operation.launch(stream)
                     if not waits:
-                        spin(TAKE_UP_S)
+                        spin(random.uniform(0, STILL_HELD_S))
 
                 state.exec(launch, sync=waits, batched=False)
                 return

@@ -5,5 +5,6 @@ METHOD_VERSION = 2
 
 1: a cell's first host time came right after its device times, and what a check left in the CPU's
    caches stayed there
-2: a launch that is not timed comes between, and what is read from host memory is in no cache
+2: a launch that is not timed comes between; what is read from host memory is in no cache; streams
+   are released at random times
 """
