@@ -17,9 +17,9 @@ STATE_TIMEOUT_S = 60.0
 """After this NVBench ends a cell with the samples it has; a cell takes well under a second."""
 
 STILL_HELD_S = 50e-6
-"""A stream stays held up to so long once all is enqueued, at random. The copy engine looks every few
-microseconds (7 on an H100) whether what it waits for is done; were streams released in step with
-that, all samples would hold the same part of such a wait, by how fast the CPU happens to be."""
+"""A stream stays held up to so long once all is enqueued, at random. The copy engine looks only
+every few microseconds whether what it waits for is done; were streams released in step with that,
+all samples would hold the same part of such a wait, by how fast the CPU happens to be."""
 
 BLOCKING_TIMEOUT_S = 5.0
 """After this NVBench calls an operation that cannot be enqueued without waiting a deadlock."""
