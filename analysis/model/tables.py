@@ -69,14 +69,12 @@ def model_tables(
 def fit_machine(rows: pd.DataFrame, studies: Mapping[str, Study]) -> Fit | None:
     """One machine's parameters, from those of its rows that calibrate and are not held back.
 
-    A time is as sure as the lower end of its interval is near: what else a host does only ever adds
-    to it, so the upper end tells of the host.
+    A time is as sure as its interval is narrow.
     """
     own = rows[rows["study"].isin(calibrating(studies)) & (rows["held_back"] == 0)]
     work = np.array(own["work"].tolist(), dtype=float).reshape(-1, len(WORK))
-    columns = ["measured", "ci_low"]
-    seconds, low = own[columns].to_numpy(dtype=float).T
-    return fit(work, seconds, (seconds - low) / seconds)
+    seconds, low, high = own[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
+    return fit(work, seconds, (high - low) / 2 / seconds)
 
 
 def _fresh_rows(summary: pd.DataFrame, studies: Mapping[str, Study], sms: int) -> pd.DataFrame:
@@ -90,7 +88,7 @@ def _fresh_rows(summary: pd.DataFrame, studies: Mapping[str, Study], sms: int) -
         for key, work, kept in _known_work(studies, sms)
         if key in measured
     ]
-    return pd.DataFrame(rows, columns=[*MODEL_COLUMNS, "work", "ci_low"])
+    return pd.DataFrame(rows, columns=[*MODEL_COLUMNS, "work", "ci_low", "ci_high"])
 
 
 def _known_work(

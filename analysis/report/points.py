@@ -107,7 +107,7 @@ class Context:
     @property
     def is_about_repeats(self) -> bool:
         """Whether every step that follows another is only that one listed again."""
-        after = [v for v in self.study.with_role("step", "beyond") if v.after]
+        after = [v for v in self.study.with_role("step") if v.after]
         return bool(after) and all(self.study.is_repeat(variant) for variant in after)
 
     def fastest(self, machine: str) -> Variant | None:

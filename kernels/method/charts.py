@@ -1,0 +1,68 @@
+"""The chart of this study: what it costs a copy that a core's cache holds its source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from analysis.charts.theme import finish, machine_select
+from analysis.report.points import Context
+from analysis.report.quantities import INTERVAL
+
+WRITERS = {
+    "copy_from_memory": "nobody",
+    "copy_written_here": "the thread that copies",
+    "copy_written_elsewhere": "a core that sleeps since",
+}
+
+
+def charts(context: Context) -> dict[str, Any]:
+    """`cached`: device time over size, a line for each who wrote the source, a panel a machine."""
+    points = context.points
+    points = points[points["variant"].isin(WRITERS) & (points["metric"] == "gpu_time")]
+    points = points[points["seconds"].notna()]
+    if points.empty:
+        return {}
+    columns = ["machine", "case_bytes", "seconds", "seconds_low", "seconds_high"]
+    table = points[[*columns, "label", "interval", "href"]].assign(
+        writer=points["variant"].map(WRITERS)
+    )
+    seconds = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    base = alt.Chart().encode(
+        x=alt.X(
+            "case_bytes:Q",
+            title="size, B",
+            scale=alt.Scale(type="log", nice=False, padding=12),
+            axis=alt.Axis(values=sorted(set(table["case_bytes"])), format=",d", grid=False),
+        ),
+        color=alt.Color(
+            "writer:N",
+            scale=alt.Scale(domain=list(WRITERS.values())),
+            legend=alt.Legend(orient="top", title="written last by"),
+        ),
+        tooltip=[
+            alt.Tooltip("machine:N"),
+            alt.Tooltip("writer:N", title="written last by"),
+            alt.Tooltip("case_bytes:Q", title="size, B", format=",d"),
+            alt.Tooltip("label:N", title="figure"),
+            alt.Tooltip("interval:N", title=INTERVAL),
+        ],
+        href="href:N",
+    )
+    y = alt.Y("seconds:Q", title="time", scale=scale, axis=seconds)
+    chart: Any = (
+        alt.layer(
+            base.mark_line(strokeWidth=1.2).encode(y=y),
+            base.mark_rule().encode(y=alt.Y("seconds_low:Q", scale=scale), y2="seconds_high:Q"),
+            base.mark_point(filled=True, size=55).encode(y=y),
+        )
+        .properties(height=260)
+        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
+        .resolve_axis(x="independent")
+        .add_params(machine_select(context))
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+    )
+    description = f"{context.study.title}: time of a copy by who has written its source last."
+    return {"cached": finish(chart, description, margin=70, compact_margin=60)}
