@@ -33,9 +33,14 @@ def charts(context: Context) -> dict[str, Any]:
     base = alt.Chart().encode(
         x=alt.X(
             "case_bytes:Q",
-            title="size, B",
+            title="size",
             scale=alt.Scale(type="log", nice=False, padding=12),
-            axis=alt.Axis(values=sorted(set(table["case_bytes"])), format=",d", grid=False),
+            axis=alt.Axis(
+                values=sorted(set(table["case_bytes"])),
+                labelExpr="datum.value / 1024 + ' KiB'",
+                labelFlush=True,
+                grid=False,
+            ),
         ),
         color=alt.Color(
             "writer:N",
