@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, select
+from analysis.charts.theme import Chart, finish, panels, select
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import INTERVAL, ratio, ratio_interval
 from analysis.results.statistics import SAME_WITHIN
@@ -54,7 +54,7 @@ def agreement_chart(context: Context) -> Chart | None:
     )
     scale = alt.Scale(zero=False)
     band = alt.Chart(pd.DataFrame({"low": [1 - SAME_WITHIN], "high": [1 + SAME_WITHIN]}))
-    chart: Any = (
+    chart: Any = panels(
         alt.layer(
             band.mark_rect(style="band").encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
             base.mark_rule(strokeWidth=1.5).encode(
@@ -63,21 +63,10 @@ def agreement_chart(context: Context) -> Chart | None:
             base.mark_point(filled=True, size=40, cursor="pointer").encode(
                 x=alt.X("ratio:Q", scale=scale)
             ),
-        )
-        .properties(height=max(ROW_PX * len(order), 60))
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=table,
-        )
-        .resolve_axis(x="independent")
-        .add_params(
-            select("machine_shown", "machine", [None, *sorted(set(table["machine"]))], None),
-            select("clock_shown", "clock", clocks, clocks[0]),
-        )
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-        .transform_filter("datum.clock === clock_shown")
-    )
+        ).properties(height=max(ROW_PX * len(order), 60)),
+        table,
+        select("clock_shown", "clock", clocks, clocks[0]),
+    ).transform_filter("datum.clock === clock_shown")
     description = (
         f"{context.study.title}: ratios of times between two entries that are one program, each"
         f" with its {INTERVAL}; a ratio of 1 is right."

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, select
+from analysis.charts.theme import Chart, finish, panels, select
 from analysis.model.judge import JUDGED_WITHIN, judged, uses
 from analysis.model.terms import TERMS
 from analysis.report.points import Context, anchor
@@ -67,22 +67,11 @@ def model_chart(context: Context) -> Chart | None:
             href="href:N",
         )
     )
-    chart: Any = (
-        alt.layer(band, points)
-        .properties(height=HEIGHT_PX)
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=_with_labels(table, context),
-        )
-        .resolve_axis(x="independent")
-        .add_params(
-            select("machine_shown", "machine", [None, *machines], None),
-            select("variant_shown", "variant", [None, *variants], None),
-        )
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-        .transform_filter("variant_shown === null || datum.variant === variant_shown")
-    )
+    chart: Any = panels(
+        alt.layer(band, points).properties(height=HEIGHT_PX),
+        _with_labels(table, context),
+        select("variant_shown", "variant", [None, *variants], None),
+    ).transform_filter("variant_shown === null || datum.variant === variant_shown")
     description = (
         f"{context.study.title}: how much longer each measured time is than the link model's, over"
         f" the predicted rate, for {len(machines)} machines."

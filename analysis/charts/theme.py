@@ -92,6 +92,22 @@ def select(name: str, label: str, options: Sequence[object], value: object) -> a
     return alt.param(name=name, value=value, bind=binding)
 
 
+def panels(layers: Any, table: pd.DataFrame, *selects: alt.Parameter) -> Any:
+    """A panel of `layers` for each machine in `table`, one below the other, and selects of them: by
+    machine first, then `selects`, whose filters are the caller's."""
+    machines = sorted(set(table["machine"]))
+    return (
+        layers.facet(
+            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            columns=1,
+            data=table,
+        )
+        .resolve_axis(x="independent")
+        .add_params(select("machine_shown", "machine", [None, *machines], None), *selects)
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+    )
+
+
 def machine_select(context: Context) -> alt.Parameter:
     return select("machine_shown", "machine", [None, *context.machines], None)
 

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import finish, machine_select
+from analysis.charts.theme import finish, panels
 from analysis.report.points import Context
 
 SHARED, PADDED = "shared_atomic", "sharded_padded"
@@ -47,17 +47,13 @@ def charts(context: Context) -> dict[str, Any]:
             alt.Tooltip("gained:N", title="gain"),
         ],
     )
-    chart = (
+    chart = panels(
         alt.layer(
             rule.encode(y=alt.Y("gain:Q", scale=alt.Scale(type="log"))),
             base.mark_line(strokeWidth=1),
             base.mark_point(filled=True, size=55),
-        )
-        .properties(height=300)
-        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table[columns])
-        .resolve_axis(x="independent")
-        .add_params(machine_select(context))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        ).properties(height=300),
+        table[columns],
     )
     description = f"{context.study.title}: gain of padding over increments a second."
     return {"rate": finish(chart, description, margin=70, compact_margin=60)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.theme import finish, machine_select
+from analysis.charts.theme import finish, panels
 from analysis.report.points import Context
 from analysis.report.quantities import INTERVAL
 
@@ -57,17 +57,13 @@ def charts(context: Context) -> dict[str, Any]:
         href="href:N",
     )
     y = alt.Y("seconds:Q", title="time", scale=scale, axis=seconds)
-    chart: Any = (
+    chart: Any = panels(
         alt.layer(
             base.mark_line(strokeWidth=1.2).encode(y=y),
             base.mark_rule().encode(y=alt.Y("seconds_low:Q", scale=scale), y2="seconds_high:Q"),
             base.mark_point(filled=True, size=55).encode(y=y),
-        )
-        .properties(height=260)
-        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
-        .resolve_axis(x="independent")
-        .add_params(machine_select(context))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        ).properties(height=260),
+        table,
     )
     description = f"{context.study.title}: time of a copy by who has written its source last."
     return {"cached": finish(chart, description, margin=70, compact_margin=60)}

@@ -14,7 +14,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.build.toolchain import find_toolchain
-from analysis.charts.theme import WIDE_LABELS, finish, machine_select, tooltip
+from analysis.charts.theme import WIDE_LABELS, finish, panels, tooltip
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import quantity
 from analysis.study import case_id, parse_case
@@ -165,17 +165,13 @@ def scaling(context: Context) -> Any:
         href="href:N",
     )
     y = alt.Y("mpps:Q", title="writes, Mpps", scale=alt.Scale(zero=True))
-    chart = (
+    chart = panels(
         alt.layer(
             base.mark_line().encode(y=y, detail="variant:N"),
             base.mark_rule().encode(y=alt.Y("mpps_low:Q", title="writes, Mpps"), y2="mpps_high:Q"),
             base.mark_point(filled=True, size=40, cursor="pointer").encode(y=y),
-        )
-        .properties(height=300)
-        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=points)
-        .resolve_axis(x="independent")
-        .add_params(machine_select(context))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        ).properties(height=300),
+        points,
     )
     description = f"{context.study.title}: millions of writes a second over threads."
     return finish(chart, description, margin=70, compact_margin=60)
@@ -304,13 +300,6 @@ def parts(context: Context) -> Any:
         .mark_tick(thickness=2, size=21, style="interval")
         .encode(x=alt.X("timed:Q", title="ns a write"), y=row)
     )
-    chart = (
-        alt.layer(bars, whole)
-        .properties(height=25 * len(names))
-        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=rows)
-        .resolve_axis(x="independent")
-        .add_params(machine_select(context))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-    )
+    chart = panels(alt.layer(bars, whole).properties(height=25 * len(names)), rows)
     description = f"{context.study.title}: calls of the provider and our own part of a write."
     return finish(chart, description, margin=200, compact_margin=190)

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, machine_select, select
+from analysis.charts.theme import Chart, finish, panels, select
 from analysis.model.line import Estimate, fit_line
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import percent, quantity, quantity_interval
@@ -83,7 +83,7 @@ def lines_chart(context: Context) -> Chart | None:
     )
     seconds = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
     scale = alt.Scale(type="log")
-    chart: Any = (
+    chart: Any = panels(
         alt.layer(
             base.mark_line(strokeWidth=1.2).encode(
                 y=alt.Y("fitted:Q", title="time", scale=scale, axis=seconds)
@@ -91,18 +91,10 @@ def lines_chart(context: Context) -> Chart | None:
             base.mark_point(filled=True, size=40, cursor="pointer").encode(
                 y=alt.Y("seconds:Q", title="time", scale=scale, axis=seconds)
             ),
-        )
-        .properties(height=280)
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=table,
-        )
-        .resolve_axis(x="independent")
-        .add_params(*_line_selects(context, table, clocks))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-        .transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
-    )
+        ).properties(height=280),
+        table,
+        *_line_selects(context, table, clocks),
+    ).transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
     description = (
         f"{context.study.title}: time over the size of one piece and the line a + n/b fitted to"
         f" it, by kind of memory, for {len(context.machines)} machines."
@@ -126,25 +118,17 @@ def fits_chart(context: Context) -> Chart | None:
         tooltip=tooltips("memory", "direction", *fields, "half_size", "misfit"),
         href="href:N",
     )
-    chart: Any = (
+    chart: Any = panels(
         alt.layer(
             base.mark_bar(height=12, cursor="pointer").encode(
                 x=alt.X("gigabytes:Q", title="fitted bandwidth, GB/s", scale=alt.Scale(zero=True))
             ),
             base.mark_rule(style="interval").encode(x="gigabytes_low:Q", x2="gigabytes_high:Q"),
             base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
-        )
-        .properties(height=ROW_PX * table["memory"].nunique())
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=table.reset_index(drop=True),
-        )
-        .resolve_axis(x="independent")
-        .add_params(*_line_selects(context, table, clocks))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-        .transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
-    )
+        ).properties(height=ROW_PX * table["memory"].nunique()),
+        table.reset_index(drop=True),
+        *_line_selects(context, table, clocks),
+    ).transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
     description = (
         f"{context.study.title}: latency and bandwidth of single copies by kind of memory, fitted"
         f" to their times, for {len(context.machines)} machines."
@@ -156,7 +140,6 @@ def fits_chart(context: Context) -> Chart | None:
 def _line_selects(context: Context, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:
     by_host = context.study.metrics["host_time"].label
     return [
-        machine_select(context),
         select("direction_shown", "direction", known_directions(table), "h2d"),
         select("clock_shown", "clock", clocks, by_host if by_host in clocks else clocks[0]),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, machine_select, select
+from analysis.charts.theme import Chart, finish, panels, select
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import INTERVAL, quantity, quantity_interval, ratio
 from kernels.transfers.advise import advise, moves
@@ -85,26 +85,15 @@ def map_chart(context: Context) -> Chart | None:
         scale=alt.Scale(domain=list(METHODS)),
         legend=alt.Legend(orient="top", title=None, symbolType="square"),
     )
-    chart: Any = (
+    chart: Any = panels(
         alt.layer(
             base.mark_rect(cursor="pointer").encode(color=colour, opacity=faint),
             base.mark_text(fontSize=10, lineBreak=" ", dy=-5).encode(text="label:N"),
-        )
-        .properties(height=CELL_PX * len(sizes))
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=table.assign(label=table["method"] + " " + table["by"]),
-        )
-        .resolve_axis(x="independent")
-        .add_params(
-            machine_select(context),
-            select("memory_shown", "memory", memories, "pinned" if "pinned" in memories else ANY),
-            select("direction_shown", "direction", known_directions(table), "h2d"),
-        )
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-        .transform_filter(shown)
-    )
+        ).properties(height=CELL_PX * len(sizes)),
+        table.assign(label=table["method"] + " " + table["by"]),
+        select("memory_shown", "memory", memories, "pinned" if "pinned" in memories else ANY),
+        select("direction_shown", "direction", known_directions(table), "h2d"),
+    ).transform_filter(shown)
     description = (
         f"{context.study.title}: the fastest way of moving pieces in each cell of size and count,"
         f" and how many times as fast it is as the next, for {len(context.machines)} machines."

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, machine_select, select
+from analysis.charts.theme import Chart, finish, panels, select
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import digits, quantity, quantity_interval
 from analysis.study import parse_case
@@ -81,27 +81,16 @@ def price_chart(context: Context) -> Chart | None:
         tooltip=tooltips("memory", "part", "size_text", "time", "interval", "speed"),
         href="href:N",
     )
-    chart: Any = (
+    chart: Any = panels(
         alt.layer(
             base.mark_rule()
             .encode(x2="seconds_high:Q")
             .encode(x=alt.X("seconds_low:Q", title="time", scale=alt.Scale(type="log"), axis=axis)),
             base.mark_point(filled=True, size=70, cursor="pointer").encode(x=across),
-        )
-        .properties(height=ROW_PX * len(MEMORIES))
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=table,
-        )
-        .resolve_axis(x="independent")
-        .add_params(
-            machine_select(context),
-            select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
-        )
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-        .transform_filter("datum.size_text === size_shown")
-    )
+        ).properties(height=ROW_PX * len(MEMORIES)),
+        table,
+        select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
+    ).transform_filter("datum.size_text === size_shown")
     description = (
         f"{context.study.title}: time to allocate, page-lock, write, read and free memory of each"
         f" kind, for {len(context.machines)} machines."
@@ -163,26 +152,15 @@ def break_even_chart(context: Context) -> Chart | None:
         y=alt.Y("memory:N", sort=list(MEMORIES), title=None),
         tooltip=tooltips("memory", "direction", "size_text", "label", "extra", "saved"),
     )
-    chart: Any = (
+    chart: Any = panels(
         alt.layer(
             base.mark_bar(height=12).encode(x=alt.X("copies:Q", title="copies to break even")),
             base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
-        )
-        .properties(height=ROW_PX * table["memory"].nunique())
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=table,
-        )
-        .resolve_axis(x="independent")
-        .add_params(
-            machine_select(context),
-            select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
-            select("direction_shown", "direction", known_directions(table), "h2d"),
-        )
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-        .transform_filter("datum.size_text === size_shown && datum.direction === direction_shown")
-    )
+        ).properties(height=ROW_PX * table["memory"].nunique()),
+        table,
+        select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
+        select("direction_shown", "direction", known_directions(table), "h2d"),
+    ).transform_filter("datum.size_text === size_shown && datum.direction === direction_shown")
     description = (
         f"{context.study.title}: copies after which memory of each kind has paid for itself"
         f" against pageable memory, for {len(context.machines)} machines."

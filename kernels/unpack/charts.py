@@ -7,7 +7,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import WIDE_LABELS, Chart, finish, machine_select
+from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels
 from analysis.charts.timeline import HOST, timeline_events
 from analysis.report.points import Context, Row, anchor
 from analysis.report.quantities import digits, quantity
@@ -104,18 +104,7 @@ def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | N
         .mark_text(align="left", dx=10)
         .encode(y=row, x=alt.value("width"), text="all parts:N")
     )
-    chart: Any = (
-        alt.layer(bars, totals)
-        .properties(height=ROW_PX * len(names))
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=rows,
-        )
-        .resolve_axis(x="independent")
-        .add_params(machine_select(context))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-    )
+    chart: Any = panels(alt.layer(bars, totals).properties(height=ROW_PX * len(names)), rows)
     description = (
         f"{context.study.title}: what the calls of the host take of a chunk, stacked, "
         + ("as shares, " if is_share else "")
@@ -238,18 +227,7 @@ def _alignment(context: Context) -> Chart | None:
         ],
     )
     shares = base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="of one copy:N")
-    chart: Any = (
-        alt.layer(bars, shares)
-        .properties(height=2 * ROW_PX * len(names))
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=rows,
-        )
-        .resolve_axis(x="independent")
-        .add_params(machine_select(context))
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
-    )
+    chart: Any = panels(alt.layer(bars, shares).properties(height=2 * ROW_PX * len(names)), rows)
     description = (
         f"{context.study.title}: payload rate over 256 MiB of aligned and misaligned fragments, and"
         " the share of one plain copy's."
