@@ -1,0 +1,194 @@
+"""Small studies of host code, and what measures them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from analysis.build.toolchain import find_toolchain
+from analysis.config import Grid
+from analysis.gpu import Gpu
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Plan, Target
+from analysis.measure.publish import publish
+from analysis.measure.run import Host, run_rounds
+from analysis.results.samples import Sample
+from analysis.results.store import load_variant
+from analysis.study import Study, discover, load_study
+
+METHOD = discover()["method"]
+HERE = Provision(None, "13.0")
+WITH_GPU = Provision(Gpu(None, "GPU", "GPU-0", 0, "sm_90", ""), "13.0")
+GRID = Grid("default", rounds=3, samples=2, sample_budget_s=0.05)
+WORKLOAD = '''\
+"""Fill a buffer with ones."""
+
+from analysis.measure.cell import Operation
+
+POISON = 0xA5
+
+
+class Workload:
+    def __init__(self, constants, rng):
+        self.out = bytearray()
+
+    def prepare(self, case):
+        self.out = bytearray(case.number("n") * 8)
+
+    def bind(self, variant, module):
+        if hasattr(module, "refuse"):
+            module.refuse(len(self.out))
+        return Bound(module, self.out)
+
+
+class Bound(Operation):
+    def __init__(self, module, out):
+        self.module, self.out = module, out
+        self.reset = getattr(module, "reset", None)
+
+    def poison(self):
+        self.out[:] = bytes([POISON]) * len(self.out)
+
+    def launch(self, stream):
+        self.module.fill(self.out)
+
+    def check(self):
+        wrong = [i for i, byte in enumerate(self.out) if byte != 1]
+        return f"byte {wrong[0]}: expected 1, got {self.out[wrong[0]]}" if wrong else None
+
+    def own_samples(self, stream, count):
+        return {"filled": [len(self.out)]}
+'''
+FILL = '''\
+"""Fill at once."""
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+'''
+WRONG = '''\
+"""Forget the last byte of a large buffer."""
+
+
+def fill(out):
+    size = len(out) if len(out) <= 8 else len(out) - 1
+    out[:size] = b"\\x01" * size
+'''
+TROUBLE = '''\
+"""Fill, but in the round that the file `trouble` names do what it says."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+with (HERE / "rounds").open("a") as file:
+    file.write("x")
+ROUND = (HERE / "rounds").stat().st_size
+WANTED = (HERE / "trouble").read_text().split() if (HERE / "trouble").exists() else ["0", ""]
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+    if ROUND != int(WANTED[0]):
+        return
+    match WANTED[1]:
+        case "raise":
+            raise ValueError("no such luck")
+        case "exit":
+            os._exit(7)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "hang":
+            time.sleep(600)
+'''
+REFUSES = '''\
+"""Refuse all but the smallest buffer."""
+
+from analysis.measure.cell import Skip
+
+
+def refuse(size):
+    if size > 8:
+        raise Skip("too large for this machine")
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+'''
+WITH_RESET = '''\
+"""Fill at once, after a reset that takes long; both are written down."""
+
+import time
+from pathlib import Path
+
+TOLD = Path(__file__).with_name("told")
+
+
+def tell(what):
+    with TOLD.open("a") as file:
+        file.write(f"{what} ")
+
+
+def reset(stream):
+    time.sleep(0.05)
+    tell("reset")
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+    tell("launch")
+'''
+
+
+def description(*variants: dict[str, Any]) -> dict[str, Any]:
+    common = {"role": "step", "title": "Fill", "cases": ["sizes"]}
+    return {
+        "title": "Fill",
+        "question": "How fast?",
+        "budget_s": 1,
+        "metrics": {
+            "host_time": {"unit": "s", "label": "host time"},
+            "filled": {"unit": "B", "label": "bytes"},
+        },
+        "cases": {"sizes": {"n": [1, 2], "payload_bytes": "n * 8"}},
+        "headline": {"n": 1},
+        "variants": [common | variant for variant in variants],
+    }
+
+
+def write_study(folder: Path, *variants: dict[str, Any]) -> Study:
+    folder.mkdir(exist_ok=True)
+    (folder / "study.yaml").write_text(yaml.safe_dump(description(*variants), sort_keys=False))
+    sources = {"workload": WORKLOAD, "wrong": WRONG, "trouble": TROUBLE, "refuses": REFUSES}
+    for name in ("workload", *(str(v.get("source", v["name"])) for v in variants)):
+        path = folder / f"{name}.py"
+        if not path.exists():
+            path.write_text(sources.get(name, FILL))
+    return load_study(folder / "study.yaml")
+
+
+def host(folder: Path, limit_s: float = 60) -> Host:
+    return Host(None, [], find_toolchain(), "sm_90", folder, limit_s)
+
+
+def run(plan: Plan, folder: Path, limit_s: float = 60) -> list[str]:
+    """Measure and publish; returns what is told of each variant."""
+    run_rounds(plan, HERE, host(folder, limit_s))
+    return list(publish(plan, HERE, host(folder, limit_s)))
+
+
+def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
+    return load_variant(where.root / where.machine / study.name / f"{variant}.csv").samples
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    modified = path.stat().st_mtime_ns
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(modified, modified + 1))

@@ -1,0 +1,143 @@
+"""What is pending, what it is measured beside, and what is refused before anything is launched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.config import load_config
+from analysis.errors import HotpathError
+from analysis.gpu import Gpu
+from analysis.measure.__main__ import other_users, refuse_other_machine
+from analysis.measure.plan import Plan, Target, pending, target, with_companions
+from analysis.results.samples import MalformedSamples
+from analysis.study import load_study
+from tests.measure.studies import (
+    GRID,
+    HERE,
+    edit,
+    run,
+    samples_at,
+    write_study,
+)
+
+
+def test_a_journal_of_other_code_or_another_grid_is_not_gone_on_with(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "digests", {"name": "one"}, {"name": "two"})
+    plan = Plan(study, study.variants, GRID, where)
+    others = [
+        Plan(study, study.variants[:1], GRID, where),
+        Plan(study, study.variants, replace(GRID, rounds=4), where),
+        Plan(study, study.variants, GRID, replace(where, machine="other-box")),
+    ]
+    journals = {plan.journal, *(other.journal for other in others)}
+    edit(study.folder / "two.py", '"""Fill at once."""', "# Fill at once.")
+    assert plan.journal in journals
+    edit(study.folder / "two.py", "len(out)", "(len(out))")
+    assert plan.journal not in journals
+    assert len(journals) == 4
+
+
+def test_pending_is_decided_by_code_and_cases(tmp_path: Path, where: Target) -> None:
+    variants: list[dict[str, Any]] = [{"name": "one"}, {"name": "two", "after": "one"}]
+    study = write_study(tmp_path / "fresh", *variants)
+    once = replace(GRID, rounds=1, samples=1)
+
+    def names() -> list[str]:
+        study = load_study(tmp_path / "fresh" / "study.yaml")
+        return [variant.name for variant in pending(study, where, "default", HERE)]
+
+    assert names() == ["one", "two"]
+    run(Plan(study, study.variants, once, where), tmp_path)
+    assert names() == []
+    edit(study.folder / "two.py", '"""Fill at once."""', '"""Fill all."""\n# at once')
+    assert names() == []
+    edit(study.folder / "two.py", "def fill(out)", "def fill(out, *_)")
+    assert names() == ["two"]
+    edit(study.folder / "two.py", "def fill(out, *_)", "def fill(out)")
+    assert names() == []
+    edit(study.folder / "workload.py", "0xA5", "0xA6")
+    assert names() == ["one", "two"]
+    edit(study.folder / "workload.py", "0xA6", "0xA5")
+    edit(study.folder / "study.yaml", "- 2\n", "- 2\n    - 3\n")
+    assert names() == ["one", "two"]
+    edit(study.folder / "study.yaml", "    - 3\n", "")
+    assert names() == []
+    assert pending(study, replace(where, machine="other-box"), "default", HERE) == [*study.variants]
+
+
+def test_damaged_results_are_not_measured_over(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "damaged", {"name": "one"})
+    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
+    (where.root / "test-box" / "damaged" / "one.csv").write_text("")
+    with pytest.raises(MalformedSamples, match=r"one\.csv: line 1"):
+        pending(study, where, "default", HERE)
+
+
+def test_what_is_pending_is_measured_beside_what_it_is_compared_with(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path / "beside",
+        {"name": "one"},
+        {"name": "two", "after": "one"},
+        {"name": "three", "after": "two"},
+        {"name": "limit", "role": "ceiling"},
+    )
+    found = with_companions(study, [study.variant("three")])
+    assert [variant.name for variant in found] == ["two", "three", "limit"]
+    assert with_companions(study, []) == []
+
+
+class BusyGpu(Gpu):
+    """A GPU on which two processes of others run."""
+
+    def other_processes(self) -> list[int]:
+        return [41, 42]
+
+
+def test_gpu_in_use_is_refused_or_recorded() -> None:
+    gpu = BusyGpu(None, "busy", "GPU-0", 3, "sm_90", "0000:00:00.0")
+    with pytest.raises(HotpathError, match=r"GPU 3 is used by processes \[41, 42\]"):
+        other_users(gpu, "refuse")
+    assert other_users(gpu, "record") == [41, 42]
+    assert other_users(None, "refuse") == []
+
+
+def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> None:
+    folder = where.root / where.machine
+    folder.mkdir(parents=True)
+    refuse_other_machine(where, None)
+    (folder / "machine.json").write_text('{"gpu": null}')
+    refuse_other_machine(where, None)
+    (folder / "machine.json").write_text('{"gpu": "Big GPU"}')
+    refuse_other_machine(where, BusyGpu(None, "", "", 0, "sm_90", ""))
+    with pytest.raises(HotpathError, match=r"measured with a GPU \(Big GPU\), here is none"):
+        refuse_other_machine(where, None)
+
+
+def test_a_larger_grid_asks_for_what_a_smaller_one_measured(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "larger", {"name": "one"})
+    run(Plan(study, study.variants, GRID, where), tmp_path)
+    assert pending(study, where, "default", HERE) == []
+    assert pending(study, where, "full", HERE) == list(study.variants)
+
+
+def test_the_smoke_grid_keeps_to_its_own_folder() -> None:
+    smoke = target(load_config({"grid": "smoke"}), None)
+    assert "smoke" in smoke.root.parts
+    assert "smoke" not in target(load_config(), None).root.parts
+
+
+def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "grids", {"name": "one"}, {"name": "two"})
+    one, two = study.variants
+    only_full = replace(two, cases=tuple(replace(case, grid="full") for case in two.cases))
+    study = replace(study, variants=(one, only_full))
+    assert pending(study, where, "default", HERE) == [one]
+    run(Plan(study, study.variants, GRID, where), study.folder)
+    assert samples_at(where, study, "one")
+    assert not (where.root / where.machine / study.name / "two.csv").exists()

@@ -1,0 +1,168 @@
+"""Runs on host code: all rounds, those that end badly, and going on after them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.errors import HotpathError
+from analysis.measure.plan import Plan, Target, pending
+from analysis.measure.publish import publish
+from analysis.measure.run import round_file, run_id, run_rounds
+from analysis.results.samples import read_samples
+from analysis.results.store import load_variant
+from analysis.source import fingerprint
+from tests.measure.studies import (
+    GRID,
+    HERE,
+    WITH_GPU,
+    WITH_RESET,
+    host,
+    run,
+    samples_at,
+    write_study,
+)
+
+
+def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target) -> None:
+    study = write_study(
+        tmp_path / "whole",
+        {"name": "one"},
+        {"name": "wrong", "after": "one"},
+        {"name": "on_gpu", "needs": ["gpu"]},
+    )
+    plan = Plan(study, study.variants, GRID, where)
+    told = run(plan, tmp_path)
+
+    one = samples_at(where, study, "one")
+    assert Counter((s.case, s.metric, s.round, s.sample) for s in one) == Counter(
+        [(f"n={n}", "host_time", r, i) for n in (1, 2) for r in range(3) for i in range(2)]
+        + [(f"n={n}", "filled", r, 0) for n in (1, 2) for r in range(3)]
+    )
+    assert {(s.study, s.variant, s.status, s.verified, s.reason) for s in one} == {
+        ("whole", "one", "ok", 1, "")
+    }
+    assert {(s.metric, s.unit) for s in one} == {("host_time", "s"), ("filled", "B")}
+    assert {s.value for s in one if s.metric == "filled"} == {8.0, 16.0}
+    assert all(s.value is not None and 0 < s.value < 0.05 for s in one if s.unit == "s")
+    started = {s.round: s.started_at for s in one}
+    assert started[0] < started[1] < started[2]
+    assert len({s.run for s in one}) == 1
+
+    # Wrong output: the cell fails in every round, with what differs; its other case goes on.
+    wrong = samples_at(where, study, "wrong")
+    failed = [s for s in wrong if s.case == "n=2"]
+    assert [(s.status, s.value, s.verified, s.round) for s in failed] == [
+        ("failed", None, 0, number) for number in range(3)
+    ]
+    assert {s.reason for s in failed} == {"byte 15: expected 1, got 165"}
+    assert {s.status for s in wrong if s.case == "n=1"} == {"ok"}
+
+    skipped = samples_at(where, study, "on_gpu")
+    assert [(s.case, s.status, s.reason, s.value) for s in skipped] == [
+        ("n=1", "skipped", "no GPU", None),
+        ("n=2", "skipped", "no GPU", None),
+    ]
+    assert re.fullmatch(r"whole: \d+ s of measuring, budget 1 s", told.pop())
+    assert told == [
+        "whole/one: 18 samples",
+        "whole/wrong: 12 samples; WRONG OUTPUT in 1 cases: n=2",
+        "whole/on_gpu: skipped: no GPU",
+    ]
+
+    provenance = load_variant(where.root / "test-box" / "whole" / "one.csv").provenance
+    assert provenance["source_sha256"] == fingerprint(study, study.variant("one"))
+    assert provenance["run"] == one[0].run
+    assert (provenance["rounds"], provenance["grid"]) == (3, "default")
+    assert provenance["beside"] == ["wrong", "on_gpu"]
+    assert provenance["start"] <= one[0].started_at <= provenance["end"]
+    assert provenance["machine"]["gpu"] is None
+    assert "no GPU" in provenance["captures"]["telemetry"]["status"]
+    machine = json.loads((where.root / "test-box" / "machine.json").read_text())
+    assert machine == provenance["machine"]
+    assert not plan.journal.exists()
+    assert pending(study, where, "default", HERE) == []
+
+
+def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "gpu_only", {"name": "one", "needs": ["gpu"]})
+    assert run(Plan(study, study.variants, GRID, where), tmp_path) == [
+        "gpu_only/one: skipped: no GPU"
+    ]
+    assert pending(study, where, "default", HERE) == []
+    # On a machine that has one now, the reason no longer stands.
+    assert pending(study, where, "default", WITH_GPU) == list(study.variants)
+
+
+def test_a_reset_comes_before_every_timed_launch_and_is_not_timed(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "resets", {"name": "one"})
+    (study.folder / "one.py").write_text(WITH_RESET)
+    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
+    samples = samples_at(where, study, "one")
+    assert {s.status for s in samples} == {"ok"}
+    assert all(s.value is not None and s.value < 0.05 for s in samples if s.metric == "host_time")
+    told = (study.folder / "told").read_text().split()
+    assert told[-4:] == ["reset", "launch"] * GRID.samples
+
+
+@pytest.mark.parametrize(
+    ("trouble", "limit_s", "told"),
+    [
+        ("raise", 60, "no such luck"),
+        ("exit", 60, "its process ended with code 7"),
+        ("kill", 60, f"its process ended with code {-signal.SIGKILL}"),
+        ("hang", 4, "took longer than 4 s (round_limit_s)"),
+    ],
+)
+def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
+    tmp_path: Path, where: Target, trouble: str, limit_s: float, told: str
+) -> None:
+    study = write_study(tmp_path / trouble, {"name": "trouble"})
+    (study.folder / "trouble").write_text(f"3 {trouble}")
+    plan = Plan(study, study.variants, GRID, where)
+    with pytest.raises(HotpathError) as caught:
+        run_rounds(plan, HERE, host(tmp_path, limit_s))
+    said = str(caught.value)
+    assert re.match(rf"{trouble}: round 3: trouble n=[12]: {re.escape(told)}; ", said)
+    assert "finished rounds kept: 2" in said
+    kept = [round_file(plan, number) for number in range(3)]
+    assert [path.exists() for path in kept] == [True, True, False]
+    before = [path.read_bytes() for path in kept[:2]]
+    begun = run_id(plan)
+    assert not (where.root / where.machine).exists()
+
+    (study.folder / "trouble").unlink()
+    run_rounds(plan, HERE, host(tmp_path))
+    assert [path.read_bytes() for path in kept[:2]] == before
+    assert (study.folder / "rounds").stat().st_size == 4
+    list(publish(plan, HERE, host(tmp_path)))
+    samples = samples_at(where, study, "trouble")
+    assert {s.run for s in samples} == {begun}
+    assert {s.round for s in samples} == {0, 1, 2}
+
+
+def test_a_module_that_cannot_be_imported_is_told_with_its_cell(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "unimportable", {"name": "one"})
+    (study.folder / "one.py").write_text("import no_such_module_here\n")
+    with pytest.raises(HotpathError, match=r"round 1: one n=\d: No module named 'no_such_module"):
+        run_rounds(Plan(study, study.variants, GRID, where), HERE, host(tmp_path))
+
+
+def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "files", {"name": "one"})
+    plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
+    run_rounds(plan, HERE, host(tmp_path))
+    assert {s.variant for s in read_samples(round_file(plan, 0))} == {"one"}
+    before = round_file(plan, 0).stat().st_mtime_ns
+    run_rounds(plan, HERE, host(tmp_path))
+    assert round_file(plan, 0).stat().st_mtime_ns == before
