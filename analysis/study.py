@@ -17,7 +17,7 @@ from analysis.schema import check, read_yaml
 
 GRIDS = ("smoke", "default", "full")
 SOURCE_SUFFIXES = (".cu", ".cpp", ".py")
-NOT_CASE_KEYS = ("payload_bytes", "grid", "metrics", "samples")
+NOT_CASE_KEYS = ("payload_bytes", "grid", "metrics", "samples", "visits")
 """Keys of a case set that say something of all its cases."""
 
 CaseValue = int | str
@@ -28,7 +28,7 @@ class Case:
     """One point of a study: keys in study.yaml's order, and the bytes one operation delivers.
 
     `metrics` are those of the study's that the engine takes here, None for all it can; `samples`,
-    where it is not None, is how many a round takes at most.
+    where it is not None, is how many a visit takes at most; `visits` is how often a round comes.
     """
 
     values: Mapping[str, CaseValue] = field(hash=False)
@@ -36,6 +36,7 @@ class Case:
     grid: str
     metrics: tuple[str, ...] | None = None
     samples: int | None = None
+    visits: int = 1
 
     @property
     def id(self) -> str:
@@ -308,7 +309,8 @@ def _expand(entry: Mapping[str, Any], constants: Mapping[str, int], where: str) 
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
         grid = entry.get("grid", "default")
-        cases.append(Case(point, payload, grid, metrics, entry.get("samples")))
+        often = entry.get("samples"), entry.get("visits", 1)
+        cases.append(Case(point, payload, grid, metrics, *often))
     return cases
 
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Request, sync_playwright
 
 from analysis.study import discover
 from tests.synthetic import write_machine
@@ -73,8 +73,13 @@ class Visit:
                 self.faults.append(said.text) if said.type in ("error", "warning") else None
             ),
         )
-        self.page.on("requestfailed", lambda request: self.faults.append(request.url))
+        self.page.on("requestfailed", self._failed)
         self.page.on("request", lambda request: self._ours(request.url))
+
+    def _failed(self, request: Request) -> None:
+        # A page that is left ends what it still loads, such as its icon.
+        if request.failure != "net::ERR_ABORTED":
+            self.faults.append(f"{request.url}: {request.failure}")
 
     def _ours(self, url: str) -> None:
         if not url.startswith((self.address, "data:", "blob:")):

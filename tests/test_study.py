@@ -131,6 +131,7 @@ def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
         (put([], "variants"), "variants", "not empty", "[]"),
         (put(["gpu"], "cases", "large", "metrics"), "cases.large.metrics", "'host_time'", "'gpu'"),
         (put(0, "cases", "large", "samples"), "cases.large.samples", "at least 1", "0"),
+        (put(0, "cases", "large", "visits"), "cases.large.visits", "at least 1", "0"),
     ],
 )
 def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(
@@ -215,12 +216,12 @@ def test_cases_are_the_product_in_the_order_written(study: Study) -> None:
     assert study.headline == "rows=2,draw=once"
 
 
-def test_a_case_set_may_name_metrics_and_samples(tmp_path: Path) -> None:
+def test_a_case_set_may_name_metrics_samples_and_visits(tmp_path: Path) -> None:
     data = description()
-    data["cases"]["large"] |= {"metrics": [], "samples": 1}
+    data["cases"]["large"] |= {"metrics": [], "samples": 1, "visits": 3}
     small, *_, large = load(tmp_path / "copy", data).variant("first").cases
-    assert (small.metrics, small.samples) == (None, None)
-    assert (large.metrics, large.samples) == ((), 1)
+    assert (small.metrics, small.samples, small.visits) == (None, None, 1)
+    assert (large.metrics, large.samples, large.visits) == ((), 1, 3)
     assert large.id == "rows=64,draw=once"
 
 

@@ -42,7 +42,8 @@ class Operation(ABC):
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """Metrics only the study can take, by name: parts of a call, a runner's own times, counts.
 
-        Called once a cell, right after the check; `count` samples each where repeating makes sense.
+        Called once a visit, right after the check; `count` samples each where repeating makes
+        sense.
         """
         del stream, count
         return {}
@@ -55,9 +56,9 @@ class Workload(Protocol):
     def bind(self, variant: Variant, module: Any) -> Operation: ...
 
 
-@dataclass
+@dataclass(eq=False)
 class Cell:
-    """One variant and case in this round, and what became of it."""
+    """One variant and case in this round, and what became of it in all visits."""
 
     variant: Variant
     case: Case

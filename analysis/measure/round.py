@@ -1,4 +1,4 @@
-"""One round: a process of its own that checks and then times every cell once, in random order."""
+"""One round: a process of its own that checks and then times every cell, in random order."""
 
 from __future__ import annotations
 
@@ -107,7 +107,10 @@ class Bench:
         self._is_warm = False
 
     def schedule(self) -> Iterator[Cell]:
-        """Cells case by case, the cases and the variants within each in random order."""
+        """Cells case by case, the cases and the variants within each in random order.
+
+        A case with several visits comes that often in a row, in a new order each time.
+        """
         variants = [self.study.variant(name) for name in self.job.variants]
         cells: dict[str, list[Cell]] = {}
         for variant in variants:
@@ -115,7 +118,8 @@ class Bench:
                 cells.setdefault(case.id, []).append(Cell(variant, case))
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]
-            yield from (group[i] for i in self._rng.permutation(len(group)))
+            for _ in range(group[0].case.visits):
+                yield from (group[i] for i in self._rng.permutation(len(group)))
 
     def measure(
         self,
@@ -126,9 +130,12 @@ class Bench:
         """Check the cell's output, then time it; a wrong output makes it a failed cell.
 
         `time_device` takes device times of an operation, so many samples; without a GPU none are.
+        What failed or was skipped on an earlier visit is left at that.
         """
+        if cell.failure or cell.skipped:
+            return
         self.job.progress.write_text(str(cell))
-        cell.started_at = utc_now()
+        cell.started_at = cell.started_at or utc_now()
         try:
             operation = self._bind(cell)
         except Skip as reason:
@@ -169,7 +176,7 @@ class Bench:
             for times in host_times(operation, stream, wait, count, by_cpu=cell.variant.host_work):
                 cell.values += ((name, times[name]) for name in by_host)
         if self.gpu:
-            cell.throttle = self.gpu.throttle_reasons()
+            cell.throttle = self.gpu.throttle_reasons() or cell.throttle
             cell.sm_mhz = float(self.gpu.sm_clock_mhz())
 
     def _bind(self, cell: Cell) -> Operation:
@@ -207,7 +214,7 @@ class Bench:
 
     def rows(self, cells: list[Cell]) -> Iterator[Sample]:
         """The round's samples; a failed or skipped cell is one row with its reason."""
-        for cell in cells:
+        for cell in dict.fromkeys(cells):
             row = Sample(
                 study=self.study.name,
                 variant=cell.variant.name,

@@ -74,6 +74,47 @@ def test_either_of_two_variants_may_come_first() -> None:
     assert min(leaders["copy_a"], leaders["copy_b"]) >= 4
 
 
+def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "often", {"name": "one"}, {"name": "other"})
+    data = description({"name": "one"}, {"name": "other"})
+    data["cases"]["sizes"]["visits"] = 20
+    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    study = load_study(study.folder / "study.yaml")
+    order = list(Bench(job(study, 0), None).schedule())
+    assert Counter(map(str, order)) == {
+        f"{name} n={n}": 20 for name in ("one", "other") for n in (1, 2)
+    }
+    turns = [tuple(order[i : i + 2]) for i in range(0, len(order), 2)]
+    assert all(len({cell.case.id for cell in turn}) == 1 for turn in turns)
+    assert all({cell.variant.name for cell in turn} == {"one", "other"} for turn in turns)
+    assert len({turn[0].variant.name for turn in turns}) == 2
+    grid = Grid("default", rounds=2, samples=2, sample_budget_s=0.05)
+    run(Plan(study, study.variants, grid, where), tmp_path)
+    samples = [s for s in samples_at(where, study, "one") if s.case == "n=1"]
+    numbers = [(s.round, s.sample) for s in samples if s.metric == "host_time"]
+    assert sorted(numbers) == [(number, sample) for number in (0, 1) for sample in range(40)]
+    assert sum(s.metric == "filled" for s in samples) == 40
+
+
+def test_what_failed_on_one_visit_is_not_timed_on_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Wrong(Recorded):
+        def check(self) -> str:  # type: ignore[override]
+            return "byte 0: expected 1, got 165"
+
+    operation = Wrong()
+    study = write_study(tmp_path / "wrong", {"name": "one"})
+    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), None)
+    monkeypatch.setattr(bench, "_bind", lambda cell: operation)
+    monkeypatch.setattr(bench, "_is_warm", True)
+    cell = Cell(study.variants[0], study.variants[0].cases[0])
+    bench.measure(cell)
+    bench.measure(cell)
+    assert operation.events == ["poison", "launch"]
+    assert [row.status for row in bench.rows([cell, cell])] == ["failed"]
+
+
 def test_a_slow_cell_takes_fewer_samples_but_one(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "slow", {"name": "one"}, {"name": "slow"}, {"name": "slower"})
     for name, seconds in (("slow", 0.02), ("slower", 0.2)):
