@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.stats import gmean
 
 from analysis import ROOT
-from analysis.charts.theme import Chart, finish, select
+from analysis.charts.theme import CELL_PX, Chart, finish, select
 from analysis.measure.modules import load_module, load_workload
 from analysis.report.points import Context
 from analysis.report.quantities import quantity, ratio
@@ -100,7 +100,7 @@ def heat(context: Context) -> Chart | None:
     what = (
         "How many times as fast as PyTorch each allocator is, in every pattern, on every machine."
     )
-    return finish(chart, what, margin=180, compact_margin=150)
+    return finish(chart, what, margin=180, compact_margin=150, least=CELL_PX * len(names))
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:

@@ -85,6 +85,23 @@ def test_selects_start_at_the_headline_and_all_machines(inputs: Inputs) -> None:
     assert selects["machine_shown"]["bind"]["options"] == [None, "box", "other-box"]
 
 
+@pytest.mark.parametrize(
+    ("study", "along"),
+    [
+        ("h2d_gather", "payload_bytes"),
+        ("link_calibration", "case_row_bytes"),
+        ("storage_fill", "payload_bytes"),
+    ],
+)
+def test_lines_run_along_the_key_with_most_cases_beside_the_headline(
+    inputs: Inputs, study: str, along: str
+) -> None:
+    spec = study_charts(Context(inputs, inputs.studies[study]))["cases"].to_dict()
+    layers = [mark for role in spec["spec"]["layer"] for mark in role["layer"]]
+    assert {layer["encoding"]["x"]["field"] for layer in layers} == {along}
+    assert {layer["encoding"]["x"]["scale"]["type"] for layer in layers} == {"log"}
+
+
 def test_points_show_the_time_each_variant_is_compared_by(inputs: Inputs) -> None:
     context = Context(inputs, inputs.studies[STUDY])
     points = context.points

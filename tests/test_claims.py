@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -235,9 +236,10 @@ def test_all_parts_must_hold(tmp_path: Path) -> None:
     assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"
     row = verdict_on(tmp_path / "b", entry, sms=132)
     assert row["verdict"] == "does not hold"
+    # What decides comes first.
     first, second = row["reason"].split("; ")
-    assert first.startswith("fast over slow: ") and first.endswith("), at least 3.9")
-    assert second == "fast sms_used: 132 (132 to 132), not at most 16"
+    assert first == "fast sms_used: 132 (132 to 132), not at most 16"
+    assert second.startswith("fast over slow: ") and second.endswith("), at least 3.9")
     assert math.isnan(row["measured"])
 
 
@@ -424,8 +426,23 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> No
     assert "- On box: holds 1, does not hold 1, not tested 1." in page
     assert "- By the published rows alone: holds 1." in page
     assert "Few &lt;SMs&gt;." in page and "needs two GPUs" in page
-    assert "4.00×" in page and "<strong>does not hold</strong>" in page
+    assert "4.00×" in page and 'hp-fails">does not hold<' in page
     assert '<a href="../data/#box-copy-fast"><code>fast</code></a>' in page
+
+
+def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path) -> None:
+    part = {"kind": "speedup", "of": "fast", "over": "slow"}
+    bounds = [3.0, 3.9, 2.0, 1.0]
+    other = {"kind": "figure", "of": "slow", "metric": "sms_used", "case": "rows=2", "at_most": 15}
+    parts = [*({**part, "at_least": bound} for bound in bounds), other]
+    study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts})
+    measure(tmp_path / "results", study)
+    page = claims_of(Context(read(tmp_path, study), study), "../")
+    view, _, folded = page.partition("<summary>and 4 more</summary>")
+    assert "slow sms_used in rows=2: 16 (16 to 16), not at most 15" in view
+    assert re.findall(r"at least ([\d.]+)", folded) == ["3.9", "3", "2", "1"]
+    study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts[:4]})
+    assert "<summary>" not in claims_of(Context(read(tmp_path, study), study), "../")
 
 
 def read(root: Path, study: Study) -> Any:

@@ -131,6 +131,7 @@ def test_fence_is_longer_than_what_it_holds() -> None:
         (2.5e-8, "s", "25.00 ns"),
         (2.5e-6, "s", "2.500 µs"),
         (132.0, "1", "132"),
+        (1.0991142, "1", "1.099"),
         (4.7e10, "B/s", "47.0 GB/s"),
         (math.nan, "s", ""),
     ],
@@ -240,9 +241,43 @@ def test_sections_show_registers_and_spills(measured: Context) -> None:
     assert "40 registers a thread for sm_90, 32 B of spills" in sections(context, ["step"], "../")
 
 
+def test_kernels_that_differ_are_told_by_name(measured: Context) -> None:
+    step = measured.study.with_role("step")[1].name
+    rows = [
+        [STUDY, step, "sm_90", symbol, registers, 0, 0, 0, 0]
+        for symbol, registers in (("_Z4copyILi1EEvv", 40), ("_Z4copyILi2EEvv", 40), ("fill", 8))
+    ]
+    columns = measured.inputs.resources.columns
+    for shown, said in (
+        (rows[:2], "Compiled: 40 registers a thread for sm_90, no spills."),
+        (rows, "Compiled: `copy<1>` and `copy<2>` with 40 registers a thread"),
+    ):
+        resources = pd.DataFrame(shown, columns=columns)
+        context = Context(replace(measured.inputs, resources=resources), measured.study)
+        assert said in sections(context, ["step"], "../")
+
+
 def test_published_table_has_printed_and_measured(measured: Context) -> None:
     page = published_table(measured)
     assert "1.97 GB/s" in page and "2.12 GB/s" in page and "box" in page
+
+
+def test_published_table_leaves_out_a_machine_that_has_none_of_it(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)[STUDY]
+    write_machine(root / "results", "box", study, variants=study.with_role("ceiling"))
+    context = Context(make_inputs(root), study)
+    assert context.machines == ["box"]
+    page = published_table(context)
+    assert "1.97 GB/s" in page and "box" not in page
+
+
+def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: Context) -> None:
+    for study in measured.inputs.studies.values():
+        context = Context(measured.inputs, study)
+        for variant in study.variants:
+            usual = variant.in_grid("default")
+            assert not usual or context.shown_case(variant) in usual
 
 
 def test_tables_escape_what_they_are_given() -> None:

@@ -22,6 +22,8 @@ from analysis.report.points import CASE_PREFIX, Context
 from analysis.study import parse_case
 
 HEIGHT_PX = 300
+WIDE = 32
+"""A key whose values differ by more than this factor is drawn over a logarithmic axis."""
 STEPS, OTHERS, CEILINGS = ("step",), ("beyond", "reference"), ("ceiling",)
 
 
@@ -36,11 +38,12 @@ def cases_chart(context: Context) -> Chart | None:
     keys = varying_keys(points, context)
     if points.empty or not keys:
         return None
-    swept = _swept(points, keys)
+    headline = parse_case(context.study.headline)
+    swept = _swept(points, keys, headline)
     others = [key for key in keys if key != swept]
     drawn = set(points["role"])
     focus = select("variant_shown", "highlight", [None, *context.study.variant_names], None)
-    along = _along(points, swept)
+    along = _along(_at_headline(points, others, headline), swept)
     lines = [
         _lines(context, value, along, roles)
         for roles in (STEPS, OTHERS, CEILINGS)
@@ -57,7 +60,7 @@ def cases_chart(context: Context) -> Chart | None:
         .resolve_axis(x="independent")
         .add_params(
             machine_select(context),
-            *case_selects(points, others, parse_case(context.study.headline)),
+            *case_selects(points, others, headline),
             clock_select(context),
             focus,
         )
@@ -71,27 +74,47 @@ def cases_chart(context: Context) -> Chart | None:
     return finished
 
 
-def _swept(points: pd.DataFrame, keys: list[str]) -> str:
-    """The key the lines run along: of the numeric ones that with the most values."""
+def _swept(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]) -> str:
+    """The key the lines run along: of the numeric ones that with the most values beside the
+    headline's of the other keys."""
     numeric = [key for key in keys if pd.api.types.is_numeric_dtype(points[key])]
-    return max(numeric or keys, key=lambda key: points[key].nunique())
+
+    def values(key: str) -> tuple[int, int]:
+        others = [other for other in keys if other != key]
+        beside = _at_headline(points, others, headline)
+        return int(beside[key].nunique()), int(points[key].nunique())
+
+    return max(numeric or keys, key=values)
+
+
+def _at_headline(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]) -> pd.DataFrame:
+    """The points with the headline's values of `keys`, or without such a key."""
+    for key in keys:
+        value = headline.get(key.removeprefix(CASE_PREFIX))
+        points = points[points[key].isna() | (points[key] == value)]
+    return points
 
 
 def _along(points: pd.DataFrame, swept: str) -> alt.X:
-    sizes = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"].nunique()
-    if len(sizes) > 1 and points["payload_bytes"].nunique() >= len(sizes):
+    """The axis of `swept`: bytes where they grow with it."""
+    name = swept.removeprefix(CASE_PREFIX)
+    sizes = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"].min()
+    if len(sizes) > 1 and sizes.is_unique and sizes.is_monotonic_increasing:
         scale = alt.Scale(type="log", nice=False)
         axis = alt.Axis(
             labelExpr="format(datum.value, '.3~s') + 'B'",
-            values=sorted(points["payload_bytes"].unique().tolist()),
+            values=sorted(sizes.tolist()),
             labelOverlap="greedy",
             labelSeparation=12,
             grid=False,
         )
         return alt.X("payload_bytes:Q", title="payload, B", scale=scale, axis=axis)
-    numeric = pd.api.types.is_numeric_dtype(points[swept])
-    kind = "Q" if numeric else "N"
-    return alt.X(f"{swept}:{kind}", title=swept.removeprefix(CASE_PREFIX))
+    if not pd.api.types.is_numeric_dtype(points[swept]) or points[swept].nunique() <= 2:
+        return alt.X(f"{swept}:O", title=name, axis=alt.Axis(labelAngle=0))
+    least, most = points[swept].min(), points[swept].max()
+    is_wide = least > 0 and least * WIDE < most
+    scale = alt.Scale(type="log", nice=False) if is_wide else alt.Scale(zero=False)
+    return alt.X(f"{swept}:Q", title=name, scale=scale)
 
 
 def _lines(context: Context, value: str, along: alt.X, roles: tuple[str, ...]) -> Any:

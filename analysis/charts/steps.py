@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
+import pandas as pd
 
 from analysis.charts.theme import (
     SHOWN_ROLES,
@@ -23,6 +24,10 @@ from analysis.report.quantities import INTERVAL
 from analysis.study import parse_case
 
 ROW_PX = 25
+LABEL_LIMIT_PX = 190
+NAME_PX, TEXT_PX = 6.7, 6.0
+"""Width of a letter in a variant's name and in a figure."""
+PADDING_PX = 35
 
 
 def steps_chart(context: Context) -> Chart | None:
@@ -48,9 +53,10 @@ def steps_chart(context: Context) -> Chart | None:
     row = alt.Y(
         "variant:N",
         sort=order,
-        scale=alt.Scale(domain=order),
         title=None,
-        axis=alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False),
+        axis=alt.Axis(
+            labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, domain=False, ticks=False, grid=False
+        ),
     )
     across = _axis(context, value)
     tips = tooltip(context)
@@ -84,7 +90,7 @@ def steps_chart(context: Context) -> Chart | None:
     ]
     chart: Any = (
         alt.layer(*layers)
-        .properties(height=ROW_PX * len(order))
+        .properties(height=alt.Step(ROW_PX))
         .facet(
             facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
             columns=1,
@@ -98,7 +104,7 @@ def steps_chart(context: Context) -> Chart | None:
         )
         .transform_filter(shown(keys))
     )
-    return _finished(chart, context)
+    return _finished(chart, context, points)
 
 
 def _ceilings(measured: alt.Chart, value: str) -> list[alt.Chart]:
@@ -149,11 +155,16 @@ def _labels(measured: alt.Chart) -> list[alt.Chart]:
     ]
 
 
-def _finished(chart: Any, context: Context) -> Chart:
+def _finished(chart: Any, context: Context, points: pd.DataFrame) -> Chart:
     measure = "payload rate in GB/s" if context.has_rates else "time"
     description = (
         f"{context.study.title}: {measure} of every variant with its {INTERVAL}, a panel for each"
         f" of {len(context.machines)} machines, ceilings as dashed rules."
     )
-    finished: Chart = finish(chart, description, margin=310, compact_margin=195)
+    name, label, short = (
+        int(points[column].str.len().max()) for column in ("variant", "label", "short")
+    )
+    names = min(LABEL_LIMIT_PX, NAME_PX * name)
+    margins = [round(names + TEXT_PX * longest + PADDING_PX) for longest in (label, short)]
+    finished: Chart = finish(chart, description, *margins)
     return finished

@@ -20,6 +20,12 @@ Chart = alt.TopLevelMixin
 SHOWN_ROLES: Final = ["step", "reference", "beyond"]
 """Roles told apart by colour; ceilings are rules."""
 
+LEAST_PX: Final = 130
+"""No plot is narrower; on a narrow screen the box around it scrolls."""
+
+CELL_PX: Final = 52
+"""A cell of a map as wide as the figure in it."""
+
 WIDE_LABELS: Final = 'Menlo, Consolas, "DejaVu Sans Mono", monospace'
 
 _LIGHT: Final = {
@@ -164,15 +170,17 @@ def tooltip(context: Context) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields]
 
 
-def finish(chart: Any, description: str, margin: int, compact_margin: int) -> Chart:
+def finish(
+    chart: Any, description: str, margin: int, compact_margin: int, least: int = LEAST_PX
+) -> Chart:
     """`chart` with its description and the pixels beside the plot that the page sets aside.
 
-    The page sets the plot's width to what is left of the column, and the `compact` parameter
-    where the column is narrow.
+    The page sets the plot's width to what is left of the column, but `least` pixels, and the
+    `compact` parameter where the column is narrow.
     """
     chart = chart.add_params(alt.param(name="compact", value=False))
     finished: Chart = chart.properties(
         description=description,
-        usermeta={"margin": margin, "compactMargin": compact_margin},
+        usermeta={"margin": margin, "compactMargin": compact_margin, "least": least},
     )
     return finished

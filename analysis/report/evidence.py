@@ -32,6 +32,8 @@ UNTRIED: Final = "no profiler has been run"
 UNWANTED: Final = "the study asks for none"
 UNPROFILED: Final = "the variant does not have the case that is profiled"
 
+CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
+
 SHOWN_STALLS: Final = 2
 
 _STALL: Final = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -197,10 +199,8 @@ QUANTITIES: Final[Mapping[str, Callable[[Counters, int], str]]] = {
 
 
 def counters(context: Context, variant: Variant, root: str) -> str:
-    """Counters of the variant beside those of the one before it, a table a machine; HTML.
-
-    Where there are none, a sentence with the reason.
-    """
+    """Counters of the variant beside those of the one before it, a table a machine that has them;
+    HTML."""
     if not variant.on_gpu:
         return ""
     parts = [_counters_on(context, machine, variant, root) for machine in context.machines]
@@ -210,7 +210,7 @@ def counters(context: Context, variant: Variant, root: str) -> str:
 def _counters_on(context: Context, machine: str, variant: Variant, root: str) -> str:
     own = find_capture(context, machine, variant, "ncu")
     if not own.is_there:
-        return f"No counters on {machine}: {escape(own.reason)}."
+        return ""
     shown = [(variant, own)]
     if variant.after:
         before = context.study.variant(variant.after)
@@ -235,17 +235,24 @@ def _payload(variant: Variant, case: str) -> int:
     return next((known.payload_bytes for known in variant.cases if known.id == case), 0)
 
 
-def timeline_gaps(context: Context, variant: Variant) -> list[str]:
-    """A sentence for every machine whose timeline of the variant is missing or stale."""
+def gaps(context: Context, variant: Variant) -> list[str]:
+    """What was not captured of the variant, or is stale, and why: a sentence a reason."""
     if not variant.on_gpu:
         return []
     said = []
+    missing: dict[tuple[str, str], list[str]] = {}  # machines by what is missing and why
     for machine in context.machines:
-        capture = find_capture(context, machine, variant, "timeline")
-        if capture.state == STALE:
-            said.append(f"The timeline on {machine} is stale: the code has changed since.")
-        elif not capture.is_there:
-            said.append(f"No timeline on {machine}: {escape(capture.reason)}.")
+        reasons: dict[str, list[str]] = {}
+        for kind, what in CAPTURES.items():
+            capture = find_capture(context, machine, variant, kind)
+            if not capture.is_there:
+                reasons.setdefault(capture.reason, []).append(f"no {what}")
+            elif capture.state == STALE and kind == "timeline":
+                said.append(f"The timeline on {machine} is stale: the code has changed since.")
+        for reason, whats in reasons.items():
+            missing.setdefault((" and ".join(whats), reason), []).append(machine)
+    for (what, reason), machines in missing.items():
+        said.append(f"{what.capitalize()} on {listing(machines)}: {escape(reason)}.")
     return said
 
 
@@ -299,20 +306,36 @@ def _accesses(row: Row, what: str) -> str:
 
 
 def kernel_name(symbol: str) -> str:
-    """The function's own part of a mangled name, with template numbers: copy_rows<4, 2>.
+    """The function's own part of a mangled name, with template arguments: copy_rows<4, Wide>.
 
     What is not mangled, or in another way than the usual, stays as it is.
     """
     nested = symbol.startswith("_ZN")
     rest = symbol.removeprefix("_ZN" if nested else "_Z")
     name = ""
-    while rest != symbol and (length := re.match(r"\d+", rest)) and (nested or not name):
-        end = length.end() + int(length[0])
-        name, rest = rest[length.end() : end], rest[end:]
-    numbers = re.match(r"I((?:L[ijlm]\d+E)+)E", rest)
-    if name and numbers:
-        return f"{name}<{', '.join(re.findall(r'[0-9]+', numbers[1]))}>"
-    return name or symbol
+    while rest != symbol and (found := _source_name(rest)) and (nested or not name):
+        name, rest = found
+    arguments = []
+    rest = rest[1:] if name and rest.startswith("I") else ""
+    while rest and not rest.startswith("E"):
+        if number := re.match(r"L[ijlm](\d+)E", rest):
+            arguments.append(number[1])
+            rest = rest[number.end() :]
+        elif found := _source_name(rest):
+            arguments.append(found[0])
+            rest = found[1]
+        else:
+            return name
+    return f"{name}<{', '.join(arguments)}>" if arguments else name or symbol
+
+
+def _source_name(mangled: str) -> tuple[str, str] | None:
+    """The name that `mangled` begins with, `4copyXY` for copy, and what follows it."""
+    length = re.match(r"\d+", mangled)
+    if length is None:
+        return None
+    end = length.end() + int(length[0])
+    return mangled[length.end() : end], mangled[end:]
 
 
 def stage_sources(

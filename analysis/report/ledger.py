@@ -25,6 +25,8 @@ from analysis.study import Study
 COLUMNS = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED = "no machine has been measured"
 VERDICTS = (HOLDS, FAILS, NOT_TESTED)
+UNFOLDED = 4
+"""Up to so many comparisons of one claim stand in view."""
 
 
 def ledger(contexts: Mapping[str, Context], pages: Mapping[str, str], root: str) -> str:
@@ -88,10 +90,20 @@ def _cells(context: Context, claim: Claim, row: Row, root: str) -> list[object]:
         {PUBLISHED: "published rows", "": "no machine"}.get(machine, machine),
         _written(context.study, claim, row.get("measured")),
         _interval(context.study, claim, row),
-        Markup(f"<strong>{verdict}</strong>") if verdict == FAILS else verdict,
-        Markup("<br>".join(cell(part) for part in parts)),
+        Markup(f'<span class="hp-verdict{" hp-fails" * (verdict == FAILS)}">{verdict}</span>'),
+        _folded(parts),
         _samples(context, claim, machine, root),
     ]
+
+
+def _folded(parts: list[str]) -> Markup:
+    """The parts one below the other; of many only the first is open to view."""
+    lines = "<br>".join(cell(part) for part in parts)
+    if len(parts) <= UNFOLDED:
+        return Markup(lines)
+    first, rest = cell(parts[0]), "<br>".join(cell(part) for part in parts[1:])
+    more = f"<summary>and {len(parts) - 1} more</summary>{rest}"
+    return Markup(f'{first}<details class="hp-more">{more}</details>')
 
 
 def _samples(context: Context, claim: Claim, machine: str, root: str) -> Markup:

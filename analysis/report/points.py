@@ -62,9 +62,11 @@ class Context:
         return self.study.metrics_for(*variants)
 
     def shown_case(self, variant: Variant) -> Case:
-        """The headline case, or where the variant does not have it its largest."""
+        """The headline case, or where the variant does not have it the largest it is usually
+        measured in."""
         cases = {case.id: case for case in variant.cases}
-        largest = max(variant.cases, key=lambda case: case.payload_bytes)
+        usual = variant.in_grid("default") or variant.cases
+        largest = max(usual, key=lambda case: case.payload_bytes)
         return cases.get(self.study.headline, largest)
 
     def _rows(self, table: pd.DataFrame, *key: str) -> dict[tuple[str, ...], Row]:

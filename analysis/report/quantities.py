@@ -28,7 +28,7 @@ def quantity(value: float, unit: str) -> str:
     if math.isnan(value):
         return ""
     if unit == "1":
-        return f"{value:g}"
+        return _count(value)
     scale, prefix = _prefix(value)
     return f"{digits(value / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
 
@@ -38,12 +38,16 @@ def quantity_interval(low: float, high: float, unit: str) -> str:
     if math.isnan(low) or math.isnan(high):
         return ""
     if unit == "1":
-        return f"{low:g} to {high:g}"
+        return f"{_count(low)} to {_count(high)}"
     scale, prefix = _prefix(high)
     significant = 4 if unit == "s" else 3
     return (
         f"{digits(low / scale, significant)} to {digits(high / scale, significant)} {prefix}{unit}"
     )
+
+
+def _count(value: float) -> str:
+    return f"{value:.0f}" if value == round(value) else digits(value, 4)
 
 
 def _prefix(value: float) -> tuple[float, str]:

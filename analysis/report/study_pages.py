@@ -109,23 +109,26 @@ def _section(
     said = [say(context, machine, variant) for machine in context.machines]
     parts += [f"- {sentence}" for sentence in said if sentence]
     parts.append(evidence.counters(context, variant, root))
-    parts += evidence.timeline_gaps(context, variant)
+    parts += evidence.gaps(context, variant)
     return "\n\n".join(part for part in parts if part)
 
 
 def _resources(context: Context, variant: Variant) -> str:
     table_ = context.inputs.resources
     own = table_[(table_["study"] == context.study.name) & (table_["variant"] == variant.name)]
-    described = []
+    described: dict[str, list[str]] = {}  # kernels by what is said of them
     for _, row in own.drop_duplicates(["arch", "kernel"]).iterrows():
         spills = int(row["spill_store_bytes"]) + int(row["spill_load_bytes"])
-        name = f" in `{row['kernel']}`" if len(own) > own["arch"].nunique() else ""
-        described.append(
-            f"{row['registers']} registers a thread{name} for {row['arch']}, "
+        said = (
+            f"{row['registers']} registers a thread for {row['arch']}, "
             + (f"{spills} B of spills" if spills else "no spills")
             + (f", {row['shared_bytes']} B of static shared memory" if row["shared_bytes"] else "")
         )
-    return f"Compiled: {'; '.join(described)}." if described else ""
+        described.setdefault(said, []).append(f"`{evidence.kernel_name(row['kernel'])}`")
+    if len(described) <= own["arch"].nunique():
+        return f"Compiled: {'; '.join(described)}." if described else ""
+    kernels = [f"{listing(names)} with {said}" for said, names in described.items()]
+    return f"Compiled: {'; '.join(kernels)}."
 
 
 def _figures(context: Context, variant: Variant, root: str) -> str:
@@ -276,6 +279,8 @@ def published_table(context: Context) -> str:
         for _, one in units.iterrows()
     )
     sources = listing(sorted(set(published["source"])))
+    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    columns, rows = [columns[i] for i in filled], [[row[i] for i in filled] for row in rows]
     numeric = columns[2 + len(told) :]
     return table(columns, rows, caption=f"{sources}. {notes}", numeric=numeric)
 

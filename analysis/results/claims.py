@@ -165,8 +165,9 @@ def _row(evidence: Evidence, claim: Claim, machine: str) -> dict[str, object]:
     units = {name: metric.unit for name, metric in evidence.study.metrics.items()}
     if len(outcomes) > 1:
         # No one figure speaks for several comparisons: each is told in the reason.
-        parts = zip(claim.tests, outcomes, strict=True)
-        row["reason"] = "; ".join(_part(test, outcome) for test, outcome in parts)
+        parts = sorted(zip(claim.tests, outcomes, strict=True), key=lambda part: _decides(*part))
+        in_cases = len({test.case for test in claim.tests}) > 1
+        row["reason"] = "; ".join(_part(*part, in_cases) for part in parts)
         return row | {"verdict": together([outcome.verdict for outcome in outcomes])}
     (test,), (outcome,) = claim.tests, outcomes
     row |= {"verdict": outcome.verdict, "reason": outcome.reason}
@@ -185,10 +186,22 @@ def together(verdicts: list[str]) -> str:
     return NOT_TESTED if NOT_TESTED in verdicts else HOLDS
 
 
-def _part(test: Comparison, outcome: Outcome) -> str:
-    """`fast over slow by rate: 1.002 (1 to 1.004), not at least 1.05`."""
+def _decides(test: Comparison, outcome: Outcome) -> tuple[int, float]:
+    """Sorts the parts of a claim: those that do not hold first, then by their room to the bound,
+    as a share of it."""
+    order = (FAILS, NOT_TESTED, HOLDS).index(outcome.verdict)
+    figure = outcome.figure
+    if figure is None or test.bound not in ("at_least", "at_most"):
+        return order, 0.0
+    room = figure.low - test.value if test.bound == "at_least" else test.value - figure.high
+    return order, room / (abs(test.value) or 1)
+
+
+def _part(test: Comparison, outcome: Outcome, in_case: bool) -> str:
+    """`fast over slow by rate in n=1: 1.002 (1 to 1.004), not at least 1.05`."""
     words = [" over ".join(test.variants) or test.kind, test.metric]
     words.append("by rate" if test.by == "rate" else "")
+    words.append(f"in {test.case}" if in_case and test.case else "")
     said = f"{' '.join(filter(None, words))}: "
     if (figure := outcome.figure) is not None:
         said += f"{_text(figure.value)} ({_text(figure.low)} to {_text(figure.high)}), "

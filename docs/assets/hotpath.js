@@ -1,6 +1,5 @@
 // Draws every chart of a page, and again when the palette or the width changes.
 const COMPACT_PX = 620;
-const MIN_PLOT_PX = 130;
 const drawn = new WeakMap(); // chart's element -> the running Vega view and how it was drawn
 
 const palette = () => document.body.getAttribute("data-md-color-scheme");
@@ -23,8 +22,8 @@ async function draw(box) {
   ]);
   if (drawn.get(box) !== state) return; // drawn again meanwhile
   const compact = width < COMPACT_PX;
-  const { margin = 80, compactMargin = margin } = spec.usermeta ?? {};
-  (spec.spec ?? spec).width = Math.max(MIN_PLOT_PX, width - (compact ? compactMargin : margin));
+  const { margin = 80, compactMargin = margin, least = 130 } = spec.usermeta ?? {};
+  (spec.spec ?? spec).width = Math.max(least, width - (compact ? compactMargin : margin));
   for (const param of spec.params ?? []) {
     if (param.name === "compact") param.value = compact;
     else if (before && param.bind) param.value = before.signal(param.name);

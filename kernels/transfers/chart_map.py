@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, select
+from analysis.charts.theme import CELL_PX, Chart, finish, panels, select
 from analysis.report.points import Context, anchor
 from analysis.report.quantities import INTERVAL, quantity, quantity_interval, ratio
 from kernels.transfers.advise import advise, moves
@@ -15,7 +15,7 @@ from kernels.transfers.chart_parts import binary, known_directions
 from kernels.transfers.kinds import MEMORIES, method_of
 
 ANY = "any"
-CELL_PX = 34
+ROW_PX = 34
 METHODS = ("loop", "packed", "2d", "batch", "graph", "gather")
 
 
@@ -89,7 +89,7 @@ def map_chart(context: Context) -> Chart | None:
         alt.layer(
             base.mark_rect(cursor="pointer").encode(color=colour, opacity=faint),
             base.mark_text(fontSize=10, lineBreak=" ", dy=-5).encode(text="label:N"),
-        ).properties(height=CELL_PX * len(sizes)),
+        ).properties(height=ROW_PX * len(sizes)),
         table.assign(label=table["method"] + " " + table["by"]),
         select("memory_shown", "memory", memories, "pinned" if "pinned" in memories else ANY),
         select("direction_shown", "direction", known_directions(table), "h2d"),
@@ -98,5 +98,6 @@ def map_chart(context: Context) -> Chart | None:
         f"{context.study.title}: the fastest way of moving pieces in each cell of size and count,"
         f" and how many times as fast it is as the next, for {len(context.machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=90, compact_margin=80)
+    least = CELL_PX * table["count"].nunique()
+    finished: Chart = finish(chart, description, margin=90, compact_margin=80, least=least)
     return finished
