@@ -12,7 +12,7 @@ from analysis.charts.theme import (
     case_selects,
     clock_select,
     finish,
-    machine_select,
+    panels,
     select,
     shown,
     tooltip,
@@ -24,6 +24,7 @@ from analysis.study import parse_case
 HEIGHT_PX = 300
 WIDE = 32
 """A key whose values differ by more than this factor is drawn over a logarithmic axis."""
+MOST_TICKS = 12
 STEPS, OTHERS, CEILINGS = ("step",), ("beyond", "reference"), ("ceiling",)
 
 
@@ -49,23 +50,13 @@ def cases_chart(context: Context) -> Chart | None:
         for roles in (STEPS, OTHERS, CEILINGS)
         if not drawn.isdisjoint(roles)
     ]
-    chart: Any = (
-        alt.layer(*lines)
-        .properties(height=HEIGHT_PX)
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=points,
-        )
-        .resolve_axis(x="independent")
-        .add_params(
-            machine_select(context),
-            *case_selects(points, others, headline),
-            clock_select(context),
-            focus,
-        )
-        .transform_filter(shown(others))
-    )
+    chart: Any = panels(
+        alt.layer(*lines).properties(height=HEIGHT_PX),
+        points,
+        *case_selects(points, others, headline),
+        clock_select(context),
+        focus,
+    ).transform_filter(shown(others))
     description = (
         f"{context.study.title}: {value} of every variant over"
         f" {swept.removeprefix(CASE_PREFIX)}, a panel for each of {len(context.machines)} machines."
@@ -109,12 +100,14 @@ def _along(points: pd.DataFrame, swept: str) -> alt.X:
             grid=False,
         )
         return alt.X("payload_bytes:Q", title="payload, B", scale=scale, axis=axis)
-    if not pd.api.types.is_numeric_dtype(points[swept]) or points[swept].nunique() <= 2:
+    values = points[swept].drop_duplicates().sort_values()
+    if not pd.api.types.is_numeric_dtype(values) or len(values) <= 2:
         return alt.X(f"{swept}:O", title=name, axis=alt.Axis(labelAngle=0))
-    least, most = points[swept].min(), points[swept].max()
+    least, most = values.min(), values.max()
     is_wide = least > 0 and least * WIDE < most
     scale = alt.Scale(type="log", nice=False) if is_wide else alt.Scale(zero=False)
-    return alt.X(f"{swept}:Q", title=name, scale=scale)
+    ticks = values.dropna().tolist() if len(values) <= MOST_TICKS else alt.Undefined
+    return alt.X(f"{swept}:Q", title=name, scale=scale, axis=alt.Axis(values=ticks))
 
 
 def _lines(context: Context, value: str, along: alt.X, roles: tuple[str, ...]) -> Any:

@@ -14,7 +14,7 @@ from analysis.charts.theme import (
     case_selects,
     clock_select,
     finish,
-    machine_select,
+    panels,
     shown,
     tooltip,
     varying_keys,
@@ -88,22 +88,12 @@ def steps_chart(context: Context) -> Chart | None:
         *([_published(base, value)] if "published" in set(points["state"]) else []),
         *_labels(measured),
     ]
-    chart: Any = (
-        alt.layer(*layers)
-        .properties(height=alt.Step(ROW_PX))
-        .facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
-            columns=1,
-            data=points,
-        )
-        .resolve_axis(x="independent")
-        .add_params(
-            machine_select(context),
-            *case_selects(points, keys, parse_case(context.study.headline)),
-            clock_select(context),
-        )
-        .transform_filter(shown(keys))
-    )
+    chart: Any = panels(
+        alt.layer(*layers).properties(height=alt.Step(ROW_PX)),
+        points,
+        *case_selects(points, keys, parse_case(context.study.headline)),
+        clock_select(context),
+    ).transform_filter(shown(keys))
     return _finished(chart, context, points)
 
 

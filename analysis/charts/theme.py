@@ -114,10 +114,6 @@ def panels(layers: Any, table: pd.DataFrame, *selects: alt.Parameter) -> Any:
     )
 
 
-def machine_select(context: Context) -> alt.Parameter:
-    return select("machine_shown", "machine", [None, *context.machines], None)
-
-
 def clock_select(context: Context) -> alt.Parameter:
     """Which time to show: by default each variant's own, the one it is compared by."""
     clocks = [context.study.metrics[metric].label for metric in context.time_metrics]
@@ -149,9 +145,8 @@ def case_selects(
 
 
 def shown(keys: Sequence[str]) -> str:
-    """The filter that the selects of machine, clock and `keys` set."""
+    """The filter that the selects of the clock and `keys` set."""
     terms = [
-        "(machine_shown === null || datum.machine === machine_shown)",
         "(clock_shown === null ? datum.is_default === 1 : datum.clock === clock_shown"
         " || datum.state === 'published' || !isValid(datum.seconds))",
         *(f"(!isValid(datum.{key}) || datum.{key} === {key}_shown)" for key in keys),
