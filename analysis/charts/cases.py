@@ -100,13 +100,13 @@ def _along(points: pd.DataFrame, swept: str) -> alt.X:
             grid=False,
         )
         return alt.X("payload_bytes:Q", title="payload, B", scale=scale, axis=axis)
-    values = points[swept].drop_duplicates().sort_values()
+    values = points[swept].dropna().drop_duplicates().sort_values()
     if not pd.api.types.is_numeric_dtype(values) or len(values) <= 2:
         return alt.X(f"{swept}:O", title=name, axis=alt.Axis(labelAngle=0))
     least, most = values.min(), values.max()
     is_wide = least > 0 and least * WIDE < most
     scale = alt.Scale(type="log", nice=False) if is_wide else alt.Scale(zero=False)
-    ticks = values.dropna().tolist() if len(values) <= MOST_TICKS else alt.Undefined
+    ticks = values.tolist() if len(values) <= MOST_TICKS else alt.Undefined
     return alt.X(f"{swept}:Q", title=name, scale=scale, axis=alt.Axis(values=ticks))
 
 
