@@ -11,13 +11,15 @@ import pandas as pd
 import pytest
 
 from analysis.charts import study_charts
-from analysis.charts.theme import configurations
+from analysis.charts.theme import Chart, configurations
 from analysis.charts.writing import write_chart
 from analysis.report.inputs import Inputs
 from analysis.report.points import Context
 from analysis.study import discover
 from tests.synthetic import write_machine
 from tests.test_report import STUDY, make_inputs, make_root
+
+Charts = dict[str, dict[str, Chart]]
 
 EXTRA = '''
 """A chart of this study's own."""
@@ -42,21 +44,28 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     return make_inputs(root)
 
 
-def drawn_names(inputs: Inputs, study: str, chart: str, folder: Path) -> set[str]:
-    context = Context(inputs, inputs.studies[study])
-    write_chart(study_charts(context)[chart], folder, chart, "charts")
-    return set(re.findall(r'"(\w+)"', (folder / f"{chart}.json").read_text()))
+@pytest.fixture(scope="module")
+def charts(inputs: Inputs) -> Charts:
+    """Charts by name, by study."""
+    return {name: study_charts(Context(inputs, study)) for name, study in inputs.studies.items()}
 
 
-@pytest.mark.parametrize("chart", ["steps", "cases"])
-def test_common_charts_show_every_variant(inputs: Inputs, chart: str, tmp_path: Path) -> None:
+def drawn_names(chart: Chart, folder: Path, name: str) -> set[str]:
+    write_chart(chart, folder, name, "charts")
+    return set(re.findall(r'"(\w+)"', (folder / f"{name}.json").read_text()))
+
+
+@pytest.mark.parametrize("name", ["steps", "cases"])
+def test_common_charts_show_every_variant(
+    inputs: Inputs, charts: Charts, name: str, tmp_path: Path
+) -> None:
     names = set(inputs.studies[STUDY].variant_names)
-    assert names <= drawn_names(inputs, STUDY, chart, tmp_path)
+    assert names <= drawn_names(charts[STUDY][name], tmp_path, name)
 
 
-def test_written_charts_are_valid_and_refer_to_their_data(inputs: Inputs, tmp_path: Path) -> None:
-    for name, study in inputs.studies.items():
-        for chart_name, chart in study_charts(Context(inputs, study)).items():
+def test_written_charts_are_valid_and_refer_to_their_data(charts: Charts, tmp_path: Path) -> None:
+    for name, own in charts.items():
+        for chart_name, chart in own.items():
             data = write_chart(chart, tmp_path / name, chart_name, f"charts/{name}")
             spec = json.loads((tmp_path / name / f"{chart_name}.json").read_text())
             alt.Chart.from_dict(spec)
@@ -67,13 +76,14 @@ def test_written_charts_are_valid_and_refer_to_their_data(inputs: Inputs, tmp_pa
             assert set(spec["data"]["format"]["parse"]) == set(written.columns)
 
 
-def test_a_study_may_add_charts_of_its_own(inputs: Inputs) -> None:
-    charts = study_charts(Context(inputs, inputs.studies[STUDY]))
-    assert set(charts) >= {"steps", "cases", "dots"}
+def test_a_study_may_add_charts_of_its_own(charts: Charts) -> None:
+    assert set(charts[STUDY]) >= {"steps", "cases", "dots"}
 
 
-def test_selects_start_at_the_headline_and_all_machines(inputs: Inputs) -> None:
-    spec = study_charts(Context(inputs, inputs.studies[STUDY]))["steps"].to_dict()
+def test_selects_start_at_the_headline_and_all_machines(
+    charts: Charts,
+) -> None:
+    spec = charts[STUDY]["steps"].to_dict()
     selects = {param["name"]: param for param in spec["params"] if "bind" in param}
     assert {name: param["value"] for name, param in selects.items()} == {
         "machine_shown": None,
@@ -94,9 +104,9 @@ def test_selects_start_at_the_headline_and_all_machines(inputs: Inputs) -> None:
     ],
 )
 def test_lines_run_along_the_key_with_most_cases_beside_the_headline(
-    inputs: Inputs, study: str, along: str
+    charts: Charts, study: str, along: str
 ) -> None:
-    spec = study_charts(Context(inputs, inputs.studies[study]))["cases"].to_dict()
+    spec = charts[study]["cases"].to_dict()
     layers = [mark for role in spec["spec"]["layer"] for mark in role["layer"]]
     assert {layer["encoding"]["x"]["field"] for layer in layers} == {along}
     assert {layer["encoding"]["x"]["scale"]["type"] for layer in layers} == {"log"}
@@ -123,16 +133,18 @@ def test_published_figures_stand_beside_every_machine(inputs: Inputs) -> None:
     assert set(published["machine"]) == {"box", "other-box"}
 
 
-def test_agreement_compares_repeats_of_one_program_only(inputs: Inputs, tmp_path: Path) -> None:
+def test_agreement_compares_repeats_of_one_program_only(
+    inputs: Inputs, charts: Charts, tmp_path: Path
+) -> None:
     table = inputs.repeats
     assert set(table["study"]) == {"method"}
     assert set(zip(table["variant"], table["against"], strict=True)) == {("copy_b", "copy_a")}
-    assert "copies" not in drawn_names(inputs, "method", "agreement", tmp_path)
+    assert "copies" not in drawn_names(charts["method"]["agreement"], tmp_path, "agreement")
 
 
-def test_charts_name_no_colour(inputs: Inputs) -> None:
-    for study in inputs.studies.values():
-        for chart in study_charts(Context(inputs, study)).values():
+def test_charts_name_no_colour(charts: Charts) -> None:
+    for own in charts.values():
+        for chart in own.values():
             spec = chart.to_dict()
             spec.pop("config", None), spec.pop("datasets", None)
             assert not re.search(r"#[0-9a-f]{6}\b", json.dumps(spec))
