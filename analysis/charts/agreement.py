@@ -71,5 +71,4 @@ def agreement_chart(context: Context) -> Chart | None:
         f"{context.study.title}: ratios of times between two entries that are one program, each"
         f" with its {INTERVAL}; a ratio of 1 is right."
     )
-    finished: Chart = finish(chart, description, margin=190, compact_margin=150)
-    return finished
+    return finish(chart, description, margin=190, compact_margin=150)

@@ -61,8 +61,7 @@ def cases_chart(context: Context) -> Chart | None:
         f"{context.study.title}: {value} of every variant over"
         f" {swept.removeprefix(CASE_PREFIX)}, a panel for each of {len(context.machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=70, compact_margin=60)
-    return finished
+    return finish(chart, description, margin=70, compact_margin=60)
 
 
 def _swept(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]) -> str:

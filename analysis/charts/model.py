@@ -76,8 +76,7 @@ def model_chart(context: Context) -> Chart | None:
         f"{context.study.title}: how much longer each measured time is than the link model's, over"
         f" the predicted rate, for {len(machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=80, compact_margin=70)
-    return finished
+    return finish(chart, description, margin=80, compact_margin=70)
 
 
 def _along() -> alt.X:

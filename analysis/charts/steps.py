@@ -156,5 +156,4 @@ def _finished(chart: Any, context: Context, points: pd.DataFrame) -> Chart:
     )
     names = min(LABEL_LIMIT_PX, NAME_PX * name)
     margins = [round(names + TEXT_PX * longest + PADDING_PX) for longest in (label, short)]
-    finished: Chart = finish(chart, description, *margins)
-    return finished
+    return finish(chart, description, *margins)

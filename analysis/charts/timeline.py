@@ -70,8 +70,7 @@ def timeline_chart(context: Context) -> Chart | None:
         f"{context.study.title}: calls of the host and work of the GPU in one launch of a variant,"
         " over time."
     )
-    finished: Chart = finish(chart, description, margin=100, compact_margin=90)
-    return finished
+    return finish(chart, description, margin=100, compact_margin=90)
 
 
 def timeline_events(context: Context) -> pd.DataFrame:

@@ -99,8 +99,7 @@ def lines_chart(context: Context) -> Chart | None:
         f"{context.study.title}: time over the size of one piece and the line a + n/b fitted to"
         f" it, by kind of memory, for {len(context.machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=80, compact_margin=70)
-    return finished
+    return finish(chart, description, margin=80, compact_margin=70)
 
 
 def fits_chart(context: Context) -> Chart | None:
@@ -133,8 +132,7 @@ def fits_chart(context: Context) -> Chart | None:
         f"{context.study.title}: latency and bandwidth of single copies by kind of memory, fitted"
         f" to their times, for {len(context.machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=310, compact_margin=240)
-    return finished
+    return finish(chart, description, margin=310, compact_margin=240)
 
 
 def _line_selects(context: Context, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:

@@ -99,5 +99,4 @@ def map_chart(context: Context) -> Chart | None:
         f" and how many times as fast it is as the next, for {len(context.machines)} machines."
     )
     least = CELL_PX * table["count"].nunique()
-    finished: Chart = finish(chart, description, margin=90, compact_margin=80, least=least)
-    return finished
+    return finish(chart, description, margin=90, compact_margin=80, least=least)

@@ -95,8 +95,7 @@ def price_chart(context: Context) -> Chart | None:
         f"{context.study.title}: time to allocate, page-lock, write, read and free memory of each"
         f" kind, for {len(context.machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=130, compact_margin=110)
-    return finished
+    return finish(chart, description, margin=130, compact_margin=110)
 
 
 def break_even_table(context: Context) -> pd.DataFrame:
@@ -165,5 +164,4 @@ def break_even_chart(context: Context) -> Chart | None:
         f"{context.study.title}: copies after which memory of each kind has paid for itself"
         f" against pageable memory, for {len(context.machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=220, compact_margin=190)
-    return finished
+    return finish(chart, description, margin=220, compact_margin=190)

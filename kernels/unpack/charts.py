@@ -110,8 +110,7 @@ def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | N
         + ("as shares, " if is_share else "")
         + f"a panel for each of {len(context.machines)} machines."
     )
-    finished: Chart = finish(chart, description, margin=310, compact_margin=195)
-    return finished
+    return finish(chart, description, margin=310, compact_margin=195)
 
 
 def _first_and_last(context: Context) -> Chart | None:
@@ -161,8 +160,7 @@ def _first_and_last(context: Context) -> Chart | None:
     description = (
         f"{context.study.title}: host calls and GPU work of {FIRST} and {LAST} over one time axis."
     )
-    finished: Chart = finish(chart, description, margin=100, compact_margin=90)
-    return finished
+    return finish(chart, description, margin=100, compact_margin=90)
 
 
 def alignment_rows(context: Context) -> pd.DataFrame:
@@ -232,5 +230,4 @@ def _alignment(context: Context) -> Chart | None:
         f"{context.study.title}: payload rate over 256 MiB of aligned and misaligned fragments, and"
         " the share of one plain copy's."
     )
-    finished: Chart = finish(chart, description, margin=260, compact_margin=195)
-    return finished
+    return finish(chart, description, margin=260, compact_margin=195)

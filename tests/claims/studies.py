@@ -1,0 +1,150 @@
+"""A small study with claims, samples and published figures for it, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from analysis.report.inputs import load_inputs
+from analysis.results.claims import CLAIM_COLUMNS, claims_table
+from analysis.results.collect import collect
+from analysis.results.samples import Sample
+from analysis.results.store import add_run
+from analysis.study import Case, Study, Variant, load_study
+from tests.synthetic import provenance_of, samples_of
+
+FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
+UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
+SPEEDUP = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 1}
+
+CASE = "rows=1000000"
+ROW_BYTES = 64
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+SECONDS = {"slow": 8e-3, "fast": 2e-3, "wide": 2e-3, "host": 4e-3, "limit": 1e-3}
+"""By variant; `wide` has rows of twice the size, so twice the rate of `fast`."""
+
+PUBLISHED = """variant,case,metric,printed,unit_printed,unit_meant,source,note
+slow,rows=1000000,gpu_time,8.0000,ms,ms,Notes,mean
+slow,rows=1000000,throughput,7.45,GB/s,GiB/s,Notes,bytes divided by 1024^3
+fast,rows=1000000,gpu_time,2.0000,ms,ms,Notes,mean
+fast,rows=1000000,throughput,29.80,GB/s,GiB/s,Notes,bytes divided by 1024^3
+"""
+
+
+def describe(*claims: Mapping[str, Any]) -> dict[str, Any]:
+    variant = {"role": "step", "title": "T", "cases": ["only"]}
+    return {
+        "title": "Copy",
+        "question": "How fast?",
+        "budget_s": 5,
+        "constants": {"row_bytes": ROW_BYTES},
+        "metrics": {
+            "gpu_time": {"unit": "s", "label": "device time"},
+            "host_time": {"unit": "s", "label": "host time"},
+            "sms_used": {"unit": "1", "label": "SMs"},
+        },
+        "cases": {
+            "only": {"rows": [1_000_000], "payload_bytes": "rows * row_bytes"},
+            "other": {"rows": [2], "payload_bytes": "rows * row_bytes"},
+        },
+        "headline": {"rows": 1_000_000},
+        "variants": [
+            {**variant, "name": "slow", "cases": ["only", "other"]},
+            {**variant, "name": "fast"},
+            {**variant, "name": "wide", "constants": {"row_bytes": 2 * ROW_BYTES}},
+            {**variant, "name": "host", "host_work": True},
+            {**variant, "name": "limit", "role": "ceiling"},
+        ],
+        **({"claims": list(claims)} if claims else {}),
+    }
+
+
+def write_study(root: Path, *claims: Mapping[str, Any]) -> Study:
+    folder = root / "copy"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "study.yaml").write_text(yaml.safe_dump(describe(*claims), sort_keys=False))
+    for name in SECONDS:
+        (folder / f"{name}.py").touch()
+    return load_study(folder / "study.yaml")
+
+
+def claim(**test: Any) -> dict[str, Any]:
+    return {"id": "it", "says": "It is so.", "test": test}
+
+
+def measure(
+    results: Path,
+    study: Study,
+    seconds: Mapping[str, float] = SECONDS,
+    *,
+    sms: int = 16,
+    noise: float = 1e-4,
+    rounds: int = 8,
+    run: str = NEW,
+    machine: str = "box",
+) -> None:
+    """Samples of the variants in `seconds`, `sms_used` among them; gpu_time and host_time alike."""
+
+    def time(variant: Variant, case: Case, metric: str) -> float:
+        return seconds[variant.name]
+
+    (results / machine).mkdir(parents=True, exist_ok=True)
+    (results / machine / "machine.json").write_text('{"gpu": null}')
+    for name in seconds:
+        variant = study.variant(name)
+        own = samples_of(study, variant, seconds=time, noise=noise, rounds=rounds, run=run)
+        counts = [
+            replace(sample, metric="sms_used", unit="1", value=float(sms))
+            for sample in own
+            if sample.metric == "gpu_time"
+        ]
+        add_samples(results, study, name, [*own, *counts], run, machine)
+
+
+def add_samples(
+    results: Path, study: Study, name: str, samples: list[Sample], run: str, machine: str = "box"
+) -> None:
+    provenance = provenance_of(study, study.variant(name), run=run)
+    add_run(results, machine, study.name, name, samples, provenance)
+
+
+def publish(results: Path, text: str = PUBLISHED) -> None:
+    (results / "published").mkdir(parents=True, exist_ok=True)
+    (results / "published" / "copy.csv").write_text(text)
+
+
+NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric", "predicted"])
+
+
+def rows_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:
+    studies = {study.name: study}
+    table = claims_table(collect(results, studies).samples, studies, results, model)
+    assert list(table.columns) == CLAIM_COLUMNS
+    rows: list[dict[str, Any]] = table.to_dict("records")
+    return rows
+
+
+def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dict[str, Any]:
+    """The one row of claims.csv for one claim on one machine."""
+    study = write_study(tmp_path, entry)
+    results = tmp_path / "results"
+    publish(results)
+    measure(results, study, **measured)
+    (row,) = rows_of(results, study)
+    return row
+
+
+def read(root: Path, study: Study) -> Any:
+    """What the report reads, with claims.csv as the summary stage writes it."""
+    studies = {study.name: study}
+    samples = collect(root / "results", studies).samples
+    (root / "build").mkdir(exist_ok=True)
+    table = claims_table(samples, studies, root / "results", NO_MODEL)
+    table.to_csv(root / "build" / "claims.csv", index=False)
+    return load_inputs(root / "build", root / "results", root / "modules", studies)

@@ -1,0 +1,63 @@
+"""How pages tell claims and their verdicts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.report.ledger import claims_of, ledger
+from analysis.report.points import Context
+from tests.claims.studies import (
+    FEW_SMS,
+    SPEEDUP,
+    UNITS,
+    claim,
+    measure,
+    publish,
+    read,
+    write_study,
+)
+
+
+def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path,
+        claim(**SPEEDUP),
+        {"id": "sms", "says": "Few <SMs>.", "test": {**FEW_SMS, "at_most": 15}},
+        {"id": "units", "says": "GiB/s.", "test": UNITS},
+        {"id": "later", "says": "Later.", "untested": "needs two GPUs"},
+    )
+    results = tmp_path / "results"
+    publish(results)
+    measure(results, study)
+    page = ledger({"copy": Context(read(tmp_path, study), study)}, {}, "../")
+    assert page.startswith("## Copy\n")
+    assert "- On box: holds 1, does not hold 1, not tested 1." in page
+    assert "- By the published rows alone: holds 1." in page
+    assert "Few &lt;SMs&gt;." in page and "needs two GPUs" in page
+    assert "4.00×" in page and 'hp-fails">does not hold<' in page
+    assert '<a href="../data/#box-copy-fast"><code>fast</code></a>' in page
+
+
+def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path) -> None:
+    part = {"kind": "speedup", "of": "fast", "over": "slow"}
+    bounds = [3.0, 3.9, 2.0, 1.0]
+    other = {"kind": "figure", "of": "slow", "metric": "sms_used", "case": "rows=2", "at_most": 15}
+    parts = [*({**part, "at_least": bound} for bound in bounds), other]
+    study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts})
+    measure(tmp_path / "results", study)
+    page = claims_of(Context(read(tmp_path, study), study), "../")
+    view, _, folded = page.partition("<summary>and 4 more</summary>")
+    assert "slow sms_used in rows=2: 16 (16 to 16), not at most 15" in view
+    assert re.findall(r"at least ([\d.]+)", folded) == ["3.9", "3", "2", "1"]
+    study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts[:4]})
+    assert "<summary>" not in claims_of(Context(read(tmp_path, study), study), "../")
+
+
+def test_claims_are_listed_before_anything_is_measured(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(**SPEEDUP))
+    page = claims_of(Context(read(tmp_path, study), study), "../")
+    assert "no machine has been measured" in page
+    none = replace(study, claims=())
+    assert claims_of(Context(read(tmp_path, none), none), "../") == "This study tests no claims."

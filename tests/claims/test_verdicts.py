@@ -1,0 +1,236 @@
+"""What claims come to: every kind of comparison both ways, and what leaves a claim untested."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis.results.claims import Figure, judge, together
+from tests.claims.studies import (
+    CASE,
+    NEW,
+    NO_MODEL,
+    OLD,
+    PUBLISHED,
+    SECONDS,
+    add_samples,
+    claim,
+    measure,
+    publish,
+    rows_of,
+    verdict_on,
+    write_study,
+)
+from tests.synthetic import samples_of
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict", "measured"),
+    [
+        ({"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3.9}, "holds", 4.0),
+        ({"kind": "speedup", "of": "fast", "over": "slow", "at_least": 4.1}, "does not hold", 4.0),
+        ({"kind": "speedup", "of": "fast", "over": "slow", "at_most": 4.1}, "holds", 4.0),
+        ({"kind": "speedup", "of": "fast", "over": "slow", "at_most": 3.9}, "does not hold", 4.0),
+        ({"kind": "speedup", "of": "fast", "over": "slow", "within": 0.01}, "holds", 4.0),
+        ({"kind": "speedup", "of": "wide", "over": "fast", "at_least": 1.5}, "does not hold", 1.0),
+        (
+            {"kind": "speedup", "of": "wide", "over": "fast", "by": "rate", "at_least": 1.5},
+            "holds",
+            2.0,
+        ),
+        ({"kind": "speedup", "of": "host", "over": "slow", "at_least": 1.9}, "holds", 2.0),
+        ({"kind": "share", "of": "fast", "over": "limit", "at_least": 0.4}, "holds", 0.5),
+        ({"kind": "share", "of": "fast", "over": "limit", "at_least": 0.6}, "does not hold", 0.5),
+        ({"kind": "share", "of": "wide", "over": "limit", "at_least": 0.9}, "holds", 1.0),
+        ({"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16}, "holds", 16.0),
+        (
+            {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 15},
+            "does not hold",
+            16.0,
+        ),
+        ({"kind": "figure", "of": "slow", "metric": "gpu_time", "within": 0.01}, "holds", 8e-3),
+    ],
+)
+def test_each_comparison_both_ways(
+    tmp_path: Path, test: dict[str, Any], verdict: str, measured: float
+) -> None:
+    row = verdict_on(tmp_path, claim(**test))
+    assert (row["study"], row["claim"], row["machine"]) == ("copy", "it", "box")
+    assert row["verdict"] == verdict, row["reason"]
+    assert row["measured"] == pytest.approx(measured, rel=1e-3)
+    assert row["ci_low"] <= row["measured"] <= row["ci_high"]
+    assert row["case"] == CASE
+    assert row["unit"] == ("s" if test.get("metric") == "gpu_time" else "1")
+
+
+def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
+    entry = claim(kind="speedup", of="fast", over="slow", within=0.2)
+    assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"
+    row = verdict_on(tmp_path / "b", entry, seconds=SECONDS | {"slow": 3e-3})
+    assert row["verdict"] == "does not hold"
+    assert row["published"] == pytest.approx(4.0)
+    assert row["reason"] == "not within 20 % of the published: 3.2 to 4.8"
+
+
+def test_the_figure_of_the_entry_goes_before_the_rows(tmp_path: Path) -> None:
+    entry = claim(kind="speedup", of="fast", over="slow", within=0.1)
+    row = verdict_on(tmp_path, entry | {"published": {"value": 9, "unit": "1"}})
+    assert (row["published"], row["verdict"]) == (9.0, "does not hold")
+
+
+def test_without_a_published_figure_within_says_nothing(tmp_path: Path) -> None:
+    row = verdict_on(tmp_path, claim(kind="speedup", of="host", over="slow", within=0.1))
+    assert row["verdict"] == "not tested"
+    assert "no published figure" in row["reason"]
+
+
+def test_an_interval_on_both_sides_decides_nothing(tmp_path: Path) -> None:
+    entry = claim(kind="speedup", of="fast", over="wide", at_least=1.0)
+    row = verdict_on(tmp_path, entry, noise=0.05)
+    assert row["verdict"] == "not tested"
+    assert row["reason"].startswith("the interval ")
+    assert row["reason"].endswith("does not decide whether it is at least 1")
+
+
+def test_the_ends_of_an_interval_decide() -> None:
+    def said(low: float, high: float, bound: str, value: float, published: float = 10) -> str:
+        return judge(Figure((low + high) / 2, low, high, published), bound, value).verdict
+
+    assert said(1.0, 1.2, "at_least", 1.0) == "holds"
+    assert said(0.9, 1.2, "at_least", 1.0) == "not tested"
+    assert said(0.9, 0.99, "at_least", 1.0) == "does not hold"
+    assert said(0.9, 1.0, "at_most", 1.0) == "holds"
+    assert said(1.01, 1.2, "at_most", 1.0) == "does not hold"
+    assert said(8.0, 9.1, "within", 0.1) == "holds"
+    assert said(8.0, 8.9, "within", 0.1) == "does not hold"
+    assert said(11.1, 12.0, "within", 0.1) == "does not hold"
+    assert said(math.nan, math.nan, "at_least", 1.0) == "not tested"
+
+
+def test_all_parts_must_hold(tmp_path: Path) -> None:
+    parts = [
+        {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3.9},
+        {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16},
+    ]
+    entry = {"id": "it", "says": "Both.", "all": parts}
+    assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"
+    row = verdict_on(tmp_path / "b", entry, sms=132)
+    assert row["verdict"] == "does not hold"
+    # What decides comes first.
+    first, second = row["reason"].split("; ")
+    assert first == "fast sms_used: 132 (132 to 132), not at most 16"
+    assert second.startswith("fast over slow: ") and second.endswith("), at least 3.9")
+    assert math.isnan(row["measured"])
+
+
+def test_one_part_that_fails_decides_though_another_is_unknown() -> None:
+    assert together(["holds", "holds"]) == "holds"
+    assert together(["holds", "not tested"]) == "not tested"
+    assert together(["not tested", "does not hold"]) == "does not hold"
+
+
+def test_units_of_the_published_rows(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="units", printed="GB/s", meant="GiB/s"))
+    results = tmp_path / "results"
+    assert [row["verdict"] for row in rows_of(results, study)] == ["not tested"]
+    publish(results)
+    (row,) = rows_of(results, study)
+    assert (row["machine"], row["verdict"]) == ("published", "holds")
+    assert row["measured"] == pytest.approx(2**30 / 1e9, rel=1e-3)
+    assert row["reason"].endswith("in 2 if read in GiB/s and in 0 if read in GB/s, of 2 rows")
+    publish(results, PUBLISHED.replace("7.45,GB", "8.00,GB"))
+    (row,) = rows_of(results, study)
+    assert row["verdict"] == "does not hold"
+
+
+def test_a_printed_share_is_held_against_the_printed_time(tmp_path: Path) -> None:
+    test = {"kind": "printed_share", "of": "fast", "limit": 64.0, "unit": "GB/s", "within": 0.01}
+    study = write_study(tmp_path, claim(**test))
+    results = tmp_path / "results"
+    publish(results)
+    (row,) = rows_of(results, study)
+    assert (row["machine"], row["verdict"]) == ("published", "does not hold")
+    assert row["published"] == pytest.approx(29.80 / 64)
+    assert row["measured"] == pytest.approx(0.5)
+    publish(results, PUBLISHED.replace("29.80", "32.00"))
+    (row,) = rows_of(results, study)
+    assert row["verdict"] == "holds"
+
+
+def test_a_share_of_the_model(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="model_share", of="fast", at_least=0.97))
+    results = tmp_path / "results"
+    measure(results, study)
+    (row,) = rows_of(results, study)
+    assert (row["verdict"], row["reason"]) == ("not tested", "no model prediction")
+    for predicted, verdict in ((1.99e-3, "holds"), (1.5e-3, "does not hold")):
+        key = ["box", "copy", "fast", CASE, "gpu_time", predicted]
+        model = pd.DataFrame([key], columns=NO_MODEL.columns)
+        (row,) = rows_of(results, study, model)
+        assert row["verdict"] == verdict
+        assert row["measured"] == pytest.approx(predicted / 2e-3, rel=1e-3)
+
+
+def test_what_is_skipped_stale_or_missing_is_not_tested(tmp_path: Path) -> None:
+    entry = claim(kind="speedup", of="fast", over="slow", at_least=1.0)
+    study = write_study(tmp_path, entry)
+    results = tmp_path / "results"
+
+    def reason() -> str:
+        (row,) = rows_of(results, study)
+        assert row["verdict"] == "not tested"
+        return str(row["reason"])
+
+    assert rows_of(results, study) == []
+    measure(results, study, {"slow": 8e-3})
+    assert reason() == "fast has not been measured in this case"
+    samples = samples_of(study, study.variant("fast"), rounds=1, run=NEW)
+    skipped = [
+        replace(s, value=None, verified=0, status="skipped", reason="opt-in: set managed")
+        for s in samples
+    ]
+    add_samples(results, study, "fast", skipped, NEW)
+    assert reason() == "fast was skipped: opt-in: set managed"
+    (results / "box" / "copy" / "fast.csv").unlink()
+    measure(results, study, {"fast": 2e-3}, run=OLD)
+    assert reason() == "fast and slow have not been measured in one run"
+    measure(results, study, {"fast": 2e-3}, run=NEW)
+    (row,) = rows_of(results, study)
+    assert row["verdict"] == "holds"
+    study.variant("fast").path.write_text("print('changed')\n")
+    assert reason() == "the result of fast is stale"
+
+
+def test_a_single_round_has_no_interval_to_decide(tmp_path: Path) -> None:
+    row = verdict_on(
+        tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0), rounds=1
+    )
+    assert row["verdict"] == "not tested"
+    assert row["reason"] == "a single round gives no interval"
+
+
+def test_unchecked_output_decides_nothing(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    fast = [replace(s, verified=0) for s in samples_of(study, study.variant("fast"), run=NEW)]
+    add_samples(results, study, "fast", fast, NEW)
+    (row,) = rows_of(results, study)
+    assert row["verdict"] == "not tested"
+    assert row["reason"] == "the output of fast was not checked"
+
+
+def test_the_reason_for_no_test_stands_on_every_machine(tmp_path: Path) -> None:
+    study = write_study(tmp_path, {"id": "it", "says": "S", "untested": "needs two GPUs"})
+    for machine in ("box", "other"):
+        measure(tmp_path / "results", study, machine=machine)
+    rows = rows_of(tmp_path / "results", study)
+    assert [(row["machine"], row["verdict"], row["reason"]) for row in rows] == [
+        ("box", "not tested", "needs two GPUs"),
+        ("other", "not tested", "needs two GPUs"),
+    ]
