@@ -8,8 +8,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import (
+    LABEL_LIMIT_PX,
     SHOWN_ROLES,
-    WIDE_LABELS,
     Chart,
     case_selects,
     clock_select,
@@ -17,6 +17,7 @@ from analysis.charts.theme import (
     panels,
     shown,
     tooltip,
+    variant_rows,
     varying_keys,
 )
 from analysis.report.points import ROLES, Context
@@ -24,7 +25,6 @@ from analysis.report.quantities import INTERVAL
 from analysis.study import parse_case
 
 ROW_PX = 25
-LABEL_LIMIT_PX = 190
 NAME_PX, TEXT_PX = 6.7, 6.0
 """Width of a letter in a variant's name and in a figure."""
 PADDING_PX = 35
@@ -43,21 +43,8 @@ def steps_chart(context: Context) -> Chart | None:
         # What delivers no bytes has no rate; its times are for tables.
         points = points[points["payload_bytes"] > 0]
     keys = varying_keys(points, context)
-    drawn = set(points["variant"])
-    order = [
-        variant.name
-        for role in ROLES
-        for variant in context.study.with_role(role)
-        if variant.name in drawn
-    ]
-    row = alt.Y(
-        "variant:N",
-        sort=order,
-        title=None,
-        axis=alt.Axis(
-            labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, domain=False, ticks=False, grid=False
-        ),
-    )
+    order = [variant.name for role in ROLES for variant in context.study.with_role(role)]
+    row = variant_rows(order, points)
     across = _axis(context, value)
     tips = tooltip(context)
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")

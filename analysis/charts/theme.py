@@ -26,20 +26,41 @@ LEAST_PX: Final = 130
 CELL_PX: Final = 52
 """A cell of a map as wide as the figure in it."""
 
+LABEL_LIMIT_PX: Final = 190
+"""A variant's name is cut where it is wider."""
+
 WIDE_LABELS: Final = 'Menlo, Consolas, "DejaVu Sans Mono", monospace'
 
 _LIGHT: Final = {
     "ink": "#1f2933",
     "quiet": "#5f6b7a",
     "grid": "#e4e8ee",
-    "category": ["#1f6fb2", "#c0660c", "#0a8f72", "#a34a8a", "#5a5fc7", "#6b7280", "#b03a3a"],
+    "category": [
+        "#1f6fb2",
+        "#c0660c",
+        "#0a8f72",
+        "#a34a8a",
+        "#5a5fc7",
+        "#6b7280",
+        "#b03a3a",
+        "#7a7a00",
+    ],
     "ramp": ["#9bc4e8", "#3f8fcf", "#134a86", "#07213f"],
 }
 _DARK: Final = {
     "ink": "#e3e8ef",
     "quiet": "#9aa7b8",
     "grid": "#343c4a",
-    "category": ["#5aa9e6", "#f0a04b", "#3cc4a0", "#d98bc4", "#a5a8f5", "#a3acb9", "#ee8a8a"],
+    "category": [
+        "#5aa9e6",
+        "#f0a04b",
+        "#3cc4a0",
+        "#d98bc4",
+        "#a5a8f5",
+        "#a3acb9",
+        "#ee8a8a",
+        "#cfd05a",
+    ],
     "ramp": ["#2b6cb0", "#4f9be0", "#8cc8f5", "#e0f2ff"],
 }
 
@@ -112,6 +133,15 @@ def panels(layers: Any, table: pd.DataFrame, *selects: alt.Parameter) -> Any:
         .add_params(select("machine_shown", "machine", [None, *machines], None), *selects)
         .transform_filter("machine_shown === null || datum.machine === machine_shown")
     )
+
+
+def variant_rows(names: Sequence[str], table: pd.DataFrame) -> alt.Y:
+    """A row for each variant in `table`, in the order of `names`."""
+    drawn = [name for name in names if name in set(table["variant"])]
+    axis = alt.Axis(
+        labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, domain=False, ticks=False, grid=False
+    )
+    return alt.Y("variant:N", sort=drawn, title=None, axis=axis)
 
 
 def clock_select(context: Context) -> alt.Parameter:

@@ -14,8 +14,9 @@ import altair as alt
 import pandas as pd
 
 from analysis.build.toolchain import find_toolchain
-from analysis.charts.theme import WIDE_LABELS, finish, panels, tooltip
-from analysis.report.points import Context, anchor
+from analysis.charts.parts import part_bars, part_rows
+from analysis.charts.theme import LABEL_LIMIT_PX, WIDE_LABELS, finish, panels, tooltip, variant_rows
+from analysis.report.points import Context
 from analysis.report.quantities import quantity
 from analysis.study import case_id, parse_case
 
@@ -198,7 +199,7 @@ def ladder(context: Context) -> Any:
             "variant:N",
             sort=steps,
             title=None,
-            axis=alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, grid=True),
+            axis=alt.Axis(labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, grid=True),
         ),
         color=alt.Color(
             "machine:N",
@@ -219,87 +220,31 @@ def ladder(context: Context) -> Any:
     return finish(chart.properties(height=25 * len(steps)), description, 200, 190)
 
 
-def part_rows(context: Context) -> pd.DataFrame:
-    """A row a machine, variant and part of a write: ns, and share of the sum.
-
-    `timed` is what the same write takes in ns where no call is timed.
-    """
-    kinds = [metric for metric in context.study.metrics.values() if metric.part_of]
-    rows = []
-    for (machine, name, case, metric), timed in context.summary.items():
-        if metric != "op_time" or name not in context.study.variant_names:
-            continue
-        found = {
-            kind: row
-            for kind in kinds
-            if (row := context.summary.get((machine, name, case, kind.name))) is not None
-        }
-        whole = sum(float(row["median"]) for row in found.values())
-        rows += [
-            {
-                "machine": machine,
-                "variant": name,
-                "threads": parse_case(case)["threads"],
-                "part": kind.label,
-                "order": order,
-                "ns": float(row["median"]) * 1e9,
-                "share": float(row["median"]) / whole,
-                "time": quantity(float(row["median"]), "s"),
-                "timed": float(timed["median"]) * 1e9,
-                "state": "stale" if row["stale"] else "measured",
-                "href": f"data/#{anchor(machine, context.study.name, name)}",
-            }
-            for order, (kind, row) in enumerate(found.items())
-        ]
-    return pd.DataFrame(rows)
-
-
 def parts(context: Context) -> Any:
     """What a write is made of, stacked; a tick where it is timed as a whole."""
     rows = part_rows(context)
     if rows.empty:
         return None
-    labels = [metric.label for metric in context.study.metrics.values() if metric.part_of]
-    names = [name for name in context.study.variant_names if name in set(rows["variant"])]
-    row = alt.Y(
-        "variant:N",
-        sort=names,
-        scale=alt.Scale(domain=names),
-        title=None,
-        axis=alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False),
-    )
-    bars = (
-        alt.Chart()
-        .mark_bar(height=15, cursor="pointer")
-        .encode(
-            x=alt.X("ns:Q", title="ns a write", stack="zero"),
-            y=row,
-            color=alt.Color(
-                "part:N",
-                sort=labels,
-                scale=alt.Scale(domain=labels),
-                legend=alt.Legend(orient="top", title=None, symbolType="square", columns=3),
-            ),
-            order="order:Q",
-            href="href:N",
-            opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
-            tooltip=[
-                *(
-                    alt.Tooltip(f"{name}:N")
-                    for name in ("variant", "machine", "threads", "part", "time")
-                ),
-                alt.Tooltip("share:Q", title="share", format=".1%"),
-                alt.Tooltip("timed:Q", title="timed as a whole, ns", format=".3"),
-                alt.Tooltip("state:N"),
-            ],
-        )
-    )
+    keys = rows[["machine", "variant", "case"]].itertuples(index=False, name=None)
+    timed = [float(context.summary[*key, "op_time"]["median"]) * 1e9 for key in keys]
+    threads = [parse_case(case)["threads"] for case in rows["case"]]
+    rows = rows.assign(ns=rows["seconds"] * 1e9, timed=timed, threads=threads)
+    rows["time"] = [quantity(seconds, "s") for seconds in rows["seconds"]]
+    rows = rows.drop(columns=["seconds", "whole"])
+    told = {
+        **{name: name for name in ("variant", "machine", "threads", "part", "time", "state")},
+        "timed": "timed as a whole, ns",
+    }
+    bars = part_bars(context, rows, alt.X("ns:Q", title="ns a write", stack="zero"), told)
     whole = (
         alt.Chart()
         .transform_filter("datum.order === 0")
         .mark_tick(thickness=2, size=21, style="interval")
-        .encode(x=alt.X("timed:Q", title="ns a write"), y=row)
+        .encode(
+            x=alt.X("timed:Q", title="ns a write"),
+            y=variant_rows(context.study.variant_names, rows),
+        )
     )
-    chart = panels(alt.layer(bars, whole).properties(height=25 * len(names)), rows)
+    layers = alt.layer(bars, whole).properties(height=25 * rows["variant"].nunique())
     description = f"{context.study.title}: calls of the provider and our own part of a write."
-    return finish(chart, description, margin=200, compact_margin=190)
+    return finish(panels(layers, rows), description, margin=200, compact_margin=190)

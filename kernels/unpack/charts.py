@@ -7,7 +7,8 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels
+from analysis.charts.parts import part_bars, part_rows
+from analysis.charts.theme import Chart, finish, panels, variant_rows
 from analysis.charts.timeline import HOST, timeline_events
 from analysis.report.points import Context, Row, anchor
 from analysis.report.quantities import digits, quantity
@@ -22,89 +23,54 @@ VOLUME: Final = 256 * 2**20
 def charts(context: Context) -> dict[str, Chart]:
     """`parts`, `part_shares`, `first_and_last` and `alignment`, as far as they are measured."""
     made = {
-        "parts": _parts(context, part_rows(context), is_share=False),
-        "part_shares": _parts(context, part_rows(context), is_share=True),
+        "parts": _parts(context, chunk_parts(context), is_share=False),
+        "part_shares": _parts(context, chunk_parts(context), is_share=True),
         "first_and_last": _first_and_last(context),
         "alignment": _alignment(context),
     }
     return {name: chart for name, chart in made.items() if chart is not None}
 
 
-def part_rows(context: Context) -> pd.DataFrame:
-    """A row a machine, variant and part in the headline case: µs a chunk, share of the call."""
+def chunk_parts(context: Context) -> pd.DataFrame:
+    """Parts of the headline case, of all its chunks: µs a chunk, share of the call."""
     chunks = int(parse_case(context.study.headline)["chunks"])
-    parts = [metric for metric in context.study.metrics.values() if metric.part_of]
-    rows = []
-    for machine in context.machines:
-        for variant in context.study.variants:
-            key = (machine, variant.name, context.study.headline)
-            found = {
-                metric: row
-                for metric in parts
-                if (row := context.summary.get((*key, metric.name))) is not None
-            }
-            whole = sum(float(row["median"]) for row in found.values())
-            for order, (metric, row) in enumerate(found.items()):
-                seconds = float(row["median"]) / chunks
-                rows.append(
-                    {
-                        "machine": machine,
-                        "variant": variant.name,
-                        "role": variant.role,
-                        "part": metric.label,
-                        "order": order,
-                        "us": seconds * 1e6,
-                        "share": float(row["median"]) / whole,
-                        "a chunk": quantity(seconds, "s"),
-                        "all parts": f"{digits(whole / chunks * 1e6)} µs a chunk",
-                        "state": "stale" if row["stale"] else "measured",
-                        "href": f"data/#{anchor(machine, context.study.name, variant.name)}",
-                    }
-                )
-    return pd.DataFrame(rows)
+    rows = part_rows(context)
+    rows = rows[rows["case"] == context.study.headline]
+    return rows.assign(
+        us=rows["seconds"] / chunks * 1e6,
+        a_chunk=[quantity(seconds / chunks, "s") for seconds in rows["seconds"]],
+        all_parts=[f"{digits(whole / chunks * 1e6)} µs a chunk" for whole in rows["whole"]],
+    ).drop(columns=["seconds", "whole"])
 
 
 def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | None:
     """Stacked bars: of the steps in µs, or of all that are taken apart as shares."""
-    if not rows.empty and not is_share:
+    if not is_share:
         rows = rows[rows["role"] == "step"]
     if rows.empty:
         return None
-    labels = [metric.label for metric in context.study.metrics.values() if metric.part_of]
-    names = [name for name in context.study.variant_names if name in set(rows["variant"])]
-    axis = alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False)
-    row = alt.Y("variant:N", sort=names, scale=alt.Scale(domain=names), title=None, axis=axis)
     if is_share:
-        along = alt.X("share:Q", title="share of the call", axis=alt.Axis(format="%"), stack="zero")
+        axis, whole = alt.Axis(format="%"), alt.Scale(domain=[0, 1])
+        along = alt.X("share:Q", title="share of the call", axis=axis, scale=whole, stack="zero")
     else:
         along = alt.X("us:Q", title="µs of the host a chunk", stack="zero")
-    legend = alt.Legend(orient="top", title=None, symbolType="square", columns=4)
-    # One colour a part, whichever of them occur.
-    colour = alt.Color("part:N", sort=labels, scale=alt.Scale(domain=labels), legend=legend)
-    told = ("variant", "machine", "part", "a chunk", "all parts", "state")
-    bars = (
-        alt.Chart()
-        .mark_bar(height=15, cursor="pointer")
-        .encode(
-            x=along,
-            y=row,
-            color=colour,
-            order="order:Q",
-            href="href:N",
-            opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
-            tooltip=[
-                *(alt.Tooltip(f"{name}:N", title=name) for name in told),
-                alt.Tooltip("share:Q", title="share", format=".1%"),
-            ],
-        )
-    )
+    told = {
+        **{name: name for name in ("variant", "machine", "part", "state")},
+        "a_chunk": "a chunk",
+        "all_parts": "all parts",
+    }
     totals = (
         alt.Chart()
         .transform_filter("datum.order === 0")
         .mark_text(align="left", dx=10)
-        .encode(y=row, x=alt.value("width"), text="all parts:N")
+        .encode(
+            y=variant_rows(context.study.variant_names, rows),
+            x=alt.value("width"),
+            text="all_parts:N",
+        )
     )
-    chart: Any = panels(alt.layer(bars, totals).properties(height=ROW_PX * len(names)), rows)
+    layers = alt.layer(part_bars(context, rows, along, told), totals)
+    chart: Any = panels(layers.properties(height=ROW_PX * rows["variant"].nunique()), rows)
     description = (
         f"{context.study.title}: what the calls of the host take of a chunk, stacked, "
         + ("as shares, " if is_share else "")
@@ -209,8 +175,7 @@ def _alignment(context: Context) -> Chart | None:
     if rows.empty:
         return None
     names = [name for name in context.study.variant_names if name in set(rows["variant"])]
-    axis = alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False)
-    row = alt.Y("variant:N", sort=names, title=None, axis=axis)
+    row = variant_rows(names, rows)
     legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
     told = ("variant", "machine", "source", "of one copy", "of aligned", "state")
     base = alt.Chart().encode(y=row, yOffset="source:N")
