@@ -95,7 +95,7 @@ def model_table(context: Context) -> str:
             rates = [case.payload_bytes / time / 1e9 for time in (limit, seconds)]
             rows.append(
                 [
-                    *(code(variant.name), machine, row["binding"], digits(float(row["margin"]))),
+                    *(machine, code(variant.name), row["binding"], digits(float(row["margin"]))),
                     *(quantity(limit, "s"), quantity(seconds, "s")),
                     *(gigabytes_per_second(rate) for rate in rates),
                     signed_percent(float(row["residual"])),
@@ -103,7 +103,7 @@ def model_table(context: Context) -> str:
             )
     if not rows:
         return UNCALIBRATED
-    columns = ["variant", "machine", "bound by", "times the next term", "predicted", "measured"]
+    columns = ["machine", "variant", "bound by", "times the next term", "predicted", "measured"]
     columns += ["predicted rate", "measured rate", "measured against predicted"]
     return table(columns, rows, numeric=columns[3:])
 
@@ -115,13 +115,13 @@ def counter_table(context: Context) -> str:
         return "No counters of what the model predicts have been captured yet."
     rows = [
         [
-            *(code(row["variant"]), row["machine"], row["case"], code(row["metric"])),
+            *(row["machine"], code(row["variant"]), row["case"], code(row["metric"])),
             *(_count(float(row[name]), row["unit"]) for name in ("predicted", "counted")),
             signed_percent(float(row["residual"])),
         ]
         for row in own.to_dict("records")
     ]
-    columns = ["variant", "machine", "case", "counter", "predicted", "counted"]
+    columns = ["machine", "variant", "case", "counter", "predicted", "counted"]
     columns += ["counted against predicted"]
     return table(columns, rows, numeric=columns[4:])
 
