@@ -51,6 +51,7 @@ TRUE = Parameters(
     sm_request_rate=37e6,
     latency=1.9e-6,
     start_up=4e-6,
+    index_latency=0.6e-6,
     copy_engine_start_up=2e-6,
 )
 MIB = 2**20
@@ -215,6 +216,18 @@ def test_few_blocks_are_bound_by_what_a_multiprocessor_sends() -> None:
     assert seconds == pytest.approx(16 * MIB / 128 / 8 / TRUE.sm_request_rate)
 
 
+def test_rows_start_later_than_contiguous_bytes_by_the_look_up_of_the_first() -> None:
+    """4 KiB, whole lines either way, so that all but the start is the same."""
+    start_up = TERMS.index("start-up")
+    by_rows = replace(rows(512), payload_bytes=4096)
+    in_order = Access("contiguous", 4096, in_flight_bytes=512)
+    work = np.array([work_of(by_rows, SMS), work_of(in_order, SMS)])
+    indexed, contiguous = term_seconds(work, TRUE.values())
+    assert indexed[:start_up] == pytest.approx(contiguous[:start_up])
+    assert indexed[start_up] == pytest.approx(4.6e-6)
+    assert contiguous[start_up] == pytest.approx(4e-6)
+
+
 def test_every_link_of_every_study_can_be_worked_out() -> None:
     for study in discover().values():
         for variant in study.variants:
@@ -259,6 +272,7 @@ def test_parameters_are_recovered_from_noisy_times() -> None:
         assert getattr(found.low, name) <= value <= getattr(found.high, name)
     assert found.parameters.half_line == pytest.approx(TRUE.half_line, abs=2)
     assert found.parameters.start_up == pytest.approx(TRUE.start_up, abs=3e-6)
+    assert found.parameters.index_latency == pytest.approx(TRUE.index_latency, abs=0.2e-6)
 
 
 def test_slow_outliers_do_not_move_the_fit() -> None:

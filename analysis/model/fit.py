@@ -33,12 +33,14 @@ FLOOR: Final = 0.005
 CAUCHY_SCALE: Final = 2.385
 """Errors up to which a miss counts about as in least squares: 95 % as efficient at normal noise
 (Holland and Welsch, "Robust regression using iteratively reweighted least-squares", 1977)."""
-FEWEST_CASES: Final = 21
+FEWEST_CASES: Final = 24
 """Three for each parameter."""
 
 NAMES: Final = tuple(field.name for field in fields(Parameters))
 SECOND: Final = ("half_line", "request_rate")
 """Found in the second step."""
+MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_start_up")
+"""Parameters that can be 0; a rate or the latency of a turn cannot."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def held_back(cases: int) -> npt.NDArray[np.bool_]:
 
 
 def fit(work: Floats, seconds: Floats, errors: Floats) -> Fit | None:
-    """The parameters that explain `seconds` [cases] of `work` [cases, 6]; None from too few cases.
+    """The parameters that explain `seconds` [cases] of `work` [cases, 7]; None from too few cases.
 
     `errors` [cases] are relative: a case counts less, the less sure it is. Also None where the SMs
     did not read both whole lines and parts.
@@ -116,7 +118,7 @@ def _start(work: Floats, seconds: Floats) -> Floats:
 
     So each term is the largest somewhere, and every parameter has a case that moves it.
     """
-    wire, _, requests, requests_of_an_sm, turns, copy_engine = work.T
+    wire, _, requests, requests_of_an_sm, turns, _, copy_engine = work.T
     sm = copy_engine == 0
     on_engine = seconds[~sm].min() if not sm.all() else 1e-6
     start = Parameters(
@@ -126,6 +128,7 @@ def _start(work: Floats, seconds: Floats) -> Floats:
         sm_request_rate=(requests_of_an_sm / seconds).max(),
         latency=(seconds[sm] / turns[sm]).min(),
         start_up=seconds[sm].min() / 4,
+        index_latency=seconds[sm].min() / 32,
         copy_engine_start_up=on_engine / 4,
     )
     return start.values()
@@ -144,7 +147,7 @@ def _step(
 ) -> Floats:
     """`start` with its `free` parameters fitted. Cases off by more than their error count less.
 
-    The search is over multiples of `start`; a rate or latency may not be 0.
+    The search is over multiples of `start`.
     """
     values = start.copy()
     weights = 1 / np.hypot(errors, FLOOR)
@@ -153,8 +156,7 @@ def _step(
         values[free] = start[free] * multiples
         return np.asarray(np.log(predicted_seconds(work, values) / seconds) * weights)
 
-    may_be_none = [name.endswith("start_up") or name == "half_line" for name in NAMES]
-    lowest = np.where(may_be_none, 0.0, 0.01)[free]
+    lowest = np.where([name in MAY_BE_NONE for name in NAMES], 0.0, 0.01)[free]
     found = least_squares(
         residuals,
         np.ones(len(lowest)),

@@ -6,7 +6,7 @@
 | request rate | requests / what the chip sends at most in a second |
 | SM request rate | requests of one multiprocessor / what it sends at most in a second |
 | in flight | turns of its warps * time of a turn (Little's law) |
-| start-up | fixed |
+| start-up | fixed, and the latency of device memory where it holds what is to be read |
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ Floats = npt.NDArray[np.float64]
 TERMS: Final = ("link", "request rate", "SM request rate", "in flight", "start-up")
 """Columns of `term_seconds`. The time is the largest but the last, and the last."""
 
-WORK: Final = ("wire", "half lines", "requests", "requests of an SM", "turns", "copy engine")
+WORK: Final = (
+    *("wire", "half lines", "requests", "requests of an SM", "turns"),
+    *("indexed", "copy engine"),
+)
 """Columns of the model's input, `work_of`."""
 
 WARPS_PER_SM: Final = 64
@@ -47,8 +50,9 @@ class Parameters:
     `request_rate` 1/s, reads the chip sends at most (its outstanding reads over their round trip);
     `sm_request_rate` 1/s, the same of one multiprocessor.
     `latency` s, a turn of a warp: index, round trip over the link, store.
-    `start_up` s, launching a kernel, and its first reads and last stores. `copy_engine_start_up` s,
-    the same of a copy by the copy engine.
+    `start_up` s, launching a kernel, and its first reads and last stores; `index_latency` s, what
+    comes before them where a warp has to look up in device memory which row to read.
+    `copy_engine_start_up` s, the start-up of a copy by the copy engine.
     """
 
     link_rate: float
@@ -57,6 +61,7 @@ class Parameters:
     sm_request_rate: float
     latency: float
     start_up: float
+    index_latency: float
     copy_engine_start_up: float
 
     def values(self) -> Floats:
@@ -70,6 +75,7 @@ MEANING: Final = {
     "sm_request_rate": "reads of host memory one multiprocessor sends at most",
     "latency": "a warp's turn: index, round trip, store",
     "start_up": "start-up of a kernel",
+    "index_latency": "looking up the first row in device memory",
     "copy_engine_start_up": "start-up of a copy",
 }
 UNITS: Final = {
@@ -79,6 +85,7 @@ UNITS: Final = {
     "sm_request_rate": "1/s",
     "latency": "s",
     "start_up": "s",
+    "index_latency": "s",
     "copy_engine_start_up": "s",
 }
 BINDS: Final = {
@@ -88,36 +95,42 @@ BINDS: Final = {
     "sm_request_rate": "SM request rate",
     "latency": "in flight",
 }
-"""The term that each parameter sets; start-ups are part of every time."""
+"""The term that each parameter sets; start-ups and the index are part of every time."""
 
 
 def work_of(access: Access, sms: int) -> tuple[float, ...]:
-    """A row of the model's input, in the order of WORK; the last is 1 for the copy engine.
+    """A row of the model's input, in the order of WORK; the last two are 1 where they apply.
 
     Turns are how often each of the resident warps must fill what it has in flight, one at least;
     the copy engine sends no requests of SMs and has no warps.
     """
     traffic = traffic_of(access)
     if access.reads == "copy_engine":
-        return traffic.wire_bytes, 0.0, 0.0, 0.0, 0.0, 1.0
+        return traffic.wire_bytes, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
     fills = access.payload_bytes / access.in_flight_bytes
     warps = min(fills, access.warps or sms * WARPS_PER_SM, sms * WARPS_PER_SM)
     used = min(sms, math.ceil(warps / WARPS_PER_BLOCK))
     requests = traffic.completions
-    return traffic.wire_bytes, traffic.half_lines, requests, requests / used, fills / warps, 0.0
+    indexed = float(access.reads != "contiguous")
+    of_the_link = (traffic.wire_bytes, traffic.half_lines, requests)
+    return *of_the_link, requests / used, fills / warps, indexed, 0.0
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:
-    """Seconds of each of TERMS [cases, 5], from rows of `work_of` [cases, 6]."""
+    """Seconds of each of TERMS [cases, 5], from rows of `work_of` [cases, 7]."""
     known = Parameters(*parameters)
-    wire, half_lines, requests, requests_of_an_sm, turns, copy_engine = work.T
+    wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T
     return np.column_stack(
         [
             (wire + half_lines * known.half_line) / known.link_rate,
             requests / known.request_rate,
             requests_of_an_sm / known.sm_request_rate,
             turns * known.latency,
-            np.where(copy_engine > 0, known.copy_engine_start_up, known.start_up),
+            np.where(
+                copy_engine > 0,
+                known.copy_engine_start_up,
+                known.start_up + indexed * known.index_latency,
+            ),
         ]
     )
 
