@@ -40,6 +40,12 @@ class Pattern:
     streams: int = 1
     fresh: bool = False
 
+    @property
+    def repeats_exactly(self) -> bool:
+        """Whether every replay holds the same at once: no other thread and no work of the GPU has a
+        say in it."""
+        return len(self.tapes) == 1 and not (self.tapes[0][:, 0] == WRITE).any()
+
 
 class Recorder:
     """Builds a tape: slots are handed out again once they are free."""

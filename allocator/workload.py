@@ -35,14 +35,15 @@ WARM_UPS: Final = 60
 """Replays before the first timing, at most."""
 
 QUIET: Final = 12
-"""Replays of one thread in a row without a call of the driver that end the warm-up."""
+"""Replays in a row without a call of the driver that end the warm-up."""
 
 WARM_UP_S: Final = 0.02
 """No further warm-up once they have taken this long, and one timing of what takes longer."""
 
-THREADS_WARM_UP_S: Final = 0.1
-"""The same of several threads, which no quiet ends: what they hold at once differs from replay to
-replay, so that it takes many until the most has been seen."""
+VARYING_WARM_UPS: Final = 200
+VARYING_WARM_UP_S: Final = 0.2
+"""The same of a pattern that does not repeat exactly, and no quiet ends its warm-up: it takes many
+replays until the most it ever holds at once has been seen."""
 
 HELD_AGAINST: Final = ("p4_final", "torch_caching")
 """Variants of which memory and single operations are told as well as times."""
@@ -203,15 +204,15 @@ class FromCpp(Operation):
         """Seconds of a replay by an allocator that has seen the tape before."""
         if self._pattern.streams > 1:
             self._renew()  # work of the check may have held memory back, so that more was reserved
-        alone = len(self._pattern.tapes) == 1
-        limit = WARM_UP_S if alone else THREADS_WARM_UP_S
+        exactly = self._pattern.repeats_exactly
+        replays, limit = (WARM_UPS, WARM_UP_S) if exactly else (VARYING_WARM_UPS, VARYING_WARM_UP_S)
         started = time.perf_counter()
         quiet = 0
-        for _ in range(WARM_UPS):
+        for _ in range(replays):
             self._allocator.reset_statistics()
             once = self._runner.run(1)
             quiet = 0 if self._allocator.statistics()["driver_calls"] else quiet + 1
-            if (alone and quiet == QUIET) or time.perf_counter() - started > limit:
+            if (exactly and quiet == QUIET) or time.perf_counter() - started > limit:
                 break
         times = max(1, min(1000, int(ENOUGH_S / max(once, 1e-7))))
         repeats = REPEATS if once < WARM_UP_S else 1

@@ -28,6 +28,16 @@ def tape(*rows: tuple[int, int, int, int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
+    ("name", "exactly"),
+    [("streams_2", True), ("streams_busy", False), ("threads_2", False), ("cold_warm", True)],
+)
+def test_threads_and_work_of_the_gpu_keep_a_tape_from_repeating_exactly(
+    name: str, exactly: bool
+) -> None:
+    assert patterns.PATTERNS[name]().repeats_exactly is exactly
+
+
+@pytest.mark.parametrize(
     ("rows", "message"),
     [
         ([(4, 0, 1, 0)], "operation 0: expected kind 0 to 3, got 4"),

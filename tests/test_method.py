@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.errors import FieldError
+from analysis.measure.cell import Skip
 from analysis.measure.modules import load_workload
 from analysis.study import discover
 
@@ -46,6 +47,13 @@ def test_whoever_writes_the_source_leaves_its_bytes_and_this_threads_cores(
         assert core in mine
     else:
         assert written_on == expected[writer]
+
+
+def test_no_other_core_no_case_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(METHOD.os, "sched_getaffinity", lambda _: {4})
+    workload = METHOD.Workload({"writer": METHOD.OTHER_CORE}, np.random.default_rng(0))
+    with pytest.raises(Skip, match="here is only one"):
+        workload.prepare(STUDY.variants[0].cases[0])
 
 
 def test_the_other_core_is_another_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.errors import FieldError
-from analysis.measure.cell import Operation
+from analysis.measure.cell import Operation, Skip
 from analysis.measure.cpu_cache import flush
 from analysis.measure.data import random_bytes
 from analysis.study import Case, Variant
@@ -40,6 +40,9 @@ class Workload:
         self._dst: DeviceArray | None = None
 
     def prepare(self, case: Case) -> None:
+        """Make the buffers of `case`; Skip where it takes a second core and here is none."""
+        if self._writer == OTHER_CORE and len(os.sched_getaffinity(0)) < 2:
+            raise Skip("another core has to write, and here is only one")
         size = case.number("bytes")
         if size == 0:
             self._src = self._expected = np.empty(0, np.uint8)
@@ -107,7 +110,7 @@ def write_and_rest(src: np.ndarray, writer: int, stream: int) -> None:
 
 
 def other_core() -> int:
-    """A core that this process may use and this thread is not on; its own where there is one."""
+    """A core that this process may use and this thread is not on, of two or more."""
     here = ctypes.CDLL(None).sched_getcpu()
     return min(os.sched_getaffinity(0), key=lambda core: (core == here, core))
 
