@@ -48,7 +48,7 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
     made_charts = study_charts(Context(make_inputs(root), study))
     tables = {
         name: write_chart(made_charts[name], tmp_path / "out", name, "charts")
-        for name in ("parts", "part_shares", "first_and_last", "alignment")
+        for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")
     }
     steps = {step.name for step in study.with_role("step")}
     assert set(tables["parts"]["variant"]) == set(tables["part_shares"]["variant"]) == steps
@@ -59,6 +59,11 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
     ends = {"s0_everything_per_chunk", "s4_batched"}
     assert set(tables["first_and_last"]["variant"]) == ends
     assert set(tables["first_and_last"]["lane"]) == {"host", "GPU"}
+    fragments = tables["fragments"]
+    assert set(fragments["variant"]) == {"s4_batched"}
+    assert sorted(set(fragments["fragment"])) == [64, 256, 1024, 4093, 4096, 65536]
+    # All chunks of the operation together.
+    assert fragments["us"].tolist() == pytest.approx([float(n + 1) for n in range(8)] * 6)
     measured = set(zip(tables["alignment"]["variant"], tables["alignment"]["source"], strict=True))
     assert {variant for variant, _ in measured} == {
         "s4_batched",

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import variant_rows
 from analysis.report.points import Context, anchor
 
 PART_COLUMNS = [
@@ -44,19 +43,22 @@ def part_rows(context: Context) -> pd.DataFrame:
 
 
 def part_bars(
-    context: Context, rows: pd.DataFrame, along: alt.X, told: Mapping[str, str]
+    context: Context, rows: pd.DataFrame, along: alt.X, row: alt.Y, told: Mapping[str, str]
 ) -> alt.Chart:
-    """A stacked bar a variant of `rows`, a colour a part whichever of them occur; `told` are the
-    columns that a bar tells when pointed at, and what they are called."""
+    """A stacked bar a `row` of `rows`, each part in the colour it has in every chart of the study;
+    `told` are the columns that a bar tells when pointed at, and what they are called."""
     labels = [metric.label for metric in context.study.metrics.values() if metric.part_of]
     columns = {"expr": "compact ? 2 : 4"}
-    legend = alt.Legend(orient="top", title=None, symbolType="square", columns=columns)
+    drawn = [label for label in labels if label in set(rows["part"])]
+    legend = alt.Legend(
+        orient="top", title=None, symbolType="square", columns=columns, values=drawn
+    )
     bars: alt.Chart = (
         alt.Chart()
         .mark_bar(height=15, cursor="pointer")
         .encode(
             x=along,
-            y=variant_rows(context.study.variant_names, rows),
+            y=row,
             color=alt.Color("part:N", sort=labels, scale=alt.Scale(domain=labels), legend=legend),
             order="order:Q",
             href="href:N",

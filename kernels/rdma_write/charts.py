@@ -235,7 +235,8 @@ def parts(context: Context) -> Any:
         **{name: name for name in ("variant", "machine", "threads", "part", "time", "state")},
         "timed": "timed as a whole, ns",
     }
-    bars = part_bars(context, rows, alt.X("ns:Q", title="ns a write", stack="zero"), told)
+    row = variant_rows(context.study.variant_names, rows)
+    bars = part_bars(context, rows, alt.X("ns:Q", title="ns a write", stack="zero"), row, told)
     whole = (
         alt.Chart()
         .transform_filter("datum.order === 0")

@@ -1,4 +1,5 @@
-"""Where the host's time goes, the timelines of first and last step, and what alignment costs."""
+"""Where the host's time goes, the timelines of first and last step, what small and misaligned
+fragments cost."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.parts import part_bars, part_rows
-from analysis.charts.theme import Chart, finish, panels, variant_rows
+from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, variant_rows
 from analysis.charts.timeline import HOST, timeline_events
 from analysis.report.points import Context, Row, anchor
 from analysis.report.quantities import digits, quantity
@@ -21,11 +22,12 @@ VOLUME: Final = 256 * 2**20
 
 
 def charts(context: Context) -> dict[str, Chart]:
-    """`parts`, `part_shares`, `first_and_last` and `alignment`, as far as they are measured."""
+    """`parts`, `part_shares`, `first_and_last`, `fragments` and `alignment`, as far as measured."""
     made = {
         "parts": _parts(context, chunk_parts(context), is_share=False),
         "part_shares": _parts(context, chunk_parts(context), is_share=True),
         "first_and_last": _first_and_last(context),
+        "fragments": _fragments(context),
         "alignment": _alignment(context),
     }
     return {name: chart for name, chart in made.items() if chart is not None}
@@ -59,24 +61,65 @@ def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | N
         "a_chunk": "a chunk",
         "all_parts": "all parts",
     }
-    totals = (
-        alt.Chart()
-        .transform_filter("datum.order === 0")
-        .mark_text(align="left", dx=10)
-        .encode(
-            y=variant_rows(context.study.variant_names, rows),
-            x=alt.value("width"),
-            text="all_parts:N",
-        )
-    )
-    layers = alt.layer(part_bars(context, rows, along, told), totals)
-    chart: Any = panels(layers.properties(height=ROW_PX * rows["variant"].nunique()), rows)
+    row = variant_rows(context.study.variant_names, rows)
+    bars = part_bars(context, rows, along, row, told)
+    chart = _with_totals(bars, row, rows, ROW_PX * rows["variant"].nunique())
     description = (
         f"{context.study.title}: what the calls of the host take of a chunk, stacked, "
         + ("as shares, " if is_share else "")
         + f"a panel for each of {len(context.machines)} machines."
     )
     return finish(chart, description, margin=310, compact_margin=195)
+
+
+def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -> Any:
+    """A panel a machine: the bars, and beside each the `all_parts` of its first part."""
+    totals = (
+        alt.Chart()
+        .transform_filter("datum.order === 0")
+        .mark_text(align="left", dx=10)
+        .encode(y=row, x=alt.value("width"), text="all_parts:N")
+    )
+    return panels(alt.layer(bars, totals).properties(height=height), rows)
+
+
+def fragment_parts(context: Context) -> pd.DataFrame:
+    """Parts of the last step by bytes of a `fragment`, all else as in the headline case: µs."""
+    headline = parse_case(context.study.headline)
+    sizes = {
+        case.id: case.number("fragment")
+        for case in context.study.variant(LAST).cases
+        if {**case.values, "fragment": headline["fragment"]} == headline
+    }
+    rows = part_rows(context)
+    rows = rows[(rows["variant"] == LAST) & rows["case"].isin(list(sizes))]
+    return rows.assign(
+        fragment=rows["case"].map(sizes),
+        us=rows["seconds"] * 1e6,
+        time=[quantity(seconds, "s") for seconds in rows["seconds"]],
+        all_parts=[quantity(whole, "s") for whole in rows["whole"]],
+    ).drop(columns=["seconds", "whole"])
+
+
+def _fragments(context: Context) -> Chart | None:
+    """Stacked bars: the parts of the last step, a row a size of fragments."""
+    rows = fragment_parts(context)
+    if rows["fragment"].nunique() < 2:
+        return None
+    along = alt.X("us:Q", title="µs of the host, all chunks", stack="zero")
+    axis = alt.Axis(labelFont=WIDE_LABELS, format=",", domain=False, ticks=False, grid=False)
+    row = alt.Y("fragment:O", title="bytes of a fragment", axis=axis)
+    told = {
+        **{name: name for name in ("fragment", "machine", "part", "time", "state")},
+        "all_parts": "all parts",
+    }
+    bars = part_bars(context, rows, along, row, told)
+    chart = _with_totals(bars, row, rows, ROW_PX * rows["fragment"].nunique())
+    description = (
+        f"{context.study.title}: what the calls of the host take in {LAST} by the size of the"
+        f" fragments, stacked, a panel for each of {len(context.machines)} machines."
+    )
+    return finish(chart, description, margin=170, compact_margin=150)
 
 
 def _first_and_last(context: Context) -> Chart | None:
