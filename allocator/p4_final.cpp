@@ -30,12 +30,12 @@ class Device {
   Device(MemorySource& source, int device) : arena_{source, device} { heap_of(0); }
 
   void* allocate(size_t bytes, Stream stream) {
+    const Lock lock(lock_);
     if (bytes > kMaxRequest) {
       out_of_memory(arena_, tally_, bytes);
     }
     const size_t size = rounded(bytes);
     const bool is_small = size <= kSmallRequest;
-    const Lock lock(lock_);
     Heap& heap = heap_of(stream);
     Pool& pool = is_small ? heap.small : heap.large;
     Block* block = is_small ? heap.front.pop(size) : nullptr;

@@ -6,7 +6,7 @@
 #include "tlsf.h"
 
 constexpr size_t kSmallRequest = size_t{1} << 20;  // up to this from the small pool
-constexpr size_t kMaxRequest = size_t{1} << 46;    // beyond any device, and safe to round up
+constexpr size_t kMaxRequest = size_t{1} << 44;    // beyond any device; FreeIndex has bins for it
 
 inline size_t rounded(size_t bytes) { return round_up(bytes, FreeIndex::kGranule); }
 

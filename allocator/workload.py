@@ -40,8 +40,8 @@ QUIET: Final = 12
 WARM_UP_S: Final = 0.02
 """No further warm-up once they have taken this long, and one timing of what takes longer."""
 
-VARYING_WARM_UPS: Final = 200
-VARYING_WARM_UP_S: Final = 0.2
+VARYING_WARM_UPS: Final = 100
+VARYING_WARM_UP_S: Final = 0.1
 """The same of a pattern that does not repeat exactly, and no quiet ends its warm-up: it takes many
 replays until the most it ever holds at once has been seen."""
 

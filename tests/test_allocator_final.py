@@ -93,7 +93,7 @@ def test_pointers_that_are_not_live_are_refused(final: Host) -> None:
         final.allocate(1, device=99)
 
 
-@pytest.mark.parametrize("size", [2**46 + 1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("size", [2**44, 2**44 + 1, 2**45, 2**46, 2**63, 2**64 - 1])
 def test_absurd_sizes_are_out_of_memory(final: Host, size: int) -> None:
     with pytest.raises(final.module.OutOfMemory):
         final.allocate(size)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from analysis.measure.torch_stream import use
+
 
 class Bound:
     """One gather; `launch` returns once the copy is enqueued."""
@@ -25,10 +27,10 @@ class Bound:
             )
 
     def launch(self, stream: int) -> None:
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-            rows = self._pairs[:, 0].cpu()
-            torch.index_select(self._src, 0, rows, out=self._staging)
-            self._dst[: len(rows)].copy_(self._staging, non_blocking=True)
+        use(stream)
+        rows = self._pairs[:, 0].cpu()
+        torch.index_select(self._src, 0, rows, out=self._staging)
+        self._dst[: len(rows)].copy_(self._staging, non_blocking=True)
 
 
 def bind(src: np.ndarray, dst: Any, pairs: Any, sm_launches: Any = None) -> Bound:

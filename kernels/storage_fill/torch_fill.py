@@ -7,13 +7,15 @@ from typing import Any
 
 import torch
 
+from analysis.measure.torch_stream import use
+
 
 def bind(array: Any, value: float) -> Callable[[int], None]:
     """A launch that fills `array`, which has __cuda_array_interface__, with `value`."""
     tensor = torch.as_tensor(array, device="cuda")
 
     def launch(stream: int) -> None:
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-            tensor.fill_(value)
+        use(stream)
+        tensor.fill_(value)
 
     return launch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,11 +51,15 @@ class ToDevice(Moving):
 
 
 class ToTensor(Moving):
-    """A tensor PyTorch puts where it likes on the device."""
+    """A tensor PyTorch puts where it likes on the device: maybe where one of another variant was,
+    so each operation moves bytes of its own."""
 
-    def __init__(self, method: Any, payload: Bytes) -> None:
+    _made = itertools.count(1)
+
+    def __init__(self, method: Any, host: HostMemory, layout: Layout, payload: Bytes) -> None:
         super().__init__(method)
-        self.payload = payload
+        self.payload = payload ^ np.uint8(next(self._made) % 255 + 1)
+        layout.put(host.bytes, self.payload)
 
     def poison(self) -> None:
         """The next tensor is put where the last one was."""

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from analysis.measure.torch_stream import use
+
 Move = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -22,9 +24,9 @@ class Moved:
         self.output: torch.Tensor | None = None
 
     def launch(self, stream: int) -> None:
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-            self.output = None  # its memory is what the next one gets
-            self.output = self._move(self._tensor)
+        use(stream)
+        self.output = None  # its memory is what the next one gets
+        self.output = self._move(self._tensor)
 
 
 def binding(move: Move) -> Callable[..., Moved]:

@@ -84,7 +84,7 @@ class Workload:
         device = DeviceArray((layout.device_bytes,), np.uint8, "device")
         method = self._method(module, layout, host, device)
         if hasattr(method, "output"):
-            return ToTensor(method, payload)
+            return ToTensor(method, host, layout, payload)
         operation = ToDevice(method, device, layout, payload, self._landed(layout))
         if host.kind == "managed":
             operation.reset = partial(move_to_host, host.bytes)

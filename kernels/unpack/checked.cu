@@ -80,8 +80,9 @@ class Checked : public Path {
     check(cudaMemcpyAsync(copied_, gathered_, count * sizeof(Descriptor), cudaMemcpyHostToDevice,
                           stream),
           "cudaMemcpyAsync");
-    refuse_faults(stream);
     parts.book(kCopy);
+    refuse_faults(stream);
+    parts.book(kWait);
     enqueue<ByWidth>(receive_, copied_, count, receive_.bytes, stream);
     parts.book(kLaunch);
   }
