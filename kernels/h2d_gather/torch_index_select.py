@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from analysis.measure.torch_stream import use
+from analysis.measure.torch_stream import leave, use
 
 
 class Bound:
     """One gather; `launch` returns once the copy is enqueued."""
 
     def __init__(self, src: np.ndarray, dst: Any, pairs: Any) -> None:
+        leave()
         self._src = torch.from_numpy(src)
         self._dst = torch.as_tensor(dst, device="cuda")
         self._pairs = torch.as_tensor(pairs, device="cuda").view(-1, 2)

@@ -26,9 +26,12 @@ struct Mailbox {
 struct Service {
   Batch batch;
   Mailbox* mailbox;
-  uint32_t* started;  // device memory: how many blocks have
-  uint32_t* through;  // device memory: how many blocks are with the batch
+  // In device memory, and 0 when the kernel starts.
+  uint32_t* started;  // how many blocks have
+  uint32_t* posted;   // whether the batch has been
+  uint32_t* through;  // how many blocks are with it
 };
+constexpr size_t kCounters = 3;
 
 // The last block to arrive tells the host. Each block releases what it wrote to the last one, and
 // that all of it to the host, so no further fence is needed.
@@ -42,15 +45,30 @@ __device__ void report(uint32_t* counter, uint64_t& word, uint64_t value) {
   }
 }
 
+// Whether `is_there` comes true before the patience runs out.
+template <typename IsThere>
+__device__ bool comes(IsThere is_there) {
+  const int64_t until = clock64() + kPatienceCycles;
+  bool found;
+  do {
+    found = is_there();
+  } while (!found && clock64() < until);
+  return found;
+}
+
 // Whether batch number `number` has been posted before the patience ran out; for the whole block.
-// Time is that of the multiprocessor: the chip's global timer answers one of them after the other.
+// One block alone asks the host: were all to ask for the same word, they would wait for each other.
 __device__ bool is_posted(const Service& service, uint64_t number) {
   __shared__ bool found;
   if (threadIdx.x == 0) {
-    const int64_t until = clock64() + kPatienceCycles;
-    do {
-      found = HostWord(service.mailbox->posted).load(cuda::memory_order_acquire) >= number;
-    } while (!found && clock64() < until);
+    DeviceWord told(*service.posted);
+    if (blockIdx.x == 0) {
+      HostWord word(service.mailbox->posted);
+      found = comes([&] { return word.load(cuda::memory_order_acquire) >= number; });
+      told.store(found, cuda::memory_order_release);
+    } else {
+      found = comes([&] { return told.load(cuda::memory_order_acquire) != 0; });
+    }
   }
   __syncthreads();
   return found;
@@ -94,7 +112,7 @@ class PersistentQueue : public Path {
     check(cudaHostAlloc(reinterpret_cast<void**>(&mailbox_), sizeof(Mailbox), cudaHostAllocMapped),
           "cudaHostAlloc");
     *mailbox_ = {};
-    check(cudaMalloc(&counters_, 2 * sizeof(uint32_t)), "cudaMalloc");
+    check(cudaMalloc(&counters_, kCounters * sizeof(uint32_t)), "cudaMalloc");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   }
 
@@ -136,8 +154,9 @@ class PersistentQueue : public Path {
   void start() {
     const Batch batch{receive_.bounce, receive_.dst, queue_, receive_.descriptors,
                       team_log2(receive_.bytes, receive_.descriptors)};
-    check(cudaMemsetAsync(counters_, 0, 2 * sizeof(uint32_t), stream_), "cudaMemsetAsync");
-    serve<<<blocks_, kThreads, 0, stream_>>>({batch, mailbox_, counters_, counters_ + 1}, number_);
+    check(cudaMemsetAsync(counters_, 0, kCounters * sizeof(uint32_t), stream_), "cudaMemsetAsync");
+    const Service service{batch, mailbox_, counters_, counters_ + 1, counters_ + 2};
+    serve<<<blocks_, kThreads, 0, stream_>>>(service, number_);
     check(cudaGetLastError(), "kernel launch");
     is_running_ = true;
   }
