@@ -1,4 +1,4 @@
-"""What a write-up claims, as study.yaml lists it: each claim with the comparisons that test it."""
+"""Claims, a write-up's and ours, as study.yaml lists them, each with what tests it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class Claim:
     """One claim in our own words. It holds where every one of `tests` does.
 
     `published` is the write-up's own figure in SI base units; None where it printed none or the
-    published rows give it. `untested` is the reason why there are no tests.
+    published rows give it. `untested` is the reason why there are no tests. `ours` marks what no
+    write-up says: this project's own targets, and what it found out itself.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Claim:
     published: float | None
     tests: tuple[Comparison, ...]
     untested: str
+    ours: bool = False
 
     @property
     def on_rows(self) -> bool:
@@ -143,6 +145,7 @@ def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:
         published=float(published["value"]) if published else None,
         tests=tests,
         untested=entry.get("untested", "").strip(),
+        ours=entry.get("ours", False),
     )
 
 

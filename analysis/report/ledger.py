@@ -41,16 +41,25 @@ def ledger(contexts: Mapping[str, Context], pages: Mapping[str, str], root: str)
 
 
 def claims_of(context: Context, root: str) -> str:
-    """How often the study's claims hold on every machine, then each of them; Markdown and HTML."""
-    if not context.study.claims:
-        return "This study tests no claims."
-    groups = [(claim, _rows(context, claim)) for claim in context.study.claims]
+    """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML."""
+    claims = context.study.claims
+    kinds = {
+        "Of the write-up": [claim for claim in claims if not claim.ours],
+        "Ours": [claim for claim in claims if claim.ours],
+    }
+    parts = [_counted(context, title, own, root) for title, own in kinds.items() if own]
+    return "\n\n".join(parts) or "This study tests no claims."
+
+
+def _counted(context: Context, title: str, claims: list[Claim], root: str) -> str:
+    """How often `claims` hold on every machine, then each of them; Markdown and HTML."""
+    groups = [(claim, _rows(context, claim)) for claim in claims]
     bodies = [
         (_heading(context.study, claim, rows[0]), [_cells(context, claim, r, root) for r in rows])
         for claim, rows in groups
     ]
     count = _count([row for _, rows in groups for row in rows])
-    return f"{count}\n\n{grouped_table(COLUMNS, bodies, numeric=COLUMNS[1:3])}"
+    return f"**{title}:**\n\n{count}\n\n{grouped_table(COLUMNS, bodies, numeric=COLUMNS[1:3])}"
 
 
 def _rows(context: Context, claim: Claim) -> list[Row]:

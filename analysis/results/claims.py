@@ -1,4 +1,4 @@
-"""build/claims.csv: what the results say of every claim of a write-up, on every machine."""
+"""build/claims.csv: what the results say of every claim, a write-up's or ours, by machine."""
 
 from __future__ import annotations
 

@@ -45,6 +45,7 @@ from tests.claims.studies import SPEEDUP, claim, write_study
             "'1'",
         ),
         ({"test": SPEEDUP, "published": {"value": 1}}, "claims.0.published", "the keys"),
+        ({"test": SPEEDUP, "ours": "yes"}, "claims.0.ours", "boolean"),
         ({"test": SPEEDUP, "verdict": "holds"}, "claims.0", "one of the keys"),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from analysis.report.ledger import claims_of, ledger
 from analysis.report.points import Context
+from analysis.study import discover
 from tests.claims.studies import (
     FEW_SMS,
     SPEEDUP,
@@ -38,6 +39,26 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> No
     assert "Few &lt;SMs&gt;." in page and "needs two GPUs" in page
     assert "4.00×" in page and 'hp-fails">does not hold<' in page
     assert '<a href="../data/#box-copy-fast"><code>fast</code></a>' in page
+
+
+def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path) -> None:
+    own = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
+    study = write_study(tmp_path, own, claim(**SPEEDUP))
+    measure(tmp_path / "results", study)
+    page = claims_of(Context(read(tmp_path, study), study), "../")
+    theirs, _, ours = page.partition("**Ours:**")
+    assert theirs.startswith("**Of the write-up:**\n\n- On box: holds 1.\n\n")
+    assert "It is so." in theirs and "Faster." not in theirs
+    assert ours.startswith("\n\n- On box: does not hold 1.\n\n")
+    assert "Faster." in ours and "It is so." not in ours
+    alone = replace(study, claims=tuple(one for one in study.claims if one.ours))
+    assert claims_of(Context(read(tmp_path, alone), alone), "../").startswith("**Ours:**")
+
+
+def test_a_study_without_a_write_up_has_claims_of_its_own_alone() -> None:
+    studies = [study for study in discover().values() if study.write_up is None]
+    assert any(study.claims for study in studies)
+    assert all(one.ours for study in studies for one in study.claims)
 
 
 def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path) -> None:
