@@ -19,8 +19,14 @@ from analysis.report.html import table
 from analysis.report.inputs import Inputs, load_inputs
 from analysis.report.points import Context
 from analysis.report.quantities import digits, quantity, quantity_interval, ratio
-from analysis.report.sentences import comparison_phrase, order_sentences, step_sentence
+from analysis.report.sentences import (
+    comparison_phrase,
+    order_sentences,
+    reach_sentence,
+    step_sentence,
+)
 from analysis.report.site import build_site
+from analysis.report.site_pages import overview
 from analysis.report.study_pages import published_table, sections
 from analysis.results.published import best_statement, load_published, to_seconds
 from analysis.results.samples import Sample
@@ -215,6 +221,51 @@ def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
     steps = study.with_role("step")
     write_machine(root / "results", "box", study, variants=steps, seconds=seconds)
     assert order_sentences(Context(make_inputs(root), study)) == []
+
+
+def measured_at(root: Path, speeds: Mapping[str, float]) -> Context:
+    """Nearly exact results of the variants in `speeds`, and of no other."""
+    study = discover(root)[STUDY]
+
+    def seconds(variant: Variant, case: Case, metric: str) -> float:
+        return case.payload_bytes / 1e9 / speeds[variant.name]
+
+    variants = [study.variant(name) for name in speeds]
+    write_machine(root / "results", "box", study, variants=variants, seconds=seconds, noise=1e-4)
+    return Context(make_inputs(root), study)
+
+
+def test_an_easier_problem_is_never_the_fastest(tmp_path: Path) -> None:
+    context = measured_at(
+        make_root(tmp_path), {"v0_byte_copy": 1.0, "v3_loads_first": 3.0, "v3_aligned_slots": 9.0}
+    )
+    easier = context.study.variant("v3_aligned_slots")
+    first = context.study.variant("v0_byte_copy")
+    assert context.shown_case(easier) == context.shown_case(first)
+    assert [step.name for step in context.contenders("box")] == ["v3_loads_first", "v0_byte_copy"]
+
+
+def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Path) -> None:
+    speeds = {"v1_vectorized": 2.0, "v2_warp_per_token": 4.0, "v3_loads_first": 4.001}
+    context = measured_at(make_root(tmp_path), {**speeds, "ceiling_sm_copy": 8.0})
+    (tie,) = context.ties("box")
+    best = context.fastest("box")
+    assert best is not None
+    assert {best.name, tie.name} == {"v2_warp_per_token", "v3_loads_first"}
+    ceiling = context.study.variant("ceiling_sm_copy")
+    said = f"the fastest step, `{best.name}` (not told apart from `{tie.name}`), has 0.50"
+    assert said in reach_sentence(context, "box", ceiling)
+    home = overview({STUDY: context}, {})
+    assert f"<code>{best.name}</code>, not told apart from <code>{tie.name}</code>" in home
+
+
+def test_without_a_comparison_intervals_that_are_apart_tell(tmp_path: Path) -> None:
+    context = measured_at(make_root(tmp_path), {"v1_vectorized": 2.0, "v3_loads_first": 4.0})
+    slow, fast = (context.study.variant(name) for name in ("v1_vectorized", "v3_loads_first"))
+    assert context.comparison("box", fast, slow) is None
+    assert context.is_surely_faster("box", fast, slow)
+    assert not context.is_surely_faster("box", slow, fast)
+    assert context.ties("box") == []
 
 
 def test_absent_results_are_said(tmp_path: Path) -> None:

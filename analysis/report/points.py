@@ -112,19 +112,53 @@ class Context:
         after = [v for v in self.study.with_role("step") if v.after]
         return bool(after) and all(self.study.is_repeat(variant) for variant in after)
 
-    def fastest(self, machine: str) -> Variant | None:
-        """The step with the shortest time in its shown case, of those that deliver the same bytes
-        as the first; repeats of a step do not count."""
+    def contenders(self, machine: str) -> list[Variant]:
+        """Measured steps that solve the study's own problem, the shortest time in its shown case
+        first.
+
+        Those that deliver other bytes than the first, or whose constants are not the study's, solve
+        another one. Repeats of a step do not count.
+        """
         steps = self.study.with_role("step", "beyond")
         payload = self.shown_case(steps[0]).payload_bytes if steps else 0
         measured = [
             (float(row["median"]), step)
             for step in steps
             if self.shown_case(step).payload_bytes == payload
+            and dict(step.constants) == dict(self.study.constants)
             and not self.study.is_repeat(step)
             and (row := self.figure(machine, step)) is not None
         ]
-        return min(measured, key=lambda pair: pair[0])[1] if measured else None
+        return [step for _, step in sorted(measured, key=lambda pair: pair[0])]
+
+    def fastest(self, machine: str) -> Variant | None:
+        """The first of the contenders, be it surely or not; None where nothing was measured."""
+        return next(iter(self.contenders(machine)), None)
+
+    def ties(self, machine: str) -> list[Variant]:
+        """The contenders with fresh figures that the fastest is not surely faster than."""
+        best, *others = self.contenders(machine)
+        fresh = [one for one in others if not (self.figure(machine, one) or {}).get("stale")]
+        return [one for one in fresh if not self.is_surely_faster(machine, best, one)]
+
+    def is_surely_faster(self, machine: str, variant: Variant, other: Variant) -> bool:
+        """By the ratio of the two where they are compared, else where their intervals are apart."""
+        if (row := self.comparison(machine, variant, other)) is not None:
+            return bool(row["verdict"] == "faster")
+        if (row := self.comparison(machine, other, variant)) is not None:
+            return bool(row["verdict"] == "slower")
+        figures = self.figures(machine, variant, other)
+        return bool(figures) and float(figures[0]["ci_high"]) < float(figures[1]["ci_low"])
+
+    def figures(self, machine: str, *variants: Variant) -> list[Row]:
+        """The summary rows of the first one's shown case, by the preferred metric that may compare
+        `variants` and was measured of each; empty where there is none."""
+        case = self.shown_case(variants[0]).id
+        for metric in self.metrics_for(*variants):
+            keys = [(machine, variant.name, case, metric) for variant in variants]
+            if all(key in self.summary for key in keys):
+                return [self.summary[key] for key in keys]
+        return []
 
     def comparison(self, machine: str, variant: Variant, other: Variant) -> Row | None:
         """The ratio row of the shown case by the preferred metric that compares the two."""

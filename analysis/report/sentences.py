@@ -39,9 +39,15 @@ def reach_sentence(context: Context, machine: str, other: Variant) -> str:
     clock = context.study.metrics[row["metric"]].label
     within = f" ({interval})" if interval else ""
     return (
-        f"On {machine} the fastest step, `{best.name}`, has {ratio(float(row['ratio']))}{within}"
-        f" its speed by {clock}."
+        f"On {machine} the fastest step, {fastest_phrase(context, machine, best)}, has"
+        f" {ratio(float(row['ratio']))}{within} its speed by {clock}."
     )
+
+
+def fastest_phrase(context: Context, machine: str, best: Variant) -> str:
+    """The name of the fastest step in Markdown, with those that it cannot be told apart from."""
+    ties = listing([f"`{other.name}`" for other in context.ties(machine)])
+    return f"`{best.name}`" + (f" (not told apart from {ties})" if ties else "")
 
 
 def headroom_sentence(context: Context, machine: str, claim: Row, bound: str) -> str:
@@ -123,9 +129,9 @@ def order_sentences(context: Context) -> list[str]:
         ]
         turned = [
             f"`{later.name}` is slower than `{earlier.name}`"
-            for index, (later, later_row) in enumerate(steps)
-            for earlier, earlier_row in steps[:index]
-            if _surely_slower(context, machine, (later, later_row), (earlier, earlier_row))
+            for index, (later, _) in enumerate(steps)
+            for earlier, _ in steps[:index]
+            if context.is_surely_faster(machine, earlier, later)
         ]
         if turned:
             by_time = sorted(steps, key=lambda pair: float(pair[1]["median"]), reverse=True)
@@ -135,17 +141,3 @@ def order_sentences(context: Context) -> list[str]:
                 f" {listing(turned)}. From slowest to fastest they are {names}."
             )
     return sentences
-
-
-def _surely_slower(
-    context: Context,
-    machine: str,
-    later: tuple[Variant, Row],
-    earlier: tuple[Variant, Row],
-) -> bool:
-    row = context.comparison(machine, later[0], earlier[0])
-    if row is not None:
-        return bool(row["verdict"] == "slower")
-    if later[1]["metric"] != earlier[1]["metric"]:
-        return False
-    return float(later[1]["ci_low"]) > float(earlier[1]["ci_high"])

@@ -14,6 +14,7 @@ from analysis.report.quantities import (
     INTERVAL,
     WITHIN,
     gigabytes_per_second,
+    listing,
     percent,
     quantity,
     quantity_interval,
@@ -62,7 +63,7 @@ def _headline(context: Context) -> str:
         seconds = float(row["median"])
         cells: list[object] = [
             machine,
-            code(best.name),
+            _with_ties(best, context.ties(machine)),
             quantity(seconds, "s") + (" (stale)" if row["stale"] else ""),
             quantity_interval(float(row["ci_low"]), float(row["ci_high"]), "s"),
         ]
@@ -75,6 +76,12 @@ def _headline(context: Context) -> str:
             cells.append("" if compared is None else percent(float(compared["ratio"])))
         rows.append(cells)
     return table(columns, rows, caption=f"Case {context.study.headline}", numeric=columns[2:])
+
+
+def _with_ties(best: Variant, ties: list[Variant]) -> Markup:
+    """The fastest, and what it cannot be told apart from."""
+    names = listing([code(other.name) for other in ties])
+    return Markup(code(best.name) + (f", not told apart from {names}" if ties else ""))
 
 
 def _against(context: Context, machine: str, best: Variant, first: Variant) -> str:
