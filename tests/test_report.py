@@ -27,7 +27,7 @@ from analysis.report.sentences import (
 )
 from analysis.report.site import build_site
 from analysis.report.site_pages import overview
-from analysis.report.study_pages import published_table, sections
+from analysis.report.study_pages import order, published_table, sections
 from analysis.results.published import best_statement, load_published, to_seconds
 from analysis.results.samples import Sample
 from analysis.results.store import add_run
@@ -194,7 +194,9 @@ def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
     row = {"ratio": value, "ci_low": low, "ci_high": high, "verdict": verdict}
-    assert expected in comparison_phrase(row, "before")
+    assert expected in comparison_phrase(row, "before", "this step")
+    of_another = comparison_phrase(row, "before", "this variant")
+    assert "this variant" in of_another and "step" not in of_another
 
 
 def test_sentences_follow_the_results(measured: Context) -> None:
@@ -209,6 +211,18 @@ def test_sentences_follow_the_results(measured: Context) -> None:
     names = measured.study.variant_names
     assert f"`{names[3]}` is slower than `{names[2]}`" in order
     assert f"From slowest to fastest they are `{names[0]}`" in order
+
+
+def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
+    speeds = {"v3_loads_first": 4.0, "v3_shifted_lanes": 8.0, "ceiling_sm_copy": 8.0}
+    context = measured_at(make_root(tmp_path), speeds)
+    beyond, ceiling = (context.study.variant(name) for name in list(speeds)[1:])
+    assert "On box this variant is 2.00×" in step_sentence(context, "box", beyond)
+    assert "the fastest variant beyond the steps, `v3_shifted_lanes`" in reach_sentence(
+        context, "box", ceiling
+    )
+    assert order_sentences(context) == []
+    assert "Variants beyond the journey have no place in that order" in order(context)
 
 
 def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:

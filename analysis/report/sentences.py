@@ -22,7 +22,7 @@ def step_sentence(context: Context, machine: str, variant: Variant) -> str:
     row = context.comparison(machine, variant, before)
     if row is not None:
         clock = context.study.metrics[row["metric"]].label
-        return f"{start}{comparison_phrase(row, before.name)} by {clock}."
+        return f"{start}{comparison_phrase(row, before.name, _this(variant))} by {clock}."
     for one in (variant, before):
         missing = _missing(context, machine, one)
         if missing:
@@ -38,10 +38,16 @@ def reach_sentence(context: Context, machine: str, other: Variant) -> str:
     interval = ratio_interval(float(row["ci_low"]), float(row["ci_high"]))
     clock = context.study.metrics[row["metric"]].label
     within = f" ({interval})" if interval else ""
+    kind = "step" if best.role == "step" else "variant beyond the steps"
     return (
-        f"On {machine} the fastest step, {fastest_phrase(context, machine, best)}, has"
+        f"On {machine} the fastest {kind}, {fastest_phrase(context, machine, best)}, has"
         f" {ratio(float(row['ratio']))}{within} its speed by {clock}."
     )
+
+
+def _this(variant: Variant) -> str:
+    """Only what is told in the journey is a step of it."""
+    return "this step" if variant.role == "step" else "this variant"
 
 
 def fastest_phrase(context: Context, machine: str, best: Variant) -> str:
@@ -73,32 +79,30 @@ def _with_interval(value: float, row: Row) -> str:
     return f"{ratio(value)} ({interval})" if interval else ratio(value)
 
 
-def comparison_phrase(row: Row, other: str) -> str:
+def comparison_phrase(row: Row, other: str, this: str) -> str:
     """`this step is 3.91× (3.87× to 3.95×) faster than ...`, as the row's verdict has it."""
     value, low, high = (float(row[name]) for name in ("ratio", "ci_low", "ci_high"))
     interval = ratio_interval(low, high)
     match row["verdict"]:
         case "faster":
-            return f"this step is {ratio(value)} ({interval}) faster than `{other}`"
+            return f"{this} is {ratio(value)} ({interval}) faster than `{other}`"
         case "slower":
             inverse = ratio_interval(1 / high, 1 / low)
             return (
-                f"this step is slower than `{other}`: it takes {ratio(1 / value)} ({inverse})"
-                " as long"
+                f"{this} is slower than `{other}`: it takes {ratio(1 / value)} ({inverse}) as long"
             )
         case "same":
             return (
-                f"this step is the same as `{other}` within {WITHIN}:"
+                f"{this} is the same as `{other}` within {WITHIN}:"
                 f" {ratio(value)} its speed ({interval})"
             )
     if math.isnan(low):
         return (
-            f"this step cannot be told from `{other}`: {ratio(value)} its speed, from a single"
+            f"{this} cannot be told from `{other}`: {ratio(value)} its speed, from a single"
             " round and so without an interval"
         )
     return (
-        f"it is unclear how this step compares with `{other}`: {ratio(value)} its speed"
-        f" ({interval})"
+        f"it is unclear how {this} compares with `{other}`: {ratio(value)} its speed ({interval})"
     )
 
 
@@ -117,8 +121,9 @@ def _missing(context: Context, machine: str, variant: Variant) -> str:
 def order_sentences(context: Context) -> list[str]:
     """A sentence for each machine whose steps come out in another order than they are told in.
 
-    Two steps count as out of order where the later one is surely slower: by their ratio where they
-    are compared directly, else where their intervals are apart.
+    What is beyond the journey has no place in its order. Two steps count as out of order where the
+    later one is surely slower: by their ratio where they are compared directly, else where their
+    intervals are apart.
     """
     sentences = []
     for machine in context.machines:
@@ -137,7 +142,7 @@ def order_sentences(context: Context) -> list[str]:
             by_time = sorted(steps, key=lambda pair: float(pair[1]["median"]), reverse=True)
             names = listing([f"`{step.name}`" for step, _ in by_time])
             sentences.append(
-                f"On {machine} the steps do not get faster in the order in which they are told:"
-                f" {listing(turned)}. From slowest to fastest they are {names}."
+                f"On {machine} the steps of the journey do not get faster in the order in which"
+                f" they are told: {listing(turned)}. From slowest to fastest they are {names}."
             )
     return sentences

@@ -210,15 +210,16 @@ def _other_metric(context: Context, machine: str, variant: Variant, metric: str)
 
 
 def order(context: Context) -> str:
-    """Where the measured order of the steps is not the one told; Markdown."""
+    """Where the measured order of the journey's steps is not the one told; Markdown."""
     if not context.machines:
         return NOTHING
     sentences = order_sentences(context)
     if sentences:
         return "\n".join(f"- {sentence}" for sentence in sentences)
     return (
-        "On every machine measured so far, no step is surely slower than an earlier one: the order"
-        " in which the steps are told is also that of their speed, or they cannot be told apart."
+        "On every machine measured so far, no step of the journey is surely slower than an earlier"
+        " one: the order in which these steps are told is also that of their speed, or they cannot"
+        " be told apart. Variants beyond the journey have no place in that order."
     )
 
 
