@@ -273,6 +273,18 @@ def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Pa
     assert f"<code>{best.name}</code>, not told apart from <code>{tie.name}</code>" in home
 
 
+def test_home_pairs_rounds_where_two_variants_are_compared(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    slow, fast = discover(root)[STUDY].with_role("step")[:2]
+    context = measured_at(root, {slow.name: 1.0, fast.name: 2.0})
+    # As a paired ratio may, it differs from that of the medians.
+    ratios = context.inputs.ratios.assign(ratio=1.75)
+    paired = Context(replace(context.inputs, ratios=ratios), context.study)
+    assert '<td class="hp-number">1.75×</td>' in overview({STUDY: paired}, {})
+    alone = Context(replace(context.inputs, ratios=ratios.iloc[:0]), context.study)
+    assert re.search(r"2\.00× of medians</td>", overview({STUDY: alone}, {}))
+
+
 def test_without_a_comparison_intervals_that_are_apart_tell(tmp_path: Path) -> None:
     context = measured_at(make_root(tmp_path), {"v1_vectorized": 2.0, "v3_loads_first": 4.0})
     slow, fast = (context.study.variant(name) for name in ("v1_vectorized", "v3_loads_first"))

@@ -85,14 +85,19 @@ def _with_ties(best: Variant, ties: list[Variant]) -> Markup:
 
 
 def _against(context: Context, machine: str, best: Variant, first: Variant) -> str:
-    """Medians of the two by a metric both may be compared by."""
-    case = context.shown_case(best).id
-    for metric in context.metrics_for(best, first):
-        keys = [(machine, variant.name, case, metric) for variant in (first, best)]
-        if all(key in context.summary for key in keys):
-            slow, fast = (float(context.summary[key]["median"]) for key in keys)
-            return ratio(slow / fast)
-    return ""
+    """How many times as fast `best` is: paired by rounds where the two are compared, else the
+    ratio of their medians, which says that it is one."""
+    if best == first:
+        return ratio(1.0)
+    if (row := context.comparison(machine, best, first)) is not None:
+        return ratio(float(row["ratio"]))
+    if (row := context.comparison(machine, first, best)) is not None:
+        return ratio(1 / float(row["ratio"]))
+    figures = context.figures(machine, first, best)
+    if not figures:
+        return ""
+    slow, fast = (float(figure["median"]) for figure in figures)
+    return f"{ratio(slow / fast)} of medians"
 
 
 def freshness(inputs: Inputs) -> str:
