@@ -36,6 +36,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "share": _kind("of over", "metric case"),
     "model_share": _kind("of", "metric case"),
     "figure": _kind("of metric", "case"),
+    "correct": _kind("of", "case", has_bound=False),
     "units": _kind("printed meant", has_bound=False, on_rows=True),
     "printed_share": _kind("of limit unit", "case", on_rows=True),
 }

@@ -76,6 +76,10 @@ class Evidence:
         """The samples a summary uses."""
         return chosen(self.samples)
 
+    def own(self, variant: str, case: str) -> pd.DataFrame:
+        """Of `newest` the rows of this variant and case."""
+        return self.newest[(self.newest["variant"] == variant) & (self.newest["case"] == case)]
+
     def rounds(self, variant: str, case: str, metric: str) -> pd.Series:
         """The metric by run and round, in its unit; NotTested says why there is none."""
         try:
@@ -86,14 +90,16 @@ class Evidence:
 
     def absence(self, variant: str, case: str, metric: str) -> str:
         """Why there are no fresh, checked samples of this metric."""
-        own = self.newest[(self.newest["variant"] == variant) & (self.newest["case"] == case)]
+        own = self.own(variant, case)
         if own.empty:
             return f"{variant} has not been measured in this case"
         first = own.iloc[0]
-        if first["status"] != "ok":
-            return f"{variant} was {first['status']}: {first['reason']}"
+        if first["status"] == "skipped":
+            return f"{variant} was skipped: {first['reason']}"
         if own["stale"].all():
             return f"the result of {variant} is stale"
+        if first["status"] == "failed":
+            return f"{variant} {_failure(own)}"
         if not own["verified"].all():
             return f"the output of {variant} was not checked"
         return f"{variant} has no {metric}"
@@ -210,8 +216,8 @@ def _part(test: Comparison, outcome: Outcome, in_case: bool) -> str:
 
 def _outcome(evidence: Evidence, test: Comparison, published: float | None) -> Outcome:
     try:
-        if test.kind == "units":
-            return _units(evidence, test)
+        if test.kind in OUTCOMES:
+            return OUTCOMES[test.kind](evidence, test)
         figure = FIGURES[test.kind](evidence, test)
     except NotTested as reason:
         return Outcome(NOT_TESTED, str(reason))
@@ -328,6 +334,34 @@ def _units(evidence: Evidence, test: Comparison) -> Outcome:
     counted = " and ".join(f"in {count} if read in {unit}" for unit, count in agrees.items())
     reason = f"payload over printed time is the printed rate {counted}, of {len(both)} rows"
     return Outcome(HOLDS if holds else FAILS, reason, figure)
+
+
+def _correct(evidence: Evidence, test: Comparison) -> Outcome:
+    """Whether the variant passed its check in every round of the run a summary uses.
+
+    A wrong output leaves a failed row without a value, so no figure could tell of it.
+    """
+    own = evidence.own(test.of, test.case)
+    own = own[~own["stale"].astype(bool)]
+    if (own["status"] == "failed").any():
+        return Outcome(FAILS, _failure(own))
+    checked = own[own["status"] == "ok"]
+    if checked.empty or not checked["verified"].all():
+        raise NotTested(evidence.absence(test.of, test.case, "check"))
+    return Outcome(HOLDS, f"passed its check in {checked['round'].nunique()} rounds")
+
+
+def _failure(own: pd.DataFrame) -> str:
+    """What the check found, without the semicolons that part the reasons of a claim."""
+    reason = str(own.loc[own["status"] == "failed", "reason"].iloc[0])
+    return f"failed its check: {reason.replace(';', ',')}"
+
+
+OUTCOMES: Final[Mapping[str, Callable[[Evidence, Comparison], Outcome]]] = {
+    "units": _units,
+    "correct": _correct,
+}
+"""What each kind of comparison without a bound comes to. Raises NotTested."""
 
 
 def _agrees(row: Mapping[Any, Any], unit: float) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.claims import KINDS
 from analysis.errors import FieldError
-from analysis.results.claims import FIGURES
+from analysis.results.claims import FIGURES, OUTCOMES
 from analysis.schema import SCHEMAS, read_yaml
 from tests.claims.studies import SPEEDUP, claim, write_study
 
@@ -66,4 +66,4 @@ def test_two_claims_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_schema_and_code_know_the_same_kinds() -> None:
     schema = read_yaml(SCHEMAS / "study.schema.yaml")
     kinds = schema["$defs"]["comparison"]["properties"]["kind"]["enum"]
-    assert set(kinds) == set(KINDS) == {*FIGURES, "units"}
+    assert set(kinds) == set(KINDS) == {*FIGURES, *OUTCOMES}

@@ -225,6 +225,57 @@ def test_unchecked_output_decides_nothing(tmp_path: Path) -> None:
     assert row["reason"] == "the output of fast was not checked"
 
 
+def test_a_claim_to_be_correct_flips_with_the_check(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="correct", of="fast"))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+
+    def found() -> tuple[str, str]:
+        (row,) = rows_of(results, study)
+        return str(row["verdict"]), str(row["reason"])
+
+    assert found() == ("not tested", "fast has not been measured in this case")
+    measure(results, study, {"fast": 2e-3}, run=OLD)
+    assert found() == ("holds", "passed its check in 8 rounds")
+    good = samples_of(study, study.variant("fast"), run=NEW)
+    # One wrong round is enough.
+    wrong = replace(good[0], value=None, verified=0, status="failed", reason="byte 3; 5 are wrong")
+    rows = [wrong, *(s for s in good if s.round != wrong.round)]
+    add_samples(results, study, "fast", rows, NEW)
+    assert found() == ("does not hold", "failed its check: byte 3, 5 are wrong")
+    study.variant("fast").path.write_text("print('changed')\n")
+    assert found() == ("not tested", "the result of fast is stale")
+
+
+def test_what_is_not_checked_or_skipped_is_not_said_to_be_correct(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="correct", of="fast"))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    samples = samples_of(study, study.variant("fast"), run=NEW)
+    for change, reason in (
+        ({"verified": 0}, "the output of fast was not checked"),
+        (
+            {"value": None, "verified": 0, "status": "skipped", "reason": "no"},
+            "fast was skipped: no",
+        ),
+    ):
+        add_samples(results, study, "fast", [replace(s, **change) for s in samples], NEW)
+        (row,) = rows_of(results, study)
+        assert (row["verdict"], row["reason"]) == ("not tested", reason)
+        (results / "box" / "copy" / "fast.csv").unlink()
+
+
+def test_a_wrong_output_says_nothing_of_speed(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    samples = samples_of(study, study.variant("fast"), run=NEW)
+    wrong = [replace(s, value=None, verified=0, status="failed", reason="byte 3") for s in samples]
+    add_samples(results, study, "fast", wrong, NEW)
+    (row,) = rows_of(results, study)
+    assert (row["verdict"], row["reason"]) == ("not tested", "fast failed its check: byte 3")
+
+
 def test_the_reason_for_no_test_stands_on_every_machine(tmp_path: Path) -> None:
     study = write_study(tmp_path, {"id": "it", "says": "S", "untested": "needs two GPUs"})
     for machine in ("box", "other"):
