@@ -34,7 +34,7 @@ from analysis.model.traffic import (
 )
 from analysis.profile.ncu import COLUMNS as CAPTURED_COLUMNS
 from analysis.report.inputs import Inputs
-from analysis.report.model import counter_table, model_table, parameter_table
+from analysis.report.model import counter_table, judgement, model_table, parameter_table
 from analysis.report.points import Context
 from analysis.study import Case, Variant, discover
 from tests.synthetic import plausible, write_machine
@@ -364,6 +364,12 @@ def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: P
     assert "No machine has been calibrated" in model_table(context)
     assert "No machine has been calibrated" in parameter_table(found)
     assert "No counters" in counter_table(context)
+
+
+def test_the_worst_point_is_told_of_the_judged_alone(tmp_path: Path) -> None:
+    found = make_inputs(made_up(tmp_path))
+    page = judgement(Context(found, found.studies[STUDY]))
+    assert ">worst judged</th>" in page and ">worst</th>" not in page
 
 
 def test_stale_results_are_not_compared(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def judgement(context: Context) -> str:
                 f"{worst['variant']} {worst['case']}",
             ]
         )
-    columns = ["machine", "points", "number", "judged", WITHIN, "worst", "where"]
+    columns = ["machine", "points", "number", "judged", WITHIN, "worst judged", "where"]
     say = (
         f"A point is judged where the link's term is at least {JUDGED_MARGIN:g} times any"
         " other: where two terms are close, waiting for the one delays the other and the larger"
