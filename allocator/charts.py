@@ -20,11 +20,12 @@ from analysis import ROOT
 from analysis.charts.theme import CELL_PX, Chart, finish, select
 from analysis.measure.modules import load_module, load_workload
 from analysis.report.points import Context
-from analysis.report.quantities import quantity, ratio
+from analysis.report.quantities import INTERVAL, quantity, ratio, ratio_interval
 from analysis.study import Study
 
 REFERENCE: Final = "torch_caching"
 MEAN: Final = "geometric mean"
+UNPAIRED: Final = "none, of two medians"
 PERCENTILES: Final = {
     "latency_p50": "50 %",
     "latency_p99": "99 %",
@@ -62,14 +63,14 @@ def _seconds(context: Context) -> pd.DataFrame:
 
 
 def heat(context: Context) -> Chart | None:
-    """PyTorch's time over each allocator's, by pattern."""
+    """PyTorch's time over each allocator's, by pattern: paired by rounds where the two were."""
     table = _seconds(context)
     theirs = table[table["variant"] == REFERENCE][["machine", "pattern", "seconds"]]
     table = table[table["variant"] != REFERENCE]
     table = table.merge(theirs, on=["machine", "pattern"], suffixes=("", "_torch"))
     if table.empty:
         return None
-    table["ratio"] = table["seconds_torch"] / table["seconds"]
+    table = pd.concat([table, pd.DataFrame(_ratios(context, table))], axis="columns")
     table = pd.concat([table, _means(table)])
     table["label"] = [ratio(value) for value in table["ratio"]]
     table["time"] = [quantity(value, "s") for value in table["seconds"]]
@@ -89,7 +90,8 @@ def heat(context: Context) -> Chart | None:
         color=colour,
         tooltip=[
             *("machine:N", "pattern:N", "variant:N"),
-            *(alt.Tooltip("label:N", title="times as fast as PyTorch"), "time:N", "torch:N"),
+            alt.Tooltip("label:N", title="times as fast as PyTorch"),
+            *(alt.Tooltip("interval:N", title=INTERVAL), "time:N", "torch:N"),
         ],
     )
     chart = (
@@ -103,12 +105,27 @@ def heat(context: Context) -> Chart | None:
     return finish(chart, what, margin=180, compact_margin=150, least=CELL_PX * len(names))
 
 
+def _ratios(context: Context, table: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """`ratio` and `interval` of each row of `table`.
+
+    Rounds are paired of what is compared with PyTorch; of another reference two medians are left.
+    """
+    for row in table.to_dict("records"):
+        case = f"pattern={row['pattern']}"
+        paired = context.ratios.get((row["machine"], row["variant"], REFERENCE, case, "op_time"))
+        if paired is None:
+            yield {"ratio": row["seconds_torch"] / row["seconds"], "interval": UNPAIRED}
+        else:
+            interval = ratio_interval(float(paired["ci_low"]), float(paired["ci_high"]))
+            yield {"ratio": paired["ratio"], "interval": interval}
+
+
 def _means(table: pd.DataFrame) -> pd.DataFrame:
     """The geometric mean of the ratios of each variant that has all patterns PyTorch has."""
     groups = table.groupby(["machine", "variant"])
     means = groups.agg(ratio=("ratio", gmean), count=("pattern", "nunique")).reset_index()
     full = means[means["count"] == table["pattern"].nunique()]
-    return full.drop(columns="count").assign(pattern=MEAN)
+    return full.drop(columns="count").assign(pattern=MEAN, interval="")
 
 
 def _patterns(study: Study) -> Iterator[str]:
