@@ -9,6 +9,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 import pytest
+import vl_convert
 
 from analysis.charts import study_charts
 from analysis.charts.theme import Chart, configurations
@@ -110,6 +111,31 @@ def test_lines_run_along_the_key_with_most_cases_beside_the_headline(
     layers = [mark for role in spec["spec"]["layer"] for mark in role["layer"]]
     assert {layer["encoding"]["x"]["field"] for layer in layers} == {along}
     assert {layer["encoding"]["x"]["scale"]["type"] for layer in layers} == {"log"}
+
+
+def test_a_case_without_a_key_that_others_have_is_another_choice(charts: Charts) -> None:
+    # The headline has no `rows`; beside it, the cases that have are another line.
+    chart = charts["link_calibration"]["cases"]
+    spec = chart.to_dict()
+    selects = {param["name"]: param for param in spec["params"] if "bind" in param}
+    rows = selects["case_rows_shown"]
+    assert rows["value"] is None
+    assert rows["bind"]["options"] == [None, 512, 1024, 2048, 4096]
+    assert rows["bind"]["labels"][0] == "none"
+    assert drawn_points(spec) == 2 * chart.data["case_row_bytes"].nunique()
+    rows["value"] = 4096
+    assert drawn_points(spec) == 2 * 2
+
+
+def test_what_has_no_place_along_the_axis_is_in_no_legend(charts: Charts) -> None:
+    spec = charts["link_calibration"]["cases"].to_dict()
+    assert "copy_engine" not in json.dumps(spec)
+    assert "case_bytes_shown" not in json.dumps(spec["params"])
+
+
+def drawn_points(spec: dict[str, object]) -> int:
+    svg = vl_convert.vegalite_to_svg(spec)
+    return len(re.findall('aria-roledescription="point"', svg))
 
 
 def test_points_show_the_time_each_variant_is_compared_by(inputs: Inputs) -> None:

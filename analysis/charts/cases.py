@@ -13,6 +13,7 @@ from analysis.charts.theme import (
     clock_select,
     finish,
     panels,
+    partly_keyed,
     select,
     shown,
     tooltip,
@@ -42,13 +43,17 @@ def cases_chart(context: Context) -> Chart | None:
     headline = parse_case(context.study.headline)
     swept = _swept(points, keys, headline)
     others = [key for key in keys if key != swept]
-    drawn = set(points["role"])
-    focus = select("variant_shown", "highlight", [None, *context.study.variant_names], None)
     along = _along(_at_headline(points, others, headline), swept)
+    # What has no place along the axis is not drawn: neither are its selects and its legend.
+    points = points[points[str(along.shorthand).partition(":")[0]].notna()]
+    others = [key for key in varying_keys(points, context) if key != swept]
+    drawn = set(points["variant"])
+    focused = [name for name in context.study.variant_names if name in drawn]
+    focus = select("variant_shown", "highlight", [None, *focused], None)
     lines = [
-        _lines(context, value, along, roles)
+        _lines(context, value, along, roles, names)
         for roles in (STEPS, OTHERS, CEILINGS)
-        if not drawn.isdisjoint(roles)
+        if (names := [v.name for v in context.study.with_role(*roles) if v.name in drawn])
     ]
     chart: Any = panels(
         alt.layer(*lines).properties(height=HEIGHT_PX),
@@ -56,7 +61,7 @@ def cases_chart(context: Context) -> Chart | None:
         *case_selects(points, others, headline),
         clock_select(context),
         focus,
-    ).transform_filter(shown(others))
+    ).transform_filter(shown(points, others))
     description = (
         f"{context.study.title}: {value} of every variant over"
         f" {swept.removeprefix(CASE_PREFIX)}, a panel for each of {len(context.machines)} machines."
@@ -78,10 +83,13 @@ def _swept(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]) -> s
 
 
 def _at_headline(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]) -> pd.DataFrame:
-    """The points with the headline's values of `keys`, or without such a key."""
+    """The points with the headline's values of `keys`, or of variants without such a key."""
     for key in keys:
         value = headline.get(key.removeprefix(CASE_PREFIX))
-        points = points[points[key].isna() | (points[key] == value)]
+        without = points[key].isna()
+        if value is not None:
+            without &= ~points["variant"].isin(partly_keyed(points, key))
+        points = points[without | (points[key] == value)]
     return points
 
 
@@ -109,12 +117,13 @@ def _along(points: pd.DataFrame, swept: str) -> alt.X:
     return alt.X(f"{swept}:Q", title=name, scale=scale, axis=alt.Axis(values=ticks))
 
 
-def _lines(context: Context, value: str, along: alt.X, roles: tuple[str, ...]) -> Any:
-    """Line, intervals and points of the variants with `roles`.
+def _lines(
+    context: Context, value: str, along: alt.X, roles: tuple[str, ...], names: list[str]
+) -> Any:
+    """Line, intervals and points of the variants `names`, which have `roles`.
 
     Steps, others and ceilings take a channel each, so that each has a scale and legend of its own.
     """
-    names = [variant.name for variant in context.study.with_role(*roles)]
     title = "payload rate, GB/s" if value == "rate" else "time"
     scale = alt.Scale(zero=True) if value == "rate" else alt.Scale(type="log")
     axis = alt.Axis() if value == "rate" else alt.Axis(labelExpr="format(datum.value, '~s') + 's'")

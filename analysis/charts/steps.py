@@ -80,7 +80,7 @@ def steps_chart(context: Context) -> Chart | None:
         points,
         *case_selects(points, keys, parse_case(context.study.headline)),
         clock_select(context),
-    ).transform_filter(shown(keys))
+    ).transform_filter(shown(points, keys))
     return _finished(chart, context, points)
 
 

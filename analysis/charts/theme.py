@@ -112,9 +112,11 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def select(name: str, label: str, options: Sequence[object], value: object) -> alt.Parameter:
-    """A select above the chart; None among `options` stands for all."""
-    labels = ["all" if option is None else str(option) for option in options]
+def select(
+    name: str, label: str, options: Sequence[object], value: object, none: str = "all"
+) -> alt.Parameter:
+    """A select above the chart; None among `options` is called `none`."""
+    labels = [none if option is None else str(option) for option in options]
     binding = alt.binding_select(options=list(options), labels=labels, name=label)
     return alt.param(name=name, value=value, bind=binding)
 
@@ -159,29 +161,45 @@ def varying_keys(points: pd.DataFrame, context: Context) -> list[str]:
     return [column for column in columns if points[column].nunique() > 1]
 
 
+def partly_keyed(points: pd.DataFrame, key: str) -> list[str]:
+    """Variants that have `key` in some of their cases only: in the others, it is at no value."""
+    has_key = points[key].notna().groupby(points["variant"])
+    partly = has_key.any() & ~has_key.all()
+    return [str(name) for name in partly.index[partly]]
+
+
 def case_selects(
     points: pd.DataFrame, keys: Sequence[str], headline: dict[str, Any]
 ) -> list[alt.Parameter]:
-    """A select for each of `keys`: at the headline case, or the most where that has no such key."""
+    """A select for each of `keys`: at the headline case; where that has no such key, at none if
+    that is a choice, else at the most."""
+    return [_case_select(points, key, headline) for key in keys]
+
+
+def _case_select(points: pd.DataFrame, key: str, headline: dict[str, Any]) -> alt.Parameter:
+    name = key.removeprefix(CASE_PREFIX)
     # Where some variants lack a key, its whole numbers have become floats beside the gaps.
-    options = {key: sorted(points[key].dropna().convert_dtypes().unique().tolist()) for key in keys}
-    names = {key: key.removeprefix(CASE_PREFIX) for key in keys}
-    return [
-        select(
-            f"{key}_shown", name, options[key], headline.get(name, max(options[key], default=None))
-        )
-        for key, name in names.items()
-    ]
+    values = sorted(points[key].dropna().convert_dtypes().unique().tolist())
+    options = [*([None] if partly_keyed(points, key) else []), *values]
+    value = headline.get(name, None if None in options else max(values, default=None))
+    return select(f"{key}_shown", name, options, value, none="none")
 
 
-def shown(keys: Sequence[str]) -> str:
+def shown(points: pd.DataFrame, keys: Sequence[str]) -> str:
     """The filter that the selects of the clock and `keys` set."""
     terms = [
         "(clock_shown === null ? datum.is_default === 1 : datum.clock === clock_shown"
         " || datum.state === 'published' || !isValid(datum.seconds))",
-        *(f"(!isValid(datum.{key}) || datum.{key} === {key}_shown)" for key in keys),
+        *(_case_shown(points, key) for key in keys),
     ]
     return " && ".join(terms)
+
+
+def _case_shown(points: pd.DataFrame, key: str) -> str:
+    """Whether a point has the value selected, or is of a variant that never has such a key."""
+    partly = partly_keyed(points, key)
+    never = f"{key}_shown === null || indexof({partly}, datum.variant) < 0" if partly else "true"
+    return f"(isValid(datum.{key}) ? datum.{key} === {key}_shown : {never})"
 
 
 def tooltip(context: Context) -> list[alt.Tooltip]:
