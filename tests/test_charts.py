@@ -133,6 +133,20 @@ def test_what_has_no_place_along_the_axis_is_in_no_legend(charts: Charts) -> Non
     assert "case_bytes_shown" not in json.dumps(spec["params"])
 
 
+@pytest.mark.parametrize(
+    ("study", "ticks"),
+    [
+        # Of 4093 and 4096 the headline's.
+        ("unpack", [64, 256, 1024, 4096, 65536]),
+        # At the headline, the bytes of most variants: two have rows of another size.
+        ("h2d_gather", [tokens * 2048 * 656 for tokens in (1, 16, 64, 128)]),
+    ],
+)
+def test_the_headline_has_a_tick_of_its_own(charts: Charts, study: str, ticks: list[int]) -> None:
+    spec = charts[study]["cases"].to_dict()
+    assert spec["spec"]["layer"][0]["layer"][0]["encoding"]["x"]["axis"]["values"] == ticks
+
+
 def drawn_points(spec: dict[str, object]) -> int:
     svg = vl_convert.vegalite_to_svg(spec)
     return len(re.findall('aria-roledescription="point"', svg))

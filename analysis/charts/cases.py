@@ -26,6 +26,8 @@ HEIGHT_PX = 300
 WIDE = 32
 """A key whose values differ by more than this factor is drawn over a logarithmic axis."""
 MOST_TICKS = 12
+NEAR = 0.05
+"""Of two ticks no further apart than this share, the axis has room for one label."""
 STEPS, OTHERS, CEILINGS = ("step",), ("beyond", "reference"), ("ceiling",)
 
 
@@ -43,7 +45,7 @@ def cases_chart(context: Context) -> Chart | None:
     headline = parse_case(context.study.headline)
     swept = _swept(points, keys, headline)
     others = [key for key in keys if key != swept]
-    along = _along(_at_headline(points, others, headline), swept)
+    along = _along(_at_headline(points, others, headline), swept, headline)
     # What has no place along the axis is not drawn: neither are its selects and its legend.
     points = points[points[str(along.shorthand).partition(":")[0]].notna()]
     others = [key for key in varying_keys(points, context) if key != swept]
@@ -93,15 +95,17 @@ def _at_headline(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]
     return points
 
 
-def _along(points: pd.DataFrame, swept: str) -> alt.X:
+def _along(points: pd.DataFrame, swept: str, headline: dict[str, Any]) -> alt.X:
     """The axis of `swept`: bytes where they grow with it."""
     name = swept.removeprefix(CASE_PREFIX)
-    sizes = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"].min()
+    # Of variants that differ in it, the size that most of them have.
+    delivered = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"]
+    sizes = delivered.agg(lambda own: own.mode().iloc[0])
     if len(sizes) > 1 and sizes.is_unique and sizes.is_monotonic_increasing:
         scale = alt.Scale(type="log", nice=False)
         axis = alt.Axis(
             labelExpr="format(datum.value, '.3~s') + 'B'",
-            values=sorted(sizes.tolist()),
+            values=_ticks(sizes.tolist(), sizes.get(headline.get(name))),
             labelOverlap="greedy",
             labelSeparation=12,
             grid=False,
@@ -113,8 +117,16 @@ def _along(points: pd.DataFrame, swept: str) -> alt.X:
     least, most = values.min(), values.max()
     is_wide = least > 0 and least * WIDE < most
     scale = alt.Scale(type="log", nice=False) if is_wide else alt.Scale(zero=False)
-    ticks = values.tolist() if len(values) <= MOST_TICKS else alt.Undefined
+    is_few = len(values) <= MOST_TICKS
+    ticks = _ticks(values.tolist(), headline.get(name)) if is_few else alt.Undefined
     return alt.X(f"{swept}:Q", title=name, scale=scale, axis=alt.Axis(values=ticks))
+
+
+def _ticks(values: list[float], headline: float | None) -> list[float]:
+    """`values` without those so near the headline's that only one of the labels would be shown."""
+    if headline not in values:
+        return values
+    return [value for value in values if value == headline or abs(value / headline - 1) > NEAR]
 
 
 def _lines(
