@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 
 from analysis.charts import study_charts
-from analysis.charts.theme import Chart, configurations
+from analysis.charts.theme import COLOURS, GREY, STEP_COLOUR, Chart, configurations
 from analysis.charts.writing import write_chart
 from analysis.report.inputs import Inputs
 from analysis.report.points import Context
@@ -145,6 +145,23 @@ def test_what_has_no_place_along_the_axis_is_in_no_legend(charts: Charts) -> Non
 def test_the_headline_has_a_tick_of_its_own(charts: Charts, study: str, ticks: list[int]) -> None:
     spec = charts[study]["cases"].to_dict()
     assert spec["spec"]["layer"][0]["layer"][0]["encoding"]["x"]["axis"]["values"] == ticks
+
+
+@pytest.mark.parametrize("study", ["unpack", "h2d_gather"])
+def test_others_differ_in_colour_or_shape_and_are_no_grey(charts: Charts, study: str) -> None:
+    others = charts[study]["cases"].to_dict()["spec"]["layer"][1]
+    encoding = others["layer"][2]["encoding"]
+    assert encoding["fill"]["legend"] == encoding["shape"]["legend"]
+    domain = encoding["fill"]["scale"]["domain"]
+    assert encoding["shape"]["scale"]["domain"] == domain
+    shapes = encoding["shape"]["scale"]["range"]
+    looks = {
+        name: (place % COLOURS, shapes[place])
+        for place, name in enumerate(domain)
+        if name in encoding["fill"]["legend"]["values"]
+    }
+    assert len(set(looks.values())) == len(looks) > COLOURS - 2
+    assert {colour for colour, _ in looks.values()}.isdisjoint({STEP_COLOUR, GREY})
 
 
 def drawn_points(spec: dict[str, object]) -> int:

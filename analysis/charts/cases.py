@@ -8,6 +8,9 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import (
+    COLOURS,
+    GREY,
+    STEP_COLOUR,
     Chart,
     case_selects,
     clock_select,
@@ -28,6 +31,8 @@ WIDE = 32
 MOST_TICKS = 12
 NEAR = 0.05
 """Of two ticks no further apart than this share, the axis has room for one label."""
+IS_STALE, STALE_SHAPE = "datum.state === 'stale'", alt.value("cross")
+SHAPES = ("circle", "square", "triangle-up", "diamond")
 STEPS, OTHERS, CEILINGS = ("step",), ("beyond", "reference"), ("ceiling",)
 
 
@@ -151,14 +156,13 @@ def _lines(
         )
     )
     y = alt.Y(f"{value}:Q", title=title, scale=scale, axis=axis)
-    stale = alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle"))
     style: dict[str, Any] = {"style": "ceiling"} if roles == CEILINGS else {}
     line = base.mark_line(strokeWidth=1.8, **style).encode(y=y, detail="variant:N")
     interval = base.mark_rule(strokeWidth=1.5, **style).encode(
         y=alt.Y(f"{value}_low:Q", title=title), y2=f"{value}_high:Q"
     )
     point = base.mark_point(filled=True, size=34, cursor="pointer", **style).encode(
-        y=y, shape=stale
+        y=y, shape=alt.condition(IS_STALE, STALE_SHAPE, alt.value(SHAPES[0]))
     )
     if roles == STEPS:
         colour = alt.Color("variant:O", **_scale(names), legend=_legend("steps in order", names))
@@ -169,14 +173,29 @@ def _lines(
             "variant:N", sort=names, scale=dashes, legend=_legend("ceilings", names)
         )
         return alt.layer(line.encode(strokeDash=dash), interval, point)
-    # The first category colour is that of the steps; the others start behind it.
-    others = _scale(["", *names])
+    domain = _other_categories(names)
     legend = _legend("others", names)
-    stroke = alt.Stroke("variant:N", **others, legend=legend)
-    fill = alt.Fill("variant:N", **others, legend=legend)
-    return alt.layer(
-        line.encode(stroke=stroke), interval.encode(stroke=stroke), point.encode(fill=fill)
-    )
+    stroke = alt.Stroke("variant:N", **_scale(domain), legend=legend)
+    fill = alt.Fill("variant:N", **_scale(domain), legend=legend)
+    shapes = alt.Scale(domain=domain, range=[_shape(place) for place in range(len(domain))])
+    shape = alt.Shape("variant:N", sort=domain, scale=shapes, legend=legend)
+    point = point.encode(fill=fill, shape=alt.condition(IS_STALE, STALE_SHAPE, shape))
+    return alt.layer(line.encode(stroke=stroke), interval.encode(stroke=stroke), point)
+
+
+def _other_categories(names: list[str]) -> list[str]:
+    """`names` as categories of colours that steps and ceilings do not have: blanks take those."""
+    domain: list[str] = []
+    for name in names:
+        while len(domain) % COLOURS in (STEP_COLOUR, GREY):
+            domain.append(" " * len(domain))
+        domain.append(name)
+    return domain
+
+
+def _shape(place: int) -> str:
+    """Where the colours start again, another shape tells the variants apart."""
+    return SHAPES[place // COLOURS % len(SHAPES)]
 
 
 def _scale(domain: list[str]) -> dict[str, Any]:

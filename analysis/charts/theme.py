@@ -31,7 +31,10 @@ LABEL_LIMIT_PX: Final = 190
 
 WIDE_LABELS: Final = 'Menlo, Consolas, "DejaVu Sans Mono", monospace'
 
-_LIGHT: Final = {
+STEP_COLOUR, GREY = 0, 5
+"""Of the colours of categories, that of the steps, and the one that looks like a ceiling's."""
+
+_LIGHT: Final[dict[str, Any]] = {
     "ink": "#1f2933",
     "quiet": "#5f6b7a",
     "grid": "#e4e8ee",
@@ -47,7 +50,7 @@ _LIGHT: Final = {
     ],
     "ramp": ["#9bc4e8", "#3f8fcf", "#134a86", "#07213f"],
 }
-_DARK: Final = {
+_DARK: Final[dict[str, Any]] = {
     "ink": "#e3e8ef",
     "quiet": "#9aa7b8",
     "grid": "#343c4a",
@@ -63,6 +66,9 @@ _DARK: Final = {
     ],
     "ramp": ["#2b6cb0", "#4f9be0", "#8cc8f5", "#e0f2ff"],
 }
+
+
+COLOURS: Final = len(_LIGHT["category"])
 
 
 def configurations() -> dict[str, dict[str, Any]]:
