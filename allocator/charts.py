@@ -201,7 +201,7 @@ def latency(context: Context) -> Chart | None:
                 title="time of an operation",
             ),
             color=alt.Color("variant:N", legend=alt.Legend(title=None, orient="bottom")),
-            strokeDash=alt.StrokeDash("pattern:N", legend=alt.Legend(orient="bottom")),
+            strokeDash=alt.StrokeDash("pattern:N", legend=_dashes()),
             tooltip=["machine:N", "variant:N", "pattern:N", "percentile:N", "label:N"],
         )
         .properties(height=240)
@@ -211,6 +211,16 @@ def latency(context: Context) -> Chart | None:
     )
     what = "Times of single operations by the share of operations that take no longer."
     return finish(chart, what, margin=70, compact_margin=60)
+
+
+def _dashes() -> alt.Legend:
+    """A legend of strokes: in the points of the lines, as symbols, no dash would be seen."""
+    return alt.Legend(
+        orient="bottom",
+        symbolType="stroke",
+        symbolSize=300,
+        symbolFillColor="transparent",  # what has no fill at all is drawn without a stroke too
+    )
 
 
 def built(study: Study, name: str) -> Any | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import vl_convert
 
-from allocator.charts import REFERENCE, UNPAIRED, heat
+from allocator.charts import REFERENCE, UNPAIRED, heat, latency
 from analysis.report.inputs import load_inputs
 from analysis.report.points import Context
 from analysis.results.summary import RATIO_COLUMNS
@@ -18,9 +20,11 @@ STUDY = discover()["allocator"]
 CASE = "pattern=hot_pair"
 
 
-def context_of(folder: Path, times: dict[str, float], ratios: pd.DataFrame) -> Context:
-    """A machine that has measured these variants' median op_time in one pattern."""
-    common = {"machine": "box", "study": STUDY.name, "case": CASE, "metric": "op_time"}
+def context_of(
+    folder: Path, times: dict[str, float], ratios: pd.DataFrame, metric: str = "op_time"
+) -> Context:
+    """A machine that has measured these variants' median `metric` in one pattern."""
+    common = {"machine": "box", "study": STUDY.name, "case": CASE, "metric": metric}
     rows = [
         common | {"variant": name, "median": seconds, "stale": False}
         for name, seconds in times.items()
@@ -44,3 +48,13 @@ def test_heat_pairs_the_rounds_where_they_were_and_says_the_interval(tmp_path: P
     }
     means = chart.data[chart.data["pattern"] != "hot_pair"].set_index("variant")
     assert means["ratio"]["p4_final"] == pytest.approx(14.4)
+
+
+def test_the_legend_of_dashes_shows_strokes(tmp_path: Path) -> None:
+    nothing = pd.DataFrame(columns=RATIO_COLUMNS)
+    chart = latency(context_of(tmp_path, {"p4_final": 1e-9}, nothing, "latency_p50"))
+    assert chart is not None
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    # The last legend is that of the patterns: a line from one point to another, with a stroke.
+    symbol = re.findall(r'role-legend-symbol"[^>]*>(<path[^>]*>)', svg)[-1]
+    assert re.search(r'd="M[^MLA]*L[^MLA]*" stroke="#', symbol)
