@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.results.collect import collect
+from analysis.results.collect import collect, visits
 from analysis.results.samples import COLUMNS
 from analysis.results.statistics import expanded_confidence, median_intervals, verdict
 from analysis.results.store import add_run
@@ -34,6 +34,7 @@ from tests.synthetic import provenance_of, samples_of, write_machine
 
 GATHER = discover()["h2d_gather"]
 METHOD = discover()["method"]
+ALLOCATOR = discover()["allocator"]
 STUDIES = {"h2d_gather": GATHER, "method": METHOD}
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 CASE = "bs=1,topk=512,draw=permutation"
@@ -197,6 +198,37 @@ def test_a_ratio_is_a_speed_up_paired_by_round() -> None:
     assert found["ci_low"] == pytest.approx(2.0)
     assert found["ci_high"] == pytest.approx(2.0)
     assert found["verdict"] == "faster"
+
+
+def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
+    # A slow spell meets three of the one's eight visits and five of the other's: their medians
+    # would be of unlike moments.
+    case = "pattern=first_allocation"
+    (visited,) = (one for one in ALLOCATOR.variant("p4_final").cases if one.id == case)
+    assert visited.visits == 8
+    own, other = [1.0] * 5 + [10.0] * 3, [2.0] * 3 + [20.0] * 5
+    samples = table(
+        [
+            row(name, value, study="allocator", case=case, metric="op_time", sample=number)
+            for name, values in (("p4_final", own), ("torch_caching", other))
+            for number, value in enumerate(values)
+        ]
+    )
+    found = only(ratios_by_run(samples, {"allocator": ALLOCATOR}))
+    assert (found["variant"], found["against"]) == ("p4_final", "torch_caching")
+    assert found["ratio"] == pytest.approx(2.0)
+
+
+def test_a_visit_takes_equally_many_samples() -> None:
+    case = "bytes=1048576"
+    samples = table(
+        [
+            row("copy_engine", 1.0, study="link_calibration", case=case, sample=number)
+            for number in range(8)
+        ],
+        rounds("v0_byte_copy", [1.0, 1.0]),
+    )
+    assert visits(samples, discover()).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 0, 0]
 
 
 def test_rounds_that_only_one_variant_has_are_not_paired() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims import Claim, Comparison, unit_of
-from analysis.results.collect import chosen
+from analysis.results.collect import chosen, visits
 from analysis.results.published import SI, best_statement, load_published
 from analysis.results.statistics import median_intervals
 from analysis.results.store import PUBLISHED
@@ -63,11 +63,12 @@ class Evidence:
     model: pd.DataFrame
 
     @cached_property
-    def by_round(self) -> pd.Series:
-        """Median of the fresh, checked samples by variant, case, metric, run and round."""
+    def by_visit(self) -> pd.Series:
+        """Median of the fresh, checked samples by variant, case, metric, run, round and visit."""
         is_fresh = (self.samples["status"] == "ok") & ~self.samples["stale"].astype(bool)
         good = self.samples[is_fresh & (self.samples["verified"] == 1)]
-        keys = ["variant", "case", "metric", "run", "round"]
+        good = good.assign(visit=visits(good, {self.study.name: self.study}))
+        keys = ["variant", "case", "metric", "run", "round", "visit"]
         medians: pd.Series = good.groupby(keys)["value"].median()
         return medians
 
@@ -80,10 +81,10 @@ class Evidence:
         """Of `newest` the rows of this variant and case."""
         return self.newest[(self.newest["variant"] == variant) & (self.newest["case"] == case)]
 
-    def rounds(self, variant: str, case: str, metric: str) -> pd.Series:
-        """The metric by run and round, in its unit; NotTested says why there is none."""
+    def visits(self, variant: str, case: str, metric: str) -> pd.Series:
+        """The metric by run, round and visit, in its unit; NotTested says why there is none."""
         try:
-            found: pd.Series = self.by_round.loc[variant, case, metric]
+            found: pd.Series = self.by_visit.loc[variant, case, metric]
         except KeyError:
             raise NotTested(self.absence(variant, case, metric)) from None
         return found
@@ -105,13 +106,13 @@ class Evidence:
         return f"{variant} has no {metric}"
 
     def times(self, test: Comparison) -> list[pd.Series]:
-        """Seconds of the test's variants by run and round, all by the first metric all have."""
+        """Seconds of the test's variants by run, round and visit, by the first metric all have."""
         variants = [self.study.variant(name) for name in test.variants]
         metrics = [test.metric] if test.metric else self.study.metrics_for(*variants)
         reasons = []
         for metric in metrics:
             try:
-                return [self.rounds(variant.name, test.case, metric) for variant in variants]
+                return [self.visits(variant.name, test.case, metric) for variant in variants]
             except NotTested as reason:
                 reasons.append(reason)
         raise reasons[0] if reasons else NotTested("no metric compares the two")
@@ -252,7 +253,7 @@ def judge(figure: Figure, bound: str, value: float) -> Outcome:
 
 
 def _speedup(evidence: Evidence, test: Comparison) -> Figure:
-    """Time of `over` over that of `of`, round by round in the newest run that has both."""
+    """Time of `over` over that of `of`, visit by visit in the newest run that has both."""
     of, over = evidence.times(test)
     pairs = (over / of).dropna()
     if pairs.empty:
@@ -285,7 +286,7 @@ def _model_share(evidence: Evidence, test: Comparison) -> Figure:
 
 
 def _metric(evidence: Evidence, test: Comparison) -> Figure:
-    values = evidence.rounds(test.of, test.case, test.metric)
+    values = evidence.visits(test.of, test.case, test.metric)
     row = evidence.printed(test.of, test.case)
     is_printed = row is not None and row["metric"] == test.metric
     printed = evidence.printed_seconds(test.of, test.case) if is_printed else math.nan
@@ -391,8 +392,9 @@ def _of_newest_run(values: pd.Series) -> pd.Series:
     return newest
 
 
-def _figure(rounds: pd.Series) -> Figure:
-    """Median over rounds and its interval."""
+def _figure(by_visit: pd.Series) -> Figure:
+    """Median over rounds, each the median of its visits, and its interval."""
+    rounds = by_visit.groupby(["run", "round"]).median()
     median, low, high = median_intervals(np.array([rounds.to_numpy(dtype=float)]))
     return Figure(float(median[0]), float(low[0]), float(high[0]))
 

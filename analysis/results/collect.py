@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.errors import HotpathError
@@ -79,6 +81,28 @@ def _collect_machine(
         frames.append(frame)
         provenance[machine, loaded.study, loaded.variant] = loaded.provenance
     return frames, provenance
+
+
+def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[np.int64]:
+    """In which visit of its round each of `samples` was taken, from 0.
+
+    A round's visits of a cell take equally many samples, one visit after the other.
+    """
+    planned = {
+        (study.name, case.id): case.visits
+        for study in studies.values()
+        for variant in study.variants
+        for case in variant.cases
+    }
+    of_round = [
+        planned.get(pair, 1) for pair in zip(samples["study"], samples["case"], strict=True)
+    ]
+    cell = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
+    before = cell.rank(method="first").to_numpy() - 1
+    numbers: npt.NDArray[np.int64] = (
+        before * np.array(of_round) // cell.transform("size").to_numpy()
+    ).astype(np.int64)
+    return numbers
 
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from analysis.results.collect import KEY, chosen
+from analysis.results.collect import KEY, chosen, visits
 from analysis.results.statistics import median_intervals, verdict
 from analysis.study import Study, Variant
 
@@ -76,17 +76,19 @@ def ratios(compared: pd.DataFrame) -> pd.DataFrame:
 def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """Speed-ups: the other's time over the variant's, above 1 where the variant is faster.
 
-    RATIO_COLUMNS and `run`. Pairs the two variants' medians of one run round by round, in every
-    run that has fresh samples of both. Where the CPU takes part in either, only host_time
-    compares them.
+    RATIO_COLUMNS and `run`. Pairs the two variants' medians of one run visit by visit, in every
+    run that has fresh samples of both; the ratio of a round is the median of its visits'. Where
+    the CPU takes part in either, only host_time compares them.
     """
     fresh = samples[(samples["status"] == "ok") & ~samples["stale"].astype(bool)]
     fresh = fresh[fresh["metric"].isin(["gpu_time", "host_time", "op_time"])]
     if fresh.empty:
         return pd.DataFrame(columns=[*RATIO_COLUMNS, "run"])
     key = ["machine", "study", "case", "metric"]
-    by_round = fresh.groupby([*key, "variant", "run", "round"], sort=False)["value"].median()
-    by_variant = dict(tuple(by_round.reset_index().groupby(["study", "variant"], sort=False)))
+    visit = ["run", "round", "visit"]
+    fresh = fresh.assign(visit=visits(fresh, studies))
+    by_visit = fresh.groupby([*key, "variant", *visit], sort=False)["value"].median()
+    by_variant = dict(tuple(by_visit.reset_index().groupby(["study", "variant"], sort=False)))
     pairs = []
     for study in studies.values():
         for variant, other in comparisons(study):
@@ -94,7 +96,7 @@ def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Dat
                 continue
             both = by_variant[study.name, variant.name].merge(
                 by_variant[study.name, other.name],
-                on=[*key, "run", "round"],
+                on=[*key, *visit],
                 suffixes=("", "_other"),
             )
             if variant.host_work or other.host_work:
@@ -103,7 +105,8 @@ def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Dat
             pairs.append(both.rename(columns={"variant_other": "against"}))
     if not pairs or (paired := pd.concat(pairs)).empty:
         return pd.DataFrame(columns=[*RATIO_COLUMNS, "run"])
-    series = paired.groupby([*RATIO_KEY, "run"], sort=False)["ratio"].agg(list)
+    by_round = paired.groupby([*RATIO_KEY, "run", "round"], sort=False)["ratio"].median()
+    series = by_round.groupby([*RATIO_KEY, "run"], sort=False).agg(list)
     table = _intervals(series).rename(columns={"median": "ratio"})
     table["verdict"] = [verdict(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy()]
     ordered = table.reset_index().sort_values([*RATIO_KEY, "run"], ignore_index=True)
