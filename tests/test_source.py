@@ -117,7 +117,7 @@ def test_what_does_not_change_the_program_keeps_every_fingerprint(
         ("v4_grid_stride.cu", "kSmLimit = 16", "kSmLimit = 17"),
         ("batch_memcpy.cpp", "needs CUDA 12.8", "needs  CUDA 12.8"),
         ("torch_index_select.py", "non_blocking=True", "non_blocking=False"),
-        ("torch_index_select.py", "        rows = self", "        cols = self"),
+        ("torch_index_select.py", "            rows = self", "            cols = self"),
     ],
 )
 def test_an_edit_of_a_variants_file_changes_what_is_made_of_it_only(

@@ -13,11 +13,3 @@ def use(stream: int) -> None:
     if stream != _current:
         torch.cuda.set_stream(torch.cuda.ExternalStream(stream))
         _current = stream
-
-
-def leave() -> None:
-    """Back to the default stream, for what is done between timings: the stream used last may be
-    gone by then."""
-    global _current
-    torch.cuda.set_stream(torch.cuda.default_stream())
-    _current = None

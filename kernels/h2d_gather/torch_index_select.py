@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from analysis.measure.torch_stream import leave, use
-
 
 class Bound:
     """One gather; `launch` returns once the copy is enqueued."""
 
     def __init__(self, src: np.ndarray, dst: Any, pairs: Any) -> None:
-        leave()
         self._src = torch.from_numpy(src)
         self._dst = torch.as_tensor(dst, device="cuda")
         self._pairs = torch.as_tensor(pairs, device="cuda").view(-1, 2)
@@ -28,10 +25,10 @@ class Bound:
             )
 
     def launch(self, stream: int) -> None:
-        use(stream)
-        rows = self._pairs[:, 0].cpu()
-        torch.index_select(self._src, 0, rows, out=self._staging)
-        self._dst[: len(rows)].copy_(self._staging, non_blocking=True)
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
+            rows = self._pairs[:, 0].cpu()
+            torch.index_select(self._src, 0, rows, out=self._staging)
+            self._dst[: len(rows)].copy_(self._staging, non_blocking=True)
 
 
 def bind(src: np.ndarray, dst: Any, pairs: Any, sm_launches: Any = None) -> Bound:
