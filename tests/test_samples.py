@@ -271,6 +271,28 @@ def test_shrinking_drops_the_oldest_extra_runs_of_the_machine(tmp_path: Path) ->
         assert loaded.provenance["samples_sha256"] == checksum(path)
 
 
+def test_shrinking_keeps_a_run_that_others_are_compared_in(tmp_path: Path) -> None:
+    # All were measured in RUNS[0]; then one of them again, and another after its code had changed.
+    for variant in ("clock", "copy_a", "copy_b"):
+        store(tmp_path, RUNS[0], variant=variant)
+    store(tmp_path, RUNS[1], variant="copy_a")
+    again = store(tmp_path, RUNS[2], variant="copy_a")
+    edited = store(tmp_path, RUNS[2], variant="copy_b")
+    edit_json(edited.with_suffix(".json"), lambda d: d["runs"][0].update(source_sha256="0" * 64))
+    folder = tmp_path / "box"
+
+    def drop_one() -> None:
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        shrink(tmp_path, "box", size - 1)
+
+    drop_one()
+    assert (runs_of(again), runs_of(edited)) == ([RUNS[2], RUNS[1], RUNS[0]], [RUNS[2]])
+    drop_one()
+    assert runs_of(again) == [RUNS[2], RUNS[0]]
+    drop_one()
+    assert runs_of(again) == [RUNS[2]]
+
+
 def test_results_that_cannot_shrink_enough_are_an_error_that_drops_no_newest_run(
     tmp_path: Path,
 ) -> None:

@@ -161,18 +161,30 @@ def set_capture(
 
 
 def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:
-    """Drop the machine's oldest extra runs until its folder is within `limit` bytes."""
+    """Drop extra runs of the machine until its folder is within `limit` bytes.
+
+    Runs of other code than the newest go first, then those that nothing else is compared in, then
+    the oldest.
+    """
     folder = root / machine
     while sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) > limit:
+        held = [(path, load_variant(path)) for path in variant_files(root, machine)]
+        newest = {(one.study, one.provenance["run"]) for _, one in held}
         extras = [
-            (min(run["run"] for run in loaded.provenance["runs"]), path, loaded)
-            for path in variant_files(root, machine)
-            if (loaded := load_variant(path)).provenance["runs"]
+            (
+                run["source_sha256"] == one.provenance["source_sha256"],
+                (one.study, run["run"]) in newest,
+                run["run"],
+                path,
+            )
+            for path, one in held
+            for run in one.provenance["runs"]
         ]
         if not extras:
             raise HotpathError(f"{folder}: more than {limit} bytes with one run of each variant")
-        oldest, path, loaded = min(extras, key=lambda entry: (entry[0], entry[1]))
+        *_, dropped, path = min(extras)
+        loaded = dict(held)[path]
         runs = loaded.run_provenance()
-        kept = sorted(set(runs) - {oldest, loaded.provenance["run"]}, reverse=True)
-        remaining = [sample for sample in loaded.samples if sample.run != oldest]
+        kept = sorted(set(runs) - {dropped, loaded.provenance["run"]}, reverse=True)
+        remaining = [sample for sample in loaded.samples if sample.run != dropped]
         _write(path, remaining, loaded.provenance, runs, kept)
