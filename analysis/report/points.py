@@ -217,7 +217,7 @@ class Context:
         row = self.missing.get((machine, variant.name, case.id))
         if row is not None:
             return str(row["status"]), str(row["reason"])
-        return NOT_MEASURED, ""
+        return NOT_MEASURED, "only the grid full has this case" if case.grid == "full" else ""
 
     def _common(
         self, machine: str, variant: Variant, case: Case, metric: str, state: str

@@ -14,7 +14,7 @@ from analysis.report.differences import (
     setting_difference,
 )
 from analysis.report.html import code, link, table
-from analysis.report.points import Context, Row, anchor
+from analysis.report.points import NOT_MEASURED, Context, Row, anchor
 from analysis.report.quantities import (
     INTERVAL,
     digits,
@@ -146,16 +146,16 @@ def _figures(context: Context, variant: Variant, root: str) -> str:
     columns += [f"against {before.name}"] if before else []
     columns += [f"of {ceiling.name}" for ceiling in ceilings]
     columns += [context.study.metrics[name].label for name in others]
-    rows = []
+    rows: list[list[object]] = []
     for machine in context.machines:
-        row: list[object] = [
-            link(f"{root}data/#{anchor(machine, context.study.name, variant.name)}", machine)
-        ]
+        samples = link(f"{root}data/#{anchor(machine, context.study.name, variant.name)}", machine)
+        row: list[object] = [samples]
         figure = context.figure(machine, variant)
         if figure is None:
             state, reason = context.absence(machine, variant, case)
             note = f"{state}: {reason}" if reason else state
-            rows.append([*row, note, *[""] * (len(columns) - 2)])
+            first = machine if state == NOT_MEASURED else samples
+            rows.append([first, note, *[""] * (len(columns) - 2)])
             continue
         seconds = float(figure["median"])
         row += [context.study.metrics[figure["metric"]].label + _flags(figure)]
