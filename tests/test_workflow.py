@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
+from analysis.config import load_config
 from analysis.results.samples import checksum
 from analysis.results.store import load_variant
 
 HOST_ONLY = ("clock", "empty_call")
+GRID = load_config().grid
 SETTINGS = ('studies=["method"]', "machine=test-box")
 
 
@@ -93,7 +95,7 @@ def test_measuring_writes_samples_with_their_provenance(copy: Path) -> None:
         loaded = load_variant(folder / "method" / f"{variant}.csv")
         assert {sample.status for sample in loaded.samples} == {"ok"}
         assert {sample.verified for sample in loaded.samples} == {1}
-        assert {sample.round for sample in loaded.samples} == set(range(10))
+        assert {sample.round for sample in loaded.samples} == set(range(GRID.rounds))
         assert loaded.provenance["samples_sha256"] == checksum(folder / "method" / f"{variant}.csv")
         assert "analysis.measure method" in loaded.provenance["command"]
     # A copy of files is no checkout: its commit is not known, and not made up.
@@ -145,7 +147,7 @@ def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
     before = {variant: runs(copy, variant) for variant in HOST_ONLY}
     said = succeed(copy, "-f", "build/measured/method/empty_call")
     assert "Measuring method/empty_call anew" in said
-    assert "method/empty_call: 20 samples" in said
+    assert f"method/empty_call: {GRID.rounds * GRID.samples} samples" in said
     assert runs(copy, "empty_call")[1:] == before["empty_call"]
     assert runs(copy, "clock") == before["clock"]
     assert planned(copy) == set()
