@@ -57,8 +57,9 @@ def cases_chart(context: Context) -> Chart | None:
     drawn = set(points["variant"])
     focused = [name for name in context.study.variant_names if name in drawn]
     focus = select("variant_shown", "highlight", [None, *focused], None)
+    places = points.groupby("variant")[swept].nunique()
     lines = [
-        _lines(context, value, along, roles, names)
+        _lines(context, value, along, roles, _ordered(names, places) if roles == OTHERS else names)
         for roles in (STEPS, OTHERS, CEILINGS)
         if (names := [v.name for v in context.study.with_role(*roles) if v.name in drawn])
     ]
@@ -74,6 +75,11 @@ def cases_chart(context: Context) -> Chart | None:
         f" {swept.removeprefix(CASE_PREFIX)}, a panel for each of {len(context.machines)} machines."
     )
     return finish(chart, description, margin=70, compact_margin=60)
+
+
+def _ordered(names: list[str], places: pd.Series) -> list[str]:
+    """Those with a line before those with a single point: the first have a colour to themselves."""
+    return sorted(names, key=lambda name: int(places[name]) < 2)
 
 
 def _swept(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]) -> str:
