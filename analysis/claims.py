@@ -110,9 +110,9 @@ class Subjects:
 
 
 def parse_claims(
-    entries: Sequence[Mapping[str, Any]], subjects: Subjects, where: str
+    entries: Sequence[Mapping[str, Any]], subjects: Subjects, where: str, *, ours: bool = False
 ) -> tuple[Claim, ...]:
-    """The `claims` of a study.yaml that its schema has passed.
+    """The `claims` of a study.yaml that its schema has passed; `ours` where none says otherwise.
 
     Raises FieldError for the first key, variant, case, metric or unit that does not fit.
     """
@@ -121,7 +121,7 @@ def parse_claims(
         here = f"{where}: claims.{entry['id']}"
         if entry["id"] in claims:
             raise FieldError(f"{where}: claims", "every entry once", entry["id"])
-        claims[entry["id"]] = _claim(entry, subjects, here)
+        claims[entry["id"]] = _claim({"ours": ours, **entry}, subjects, here)
     return tuple(claims.values())
 
 
@@ -146,7 +146,7 @@ def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:
         published=float(published["value"]) if published else None,
         tests=tests,
         untested=entry.get("untested", "").strip(),
-        ours=entry.get("ours", False),
+        ours=entry["ours"],
     )
 
 

@@ -288,7 +288,7 @@ def load_study(file: Path) -> Study:
         telemetry=data.get("telemetry", True),
         calibrates=data.get("calibrates", False),
         constants=constants,
-        claims=parse_claims(data.get("claims", []), subjects, where),
+        claims=parse_claims(data.get("claims", []), subjects, where, ours="write_up" not in data),
     )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import random
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from analysis.results import METHOD_VERSION
 from analysis.results.samples import Sample
@@ -18,6 +21,38 @@ RUN = "2026-01-02T03:04:05Z"
 TIMES = ("gpu_time", "host_time")
 
 Seconds = Callable[[Variant, Case, str], float]
+
+
+def description(
+    title: str,
+    metrics: Mapping[str, tuple[str, str]],
+    cases: Mapping[str, Mapping[str, Any]],
+    variants: Iterable[Mapping[str, Any]],
+    **more: Any,
+) -> dict[str, Any]:
+    """What a small study.yaml says; `metrics` are (unit, label) by name, the headline is in more."""
+    return {
+        "title": title,
+        "question": "How fast?",
+        "budget_s": 1,
+        "metrics": {
+            name: {"unit": unit, "label": label} for name, (unit, label) in metrics.items()
+        },
+        "cases": {name: dict(keys) for name, keys in cases.items()},
+        "variants": [
+            {"role": "step", "title": title, "cases": [next(iter(cases))], **variant}
+            for variant in variants
+        ],
+        **more,
+    }
+
+
+def write_description(folder: Path, study: Mapping[str, Any]) -> Path:
+    """study.yaml in `folder`, which is made where it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(dict(study), sort_keys=False))
+    return path
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:

@@ -17,8 +17,8 @@ from analysis.charts.writing import write_chart
 from analysis.report.inputs import Inputs
 from analysis.report.points import Context
 from analysis.study import discover
+from tests.report.roots import STUDY, make_inputs, make_root
 from tests.synthetic import write_machine
-from tests.test_report import STUDY, make_inputs, make_root
 
 Charts = dict[str, dict[str, Chart]]
 

@@ -37,8 +37,8 @@ from analysis.report.inputs import Inputs
 from analysis.report.model import counter_table, judgement, model_table, parameter_table
 from analysis.report.points import Context
 from analysis.study import Case, Variant, discover
+from tests.report.roots import STUDY, build, make_inputs, make_root, text_of
 from tests.synthetic import plausible, write_machine
-from tests.test_report import STUDY, build, make_inputs, make_root, text_of
 
 CALIBRATION = "link_calibration"
 

@@ -34,8 +34,8 @@ from analysis.report.points import Context
 from analysis.results.store import set_capture
 from analysis.source import fingerprint
 from analysis.study import Study, discover
+from tests.report.roots import STUDY, build, make_inputs, make_root, text_of
 from tests.synthetic import write_machine
-from tests.test_report import STUDY, build, make_inputs, make_root, text_of
 
 DATA = Path(__file__).parent / "data"
 GATHER = discover()[STUDY]

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Error, Page, Request, sync_playwright
 
 from analysis.study import discover
+from tests.report.roots import STUDY, build, make_root
 from tests.synthetic import write_machine
-from tests.test_report import STUDY, build, make_root
 
 PAGES = ["", f"studies/{STUDY}/", "studies/method/", "ledger/", "machines/", "data/"]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

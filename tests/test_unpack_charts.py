@@ -14,8 +14,8 @@ from analysis.report.points import Context
 from analysis.results.store import add_run, set_capture
 from analysis.source import fingerprint
 from analysis.study import discover
+from tests.report.roots import make_inputs, make_root
 from tests.synthetic import provenance_of, samples_of, write_machine
-from tests.test_report import make_inputs, make_root
 
 
 def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:

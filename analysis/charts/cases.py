@@ -50,9 +50,9 @@ def cases_chart(context: Context) -> Chart | None:
     headline = parse_case(context.study.headline)
     swept = _swept(points, keys, headline)
     others = [key for key in keys if key != swept]
-    along = _along(_at_headline(points, others, headline), swept, headline)
+    column, along = _along(_at_headline(points, others, headline), swept, headline)
     # What has no place along the axis is not drawn: neither are its selects and its legend.
-    points = points[points[str(along.shorthand).partition(":")[0]].notna()]
+    points = points[points[column].notna()]
     others = [key for key in varying_keys(points, context) if key != swept]
     drawn = set(points["variant"])
     focused = [name for name in context.study.variant_names if name in drawn]
@@ -106,8 +106,8 @@ def _at_headline(points: pd.DataFrame, keys: list[str], headline: dict[str, Any]
     return points
 
 
-def _along(points: pd.DataFrame, swept: str, headline: dict[str, Any]) -> alt.X:
-    """The axis of `swept`: bytes where they grow with it."""
+def _along(points: pd.DataFrame, swept: str, headline: dict[str, Any]) -> tuple[str, alt.X]:
+    """The column along the axis of `swept`, bytes where they grow with it, and that axis."""
     name = swept.removeprefix(CASE_PREFIX)
     # Of variants that differ in it, the size that most of them have.
     delivered = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"]
@@ -121,16 +121,17 @@ def _along(points: pd.DataFrame, swept: str, headline: dict[str, Any]) -> alt.X:
             labelSeparation=12,
             grid=False,
         )
-        return alt.X("payload_bytes:Q", title="payload, B", scale=scale, axis=axis)
+        column = "payload_bytes"
+        return column, alt.X(f"{column}:Q", title="payload, B", scale=scale, axis=axis)
     values = points[swept].dropna().drop_duplicates().sort_values()
     if not pd.api.types.is_numeric_dtype(values) or len(values) <= 2:
-        return alt.X(f"{swept}:O", title=name, axis=alt.Axis(labelAngle=0))
+        return swept, alt.X(f"{swept}:O", title=name, axis=alt.Axis(labelAngle=0))
     least, most = values.min(), values.max()
     is_wide = least > 0 and least * WIDE < most
     scale = alt.Scale(type="log", nice=False) if is_wide else alt.Scale(zero=False)
     is_few = len(values) <= MOST_TICKS
     ticks = _ticks(values.tolist(), headline.get(name)) if is_few else alt.Undefined
-    return alt.X(f"{swept}:Q", title=name, scale=scale, axis=alt.Axis(values=ticks))
+    return swept, alt.X(f"{swept}:Q", title=name, scale=scale, axis=alt.Axis(values=ticks))
 
 
 def _ticks(values: list[float], headline: float | None) -> list[float]:

@@ -241,10 +241,7 @@ def parts(context: Context) -> Any:
         alt.Chart()
         .transform_filter("datum.order === 0")
         .mark_tick(thickness=2, size=21, style="interval")
-        .encode(
-            x=alt.X("timed:Q", title="ns a write"),
-            y=variant_rows(context.study.variant_names, rows),
-        )
+        .encode(x=alt.X("timed:Q", title="ns a write"), y=row)
     )
     layers = alt.layer(bars, whole).properties(height=25 * rows["variant"].nunique())
     description = f"{context.study.title}: calls of the provider and our own part of a write."

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from analysis.report.inputs import load_inputs
 from analysis.results.claims import CLAIM_COLUMNS, claims_table
@@ -16,7 +15,7 @@ from analysis.results.collect import collect
 from analysis.results.samples import Sample
 from analysis.results.store import add_run
 from analysis.study import Case, Study, Variant, load_study
-from tests.synthetic import provenance_of, samples_of
+from tests.synthetic import description, provenance_of, samples_of, write_description
 
 FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
 UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
@@ -38,40 +37,36 @@ fast,rows=1000000,throughput,29.80,GB/s,GiB/s,Notes,bytes divided by 1024^3
 
 
 def describe(*claims: Mapping[str, Any]) -> dict[str, Any]:
-    variant = {"role": "step", "title": "T", "cases": ["only"]}
-    return {
-        "title": "Copy",
-        "question": "How fast?",
-        "budget_s": 5,
-        "constants": {"row_bytes": ROW_BYTES},
-        "metrics": {
-            "gpu_time": {"unit": "s", "label": "device time"},
-            "host_time": {"unit": "s", "label": "host time"},
-            "sms_used": {"unit": "1", "label": "SMs"},
+    return description(
+        "Copy",
+        {
+            "gpu_time": ("s", "device time"),
+            "host_time": ("s", "host time"),
+            "sms_used": ("1", "SMs"),
         },
-        "cases": {
+        {
             "only": {"rows": [1_000_000], "payload_bytes": "rows * row_bytes"},
             "other": {"rows": [2], "payload_bytes": "rows * row_bytes"},
         },
-        "headline": {"rows": 1_000_000},
-        "variants": [
-            {**variant, "name": "slow", "cases": ["only", "other"]},
-            {**variant, "name": "fast"},
-            {**variant, "name": "wide", "constants": {"row_bytes": 2 * ROW_BYTES}},
-            {**variant, "name": "host", "host_work": True},
-            {**variant, "name": "limit", "role": "ceiling"},
+        [
+            {"name": "slow", "cases": ["only", "other"]},
+            {"name": "fast"},
+            {"name": "wide", "constants": {"row_bytes": 2 * ROW_BYTES}},
+            {"name": "host", "host_work": True},
+            {"name": "limit", "role": "ceiling"},
         ],
+        headline={"rows": 1_000_000},
+        constants={"row_bytes": ROW_BYTES},
+        write_up={"title": "Notes", "date": None},
         **({"claims": list(claims)} if claims else {}),
-    }
+    )
 
 
 def write_study(root: Path, *claims: Mapping[str, Any]) -> Study:
-    folder = root / "copy"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "study.yaml").write_text(yaml.safe_dump(describe(*claims), sort_keys=False))
+    path = write_description(root / "copy", describe(*claims))
     for name in SECONDS:
-        (folder / f"{name}.py").touch()
-    return load_study(folder / "study.yaml")
+        path.with_name(f"{name}.py").touch()
+    return load_study(path)
 
 
 def claim(**test: Any) -> dict[str, Any]:

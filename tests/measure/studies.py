@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from analysis.build.toolchain import find_toolchain
 from analysis.config import Grid
 from analysis.gpu import Gpu
@@ -18,6 +16,7 @@ from analysis.measure.run import Host, run_rounds
 from analysis.results.samples import Sample
 from analysis.results.store import load_variant
 from analysis.study import Study, discover, load_study
+from tests.synthetic import description, write_description
 
 METHOD = discover()["method"]
 HERE = Provision(None, "13.0")
@@ -145,31 +144,24 @@ def fill(out):
 '''
 
 
-def description(*variants: dict[str, Any]) -> dict[str, Any]:
-    common = {"role": "step", "title": "Fill", "cases": ["sizes"]}
-    return {
-        "title": "Fill",
-        "question": "How fast?",
-        "budget_s": 1,
-        "metrics": {
-            "host_time": {"unit": "s", "label": "host time"},
-            "filled": {"unit": "B", "label": "bytes"},
-        },
-        "cases": {"sizes": {"n": [1, 2], "payload_bytes": "n * 8"}},
-        "headline": {"n": 1},
-        "variants": [common | variant for variant in variants],
-    }
+def describe(*variants: dict[str, Any]) -> dict[str, Any]:
+    return description(
+        "Fill",
+        {"host_time": ("s", "host time"), "filled": ("B", "bytes")},
+        {"sizes": {"n": [1, 2], "payload_bytes": "n * 8"}},
+        variants,
+        headline={"n": 1},
+    )
 
 
 def write_study(folder: Path, *variants: dict[str, Any]) -> Study:
-    folder.mkdir(exist_ok=True)
-    (folder / "study.yaml").write_text(yaml.safe_dump(description(*variants), sort_keys=False))
+    study = write_description(folder, describe(*variants))
     sources = {"workload": WORKLOAD, "wrong": WRONG, "trouble": TROUBLE, "refuses": REFUSES}
     for name in ("workload", *(str(v.get("source", v["name"])) for v in variants)):
         path = folder / f"{name}.py"
         if not path.exists():
             path.write_text(sources.get(name, FILL))
-    return load_study(folder / "study.yaml")
+    return load_study(study)
 
 
 def host(folder: Path, limit_s: float = 60) -> Host:

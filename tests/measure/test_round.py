@@ -23,7 +23,7 @@ from tests.measure.studies import (
     GRID,
     HERE,
     METHOD,
-    description,
+    describe,
     run,
     samples_at,
     write_study,
@@ -76,7 +76,7 @@ def test_either_of_two_variants_may_come_first() -> None:
 
 def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "often", {"name": "one"}, {"name": "other"})
-    data = description({"name": "one"}, {"name": "other"})
+    data = describe({"name": "one"}, {"name": "other"})
     data["cases"]["sizes"]["visits"] = 20
     (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     study = load_study(study.folder / "study.yaml")
@@ -133,7 +133,7 @@ def test_a_slow_cell_takes_fewer_samples_but_one(tmp_path: Path, where: Target) 
 
 def test_a_case_takes_the_metrics_and_samples_it_names(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "named", {"name": "one"})
-    data = description({"name": "one", "cases": ["sizes", "few", "none"]})
+    data = describe({"name": "one", "cases": ["sizes", "few", "none"]})
     data["cases"]["few"] = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
     data["cases"]["none"] = {"n": [4], "payload_bytes": 32, "metrics": []}
     (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))

@@ -18,8 +18,8 @@ from analysis.results.samples import Sample
 from analysis.results.store import add_run
 from analysis.study import Case, Variant
 from tests.rdma_write.sessions import STUDY
+from tests.report.roots import make_inputs, make_root
 from tests.synthetic import RUN, provenance_of, write_machine
-from tests.test_report import make_inputs, make_root
 
 PART_NS = {
     "post_time": 60, "refused_time": 0, "poll_time": 10, "empty_time": 5, "own_time": 20,

@@ -1,0 +1,158 @@
+"""What pages say of results: verdicts, the order of steps, the fastest, what is absent."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.report.points import Context
+from analysis.report.sentences import (
+    comparison_phrase,
+    order_sentences,
+    reach_sentence,
+    step_sentence,
+)
+from analysis.report.site_pages import overview
+from analysis.report.study_pages import order
+from analysis.results.store import add_run
+from analysis.study import Case, Variant, discover
+from tests.report.roots import (
+    STUDY,
+    make_inputs,
+    make_root,
+    rows_without_value,
+)
+from tests.synthetic import provenance_of, write_machine
+
+
+@pytest.mark.parametrize(
+    ("verdict", "low", "value", "high", "expected"),
+    [
+        ("faster", 3.87, 3.91, 3.95, "is 3.91× (3.87 to 3.95) faster than `before`"),
+        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.60 to 2.50) as long"),
+        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed"),
+        ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`"),
+        ("unclear", math.nan, 1.2, math.nan, "from a single round and so without an interval"),
+    ],
+)
+def test_every_verdict_has_its_sentence(
+    verdict: str, low: float, value: float, high: float, expected: str
+) -> None:
+    row = {"ratio": value, "ci_low": low, "ci_high": high, "verdict": verdict}
+    assert expected in comparison_phrase(row, "before", "this step")
+    of_another = comparison_phrase(row, "before", "this variant")
+    assert "this variant" in of_another and "step" not in of_another
+
+
+def test_sentences_follow_the_results(measured: Context) -> None:
+    said = [step_sentence(measured, "box", step) for step in measured.study.with_role("step")]
+    assert said[0] == ""
+    for sentence, expected in zip(
+        said[1:], ("faster than", "the same as", "slower than", "unclear"), strict=True
+    ):
+        assert expected in sentence
+        assert sentence.startswith("On box ") and sentence.endswith("by device time.")
+    (order,) = order_sentences(measured)
+    names = measured.study.variant_names
+    assert f"`{names[3]}` is slower than `{names[2]}`" in order
+    assert f"From slowest to fastest they are `{names[0]}`" in order
+
+
+def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
+    speeds = {"v3_loads_first": 4.0, "v3_shifted_lanes": 8.0, "ceiling_sm_copy": 8.0}
+    context = measured_at(make_root(tmp_path), speeds)
+    beyond, ceiling = (context.study.variant(name) for name in list(speeds)[1:])
+    assert "On box this variant is 2.00×" in step_sentence(context, "box", beyond)
+    assert "the fastest variant beyond the steps, `v3_shifted_lanes`" in reach_sentence(
+        context, "box", ceiling
+    )
+    assert order_sentences(context) == []
+    assert "Variants beyond the journey have no place in that order" in order(context)
+
+
+def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)[STUDY]
+
+    def seconds(variant: Variant, case: Case, metric: str) -> float:
+        return case.payload_bytes / 1e9 / (1 + study.variant_names.index(variant.name))
+
+    steps = study.with_role("step")
+    write_machine(root / "results", "box", study, variants=steps, seconds=seconds)
+    assert order_sentences(Context(make_inputs(root), study)) == []
+
+
+def measured_at(root: Path, speeds: Mapping[str, float]) -> Context:
+    """Nearly exact results of the variants in `speeds`, and of no other."""
+    study = discover(root)[STUDY]
+
+    def seconds(variant: Variant, case: Case, metric: str) -> float:
+        return case.payload_bytes / 1e9 / speeds[variant.name]
+
+    variants = [study.variant(name) for name in speeds]
+    write_machine(root / "results", "box", study, variants=variants, seconds=seconds, noise=1e-4)
+    return Context(make_inputs(root), study)
+
+
+def test_an_easier_problem_is_never_the_fastest(tmp_path: Path) -> None:
+    context = measured_at(
+        make_root(tmp_path), {"v0_byte_copy": 1.0, "v3_loads_first": 3.0, "v3_aligned_slots": 9.0}
+    )
+    easier = context.study.variant("v3_aligned_slots")
+    first = context.study.variant("v0_byte_copy")
+    assert context.shown_case(easier) == context.shown_case(first)
+    assert [step.name for step in context.contenders("box")] == ["v3_loads_first", "v0_byte_copy"]
+
+
+def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Path) -> None:
+    speeds = {"v1_vectorized": 2.0, "v2_warp_per_token": 4.0, "v3_loads_first": 4.001}
+    context = measured_at(make_root(tmp_path), {**speeds, "ceiling_sm_copy": 8.0})
+    (tie,) = context.ties("box")
+    best = context.fastest("box")
+    assert best is not None
+    assert {best.name, tie.name} == {"v2_warp_per_token", "v3_loads_first"}
+    ceiling = context.study.variant("ceiling_sm_copy")
+    said = f"the fastest step, `{best.name}` (not told apart from `{tie.name}`), has 0.50"
+    assert said in reach_sentence(context, "box", ceiling)
+    home = overview({STUDY: context}, {})
+    assert f"<code>{best.name}</code>, not told apart from <code>{tie.name}</code>" in home
+
+
+def test_home_pairs_rounds_where_two_variants_are_compared(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    slow, fast = discover(root)[STUDY].with_role("step")[:2]
+    context = measured_at(root, {slow.name: 1.0, fast.name: 2.0})
+    # As a paired ratio may, it differs from that of the medians.
+    ratios = context.inputs.ratios.assign(ratio=1.75)
+    paired = Context(replace(context.inputs, ratios=ratios), context.study)
+    assert '<td class="hp-number">1.75×</td>' in overview({STUDY: paired}, {})
+    alone = Context(replace(context.inputs, ratios=ratios.iloc[:0]), context.study)
+    assert re.search(r"2\.00× of medians</td>", overview({STUDY: alone}, {}))
+
+
+def test_without_a_comparison_intervals_that_are_apart_tell(tmp_path: Path) -> None:
+    context = measured_at(make_root(tmp_path), {"v1_vectorized": 2.0, "v3_loads_first": 4.0})
+    slow, fast = (context.study.variant(name) for name in ("v1_vectorized", "v3_loads_first"))
+    assert context.comparison("box", fast, slow) is None
+    assert context.is_surely_faster("box", fast, slow)
+    assert not context.is_surely_faster("box", slow, fast)
+    assert context.ties("box") == []
+
+
+def test_absent_results_are_said(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)[STUDY]
+    first, second, third, *_ = study.with_role("step")
+    write_machine(root / "results", "box", study, variants=[first])
+    rows = rows_without_value(study, second, "skipped", "needs a newer driver")
+    add_run(root / "results", "box", STUDY, second.name, rows, provenance_of(study, second))
+    context = Context(make_inputs(root), study)
+    assert f"`{second.name}` was skipped: needs a newer driver" in step_sentence(
+        context, "box", second
+    )
+    assert f"`{third.name}` has not been measured" in step_sentence(context, "box", third)

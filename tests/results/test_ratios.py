@@ -1,0 +1,205 @@
+"""Ratios of two variants: what is held against what, and how it is paired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.results.collect import collect, visits
+from analysis.results.summary import (
+    RATIO_COLUMNS,
+    SUMMARY_COLUMNS,
+    comparisons,
+    ratios,
+    ratios_by_run,
+    repeats,
+)
+from analysis.results.tables import write_tables
+from analysis.study import Study, discover
+from tests.results.rows import (
+    ALLOCATOR,
+    GATHER,
+    METHOD,
+    NEW,
+    OLD,
+    STUDIES,
+    by_names,
+    only,
+    rounds,
+    row,
+    table,
+)
+from tests.synthetic import write_machine
+
+
+def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None:
+    pairs = {(variant.name, other.name) for variant, other in comparisons(GATHER)}
+    others = {variant.name for variant in GATHER.with_role("reference", "ceiling")}
+    assert {other for name, other in pairs if name == "v3_loads_first"} == {
+        "v2_warp_per_token",
+        *others,
+    }
+    assert {other for name, other in pairs if name == "v0_byte_copy"} == others
+    assert not {name for name, _ in pairs} & others
+    listed = [(variant.name, other.name) for variant, other in comparisons(GATHER)]
+    assert len(listed) == len(pairs)
+
+
+def test_a_ratio_is_a_speed_up_paired_by_round() -> None:
+    # The second round is slow for both: paired, the ratio is 2 in every round.
+    samples = table(
+        rounds("v0_byte_copy", [2.0, 20.0, 2.2]), rounds("v1_vectorized", [1.0, 10.0, 1.1])
+    )
+    found = only(ratios(ratios_by_run(samples, STUDIES)))
+    assert list(found.index) == RATIO_COLUMNS
+    assert (found["variant"], found["against"]) == ("v1_vectorized", "v0_byte_copy")
+    assert found["ratio"] == pytest.approx(2.0)
+    assert found["ci_low"] == pytest.approx(2.0)
+    assert found["ci_high"] == pytest.approx(2.0)
+    assert found["verdict"] == "faster"
+
+
+def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
+    # A slow spell meets three of the one's eight visits and five of the other's: their medians
+    # would be of unlike moments.
+    case = "pattern=first_allocation"
+    (visited,) = (one for one in ALLOCATOR.variant("p4_final").cases if one.id == case)
+    assert visited.visits == 8
+    own, other = [1.0] * 5 + [10.0] * 3, [2.0] * 3 + [20.0] * 5
+    samples = table(
+        [
+            row(name, value, study="allocator", case=case, metric="op_time", sample=number)
+            for name, values in (("p4_final", own), ("torch_caching", other))
+            for number, value in enumerate(values)
+        ]
+    )
+    found = only(ratios_by_run(samples, {"allocator": ALLOCATOR}))
+    assert (found["variant"], found["against"]) == ("p4_final", "torch_caching")
+    assert found["ratio"] == pytest.approx(2.0)
+
+
+def test_a_visit_takes_equally_many_samples() -> None:
+    case = "bytes=1048576"
+    samples = table(
+        [
+            row("copy_engine", 1.0, study="link_calibration", case=case, sample=number)
+            for number in range(8)
+        ],
+        rounds("v0_byte_copy", [1.0, 1.0]),
+    )
+    assert visits(samples, discover()).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 0, 0]
+
+
+def test_rounds_that_only_one_variant_has_are_not_paired() -> None:
+    samples = table(rounds("v0_byte_copy", [2.0, 2.0, 900.0]), rounds("v1_vectorized", [1.0, 1.0]))
+    assert only(ratios_by_run(samples, STUDIES))["ratio"] == pytest.approx(2.0)
+
+
+def test_variants_of_different_runs_are_not_paired() -> None:
+    samples = table(
+        rounds("v0_byte_copy", [2.0, 2.0], run=OLD), rounds("v1_vectorized", [1.0, 1.0], run=NEW)
+    )
+    assert ratios_by_run(samples, STUDIES).empty
+    assert list(ratios(ratios_by_run(samples, STUDIES)).columns) == RATIO_COLUMNS
+
+
+def test_nor_are_variants_of_different_machines_or_cases() -> None:
+    base = rounds("v0_byte_copy", [2.0, 2.0])
+    for elsewhere in ({"machine": "other"}, {"case": "bs=16,topk=512,draw=permutation"}):
+        samples = table(base, rounds("v1_vectorized", [1.0, 1.0], **elsewhere))
+        assert ratios_by_run(samples, STUDIES).empty
+
+
+def test_ratios_are_of_the_newest_run_that_has_both() -> None:
+    samples = table(
+        rounds("v0_byte_copy", [2.0, 2.0], run=OLD),
+        rounds("v1_vectorized", [1.0, 1.0], run=OLD),
+        rounds("v0_byte_copy", [3.0, 3.0], run=NEW),
+        rounds("v1_vectorized", [1.0, 1.0], run=NEW),
+        rounds("v2_warp_per_token", [0.25, 0.25], run=OLD),
+    )
+    compared = ratios_by_run(samples, STUDIES)
+    assert sorted(compared["ratio"]) == pytest.approx([2.0, 3.0, 4.0])
+    newest = by_names(ratios(compared))
+    assert newest["v1_vectorized", "v0_byte_copy"]["ratio"] == pytest.approx(3.0)
+    assert newest["v2_warp_per_token", "v1_vectorized"]["ratio"] == pytest.approx(4.0)
+
+
+def test_ratios_take_no_stale_and_no_failed_sample() -> None:
+    samples = table(
+        rounds("v0_byte_copy", [2.0, 2.0], run=OLD),
+        rounds("v1_vectorized", [1.0, 1.0], run=OLD),
+        rounds("v0_byte_copy", [9.0, 9.0], run=NEW),
+        rounds("v1_vectorized", [1.0, 1.0], run=NEW, stale=True),
+        [row("v2_warp_per_token", None, run=OLD, status="failed", reason="byte 0", verified=0)],
+    )
+    assert only(ratios_by_run(samples, STUDIES))["ratio"] == pytest.approx(2.0)
+    stale = samples.assign(stale=True)
+    assert ratios_by_run(stale, STUDIES).empty
+
+
+def test_where_the_cpu_works_only_host_time_compares() -> None:
+    samples = table(
+        *(
+            rounds(variant, [time, time], metric=metric)
+            for variant, time in (("v0_byte_copy", 1.0), ("batch_memcpy", 4.0))
+            for metric in ("gpu_time", "host_time")
+        ),
+        rounds("ceiling_sm_copy", [1.0, 1.0]),
+    )
+    compared = ratios_by_run(samples, STUDIES)
+    metrics = {
+        against: set(compared[compared["against"] == against]["metric"])
+        for against in ("batch_memcpy", "ceiling_sm_copy")
+    }
+    assert metrics == {"batch_memcpy": {"host_time"}, "ceiling_sm_copy": {"gpu_time"}}
+
+
+def test_only_times_are_compared() -> None:
+    samples = table(
+        *(
+            rounds(variant, [16.0, 16.0], metric="sms_used", unit="1")
+            for variant in ("v0_byte_copy", "v1_vectorized")
+        )
+    )
+    assert ratios_by_run(samples, STUDIES).empty
+
+
+def test_repeats_are_the_ratios_of_one_program_listed_twice() -> None:
+    case = METHOD.headline
+    samples = table(
+        *(
+            rounds(variant, [1.0, 1.0], study="method", case=case, run=run)
+            for variant in ("copy_a", "copy_b", "empty_kernel")
+            for run in (OLD, NEW)
+        ),
+        rounds("v0_byte_copy", [1.0, 1.0]),
+        rounds("v1_vectorized", [1.0, 1.0]),
+    )
+    compared = ratios_by_run(samples, STUDIES)
+    found = repeats(compared, STUDIES)
+    assert set(zip(found["variant"], found["against"], strict=True)) == {("copy_b", "copy_a")}
+    assert list(found["run"]) == [OLD, NEW]
+    assert len(compared) > len(found)
+    assert repeats(compared.iloc[:0], STUDIES).empty
+
+
+def test_edited_code_makes_stale_rows_and_ends_their_ratios(tmp_path: Path) -> None:
+    write_machine(tmp_path / "results", "box", GATHER, rounds=4)
+    edited = tuple(
+        replace(variant, flags=("-O1",)) if variant.name == "v1_vectorized" else variant
+        for variant in GATHER.variants
+    )
+    studies: Mapping[str, Study] = {"h2d_gather": replace(GATHER, variants=edited)}
+    write_tables(tmp_path / "results", studies, tmp_path / "out")
+    summary = pd.read_csv(tmp_path / "out" / "summary.csv")
+    assert list(summary.columns) == SUMMARY_COLUMNS
+    assert set(summary[summary["stale"] == 1]["variant"]) == {"v1_vectorized"}
+    compared = pd.read_csv(tmp_path / "out" / "ratios.csv")
+    assert "v1_vectorized" not in {*compared["variant"], *compared["against"]}
+    assert "v3_loads_first" in set(compared["variant"])
+    assert collect(tmp_path / "results", studies).refused == {}
