@@ -30,7 +30,7 @@ def description(
     variants: Iterable[Mapping[str, Any]],
     **more: Any,
 ) -> dict[str, Any]:
-    """What a small study.yaml says; `metrics` are (unit, label) by name, the headline is in more."""
+    """What a small study.yaml says; `metrics` are (unit, label) by name."""
     return {
         "title": title,
         "question": "How fast?",
