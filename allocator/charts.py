@@ -18,9 +18,9 @@ from scipy.stats import gmean
 
 from analysis import ROOT
 from analysis.charts.theme import CELL_PX, Chart, finish, select
-from analysis.measure.modules import load_module, load_workload
-from analysis.report.points import Context
-from analysis.report.quantities import INTERVAL, quantity, ratio, ratio_interval
+from analysis.facts.points import Context
+from analysis.modules import load_module, load_workload
+from analysis.quantities import INTERVAL, quantity, ratio, ratio_interval
 from analysis.study import Study
 
 REFERENCE: Final = "torch_caching"

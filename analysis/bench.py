@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from analysis.build.toolchain import find_toolchain, resolve_arch
 from analysis.cli import fail_in_one_line
 from analysis.config import BUILD
 from analysis.errors import FieldError, HotpathError
 from analysis.expression import evaluate
 from analysis.gpu import open_gpu
 from analysis.measure.cell import Operation
-from analysis.measure.modules import load_module, load_workload
 from analysis.measure.needs import Provision
 from analysis.measure.round import host_times
+from analysis.modules import load_module, load_workload
 from analysis.study import Case, CaseValue, Study, Variant, discover
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 GIB = 2**30
 

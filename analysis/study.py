@@ -12,11 +12,12 @@ from analysis import ROOT
 from analysis.claims import Claim, Subjects, parse_claims
 from analysis.errors import FieldError
 from analysis.expression import evaluate
-from analysis.profile import KINDS as CAPTURE_KINDS
 from analysis.schema import check, read_yaml
 
 GRIDS = ("smoke", "default", "full")
 SOURCE_SUFFIXES = (".cu", ".cpp", ".py")
+CAPTURE_KINDS = ("ncu", "timeline")
+"""What can be captured of a variant; each is a file <variant>.<kind>.csv beside its samples."""
 NOT_CASE_KEYS = ("payload_bytes", "grid", "metrics", "samples", "visits")
 """Keys of a case set that say something of all its cases."""
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.build.compile import compile_bindings, compile_module
-from analysis.build.toolchain import find_toolchain
-from analysis.measure.modules import load_module, load_workload
+from analysis.modules import load_module, load_workload
 from analysis.study import discover
+from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.compilers import find_toolchain
 
 STUDY = discover()["allocator"]
 workload: Any = load_workload(STUDY)

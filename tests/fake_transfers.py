@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Operation
-from analysis.measure.modules import load_workload
+from analysis.modules import load_workload
 from analysis.study import Case, discover
 
 TRANSFERS = discover()["transfers"]

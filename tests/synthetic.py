@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from analysis.results import METHOD_VERSION
-from analysis.results.samples import Sample
-from analysis.results.store import Provenance, add_run
 from analysis.source import fingerprint
+from analysis.store import METHOD_VERSION
+from analysis.store.results import Provenance, add_run
+from analysis.store.samples import Sample
 from analysis.study import Case, Study, Variant
 
 RUN = "2026-01-02T03:04:05Z"

@@ -11,10 +11,10 @@ import pytest
 import vl_convert
 
 from allocator.charts import REFERENCE, UNPAIRED, heat, latency
-from analysis.report.inputs import load_inputs
-from analysis.report.points import Context
-from analysis.results.summary import RATIO_COLUMNS
+from analysis.facts.inputs import load_inputs
+from analysis.facts.points import Context
 from analysis.study import discover
+from analysis.tables.summary import RATIO_COLUMNS
 
 STUDY = discover()["allocator"]
 CASE = "pattern=hot_pair"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from analysis import ROOT
-from analysis.build.toolchain import find_toolchain
+from analysis.toolchain.compilers import find_toolchain
 
 from .allocators import KIB, MIB, Allocators
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.measure.modules import load_module
+from analysis.modules import load_module
 
 from .allocators import (
     ALLOCATORS,

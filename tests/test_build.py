@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 import yaml
 
-from analysis.build import compile as compiling
-from analysis.build.compile import compile_bindings, compile_module, defines, torch_settings
-from analysis.build.ptxas import COLUMNS, KernelResources, parse_ptxas, write_resources
-from analysis.build.toolchain import Toolchain, find_toolchain, resolve_arch
 from analysis.errors import FieldError, HotpathError
-from analysis.measure.modules import load_module, module_path
+from analysis.modules import load_module, module_path
 from analysis.study import Study, discover, load_study
+from analysis.toolchain import compile as compiling
+from analysis.toolchain.compile import compile_bindings, compile_module, defines, torch_settings
+from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
+from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas, write_resources
 
 GATHER = discover()["h2d_gather"]
 # One variant of each file; those that differ in constants only would not build otherwise.
@@ -80,7 +80,7 @@ def test_a_named_compiler_is_taken_wherever_it_stands(toolchain: Toolchain, tmp_
 def test_without_a_locked_compiler_the_environment_names_one(
     toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
 ) -> None:
-    monkeypatch.setattr("analysis.build.toolchain.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.delenv("CUDACXX", raising=False)
     monkeypatch.delenv("CUDA_HOME", raising=False)
     folder = toolchain.nvcc.parent
@@ -94,7 +94,7 @@ def test_without_a_locked_compiler_the_environment_names_one(
 
 
 def test_no_compiler_anywhere_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("analysis.build.toolchain.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setenv("CUDACXX", str(tmp_path / "gone"))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "gone"))
     monkeypatch.setenv("PATH", str(tmp_path))

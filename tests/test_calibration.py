@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.errors import FieldError
 from analysis.measure.data import random_bytes
-from analysis.measure.modules import load_workload
+from analysis.modules import load_workload
 from analysis.study import Case, discover
 
 WORKLOADS = load_workload(discover()["link_calibration"])

@@ -14,8 +14,8 @@ import vl_convert
 from analysis.charts import study_charts
 from analysis.charts.theme import COLOURS, GREY, STEP_COLOUR, Chart, configurations
 from analysis.charts.writing import write_chart
-from analysis.report.inputs import Inputs
-from analysis.report.points import Context
+from analysis.facts.inputs import Inputs
+from analysis.facts.points import Context
 from analysis.study import discover
 from tests.report.roots import STUDY, make_inputs, make_root
 from tests.synthetic import write_machine

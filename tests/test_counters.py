@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.build.compile import compile_bindings, compile_module
-from analysis.build.toolchain import find_toolchain
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
-from analysis.measure.modules import load_module, load_workload
+from analysis.modules import load_module, load_workload
 from analysis.study import Case, discover
+from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.compilers import find_toolchain
 
 STUDY = discover()["counters"]
 WORKLOAD = load_workload(STUDY)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.build.toolchain import find_toolchain
 from analysis.errors import HotpathError
 from analysis.measure import cpu_cache
 from analysis.measure.cpu_cache import flush, flush_rows
+from analysis.toolchain.compilers import find_toolchain
 
 SOURCE = Path(__file__).parents[1] / "analysis/measure/cpu_cache.cpp"
 CHUNK = cpu_cache._CHUNK

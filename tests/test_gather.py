@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import FieldError
-from analysis.measure.modules import load_workload
+from analysis.modules import load_workload
 from analysis.study import Case, discover
 
 GATHER = discover()["h2d_gather"]

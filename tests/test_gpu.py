@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.build.compile import compile_bindings, compile_module
-from analysis.build.toolchain import find_toolchain, resolve_arch
 from analysis.config import Grid
 from analysis.errors import HotpathError
 from analysis.gpu import open_gpu
-from analysis.measure.modules import load_module, load_workload
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, round_file, run_rounds
+from analysis.modules import load_module, load_workload
 from analysis.study import Case, Study, discover, load_study
+from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 pytestmark = pytest.mark.gpu
 

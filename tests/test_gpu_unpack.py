@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.build.compile import compile_bindings, compile_module
-from analysis.build.toolchain import find_toolchain, resolve_arch
-from analysis.measure.modules import load_module, load_workload
+from analysis.modules import load_module, load_workload
 from analysis.study import Case, Study, discover, load_study
+from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 pytestmark = pytest.mark.gpu
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.build.compile import compile_bindings
-from analysis.build.libfabric import MISSING, find_libfabric
-from analysis.build.toolchain import find_toolchain
 from analysis.errors import FieldError, HotpathError
 from analysis.measure.needs import Provision
 from analysis.study import discover
+from analysis.toolchain.compile import compile_bindings
+from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.libfabric import MISSING, find_libfabric
 
 
 def folder_with(path: Path, *names: str) -> Path:

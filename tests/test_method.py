@@ -10,7 +10,7 @@ import pytest
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Skip
-from analysis.measure.modules import load_workload
+from analysis.modules import load_workload
 from analysis.study import discover
 
 STUDY = discover()["method"]

@@ -13,9 +13,10 @@ import pytest
 
 from analysis.charts import study_charts
 from analysis.errors import FieldError
+from analysis.facts.inputs import Inputs
+from analysis.facts.points import Context
 from analysis.model.access import Access, access_of
 from analysis.model.fit import FEWEST_CASES, NAMES, Fit, fit, held_back
-from analysis.model.tables import MODEL_COLUMNS, PARAMETER_COLUMNS
 from analysis.model.terms import (
     TERMS,
     WORK,
@@ -32,11 +33,10 @@ from analysis.model.traffic import (
     traffic_of,
     warp_requests,
 )
-from analysis.profile.ncu import COLUMNS as CAPTURED_COLUMNS
-from analysis.report.inputs import Inputs
 from analysis.report.model import counter_table, judgement, model_table, parameter_table
-from analysis.report.points import Context
+from analysis.store.counters import COLUMNS as CAPTURED_COLUMNS
 from analysis.study import Case, Variant, discover
+from analysis.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
 from tests.report.roots import STUDY, build, make_inputs, make_root, text_of
 from tests.synthetic import plausible, write_machine
 

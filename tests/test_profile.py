@@ -12,28 +12,29 @@ from typing import Any
 import pytest
 
 from analysis import ROOT
-from analysis.build.compile import compile_bindings, compile_module
-from analysis.build.toolchain import find_toolchain
 from analysis.charts import study_charts
 from analysis.charts.timeline import read_events, timeline_chart, timeline_events
 from analysis.errors import HotpathError
-from analysis.measure.modules import module_path
-from analysis.profile import ncu, sass
-from analysis.profile.timeline import normalised, write_events
+from analysis.facts.captures import find_capture, kernel_name, read_counters
+from analysis.facts.points import Context
+from analysis.modules import module_path
+from analysis.profile import ncu
+from analysis.profile.timeline import normalised
 from analysis.report.evidence import (
     counters,
-    find_capture,
     gaps,
-    kernel_name,
     machine_code,
-    read_counters,
     read_machine_code,
     stage_sources,
 )
-from analysis.report.points import Context
-from analysis.results.store import set_capture
 from analysis.source import fingerprint
+from analysis.store import counters as stored_counters
+from analysis.store.results import set_capture
+from analysis.store.timelines import write_events
 from analysis.study import Study, discover
+from analysis.toolchain import sass
+from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.compilers import find_toolchain
 from tests.report.roots import STUDY, build, make_inputs, make_root, text_of
 from tests.synthetic import write_machine
 
@@ -105,7 +106,7 @@ def test_a_counter_the_kernel_does_not_have_is_left_out() -> None:
 def test_counters_of_several_kernels_are_summed_where_they_can_be(tmp_path: Path) -> None:
     path = tmp_path / "v.ncu.csv"
     rows = [
-        ncu.Counter("n=1", kernel, metric, "", value)
+        stored_counters.Counter("n=1", kernel, metric, "", value)
         for kernel, metric, value in (
             ("short", "gpu__time_duration.sum", 10.0),
             ("short", "launch__registers_per_thread", 99.0),
@@ -113,12 +114,12 @@ def test_counters_of_several_kernels_are_summed_where_they_can_be(tmp_path: Path
             ("long", "launch__registers_per_thread", 16.0),
         )
     ]
-    ncu.write_counters(path, rows)
+    stored_counters.write_counters(path, rows)
     assert read_counters(path) == {
         "gpu__time_duration.sum": 40.0,
         "launch__registers_per_thread": 16.0,
     }
-    ncu.write_counters(path, [])
+    stored_counters.write_counters(path, [])
     assert read_counters(path) == {}
     for broken in ("", "case,kernel\nn=1,k\n", "case,kernel,metric,unit,value\na,b,c,d,high\n"):
         path.write_text(broken)
@@ -206,7 +207,7 @@ def test_what_is_no_disassembly_has_no_kernels() -> None:
 
 
 def test_an_unread_module_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.profile.sass.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HotpathError, match="cuobjdump is neither in this environment nor in PATH"):
         sass.find_tools()
@@ -278,12 +279,12 @@ def root(tmp_path: Path) -> Path:
     study = discover(root)[STUDY]
     steps = [step.name for step in study.with_role("step")]
     write_machine(root / "results", "box", study)
-    found: dict[str, list[ncu.Counter]] = {}
+    found: dict[str, list[stored_counters.Counter]] = {}
     for variant, counter in ncu.parse(REAL, study.headline):
         found.setdefault(variant, []).append(counter)
     counted = next(iter(found.values()))
     for name, source in ((steps[0], {}), (steps[1], {}), (steps[2], {"source_sha256": "0" * 64})):
-        ncu.write_counters(tmp_path / "c.csv", counted)
+        stored_counters.write_counters(tmp_path / "c.csv", counted)
         captured(root, study, name, "ncu", (tmp_path / "c.csv").read_text(), **source)
         events = normalised(
             [

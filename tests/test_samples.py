@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 
 from analysis import ROOT
 from analysis.errors import HotpathError
-from analysis.results.collect import chosen, collect
-from analysis.results.samples import (
+from analysis.source import fingerprint
+from analysis.store.collect import chosen, collect
+from analysis.store.results import (
+    CorruptResults,
+    add_run,
+    load_variant,
+    machines,
+    shrink,
+    variant_files,
+)
+from analysis.store.samples import (
     COLUMNS,
     KEPT_RUNS,
     MACHINE_LIMIT_BYTES,
@@ -28,15 +37,6 @@ from analysis.results.samples import (
     to_text,
     write_samples,
 )
-from analysis.results.store import (
-    CorruptResults,
-    add_run,
-    load_variant,
-    machines,
-    shrink,
-    variant_files,
-)
-from analysis.source import fingerprint
 from analysis.study import Study, discover
 from tests.synthetic import RUN, provenance_of, samples_of, write_machine
 

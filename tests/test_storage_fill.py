@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.modules import load_workload
+from analysis.modules import load_workload
 from analysis.study import discover
 
 WORKLOAD = load_workload(discover()["storage_fill"])

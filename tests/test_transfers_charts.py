@@ -14,11 +14,11 @@ import vl_convert
 from analysis import ROOT
 from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
-from analysis.report.inputs import load_inputs
-from analysis.report.points import Context
-from analysis.results.store import add_run
-from analysis.results.tables import write_tables
+from analysis.facts.inputs import load_inputs
+from analysis.facts.points import Context
+from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
+from analysis.tables.writing import write_tables
 from kernels.transfers.chart_lines import line_points
 from kernels.transfers.chart_map import map_table
 from kernels.transfers.chart_prices import break_even_table

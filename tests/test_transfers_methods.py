@@ -12,8 +12,8 @@ from typing import Any
 import pybind11
 import pytest
 
-from analysis.build.toolchain import find_toolchain
-from analysis.measure.modules import COMPILED_NAME
+from analysis.modules import COMPILED_NAME
+from analysis.toolchain.compilers import find_toolchain
 from tests.fake_transfers import TRANSFERS, fake_workload, move, outcome
 
 STUB = Path(__file__).parent / "stub_cudart.cpp"

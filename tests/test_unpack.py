@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.errors import FieldError
-from analysis.measure.modules import load_workload
+from analysis.modules import load_workload
 from analysis.study import Case, discover
 
 UNPACK = discover()["unpack"]

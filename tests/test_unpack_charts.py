@@ -9,10 +9,11 @@ import pytest
 
 from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
-from analysis.profile.timeline import normalised, write_events
-from analysis.report.points import Context
-from analysis.results.store import add_run, set_capture
+from analysis.facts.points import Context
+from analysis.profile.timeline import normalised
 from analysis.source import fingerprint
+from analysis.store.results import add_run, set_capture
+from analysis.store.timelines import write_events
 from analysis.study import discover
 from tests.report.roots import make_inputs, make_root
 from tests.synthetic import provenance_of, samples_of, write_machine

@@ -15,8 +15,8 @@ import pytest
 
 from analysis import ROOT
 from analysis.config import load_config
-from analysis.results.samples import checksum
-from analysis.results.store import load_variant
+from analysis.store.results import load_variant
+from analysis.store.samples import checksum
 
 HOST_ONLY = ("clock", "empty_call")
 GRID = load_config().grid

@@ -12,7 +12,7 @@ from analysis.charts.model import model_chart
 from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
 from analysis.charts.timeline import timeline_chart
-from analysis.report.points import Context
+from analysis.facts.points import Context
 
 COMMON = {
     "steps": steps_chart,

@@ -8,9 +8,9 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
-from analysis.report.points import Context, anchor
-from analysis.report.quantities import INTERVAL, ratio, ratio_interval
-from analysis.results.statistics import SAME_WITHIN
+from analysis.facts.points import Context, anchor
+from analysis.quantities import INTERVAL, ratio, ratio_interval
+from analysis.statistics import SAME_WITHIN
 
 ROW_PX = 13
 CALLED = {"same": "same", "faster": "different", "slower": "different", "unclear": "unclear"}

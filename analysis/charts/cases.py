@@ -22,7 +22,7 @@ from analysis.charts.theme import (
     tooltip,
     varying_keys,
 )
-from analysis.report.points import CASE_PREFIX, Context
+from analysis.facts.points import CASE_PREFIX, Context
 from analysis.study import parse_case
 
 HEIGHT_PX = 300

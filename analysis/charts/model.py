@@ -8,10 +8,10 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
+from analysis.facts.points import Context, anchor
 from analysis.model.judge import JUDGED_WITHIN, judged, uses
 from analysis.model.terms import TERMS
-from analysis.report.points import Context, anchor
-from analysis.report.quantities import digits, quantity, signed_percent
+from analysis.quantities import digits, quantity, signed_percent
 
 HEIGHT_PX = 280
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from analysis.report.points import Context, anchor
+from analysis.facts.points import Context, anchor
 
 PART_COLUMNS = [
     *("machine", "variant", "role", "case", "part", "order"),

@@ -20,8 +20,8 @@ from analysis.charts.theme import (
     variant_rows,
     varying_keys,
 )
-from analysis.report.points import ROLES, Context
-from analysis.report.quantities import INTERVAL
+from analysis.facts.points import ROLES, Context
+from analysis.quantities import INTERVAL
 from analysis.study import parse_case
 
 ROW_PX = 25

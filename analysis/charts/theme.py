@@ -12,8 +12,8 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.report.points import CASE_PREFIX, Context
-from analysis.report.quantities import INTERVAL
+from analysis.facts.points import CASE_PREFIX, Context
+from analysis.quantities import INTERVAL
 
 Chart = alt.TopLevelMixin
 

@@ -10,10 +10,10 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, select
-from analysis.profile import timeline
-from analysis.report.evidence import STALE, find_capture, kernel_name
-from analysis.report.points import Context, anchor
-from analysis.report.quantities import quantity, whole
+from analysis.facts.captures import STALE, find_capture, kernel_name
+from analysis.facts.points import Context, anchor
+from analysis.quantities import quantity, whole
+from analysis.store import timelines
 
 LANE_PX: Final = 44
 HOST: Final = "host"
@@ -114,9 +114,9 @@ def read_events(path: Path) -> pd.DataFrame:
 
     HotpathError where the file is no timeline.
     """
-    events = pd.DataFrame([asdict(event) for event in timeline.read_events(path)])
+    events = pd.DataFrame([asdict(event) for event in timelines.read_events(path)])
     numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
-    return events.reindex(columns=list(timeline.COLUMNS)).astype(numbers)
+    return events.reindex(columns=list(timelines.COLUMNS)).astype(numbers)
 
 
 def _selects(context: Context, events: pd.DataFrame) -> list[alt.Parameter]:

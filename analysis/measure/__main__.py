@@ -10,7 +10,6 @@ import json
 import sys
 from contextlib import ExitStack
 
-from analysis.build.toolchain import find_toolchain, resolve_arch
 from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, load_config
 from analysis.errors import FieldError, HotpathError
@@ -19,6 +18,7 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 
 def measure(study_name: str, variant: str | None, overrides: dict[str, object]) -> None:

@@ -6,10 +6,10 @@ import importlib.util
 import re
 from dataclasses import dataclass
 
-from analysis.build.libfabric import MISSING
 from analysis.errors import FieldError
 from analysis.gpu import Gpu
 from analysis.study import Variant
+from analysis.toolchain.libfabric import MISSING
 
 
 @dataclass(frozen=True)

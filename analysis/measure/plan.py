@@ -12,9 +12,9 @@ from analysis.config import BUILD, Config, Grid
 from analysis.gpu import Gpu
 from analysis.measure.machine import slug
 from analysis.measure.needs import Provision
-from analysis.results import METHOD_VERSION
-from analysis.results.store import load_variant
 from analysis.source import fingerprint
+from analysis.store import METHOD_VERSION
+from analysis.store.results import load_variant
 from analysis.study import GRIDS, Study, Variant
 
 

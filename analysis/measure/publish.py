@@ -26,10 +26,10 @@ from analysis.measure.run import (
     telemetry_file,
 )
 from analysis.measure.telemetry import by_variant, write_telemetry
-from analysis.results import METHOD_VERSION
-from analysis.results.samples import Sample, read_samples
-from analysis.results.store import add_run, shrink
 from analysis.source import fingerprint
+from analysis.store import METHOD_VERSION
+from analysis.store.results import add_run, shrink
+from analysis.store.samples import Sample, read_samples
 from analysis.study import Variant
 
 COMMIT_VARIABLE = "HOTPATH_COMMIT"

@@ -21,8 +21,8 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.cell import Cell, Operation, Skip, Workload
 from analysis.measure.clock import utc_now
-from analysis.measure.modules import load_module, load_workload
-from analysis.results.samples import Sample, write_samples
+from analysis.modules import load_module, load_workload
+from analysis.store.samples import Sample, write_samples
 from analysis.study import Study, Variant, load_study
 
 WARM_UP_S = 0.3

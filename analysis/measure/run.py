@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-from analysis.build.toolchain import Toolchain
 from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.round import RoundJob, run_round
+from analysis.toolchain.compilers import Toolchain
 
 
 @dataclass(frozen=True)

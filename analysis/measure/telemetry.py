@@ -15,7 +15,7 @@ import pynvml
 
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.clock import utc_now
-from analysis.results.samples import Sample
+from analysis.store.samples import Sample
 
 PERIOD_S = 0.08
 PCIE_EVERY = 6

@@ -25,7 +25,7 @@ from analysis.model.terms import (
     term_seconds,
 )
 from analysis.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
-from analysis.results.statistics import CONFIDENCE
+from analysis.statistics import CONFIDENCE
 
 RESAMPLES: Final = 200
 FLOOR: Final = 0.005

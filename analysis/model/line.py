@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.optimize import least_squares
 
-from analysis.results.statistics import CONFIDENCE
+from analysis.statistics import CONFIDENCE
 
 Floats = npt.NDArray[np.float64]
 

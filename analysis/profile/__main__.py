@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from analysis.build.toolchain import find_toolchain
 from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, Config, load_config
 from analysis.errors import FieldError, HotpathError
@@ -22,10 +21,12 @@ from analysis.gpu import open_gpu
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Target, target
-from analysis.profile import KINDS, ncu
-from analysis.results.store import set_capture
+from analysis.profile import ncu
 from analysis.source import fingerprint
-from analysis.study import Study, Variant
+from analysis.store.counters import Counter, write_counters
+from analysis.store.results import set_capture
+from analysis.study import CAPTURE_KINDS, Study, Variant
+from analysis.toolchain.compilers import find_toolchain
 
 Capture = Callable[[list[str], Path], None]
 """Runs the session for these variants; leaves <variant>.<kind>.csv in the folder."""
@@ -41,12 +42,12 @@ def capture_ncu(study: Study, case: str, modules: Path, names: list[str], out: P
     log = BUILD / "logs" / "profile" / f"{study.name}.ncu.csv"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(text)
-    counters: dict[str, list[ncu.Counter]] = {}
+    counters: dict[str, list[Counter]] = {}
     for name, counter in ncu.parse(text, case):
         counters.setdefault(name, []).append(counter)
     for name in names:
         if name in counters:
-            ncu.write_counters(out / f"{name}.ncu.csv", counters[name])
+            write_counters(out / f"{name}.ncu.csv", counters[name])
 
 
 def capture_timeline(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:
@@ -75,7 +76,7 @@ def capture_all(study: Study, case: str, config: Config) -> None:
     ]
     if not variants:
         raise FieldError("case", f"one that a variant of {study.name} has here", case)
-    for kind in KINDS:
+    for kind in CAPTURE_KINDS:
         wanted = [variant for variant in variants if kind in variant.captures]
         if not wanted:
             continue

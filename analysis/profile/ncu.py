@@ -8,10 +8,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
-from pathlib import Path
 
 from analysis.errors import HotpathError
+from analysis.store.counters import Counter
 
 STALLS = (
     *("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle"),
@@ -42,20 +41,6 @@ METRICS = (
     "launch__grid_size",
     "launch__block_size",
 )
-
-
-@dataclass(frozen=True)
-class Counter:
-    """One metric of one kernel launch of a variant, in the unit the tool prints."""
-
-    case: str
-    kernel: str
-    metric: str
-    unit: str
-    value: float
-
-
-COLUMNS = tuple(field.name for field in fields(Counter))
 
 
 def find_ncu() -> str:
@@ -119,25 +104,3 @@ def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
                 continue  # n/a: the counter does not exist for this kernel
             variant, _, kernel = row[name_at].partition("/")
             yield variant, Counter(case, kernel, header[i], units[i], value)
-
-
-def read_counters(path: Path) -> list[Counter]:
-    """Counters as `write_counters` left them; HotpathError names the file and line at fault."""
-    with path.open(newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            if tuple(next(rows, [])) != COLUMNS:
-                raise ValueError(f"expected the columns {','.join(COLUMNS)}")
-            return [
-                Counter(case, kernel, metric, unit, float(value))
-                for case, kernel, metric, unit, value in rows
-            ]
-        except (ValueError, TypeError, csv.Error) as error:
-            raise HotpathError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
-
-
-def write_counters(path: Path, counters: Sequence[Counter]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(astuple(counter) for counter in counters)

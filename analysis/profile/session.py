@@ -18,7 +18,7 @@ from cuda.bindings import runtime as cudart
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.measure.memory import cuda, synchronize
-from analysis.measure.modules import load_module, load_workload
+from analysis.modules import load_module, load_workload
 from analysis.profile import timeline
 from analysis.study import Study, discover
 

@@ -5,30 +5,12 @@ Nsight Systems would show the same and more, but its recordings cannot be read e
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import HotpathError
-
-
-@dataclass(frozen=True)
-class Event:
-    """One host call or piece of GPU work of a variant; seconds from its first event."""
-
-    start: float
-    end: float
-    stream: int | None
-    kind: str
-    name: str
-    bytes: int | None
-    correlation: int
-
-
-COLUMNS = tuple(field.name for field in fields(Event))
+from analysis.store.timelines import Event, write_events
 
 _BUFFER_BYTES = 8 * 2**20
 
@@ -82,38 +64,3 @@ def normalised(
         Event((start - origin) * 1e-9, (end - origin) * 1e-9, stream, kind, name, size, correlation)
         for start, end, stream, kind, name, size, correlation in known
     ]
-
-
-def read_events(path: Path) -> list[Event]:
-    """Events as `write_events` left them; HotpathError names the file and line at fault."""
-    with path.open(newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            if tuple(next(rows, [])) != COLUMNS:
-                raise ValueError(f"expected the columns {','.join(COLUMNS)}")
-            return [_event(*row) for row in rows]
-        except (ValueError, TypeError, csv.Error) as error:
-            raise HotpathError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
-
-
-def _event(
-    start: str, end: str, stream: str, kind: str, name: str, size: str, correlation: str
-) -> Event:
-    return Event(
-        start=float(start),
-        end=float(end),
-        stream=int(stream) if stream else None,
-        kind=kind,
-        name=name,
-        bytes=int(size) if size else None,
-        correlation=int(correlation),
-    )
-
-
-def write_events(path: Path, events: list[Event]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for event in events:
-            row = [f"{v:.9f}" if isinstance(v, float) else v for v in astuple(event)]
-            writer.writerow(["" if value is None else value for value in row])

@@ -5,32 +5,22 @@ Captures are read from beside the samples; what became of each is in the provena
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pandas as pd
 
-from analysis.profile import ncu
+from analysis.facts.captures import STALE, find_capture, kernel_name, read_counters
+from analysis.facts.inputs import Inputs, VariantKey
+from analysis.facts.points import Context, Row
 from analysis.profile.ncu import STALLS
-from analysis.profile.sass import WIDTHS
+from analysis.quantities import digits, listing, percent, quantity, whole
 from analysis.report.html import Markup, code, link, table
-from analysis.report.inputs import Inputs, VariantKey
-from analysis.report.points import Context, Row
-from analysis.report.quantities import digits, listing, percent, quantity, whole
 from analysis.source import fingerprint
 from analysis.study import Variant
-
-CAPTURED: Final = "captured"
-STALE: Final = "stale"
-MISSING: Final = "not captured"
-
-UNTRIED: Final = "no profiler has been run"
-UNWANTED: Final = "the study asks for none"
-UNPROFILED: Final = "the variant does not have the case that is profiled"
+from analysis.toolchain.sass import WIDTHS
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
 
@@ -60,61 +50,6 @@ _WAITS: Final = {
 
 Counters = Mapping[str, float]
 """Values by the profiler's names, in the units it prints: bytes, ns, counts."""
-
-
-@dataclass(frozen=True)
-class Capture:
-    """What became of one capture of a variant: `captured`, `stale`, or `not captured` and why."""
-
-    state: str
-    reason: str
-    case: str
-    path: Path
-
-    @property
-    def is_there(self) -> bool:
-        return self.state != MISSING
-
-
-def find_capture(context: Context, machine: str, variant: Variant, kind: str) -> Capture:
-    """The capture of this kind on this machine, by the provenance; stale if the source changed."""
-    study = context.study
-    path = context.inputs.results / machine / study.name / f"{variant.name}.{kind}.csv"
-    provenance = context.inputs.provenance.get((machine, study.name, variant.name))
-    if provenance is None:
-        return Capture(MISSING, "the variant has not been measured", "", path)
-    entry: Mapping[str, Any] = provenance.get("captures", {}).get(kind, {})
-    profiled = study.headline in {known.id for known in variant.cases}
-    untried = UNTRIED if profiled else f"{UNPROFILED}, {study.headline}"
-    if kind not in variant.captures:
-        untried = UNWANTED
-    status = str(entry.get("status", f"{MISSING}: {untried}"))
-    case = str(entry.get("case", ""))
-    if status != CAPTURED:
-        return Capture(MISSING, status.partition(": ")[2] or status, case, path)
-    if not path.exists():
-        return Capture(MISSING, f"{path.name} is missing", case, path)
-    is_current = entry.get("source_sha256") == fingerprint(study, variant)
-    return Capture(CAPTURED if is_current else STALE, "", case, path)
-
-
-def read_counters(path: Path) -> dict[str, float]:
-    """A variant's counters: sums over its kernels, and for the rest the longest kernel's.
-
-    HotpathError where the file is no table of counters.
-    """
-    rows = pd.DataFrame([asdict(row) for row in ncu.read_counters(path)], columns=list(ncu.COLUMNS))
-    if rows.empty:
-        return {}
-    times = rows[rows["metric"] == "gpu__time_duration.sum"].groupby("kernel")["value"].sum()
-    longest = times.idxmax() if len(times) else rows["kernel"].iloc[0]
-    summed = rows[rows["metric"].str.endswith(".sum")].groupby("metric")["value"].sum()
-    others = rows[(rows["kernel"] == longest) & ~rows["metric"].str.endswith(".sum")]
-    return {
-        str(name): float(value)
-        for values in (summed, others.groupby("metric")["value"].mean())
-        for name, value in values.items()
-    }
 
 
 def _over(counted: Counters, name: str, of: str) -> float | None:
@@ -303,39 +238,6 @@ def _accesses(row: Row, what: str) -> str:
         f"{count} of {size} B".replace(" ", "\u00a0") for size, count in counts.items() if count
     ]
     return ", ".join(said) or "none"
-
-
-def kernel_name(symbol: str) -> str:
-    """The function's own part of a mangled name, with template arguments: copy_rows<4, Wide>.
-
-    What is not mangled, or in another way than the usual, stays as it is.
-    """
-    nested = symbol.startswith("_ZN")
-    rest = symbol.removeprefix("_ZN" if nested else "_Z")
-    name = ""
-    while rest != symbol and (found := _source_name(rest)) and (nested or not name):
-        name, rest = found
-    arguments = []
-    rest = rest[1:] if name and rest.startswith("I") else ""
-    while rest and not rest.startswith("E"):
-        if number := re.match(r"L[ijlm](\d+)E", rest):
-            arguments.append(number[1])
-            rest = rest[number.end() :]
-        elif found := _source_name(rest):
-            arguments.append(found[0])
-            rest = found[1]
-        else:
-            return name
-    return f"{name}<{', '.join(arguments)}>" if arguments else name or symbol
-
-
-def _source_name(mangled: str) -> tuple[str, str] | None:
-    """The name that `mangled` begins with, `4copyXY` for copy, and what follows it."""
-    length = re.match(r"\d+", mangled)
-    if length is None:
-        return None
-    end = length.end() + int(length[0])
-    return mangled[length.end() : end], mangled[end:]
 
 
 def stage_sources(

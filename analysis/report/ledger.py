@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis.claims import Claim, unit_of
-from analysis.report.html import Markup, cell, code, grouped_table, link
-from analysis.report.points import Context, Row, anchor
-from analysis.report.quantities import (
+from analysis.facts.points import Context, Row, anchor
+from analysis.quantities import (
     INTERVAL,
     digits,
     percent,
@@ -18,9 +17,10 @@ from analysis.report.quantities import (
     ratio,
     ratio_interval,
 )
-from analysis.results.claims import FAILS, HOLDS, NOT_TESTED
-from analysis.results.store import PUBLISHED
+from analysis.report.html import Markup, cell, code, grouped_table, link
+from analysis.store.results import PUBLISHED
 from analysis.study import Study
+from analysis.tables.claims import FAILS, HOLDS, NOT_TESTED
 
 COLUMNS = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED = "no machine has been measured"

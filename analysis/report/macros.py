@@ -12,12 +12,12 @@ from typing import Any
 
 from mkdocs.utils import get_relative_url
 
+from analysis import statistics
+from analysis.facts.points import CASE_PREFIX, Context
+from analysis.quantities import digits, quantity, ratio, whole
 from analysis.report import evidence, ledger, model, site_pages, study_pages
 from analysis.report.html import Markup, data_table, figure, link
-from analysis.report.points import CASE_PREFIX, Context
-from analysis.report.quantities import digits, quantity, ratio, whole
 from analysis.report.staging import Staged
-from analysis.results import statistics
 
 StudyMacro = Callable[..., str]
 

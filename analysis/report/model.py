@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from analysis.facts.inputs import Inputs
+from analysis.facts.points import Context
 from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, judged, uses
 from analysis.model.terms import MEANING
-from analysis.report.html import code, table
-from analysis.report.inputs import Inputs
-from analysis.report.points import Context
-from analysis.report.quantities import (
+from analysis.quantities import (
     INTERVAL,
     digits,
     gigabytes_per_second,
@@ -18,6 +17,7 @@ from analysis.report.quantities import (
     quantity_interval,
     signed_percent,
 )
+from analysis.report.html import code, table
 
 UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be predicted."
 WITHIN: Final = f"within {JUDGED_WITHIN * 100:g} %"

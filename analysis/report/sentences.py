@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from analysis.report.points import Context, Row
-from analysis.report.quantities import WITHIN, listing, ratio, ratio_interval
+from analysis.facts.points import Context, Row
+from analysis.quantities import WITHIN, listing, ratio, ratio_interval
 from analysis.study import Variant
 
 

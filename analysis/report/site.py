@@ -10,7 +10,7 @@ from mkdocs.exceptions import MkDocsException
 
 from analysis import ROOT
 from analysis.errors import HotpathError
-from analysis.report.inputs import load_inputs
+from analysis.facts.inputs import load_inputs
 from analysis.report.staging import stage
 from analysis.study import discover
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.report.html import Markup, code, link, table
-from analysis.report.inputs import Inputs
-from analysis.report.points import Context, anchor
-from analysis.report.quantities import (
+from analysis.facts.inputs import Inputs
+from analysis.facts.points import Context, anchor
+from analysis.quantities import (
     INTERVAL,
     WITHIN,
     gigabytes_per_second,
@@ -20,8 +19,9 @@ from analysis.report.quantities import (
     quantity_interval,
     ratio,
 )
+from analysis.report.html import Markup, code, link, table
 from analysis.report.study_pages import NOTHING
-from analysis.results.statistics import CONFIDENCE
+from analysis.statistics import CONFIDENCE
 from analysis.study import Variant
 
 

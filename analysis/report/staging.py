@@ -15,8 +15,8 @@ import vl_convert
 from analysis.charts import study_charts
 from analysis.charts.theme import configurations
 from analysis.charts.writing import write_chart
-from analysis.report.inputs import Inputs, VariantKey
-from analysis.report.points import Context
+from analysis.facts.inputs import Inputs, VariantKey
+from analysis.facts.points import Context
 
 TABLES = (
     *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv"),

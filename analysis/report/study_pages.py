@@ -6,16 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.report import evidence
-from analysis.report.differences import (
-    LANGUAGES,
-    code_difference,
-    fenced,
-    setting_difference,
-)
-from analysis.report.html import code, link, table
-from analysis.report.points import NOT_MEASURED, Context, Row, anchor
-from analysis.report.quantities import (
+from analysis.facts.captures import kernel_name
+from analysis.facts.points import NOT_MEASURED, Context, Row, anchor
+from analysis.quantities import (
     INTERVAL,
     digits,
     gigabytes_per_second,
@@ -27,13 +20,21 @@ from analysis.report.quantities import (
     ratio_interval,
     whole,
 )
+from analysis.report import evidence
+from analysis.report.differences import (
+    LANGUAGES,
+    code_difference,
+    fenced,
+    setting_difference,
+)
+from analysis.report.html import code, link, table
 from analysis.report.sentences import (
     headroom_sentence,
     order_sentences,
     reach_sentence,
     step_sentence,
 )
-from analysis.results.published import best_statement
+from analysis.store.published import best_statement
 from analysis.study import Variant
 
 NOTHING = "No machine has been measured yet."
@@ -124,7 +125,7 @@ def _resources(context: Context, variant: Variant) -> str:
             + (f"{spills} B of spills" if spills else "no spills")
             + (f", {row['shared_bytes']} B of static shared memory" if row["shared_bytes"] else "")
         )
-        described.setdefault(said, []).append(f"`{evidence.kernel_name(row['kernel'])}`")
+        described.setdefault(said, []).append(f"`{kernel_name(row['kernel'])}`")
     if len(described) <= own["arch"].nunique():
         return f"Compiled: {'; '.join(described)}." if described else ""
     kernels = [f"{listing(names)} with {said}" for said, names in described.items()]

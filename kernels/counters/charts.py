@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import finish, panels
-from analysis.report.points import Context
+from analysis.facts.points import Context
 
 SHARED, PADDED = "shared_atomic", "sharded_padded"
 

@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 
 from analysis.charts.theme import finish, panels
-from analysis.report.points import Context
-from analysis.report.quantities import INTERVAL
+from analysis.facts.points import Context
+from analysis.quantities import INTERVAL
 
 WRITERS = {
     "copy_from_memory": "nobody",

@@ -13,12 +13,12 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.build.toolchain import find_toolchain
 from analysis.charts.parts import part_bars, part_rows
 from analysis.charts.theme import LABEL_LIMIT_PX, WIDE_LABELS, finish, panels, tooltip, variant_rows
-from analysis.report.points import Context
-from analysis.report.quantities import quantity
+from analysis.facts.points import Context
+from analysis.quantities import quantity
 from analysis.study import case_id, parse_case
+from analysis.toolchain.compilers import find_toolchain
 
 FOLDER = Path(__file__).parent
 DRAWN = ("threads_shared_atomic", "sharded_array", "sharded_padded")

@@ -23,10 +23,10 @@ from scipy.spatial import QhullError
 from analysis.cli import fail_in_one_line
 from analysis.config import load_config
 from analysis.errors import FieldError, HotpathError
-from analysis.report.quantities import digits, quantity, quantity_interval, ratio
-from analysis.results.collect import collect
-from analysis.results.summary import summarise
+from analysis.quantities import digits, quantity, quantity_interval, ratio
+from analysis.store.collect import collect
 from analysis.study import Study, discover, parse_case
+from analysis.tables.summary import summarise
 from kernels.transfers.kinds import MEMORIES, memory_of
 
 STUDY: Final = Path(__file__).parent.name

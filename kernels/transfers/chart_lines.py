@@ -9,9 +9,9 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
+from analysis.facts.points import Context, anchor
 from analysis.model.line import Estimate, fit_line
-from analysis.report.points import Context, anchor
-from analysis.report.quantities import percent, quantity, quantity_interval
+from analysis.quantities import percent, quantity, quantity_interval
 from kernels.transfers.chart_parts import ROW_PX, known_directions, single_copies, tooltips
 from kernels.transfers.kinds import MEMORIES, memory_of
 

@@ -8,8 +8,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import CELL_PX, Chart, finish, panels, select
-from analysis.report.points import Context, anchor
-from analysis.report.quantities import INTERVAL, quantity, quantity_interval, ratio
+from analysis.facts.points import Context, anchor
+from analysis.quantities import INTERVAL, quantity, quantity_interval, ratio
 from kernels.transfers.advise import advise, moves
 from kernels.transfers.chart_parts import binary, known_directions
 from kernels.transfers.kinds import MEMORIES, method_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from analysis.report.points import Context
+from analysis.facts.points import Context
 from analysis.study import parse_case
 from kernels.transfers.advise import DIRECTIONS
 from kernels.transfers.kinds import MEMORIES

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
-from analysis.report.points import Context, anchor
-from analysis.report.quantities import digits, quantity, quantity_interval
+from analysis.facts.points import Context, anchor
+from analysis.quantities import digits, quantity, quantity_interval
 from analysis.study import parse_case
 from kernels.transfers.advise import DIRECTIONS
 from kernels.transfers.chart_parts import (

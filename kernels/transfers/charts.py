@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
-from analysis.report.points import Context
+from analysis.facts.points import Context
 from analysis.study import Study
 from kernels.transfers.chart_lines import fits_chart, lines_chart
 from kernels.transfers.chart_map import map_chart

@@ -11,8 +11,8 @@ import pandas as pd
 from analysis.charts.parts import part_bars, part_rows
 from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, variant_rows
 from analysis.charts.timeline import HOST, timeline_events
-from analysis.report.points import Context, Row, anchor
-from analysis.report.quantities import digits, quantity
+from analysis.facts.points import Context, Row, anchor
+from analysis.quantities import digits, quantity
 from analysis.study import Variant, parse_case
 
 ROW_PX: Final = 25

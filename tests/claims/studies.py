@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.report.inputs import load_inputs
-from analysis.results.claims import CLAIM_COLUMNS, claims_table
-from analysis.results.collect import collect
-from analysis.results.samples import Sample
-from analysis.results.store import add_run
+from analysis.facts.inputs import load_inputs
+from analysis.store.collect import collect
+from analysis.store.results import add_run
+from analysis.store.samples import Sample
 from analysis.study import Case, Study, Variant, load_study
+from analysis.tables.claims import CLAIM_COLUMNS, claims_table
 from tests.synthetic import description, provenance_of, samples_of, write_description
 
 FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}

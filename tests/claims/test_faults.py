@@ -9,8 +9,8 @@ import pytest
 
 from analysis.claims import KINDS
 from analysis.errors import FieldError
-from analysis.results.claims import FIGURES, OUTCOMES
 from analysis.schema import SCHEMAS, read_yaml
+from analysis.tables.claims import FIGURES, OUTCOMES
 from tests.claims.studies import SPEEDUP, claim, write_study
 
 

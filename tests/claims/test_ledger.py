@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from analysis.facts.points import Context
 from analysis.report.ledger import claims_of, ledger
-from analysis.report.points import Context
 from analysis.study import discover
 from tests.claims.studies import (
     FEW_SMS,

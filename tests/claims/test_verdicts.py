@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.results.claims import Figure, judge, together
+from analysis.tables.claims import Figure, judge, together
 from tests.claims.studies import (
     CASE,
     NEW,

@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from analysis.build.toolchain import find_toolchain
 from analysis.config import Grid
 from analysis.gpu import Gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
-from analysis.results.samples import Sample
-from analysis.results.store import load_variant
+from analysis.store.results import load_variant
+from analysis.store.samples import Sample
 from analysis.study import Study, discover, load_study
+from analysis.toolchain.compilers import find_toolchain
 from tests.synthetic import description, write_description
 
 METHOD = discover()["method"]

@@ -13,7 +13,7 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure.__main__ import other_users, refuse_other_machine
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
-from analysis.results.samples import MalformedSamples
+from analysis.store.samples import MalformedSamples
 from analysis.study import load_study
 from tests.measure.studies import (
     GRID,

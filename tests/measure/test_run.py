@@ -15,9 +15,9 @@ from analysis.errors import HotpathError
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
 from analysis.measure.run import round_file, run_id, run_rounds
-from analysis.results.samples import read_samples
-from analysis.results.store import load_variant
 from analysis.source import fingerprint
+from analysis.store.results import load_variant
+from analysis.store.samples import read_samples
 from tests.measure.studies import (
     GRID,
     HERE,

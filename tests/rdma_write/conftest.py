@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from analysis.build.compile import compile_bindings, compile_module
-from analysis.build.libfabric import MISSING
-from analysis.build.toolchain import Toolchain, find_toolchain
+from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.compilers import Toolchain, find_toolchain
+from analysis.toolchain.libfabric import MISSING
 from tests.rdma_write.sessions import NAMES, PEERS, STUDY
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.measure.cores import cores
-from analysis.measure.modules import load_workload
+from analysis.modules import load_workload
 from analysis.study import discover
 
 STUDY = discover()["rdma_write"]

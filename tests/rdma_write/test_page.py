@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.build.toolchain import Toolchain
 from analysis.charts import _load, study_charts
 from analysis.charts.writing import write_chart
-from analysis.report.points import Context
+from analysis.facts.points import Context
 from analysis.report.study_pages import NOTHING, headroom
-from analysis.results.published import load_published
-from analysis.results.samples import Sample
-from analysis.results.store import add_run
+from analysis.store.published import load_published
+from analysis.store.results import add_run
+from analysis.store.samples import Sample
 from analysis.study import Case, Variant
+from analysis.toolchain.compilers import Toolchain
 from tests.rdma_write.sessions import STUDY
 from tests.report.roots import make_inputs, make_root
 from tests.synthetic import RUN, provenance_of, write_machine

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis import ROOT
-from analysis.build.toolchain import Toolchain
+from analysis.toolchain.compilers import Toolchain
 from tests.rdma_write.sessions import STUDY, session
 
 TAKEN = ("post", "refused", "poll", "empty", "own")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analysis import ROOT
-from analysis.build.toolchain import Toolchain
+from analysis.toolchain.compilers import Toolchain
 from tests.rdma_write.sessions import NAMES, STUDY
 
 WATCHED = [

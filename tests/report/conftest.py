@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.report.points import Context
-from analysis.results.store import add_run
+from analysis.facts.points import Context
+from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
 from tests.report.roots import (
     STUDY,

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.report.inputs import Inputs, load_inputs
+from analysis.facts.inputs import Inputs, load_inputs
 from analysis.report.site import build_site
-from analysis.results.samples import Sample
-from analysis.results.tables import write_tables
+from analysis.store.samples import Sample
 from analysis.study import Study, Variant, discover
+from analysis.tables.writing import write_tables
 from tests.synthetic import samples_of
 
 STUDY = "h2d_gather"

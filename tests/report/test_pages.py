@@ -12,7 +12,7 @@ import pytest
 from analysis import ROOT
 from analysis.errors import HotpathError
 from analysis.report.site import build_site
-from analysis.results.store import add_run
+from analysis.store.results import add_run
 from analysis.study import discover
 from tests.report.roots import (
     STUDY,

@@ -11,12 +11,12 @@ import pytest
 
 from analysis import ROOT
 from analysis.errors import FieldError
+from analysis.facts.points import Context
+from analysis.quantities import digits, quantity, quantity_interval, ratio
 from analysis.report.differences import code_difference, fenced, setting_difference
 from analysis.report.html import table
-from analysis.report.points import Context
-from analysis.report.quantities import digits, quantity, quantity_interval, ratio
 from analysis.report.study_pages import published_table, sections
-from analysis.results.published import best_statement, load_published, to_seconds
+from analysis.store.published import best_statement, load_published, to_seconds
 from analysis.study import discover
 from tests.report.roots import (
     STUDY,

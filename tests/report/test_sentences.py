@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.report.points import Context
+from analysis.facts.points import Context
 from analysis.report.sentences import (
     comparison_phrase,
     order_sentences,
@@ -19,7 +19,7 @@ from analysis.report.sentences import (
 )
 from analysis.report.site_pages import overview
 from analysis.report.study_pages import order
-from analysis.results.store import add_run
+from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
 from tests.report.roots import (
     STUDY,

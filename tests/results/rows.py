@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from analysis.results.samples import COLUMNS
+from analysis.store.samples import COLUMNS
 from analysis.study import discover
 
 GATHER = discover()["h2d_gather"]

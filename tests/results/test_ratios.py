@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.results.collect import collect, visits
-from analysis.results.summary import (
+from analysis.store.collect import collect, visits
+from analysis.study import Study, discover
+from analysis.tables.summary import (
     RATIO_COLUMNS,
     SUMMARY_COLUMNS,
     comparisons,
@@ -18,8 +19,7 @@ from analysis.results.summary import (
     ratios_by_run,
     repeats,
 )
-from analysis.results.tables import write_tables
-from analysis.study import Study, discover
+from analysis.tables.writing import write_tables
 from tests.results.rows import (
     ALLOCATOR,
     GATHER,

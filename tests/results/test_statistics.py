@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.config import load_config
-from analysis.results.statistics import expanded_confidence, median_intervals, verdict
+from analysis.statistics import expanded_confidence, median_intervals, verdict
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.collect import collect
-from analysis.results.store import add_run
-from analysis.results.summary import (
+from analysis.store.collect import collect
+from analysis.store.results import add_run
+from analysis.study import discover
+from analysis.tables.summary import (
     RATIO_COLUMNS,
     RUN_COLUMNS,
     SKIPPED_COLUMNS,
@@ -21,7 +22,6 @@ from analysis.results.summary import (
     skipped,
     summarise,
 )
-from analysis.study import discover
 from tests.results.rows import (
     CASE,
     NEW,

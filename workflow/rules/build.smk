@@ -39,7 +39,7 @@ rule bindings:
         lambda w: CONFIG.studies[w.study].folder / "bindings.cpp",
         lambda w: sorted(CONFIG.studies[w.study].folder.glob("*.h")),
         lambda w: CONFIG.studies[w.study].folder / "study.yaml",
-        sources("analysis/build/*.py"),
+        sources("analysis/toolchain/*.py"),
     output:
         MODULES / "{study}" / "bindings.o",
     log:
@@ -54,14 +54,14 @@ rule bindings:
     message:
         "Compiling the bindings of {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.build.compile bindings {wildcards.study}"
+        "{PYTHON} -m analysis.toolchain.compile bindings {wildcards.study}"
         " --nvcc {TOOLCHAIN.nvcc} --libfabric {LIBFABRIC} --out {output} 2> {log}"
 
 
 rule module:
     input:
         code_of,
-        sources("analysis/build/*.py"),
+        sources("analysis/toolchain/*.py"),
         bindings=MODULES / "{study}" / "bindings.o",
     output:
         module=MODULES / "{study}" / "{variant}.so",
@@ -78,7 +78,7 @@ rule module:
     message:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
     shell:
-        "{PYTHON} -m analysis.build.compile module {wildcards.study} {wildcards.variant}"
+        "{PYTHON} -m analysis.toolchain.compile module {wildcards.study} {wildcards.variant}"
         " --nvcc {TOOLCHAIN.nvcc} --libfabric {LIBFABRIC} --arch {ARCH} --bindings {input.bindings}"
         " --out {output.module} 2> {log}"
 
@@ -86,7 +86,7 @@ rule module:
 rule machine_code:
     input:
         MODULES / "{study}" / "{variant}.so",
-        "analysis/profile/sass.py",
+        "analysis/toolchain/sass.py",
     output:
         MODULES / "{study}" / "{variant}.sass.csv",
     log:
@@ -94,7 +94,7 @@ rule machine_code:
     message:
         "Reading the machine code of {wildcards.study}/{wildcards.variant}"
     shell:
-        "{PYTHON} -m analysis.profile.sass {wildcards.study} {wildcards.variant}"
+        "{PYTHON} -m analysis.toolchain.sass {wildcards.study} {wildcards.variant}"
         " --module {input[0]} --out {output} 2> {log}"
 
 

@@ -9,12 +9,12 @@ sys.path.insert(0, workflow.basedir)
 
 from snakemake.exceptions import WorkflowError
 
-from analysis.build.compile import torch_version
-from analysis.build.toolchain import find_toolchain, resolve_arch
+from analysis.toolchain.compile import torch_version
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
 from analysis.measure.cpu_cache import LIBRARY
-from analysis.measure.modules import module_path
+from analysis.modules import module_path
 from analysis.source import source_files
 
 try:

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from analysis.gpu import GpuError, open_gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import lacks_captures, pending, target
-from analysis.profile import KINDS
+from analysis.study import CAPTURE_KINDS
 
 
 def unfinished():
@@ -22,7 +22,7 @@ def unfinished():
         studies = CONFIG.studies.values()
         return (
             [study.name for study in studies if pending(study, *here)],
-            [study.name for study in studies if lacks_captures(study, *here, KINDS)],
+            [study.name for study in studies if lacks_captures(study, *here, CAPTURE_KINDS)],
         )
 
 

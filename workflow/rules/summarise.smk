@@ -24,7 +24,8 @@ rule summarise:
             "allocator/**/*.*",
             "analysis/*.py",
             "analysis/model/*.py",
-            "analysis/results/*.py",
+            "analysis/store/*.py",
+            "analysis/tables/*.py",
         ),
     output:
         SUMMARY_TABLES,
@@ -39,4 +40,4 @@ rule summarise:
     message:
         "Summarising the results of every machine"
     shell:
-        "{PYTHON} -m analysis.results --results {RESULTS} --out {TABLES} 2>&1 | tee {log}"
+        "{PYTHON} -m analysis.tables --results {RESULTS} --out {TABLES} 2>&1 | tee {log}"

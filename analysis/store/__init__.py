@@ -1,4 +1,4 @@
-"""Measured samples: on disk, and the tables made of them."""
+"""Results on disk: samples, provenance and captures of every machine, and published figures."""
 
 METHOD_VERSION = 2
 """Of the way of measuring. Results of another one are stale, and measured again where they can be.

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.errors import HotpathError
-from analysis.profile.ncu import read_counters
-from analysis.profile.timeline import read_events
-from analysis.results.samples import COLUMNS
-from analysis.results.store import Provenance, load_variant, machines, variant_files
 from analysis.source import fingerprint
+from analysis.store.counters import read_counters
+from analysis.store.results import Provenance, load_variant, machines, variant_files
+from analysis.store.samples import COLUMNS
+from analysis.store.timelines import read_events
 from analysis.study import Study
 
 CAPTURES = {"ncu": read_counters, "timeline": read_events}

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from analysis.results.collect import KEY, chosen, visits
-from analysis.results.statistics import median_intervals, verdict
+from analysis.statistics import median_intervals, verdict
+from analysis.store.collect import KEY, chosen, visits
 from analysis.study import Study, Variant
 
 SUMMARY_COLUMNS = [

@@ -1,7 +1,7 @@
 """Compile one study's bindings, or one variant into a Python module.
 
-python -m analysis.build.compile bindings STUDY -o OBJECT
-python -m analysis.build.compile module STUDY VARIANT --bindings OBJECT -o MODULE
+python -m analysis.toolchain.compile bindings STUDY -o OBJECT
+python -m analysis.toolchain.compile module STUDY VARIANT --bindings OBJECT -o MODULE
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pybind11
 
-from analysis.build.libfabric import MISSING
-from analysis.build.ptxas import parse_ptxas, write_resources
-from analysis.build.toolchain import Toolchain, find_toolchain
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.study import Study, Variant, discover
+from analysis.toolchain.compilers import Toolchain, find_toolchain
+from analysis.toolchain.libfabric import MISSING
+from analysis.toolchain.ptxas import parse_ptxas, write_resources
 
 STANDARD = "-std=c++17"
 HOST_STANDARD = "-std=c++20"

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims import Claim, Comparison, unit_of
-from analysis.results.collect import chosen, visits
-from analysis.results.published import SI, best_statement, load_published
-from analysis.results.statistics import median_intervals
-from analysis.results.store import PUBLISHED
+from analysis.statistics import median_intervals
+from analysis.store.collect import chosen, visits
+from analysis.store.published import SI, best_statement, load_published
+from analysis.store.results import PUBLISHED
 from analysis.study import Study
 
 CLAIM_COLUMNS = [

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.model.access import access_of
 from analysis.model.traffic import Traffic, traffic_of
-from analysis.profile.ncu import COLUMNS, read_counters
+from analysis.store.counters import COLUMNS, read_counters
 from analysis.study import Study
 
 COUNTER_COLUMNS = [

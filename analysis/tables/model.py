@@ -12,11 +12,11 @@ import pandas as pd
 
 from analysis.model import METRIC
 from analysis.model.access import access_of
-from analysis.model.counters import COUNTER_COLUMNS, compare_counters
 from analysis.model.fit import NAMES, Fit, fit, held_back
 from analysis.model.judge import calibrating
 from analysis.model.terms import TERMS, UNITS, WORK, predicted_seconds, term_seconds, work_of
 from analysis.study import Study
+from analysis.tables.counters import COUNTER_COLUMNS, compare_counters
 
 MODEL_COLUMNS = [
     *("machine", "study", "variant", "case", "metric", "predicted", "measured", "residual"),

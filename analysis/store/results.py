@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.errors import HotpathError
-from analysis.results import METHOD_VERSION
-from analysis.results.samples import (
+from analysis.store import METHOD_VERSION
+from analysis.store.samples import (
     KEPT_RUNS,
     MACHINE_LIMIT_BYTES,
     Sample,

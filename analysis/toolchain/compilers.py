@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from analysis.build.libfabric import Libfabric, find_libfabric
 from analysis.errors import FieldError, HotpathError
 from analysis.gpu import GpuError, open_gpu
 from analysis.study import Variant
+from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
 DEFAULT_ARCH = "sm_90"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from analysis.results.statistics import CONFIDENCE, SAME_WITHIN
+from analysis.statistics import CONFIDENCE, SAME_WITHIN
 
 INTERVAL: Final = f"{CONFIDENCE * 100:g} % interval"
 WITHIN: Final = f"{SAME_WITHIN * 100:g} %"

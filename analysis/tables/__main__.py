@@ -1,6 +1,6 @@
 """Summarise the results of every machine into tables.
 
-python -m analysis.results --results results --out build
+python -m analysis.tables --results results --out build
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from analysis.cli import fail_in_one_line
-from analysis.results.tables import write_tables
 from analysis.study import discover
+from analysis.tables.writing import write_tables
 
 
 def main() -> None:

@@ -11,19 +11,19 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.build.ptxas import COLUMNS as RESOURCE_COLUMNS
-from analysis.model.counters import COUNTER_COLUMNS
-from analysis.model.tables import MODEL_COLUMNS, PARAMETER_COLUMNS
-from analysis.results.claims import CLAIM_COLUMNS
-from analysis.results.published import load_published
-from analysis.results.store import Provenance, machines, variant_files
-from analysis.results.summary import (
+from analysis.store.published import load_published
+from analysis.store.results import Provenance, machines, variant_files
+from analysis.study import Study
+from analysis.tables.claims import CLAIM_COLUMNS
+from analysis.tables.counters import COUNTER_COLUMNS
+from analysis.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
+from analysis.tables.summary import (
     RATIO_COLUMNS,
     RUN_COLUMNS,
     SKIPPED_COLUMNS,
     SUMMARY_COLUMNS,
 )
-from analysis.study import Study
+from analysis.toolchain.ptxas import COLUMNS as RESOURCE_COLUMNS
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""

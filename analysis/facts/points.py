@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from analysis.report.inputs import Inputs
-from analysis.report.quantities import digits, quantity, quantity_interval
-from analysis.results.published import best_statement
+from analysis.facts.inputs import Inputs
+from analysis.quantities import digits, quantity, quantity_interval
+from analysis.store.published import best_statement
 from analysis.study import Case, Study, Variant, parse_case
 
 Row = dict[str, Any]

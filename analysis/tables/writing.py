@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.model.tables import model_tables
-from analysis.results.claims import claims_table
-from analysis.results.collect import collect
-from analysis.results.summary import ratios, ratios_by_run, repeats, runs, skipped, summarise
+from analysis.store.collect import collect
 from analysis.study import Study
+from analysis.tables.claims import claims_table
+from analysis.tables.model import model_tables
+from analysis.tables.summary import ratios, ratios_by_run, repeats, runs, skipped, summarise
 
 
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict[str, str]:

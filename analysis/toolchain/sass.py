@@ -1,6 +1,6 @@
 """What a kernel asks of memory, read from its machine code: accesses, widths, loads under way.
 
-python -m analysis.profile.sass STUDY VARIANT --module MODULE -o CSV
+python -m analysis.toolchain.sass STUDY VARIANT --module MODULE -o CSV
 """
 
 from __future__ import annotations

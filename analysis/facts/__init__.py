@@ -1,0 +1,1 @@
+"""What pages and charts ask of the results: figures, comparisons, points, captures."""
