@@ -7,9 +7,7 @@ that only counts.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import altair as alt
@@ -19,9 +17,11 @@ from scipy.stats import gmean
 from analysis import ROOT
 from analysis.charts.theme import CELL_PX, Chart, finish, select
 from analysis.facts.points import Context
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module
 from analysis.quantities import INTERVAL, quantity, ratio, ratio_interval
 from analysis.study import Study
+
+from .patterns import PATTERNS, MissingTrace
 
 REFERENCE: Final = "torch_caching"
 MEAN: Final = "geometric mean"
@@ -231,16 +231,12 @@ def built(study: Study, name: str) -> Any | None:
 
 
 @functools.cache
-def mapped_tape(study_file: Path) -> tuple[str, list[list[int]]]:
+def mapped_tape() -> tuple[str, list[list[int]]]:
     """Name and tape of the pattern that is drawn."""
-    from analysis.study import load_study
-
-    load_workload(load_study(study_file))
-    patterns: Any = sys.modules["allocator.patterns"]
     for name in MAPPED:
         try:
-            return name, patterns.PATTERNS[name]().tapes[0].tolist()
-        except patterns.MissingTrace:
+            return name, PATTERNS[name]().tapes[0].tolist()
+        except MissingTrace:
             continue
     raise AssertionError("the last of MAPPED is no trace")
 
@@ -250,7 +246,7 @@ def memory_map(study: Study) -> Chart | None:
     module = built(study, "p4_final")
     if module is None:
         return None
-    pattern, tape = mapped_tape(study.folder / "study.yaml")
+    pattern, tape = mapped_tape()
     source = module.HostSource(GPU_BYTES)
     allocator = module.Allocator(source)
     bases: dict[int, int] = {}
@@ -299,7 +295,7 @@ def heap(study: Study) -> Chart | None:
         module = built(study, name)
         if module is None:
             return None
-        pattern, tape = mapped_tape(study.folder / "study.yaml")
+        pattern, tape = mapped_tape()
         source = module.HostSource(GPU_BYTES)
         allocator = module.Allocator(source)
         slots: dict[int, tuple[int, int]] = {}

@@ -25,7 +25,7 @@ from analysis.gpu import open_gpu
 from analysis.measure.cell import Operation
 from analysis.measure.needs import Provision
 from analysis.measure.round import host_times
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.study import Case, CaseValue, Study, Variant, discover
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
@@ -110,7 +110,9 @@ def main(words: Sequence[str]) -> None:
     if unmet:
         raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
     module = load_module(BUILD / "modules" / resolve_arch("auto", arguments.gpu), study, variant)
-    workload = load_workload(study).Workload(constants, np.random.default_rng(arguments.seed))
+    workload = load_python(study, "workload").Workload(
+        constants, np.random.default_rng(arguments.seed)
+    )
     workload.prepare(case)
     operation: Operation = workload.bind(variant, module)
     stream, wait = _stream(variant)

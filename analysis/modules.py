@@ -1,9 +1,11 @@
-"""Import a built variant, or a variant written in Python."""
+"""A study's Python and its built variants as modules."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
+import zlib
 from pathlib import Path
 from types import ModuleType
 
@@ -21,34 +23,35 @@ def module_path(modules: Path, study: Study, variant: Variant) -> Path:
 
 
 def load_module(modules: Path, study: Study, variant: Variant) -> ModuleType:
-    """Import the variant. HotpathError where it has not been built."""
+    """Import the variant, compiled ones from the folder `modules`.
+
+    HotpathError where it has not been built.
+    """
+    if not variant.is_compiled:
+        return load_python(study, variant.path.stem)
     path = module_path(modules, study, variant)
     if not path.exists():
         raise HotpathError(f"{path}: not built; run: snakemake --cores all build")
-    if variant.is_compiled:
-        return _load(path, f"{path}.{COMPILED_NAME}")
-    return _load_python(study, path)
-
-
-def load_workload(study: Study) -> ModuleType:
-    """Import the study's workload.py."""
-    return _load_python(study, study.folder / "workload.py")
-
-
-def _load_python(study: Study, path: Path) -> ModuleType:
-    # A package of the study's own, so that its files can import each other: `from .other import x`.
-    package = sys.modules.setdefault(study.name, ModuleType(study.name))
-    package.__path__ = [str(study.folder)]
-    name = f"{study.name}.{path.stem}"
-    return sys.modules.get(name) or _load(path, name)
-
-
-def _load(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise HotpathError(f"{path}: cannot be imported")
+    spec = importlib.util.spec_from_file_location(f"{path}.{COMPILED_NAME}", path)
+    assert spec is not None and spec.loader is not None, "an .so file has a loader"
     module = importlib.util.module_from_spec(spec)
-    if path.suffix == ".py":
-        sys.modules[name] = module  # dataclasses look their module up here
     spec.loader.exec_module(module)
     return module
+
+
+def load_python(study: Study, name: str) -> ModuleType:
+    """Import `name`.py of the study's folder, once a process; HotpathError where there is none.
+
+    The files of a study are a package and import each other as `from .other import x`. The
+    package has a private name of its folder's, so that no study hides a module or another study.
+    """
+    path = study.folder / f"{name}.py"
+    if not path.is_file():
+        raise HotpathError(f"{path}: no such file")
+    package = f"_study_{study.name}_{zlib.crc32(str(study.folder.resolve()).encode()):08x}"
+    if package not in sys.modules:
+        module = ModuleType(package)
+        module.__path__ = [str(study.folder)]
+        sys.modules[package] = module
+    importlib.invalidate_caches()  # the file may be younger than the last look into its folder
+    return importlib.import_module(f"{package}.{name}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.study import discover
 from analysis.toolchain.compile import compile_bindings, compile_module
 from analysis.toolchain.compilers import find_toolchain
 
 STUDY = discover()["allocator"]
-workload: Any = load_workload(STUDY)
-patterns: Any = sys.modules["allocator.patterns"]
+workload: Any = load_python(STUDY, "workload")
+patterns: Any = load_python(STUDY, "patterns")
 ALLOCATORS = [
     *("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool"),
     *("p4_tlsf", "p4_exact_front", "p4_final"),

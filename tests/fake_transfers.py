@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,14 +10,12 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Operation
-from analysis.modules import load_workload
+from analysis.modules import load_python
 from analysis.study import Case, discover
 
 TRANSFERS = discover()["transfers"]
-WORKLOADS = load_workload(TRANSFERS)
-MOVING, PRICE, WORK = (
-    importlib.import_module(f"transfers.{n}") for n in ("moving", "price", "work")
-)
+WORKLOADS = load_python(TRANSFERS, "workload")
+MOVING, PRICE, WORK = (load_python(TRANSFERS, name) for name in ("moving", "price", "work"))
 
 
 def move(size: int, count: int, direction: str) -> Case:

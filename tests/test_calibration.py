@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from analysis.errors import FieldError
 from analysis.measure.data import random_bytes
-from analysis.modules import load_workload
+from analysis.modules import load_python
 from analysis.study import Case, discover
 
-WORKLOADS = load_workload(discover()["link_calibration"])
+WORKLOADS = load_python(discover()["link_calibration"], "workload")
 POOL = 4096
 
 

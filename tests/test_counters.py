@@ -9,13 +9,13 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.study import Case, discover
 from analysis.toolchain.compile import compile_bindings, compile_module
 from analysis.toolchain.compilers import find_toolchain
 
 STUDY = discover()["counters"]
-WORKLOAD = load_workload(STUDY)
+WORKLOAD = load_python(STUDY, "workload")
 
 
 @pytest.fixture(scope="module")

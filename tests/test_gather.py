@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import FieldError
-from analysis.modules import load_workload
+from analysis.modules import load_python
 from analysis.study import Case, discover
 
 GATHER = discover()["h2d_gather"]
-WORKLOADS = load_workload(GATHER)
+WORKLOADS = load_python(GATHER, "workload")
 
 
 def gather_case(bs: int, topk: int, draw: str) -> Case:

@@ -16,7 +16,7 @@ from analysis.gpu import open_gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, round_file, run_rounds
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.study import Case, Study, discover, load_study
 from analysis.toolchain.compile import compile_bindings, compile_module
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
@@ -72,7 +72,7 @@ def outcome(
     variant = study.variant(name)
     few = {"total_cpu_slots": SLOTS, "total_gpu_slots": SLOTS}
     constants = {**variant.constants, **few}
-    workload = load_workload(study).Workload(constants, np.random.default_rng(seed))
+    workload = load_python(study, "workload").Workload(constants, np.random.default_rng(seed))
     workload.prepare(at)
     operation = workload.bind(variant, load_module(modules, study, variant))
     operation.poison()

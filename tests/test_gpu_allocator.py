@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analysis import ROOT
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.study import Case, Variant, discover
 from analysis.toolchain.compile import compile_bindings, compile_module
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
@@ -21,7 +21,7 @@ from analysis.toolchain.compilers import find_toolchain, resolve_arch
 pytestmark = pytest.mark.gpu
 
 STUDY = discover()["allocator"]
-WORKLOAD = load_workload(STUDY)
+WORKLOAD = load_python(STUDY, "workload")
 MIB = 2**20
 
 

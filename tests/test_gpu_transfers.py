@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.study import Case, Study, discover, load_study
 from analysis.toolchain.compile import compile_bindings, compile_module
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
@@ -42,7 +42,9 @@ def outcome(study: Study, name: str, case: Case, modules: Path, stream: int) -> 
     """What the study's own check says of two launches, each after poisoning."""
     from analysis.measure.memory import synchronize
 
-    workload = load_workload(TRANSFERS).Workload(TRANSFERS.constants, np.random.default_rng(0))
+    workload = load_python(TRANSFERS, "workload").Workload(
+        TRANSFERS.constants, np.random.default_rng(0)
+    )
     workload.prepare(case)
     operation = workload.bind(study.variant(name), load_module(modules, study, study.variant(name)))
     for _ in range(2):
@@ -141,7 +143,9 @@ def test_both_directions_at_once_are_right(bindings: Path, tmp_path: Path, strea
 
 
 def own_samples(name: str, case: Case, modules: Path, stream: int) -> Mapping[str, Sequence[float]]:
-    workload = load_workload(TRANSFERS).Workload(TRANSFERS.constants, np.random.default_rng(0))
+    workload = load_python(TRANSFERS, "workload").Workload(
+        TRANSFERS.constants, np.random.default_rng(0)
+    )
     workload.prepare(case)
     variant = TRANSFERS.variant(name)
     operation = workload.bind(variant, load_module(modules, TRANSFERS, variant))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.study import Case, Study, discover, load_study
 from analysis.toolchain.compile import compile_bindings, compile_module
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
@@ -19,7 +19,7 @@ from analysis.toolchain.compilers import find_toolchain, resolve_arch
 pytestmark = pytest.mark.gpu
 
 UNPACK = discover()["unpack"]
-WORKLOADS = load_workload(UNPACK)
+WORKLOADS = load_python(UNPACK, "workload")
 SCATTERING = [variant.name for variant in UNPACK.variants if variant.role != "ceiling"]
 SLOW = ("debug_poll_50ms",)
 

@@ -10,11 +10,11 @@ import pytest
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Skip
-from analysis.modules import load_workload
+from analysis.modules import load_python
 from analysis.study import discover
 
 STUDY = discover()["method"]
-METHOD: Any = load_workload(STUDY)
+METHOD: Any = load_python(STUDY, "workload")
 
 
 @pytest.mark.parametrize("writer", [0, 5])

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.modules import load_workload
+from analysis.modules import load_python
 from analysis.study import discover
 
-WORKLOAD = load_workload(discover()["storage_fill"])
+WORKLOAD = load_python(discover()["storage_fill"], "workload")
 COUNT = 16
 VALUE = np.float32(1.5)
 

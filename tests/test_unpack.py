@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.errors import FieldError
-from analysis.modules import load_workload
+from analysis.modules import load_python
 from analysis.study import Case, discover
 
 UNPACK = discover()["unpack"]
-WORKLOADS = load_workload(UNPACK)
+WORKLOADS = load_python(UNPACK, "workload")
 ROOM = 8
 LONGEST = UNPACK.constants["longest_fragment"]
 GUARD = WORKLOADS.GUARD

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from typing import Any
-
 from analysis.charts.agreement import agreement_chart
 from analysis.charts.cases import cases_chart
 from analysis.charts.model import model_chart
@@ -13,6 +9,7 @@ from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
 from analysis.charts.timeline import timeline_chart
 from analysis.facts.points import Context
+from analysis.modules import load_python
 
 COMMON = {
     "steps": steps_chart,
@@ -31,13 +28,7 @@ def study_charts(context: Context) -> dict[str, Chart]:
     """
     made = {name: make(context) for name, make in COMMON.items()}
     charts = {name: chart for name, chart in made.items() if chart is not None}
-    own = context.study.folder / "charts.py"
-    return charts | (_load(own).charts(context) if own.exists() and context.machines else {})
-
-
-def _load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"charts_of_{path.parent.name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if not context.machines or not (context.study.folder / "charts.py").exists():
+        return charts
+    added: dict[str, Chart] = load_python(context.study, "charts").charts(context)
+    return charts | added

@@ -21,7 +21,7 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.cell import Cell, Operation, Skip, Workload
 from analysis.measure.clock import utc_now
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.store.samples import Sample, write_samples
 from analysis.study import Study, Variant, load_study
 
@@ -100,7 +100,7 @@ class Bench:
         self.study: Study = load_study(job.study_file)
         self.gpu = gpu
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
-        self._workload_type = load_workload(self.study).Workload
+        self._workload_type = load_python(self.study, "workload").Workload
         self._workloads: dict[tuple[tuple[str, int], ...], Workload] = {}
         self._prepared: dict[int, str] = {}
         self._modules: dict[str, ModuleType] = {}

@@ -18,7 +18,7 @@ from cuda.bindings import runtime as cudart
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.measure.memory import cuda, synchronize
-from analysis.modules import load_module, load_workload
+from analysis.modules import load_module, load_python
 from analysis.profile import timeline
 from analysis.study import Study, discover
 
@@ -39,7 +39,7 @@ def under_ncu(variant: str, launch: Callable[[], None]) -> None:
 def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watch) -> None:
     """Set up, check and watch each of `names` in turn; HotpathError where an output is wrong."""
     stream = int(cuda(cudart.cudaStreamCreate()))
-    workload_type = load_workload(study).Workload
+    workload_type = load_python(study, "workload").Workload
     workloads: dict[tuple[tuple[str, int], ...], Any] = {}
     for name in names:
         variant = study.variant(name)

@@ -27,7 +27,8 @@ from analysis.quantities import digits, quantity, quantity_interval, ratio
 from analysis.store.collect import collect
 from analysis.study import Study, discover, parse_case
 from analysis.tables.summary import summarise
-from kernels.transfers.kinds import MEMORIES, memory_of
+
+from .kinds import MEMORIES, memory_of
 
 STUDY: Final = Path(__file__).parent.name
 METRIC: Final = "host_time"

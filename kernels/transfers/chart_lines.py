@@ -12,8 +12,9 @@ from analysis.charts.theme import Chart, finish, panels, select
 from analysis.facts.points import Context, anchor
 from analysis.model.line import Estimate, fit_line
 from analysis.quantities import percent, quantity, quantity_interval
-from kernels.transfers.chart_parts import ROW_PX, known_directions, single_copies, tooltips
-from kernels.transfers.kinds import MEMORIES, memory_of
+
+from .chart_parts import ROW_PX, known_directions, single_copies, tooltips
+from .kinds import MEMORIES, memory_of
 
 
 def line_points(context: Context) -> pd.DataFrame:

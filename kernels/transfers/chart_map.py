@@ -10,9 +10,10 @@ import pandas as pd
 from analysis.charts.theme import CELL_PX, Chart, finish, panels, select
 from analysis.facts.points import Context, anchor
 from analysis.quantities import INTERVAL, quantity, quantity_interval, ratio
-from kernels.transfers.advise import advise, moves
-from kernels.transfers.chart_parts import binary, known_directions
-from kernels.transfers.kinds import MEMORIES, method_of
+
+from .advise import advise, moves
+from .chart_parts import binary, known_directions
+from .kinds import MEMORIES, method_of
 
 ANY = "any"
 ROW_PX = 34

@@ -7,8 +7,9 @@ import pandas as pd
 
 from analysis.facts.points import Context
 from analysis.study import parse_case
-from kernels.transfers.advise import DIRECTIONS
-from kernels.transfers.kinds import MEMORIES
+
+from .advise import DIRECTIONS
+from .kinds import MEMORIES
 
 ROW_PX = 24
 

@@ -13,15 +13,16 @@ from analysis.charts.theme import Chart, finish, panels, select
 from analysis.facts.points import Context, anchor
 from analysis.quantities import digits, quantity, quantity_interval
 from analysis.study import parse_case
-from kernels.transfers.advise import DIRECTIONS
-from kernels.transfers.chart_parts import (
+
+from .advise import DIRECTIONS
+from .chart_parts import (
     ROW_PX,
     binary,
     known_directions,
     single_copies,
     tooltips,
 )
-from kernels.transfers.kinds import MEMORIES, memory_of
+from .kinds import MEMORIES, memory_of
 
 PARTS = {
     "allocate_time": "allocate",

@@ -8,9 +8,10 @@ from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
 from analysis.facts.points import Context
 from analysis.study import Study
-from kernels.transfers.chart_lines import fits_chart, lines_chart
-from kernels.transfers.chart_map import map_chart
-from kernels.transfers.chart_prices import break_even_chart, price_chart
+
+from .chart_lines import fits_chart, lines_chart
+from .chart_map import map_chart
+from .chart_prices import break_even_chart, price_chart
 
 ONE_PIECE = {"size", "count", "direction"}
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from analysis.measure.cores import cores
-from analysis.modules import load_workload
+from analysis.modules import load_python
 from analysis.study import discover
 
 STUDY = discover()["rdma_write"]
-WORKLOAD: Any = load_workload(STUDY)
-PEERS: Any = sys.modules["rdma_write.peers"]
+WORKLOAD: Any = load_python(STUDY, "workload")
+PEERS: Any = load_python(STUDY, "peers")
 NAMES = STUDY.variant_names
 
 
