@@ -64,13 +64,18 @@ def _with_includes(path: Path, seen: set[Path] | None = None) -> Iterator[Path]:
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
-    """SHA-256 in hex of the variant's tokens, and of what study.yaml says that its times depend on:
-    flags, constants, its role (a ceiling moves contiguous bytes) and whether its CPU works."""
+    """SHA-256 in hex of the variant's tokens and of what study.yaml says that its times depend on.
+
+    That is flags, constants, options, its role (a ceiling moves contiguous bytes) and whether the
+    CPU works.
+    """
     digest = hashlib.sha256()
     for path in source_files(study, variant):
         digest.update(f"\0{path.name}\0".encode())
         digest.update(_tokens(path, path.stat().st_mtime_ns).encode())
-    settings = [list(variant.flags), dict(variant.constants), variant.role, variant.host_work]
+    settings: list[object] = [list(variant.flags), dict(variant.constants)]
+    settings += [variant.role, variant.host_work]
+    settings += [dict(variant.options)] if variant.options else []  # older results know of none
     digest.update(json.dumps(settings, sort_keys=True).encode())
     return digest.hexdigest()
 

@@ -29,17 +29,20 @@ def code_difference(study: Study, variant: Variant) -> str:
 
 
 def setting_difference(study: Study, variant: Variant) -> list[str]:
-    """What study.yaml sets otherwise for the variant than for its `after`: flags and constants."""
+    """What study.yaml sets otherwise for the variant than for its `after`: flags, constants and
+    options."""
     if variant.after is None:
         return []
     before = study.variant(variant.after)
     changes = []
     if variant.flags != before.flags:
         changes.append(f"flags `{' '.join(variant.flags) or 'none'}`")
+    settings = {**variant.constants, **variant.options}
+    earlier = {**before.constants, **before.options}
     changes += [
-        f"`{name} = {value}` instead of `{before.constants.get(name, 'unset')}`"
-        for name, value in variant.constants.items()
-        if before.constants.get(name) != value
+        f"`{name} = {value}` instead of `{earlier.get(name, 'unset')}`"
+        for name, value in settings.items()
+        if earlier.get(name) != value
     ]
     return changes
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,9 @@ def _collect_machine(
             if study is not None and known
             else []
         )
-        frame = pd.DataFrame([asdict(sample) for sample in loaded.samples], columns=list(COLUMNS))
+        rows = list(map(attrgetter(*COLUMNS), loaded.samples))
+        # Without a dtype of its own, a column of skipped cases alone would be one of objects.
+        frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float, "sm_mhz": float})
         frame.insert(0, "machine", machine)
         frame["stale"] = ~frame["run"].isin(fresh)
         frames.append(frame)

@@ -29,9 +29,9 @@ STANDARD = "-std=c++17"
 HOST_STANDARD = "-std=c++20"
 
 
-def defines(constants: Mapping[str, int]) -> list[str]:
-    """study.yaml's constants as macros: token_bytes becomes -DTOKEN_BYTES."""
-    return [f"-D{name.upper()}={value}" for name, value in constants.items()]
+def defines(settings: Mapping[str, int | str]) -> list[str]:
+    """study.yaml's constants and options as macros: `memory: pinned` becomes -DMEMORY=pinned."""
+    return [f"-D{name.upper()}={value}" for name, value in settings.items()]
 
 
 def host_compile(toolchain: Toolchain, source: Path, extra: Sequence[str], out: Path) -> None:
@@ -90,8 +90,9 @@ def compile_module(
     folder.mkdir(parents=True, exist_ok=True)
     includes, link = torch_settings(variant)
     uses_libfabric = _libfabric_flags(toolchain, variant)
-    settings = [*defines(variant.constants), *includes, *variant.flags, *uses_libfabric]
-    if variant.constants != study.constants and study.bindings:
+    macros = defines({**variant.constants, **variant.options})
+    settings = [*macros, *includes, *variant.flags, *uses_libfabric]
+    if macros != defines(study.constants) and study.bindings:
         bindings = folder / f"{variant.name}.bindings.o"
         host_compile(toolchain, study.bindings, settings, bindings)
     sm = arch.removeprefix("sm_")

@@ -1,0 +1,28 @@
+"""Studies: what a study.yaml says. A folder with one is a study."""
+
+from analysis.study.description import (
+    CAPTURE_KINDS,
+    GRIDS,
+    Case,
+    CaseValue,
+    Metric,
+    Study,
+    Variant,
+    case_id,
+    parse_case,
+)
+from analysis.study.loading import discover, load_study
+
+__all__ = [
+    "CAPTURE_KINDS",
+    "GRIDS",
+    "Case",
+    "CaseValue",
+    "Metric",
+    "Study",
+    "Variant",
+    "case_id",
+    "discover",
+    "load_study",
+    "parse_case",
+]

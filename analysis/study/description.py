@@ -1,0 +1,192 @@
+"""A study as its study.yaml describes it: variants, cases, metrics, claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analysis.claims import Claim
+from analysis.errors import FieldError
+
+GRIDS = ("smoke", "default", "full")
+CAPTURE_KINDS = ("ncu", "timeline")
+"""What can be captured of a variant; each is a file <variant>.<kind>.csv beside its samples."""
+CaseValue = int | str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of a study: keys in study.yaml's order, and the bytes one operation delivers.
+
+    `metrics` are those of the study's that the engine takes here, None for all it can; `samples`,
+    where it is not None, is how many a visit takes at most; `visits` is how often a round comes.
+    """
+
+    values: Mapping[str, CaseValue] = field(hash=False)
+    payload_bytes: int
+    grid: str
+    metrics: tuple[str, ...] | None = None
+    samples: int | None = None
+    visits: int = 1
+
+    @property
+    def id(self) -> str:
+        """`key=value` joined by commas; how results name this case."""
+        return case_id(self.values)
+
+    def __getitem__(self, key: str) -> CaseValue:
+        return self.values[key]
+
+    def number(self, key: str) -> int:
+        """The whole number under `key`; FieldError where the case has something else there."""
+        value = self.values.get(key)
+        if not isinstance(value, int):
+            raise FieldError(f"case {self.id}: {key}", "a whole number", value)
+        return value
+
+
+def case_id(values: Mapping[str, CaseValue]) -> str:
+    return ",".join(f"{key}={value}" for key, value in values.items())
+
+
+def parse_case(case: str) -> dict[str, CaseValue]:
+    """The keys and values of a case id, whole numbers as int."""
+    pairs = (part.partition("=") for part in case.split(","))
+    return {key: int(value) if value.isdigit() else value for key, _, value in pairs}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity that is measured.
+
+    `part_of` names the time that this one is a share of, or is empty. Parts show where a time goes
+    and must not be used to compare variants.
+    """
+
+    name: str
+    unit: str
+    label: str
+    part_of: str = ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of doing the operation.
+
+    `path` is the one file that holds it; `payload` the expression behind payload_bytes. `constants`
+    (whole numbers) and `options` (words) set what the source leaves open; both are compiled in as
+    macros. `link` says how it reads host memory, for analysis.model.access to work out.
+    """
+
+    name: str
+    role: str
+    title: str
+    idea: str
+    after: str | None
+    path: Path
+    cases: tuple[Case, ...]
+    payload: str | int
+    needs: tuple[str, ...]
+    flags: tuple[str, ...]
+    constants: Mapping[str, int] = field(hash=False)
+    options: Mapping[str, str] = field(hash=False)
+    host_work: bool
+    captures: tuple[str, ...]
+    link: Mapping[str, str | int] | None = field(default=None, hash=False)
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.path.suffix != ".py"
+
+    @property
+    def on_gpu(self) -> bool:
+        return "gpu" in self.needs
+
+    @property
+    def program(self) -> tuple[object, ...]:
+        """What two entries have in common that are one program listed twice."""
+        settings = (dict(self.constants), dict(self.options))
+        return self.path, self.flags, self.needs, *settings
+
+    def in_grid(self, grid: str) -> tuple[Case, ...]:
+        """The cases of this variant that `grid` runs; smoke takes the cheapest alone."""
+        if grid == "smoke":
+            return (min(self.cases, key=lambda case: case.payload_bytes),)
+        allowed = GRIDS[: GRIDS.index(grid) + 1]
+        return tuple(case for case in self.cases if case.grid in allowed)
+
+
+@dataclass(frozen=True)
+class Study:
+    name: str
+    folder: Path
+    title: str
+    question: str
+    write_up: Mapping[str, str | None] | None
+    variants: tuple[Variant, ...]
+    headline: str
+    metrics: Mapping[str, Metric]
+    budget_s: int
+    telemetry: bool
+    calibrates: bool
+    constants: Mapping[str, int]
+    claims: tuple[Claim, ...] = ()
+
+    def variant(self, name: str) -> Variant:
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise FieldError(f"study {self.name}: variant", f"one of {self.variant_names}", name)
+
+    @property
+    def variant_names(self) -> list[str]:
+        return [variant.name for variant in self.variants]
+
+    def with_role(self, *roles: str) -> list[Variant]:
+        return [variant for variant in self.variants if variant.role in roles]
+
+    @property
+    def time_metrics(self) -> list[str]:
+        """Times of whole operations, in the order of study.yaml."""
+        return [
+            n for n, metric in self.metrics.items() if metric.unit == "s" and not metric.part_of
+        ]
+
+    def metrics_for(self, *variants: Variant) -> list[str]:
+        """Time metrics that may compare `variants`, the preferred first."""
+        times = self.time_metrics
+        if any(variant.host_work for variant in variants):
+            return [name for name in times if name != "gpu_time"]
+        return times
+
+    def companions(self, name: str) -> list[Variant]:
+        """`name` and what it is measured beside when measured alone: its `after`, the ceilings.
+
+        A calibration is always measured whole: its parameters are those of one host.
+        """
+        variant = self.variant(name)
+        if self.calibrates:
+            return list(self.variants)
+        names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
+        return [candidate for candidate in self.variants if candidate.name in names]
+
+    def is_repeat(self, variant: Variant) -> bool:
+        """Whether the variant is its `after` listed again: the same file with the same settings."""
+        if variant.after is None:
+            return False
+        return variant.program == self.variant(variant.after).program
+
+    @property
+    def bindings(self) -> Path | None:
+        path = self.folder / "bindings.cpp"
+        return path if path.exists() else None
+
+    @property
+    def case_keys(self) -> list[str]:
+        """Every key any case has, in the order of study.yaml."""
+        keys: dict[str, None] = {}
+        for variant in self.variants:
+            for case in variant.cases:
+                keys.update(dict.fromkeys(case.values))
+        return list(keys)

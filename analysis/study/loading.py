@@ -1,0 +1,202 @@
+"""Reads a study.yaml and checks what its schema cannot: that names, cases and sources match."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from analysis import ROOT
+from analysis.claims import Claim, Subjects, parse_claims
+from analysis.errors import FieldError
+from analysis.expression import evaluate
+from analysis.schema import check, read_yaml
+from analysis.study.description import (
+    CAPTURE_KINDS,
+    Case,
+    CaseValue,
+    Metric,
+    Study,
+    Variant,
+    case_id,
+)
+
+SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
+NOT_CASE_KEYS: Final = ("payload_bytes", "grid", "metrics", "samples", "visits")
+"""Keys of a case set that apply to every one of its cases."""
+
+Entry = Mapping[str, Any]
+"""A mapping of study.yaml that its schema has passed."""
+
+
+def discover(root: Path = ROOT) -> dict[str, Study]:
+    """Every study of the repository by name: kernels/*/study.yaml and allocator/study.yaml."""
+    files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("allocator/study.yaml")])
+    return {file.parent.name: load_study(file) for file in files}
+
+
+def load_study(file: Path) -> Study:
+    """Read and check one study.yaml. Raises FieldError naming the first field that is wrong."""
+    data = read_yaml(file)
+    where = f"{file.parent.name}/study.yaml"
+    check(data, "study", where)
+    _check_case_sets(data, where)
+    variants = _variants(data, file.parent, where)
+    headline = _headline(data["headline"], variants, where)
+    metrics = _metrics(data["metrics"], where)
+    return Study(
+        name=file.parent.name,
+        folder=file.parent,
+        title=data["title"],
+        question=data["question"],
+        write_up=data.get("write_up"),
+        variants=variants,
+        headline=headline,
+        metrics=metrics,
+        budget_s=data["budget_s"],
+        telemetry=data.get("telemetry", True),
+        calibrates=data.get("calibrates", False),
+        constants=data.get("constants", {}),
+        claims=_claims(data, variants, metrics, headline, where),
+    )
+
+
+def _check_case_sets(data: Entry, where: str) -> None:
+    """Expand every set once, so that a fault is seen even in one that no variant takes."""
+    for name, entry in data["cases"].items():
+        here = f"{where}: cases.{name}"
+        if unknown := sorted(set(entry.get("metrics", [])) - set(data["metrics"])):
+            raise FieldError(f"{here}.metrics", f"some of {list(data['metrics'])}", unknown[0])
+        _expand(entry, data.get("constants", {}), here)
+
+
+def _variants(data: Entry, folder: Path, where: str) -> tuple[Variant, ...]:
+    names = [entry["name"] for entry in data["variants"]]
+    _refuse_repeats(names, f"{where}: variants")
+    for entry in data["variants"]:
+        if "after" in entry and entry["after"] not in names:
+            here = f"{where}: variants.{entry['name']}.after"
+            raise FieldError(here, f"one of {names}", entry["after"])
+    return tuple(_variant(entry, data, folder, where) for entry in data["variants"])
+
+
+def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
+    here = f"{where}: variants.{entry['name']}"
+    constants = data.get("constants", {}) | entry.get("constants", {})
+    options = entry.get("options", {})
+    if both := sorted(set(constants) & set(options)):
+        raise FieldError(f"{here}.options", "names that no constant has", both[0])
+    return Variant(
+        name=entry["name"],
+        role=entry["role"],
+        title=entry["title"],
+        idea=entry.get("idea", ""),
+        after=entry.get("after"),
+        path=_source(folder, entry, here),
+        cases=_cases(entry["cases"], data["cases"], constants, here, where),
+        payload=data["cases"][entry["cases"][0]]["payload_bytes"],
+        needs=tuple(entry.get("needs", [])),
+        flags=tuple(entry.get("flags", [])),
+        constants=constants,
+        options=options,
+        host_work=entry.get("host_work", False),
+        captures=tuple(entry.get("captures", CAPTURE_KINDS)),
+        link=entry.get("link"),
+    )
+
+
+def _source(folder: Path, entry: Entry, where: str) -> Path:
+    """The one file that holds the variant."""
+    stem = entry.get("source", entry["name"])
+    found = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
+    if len(found) != 1:
+        expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
+        raise FieldError(f"{where}.source", expected, [path.name for path in found])
+    (path,) = found
+    if path.suffix == ".cu" and "gpu" not in entry.get("needs", []):
+        raise FieldError(f"{where}.needs", "gpu among them, for a .cu source", entry.get("needs"))
+    return path
+
+
+def _cases(
+    names: Iterable[str],
+    sets: Mapping[str, Entry],
+    constants: Mapping[str, int],
+    here: str,
+    where: str,
+) -> tuple[Case, ...]:
+    """The cases of the sets a variant takes, by its constants."""
+    cases: list[Case] = []
+    for name in names:
+        if name not in sets:
+            raise FieldError(f"{here}.cases", f"one of {sorted(sets)}", name)
+        cases += _expand(sets[name], constants, f"{where}: cases.{name}")
+    _refuse_repeats([case.id for case in cases], f"{here}.cases")
+    return tuple(cases)
+
+
+def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case]:
+    """A case for each combination of the values that a set gives its keys."""
+    keys = [key for key in entry if key not in NOT_CASE_KEYS]
+    metrics = tuple(entry["metrics"]) if "metrics" in entry else None
+    cases = []
+    for values in itertools.product(*(entry[key] for key in keys)):
+        point: dict[str, CaseValue] = dict(zip(keys, values, strict=True))
+        try:
+            payload = evaluate(entry["payload_bytes"], {**constants, **point})
+        except ValueError as error:
+            raise FieldError(
+                f"{where}.payload_bytes",
+                f"whole-number arithmetic of {sorted({**constants, **point})} ({error})",
+                entry["payload_bytes"],
+            ) from error
+        if payload < 0:
+            raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
+        grid = entry.get("grid", "default")
+        cases.append(
+            Case(point, payload, grid, metrics, entry.get("samples"), entry.get("visits", 1))
+        )
+    return cases
+
+
+def _headline(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
+    """The id of the headline case, with its keys in the order the variants have them."""
+    for variant in variants:
+        for case in variant.cases:
+            if dict(case.values) == values:
+                return case.id
+    raise FieldError(f"{where}: headline", "a case that some variant has", case_id(values))
+
+
+def _metrics(entries: Mapping[str, Entry], where: str) -> dict[str, Metric]:
+    metrics = {name: Metric(name, **entry) for name, entry in entries.items()}
+    for metric in metrics.values():
+        whole = metrics.get(metric.part_of)
+        if metric.part_of and (whole is None or (whole.unit, whole.part_of) != (metric.unit, "")):
+            expected = f"a metric in {metric.unit} that is no part itself"
+            raise FieldError(f"{where}: metrics.{metric.name}.part_of", expected, metric.part_of)
+    return metrics
+
+
+def _claims(
+    data: Entry,
+    variants: Iterable[Variant],
+    metrics: Mapping[str, Metric],
+    headline: str,
+    where: str,
+) -> tuple[Claim, ...]:
+    subjects = Subjects(
+        cases={variant.name: {case.id for case in variant.cases} for variant in variants},
+        units={name: metric.unit for name, metric in metrics.items()},
+        headline=headline,
+    )
+    return parse_claims(data.get("claims", []), subjects, where, ours="write_up" not in data)
+
+
+def _refuse_repeats(items: Iterable[str], where: str) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item in seen:
+            raise FieldError(where, "every entry once", item)
+        seen.add(item)
