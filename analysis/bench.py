@@ -10,22 +10,26 @@ case, or the variant's first one where it does not have that.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from analysis.cli import fail_in_one_line
-from analysis.config import BUILD
+from analysis.config import Config, load_config
 from analysis.errors import FieldError, HotpathError
 from analysis.expression import evaluate
 from analysis.gpu import open_gpu
-from analysis.measure.cell import Operation
 from analysis.measure.needs import Provision
-from analysis.measure.round import host_times
-from analysis.modules import load_module, load_python
+from analysis.measure.rig import Bound, Rig
+from analysis.modules import built_modules
+from analysis.quantities import quantity
 from analysis.study import Case, CaseValue, Study, Variant, discover
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
@@ -47,6 +51,9 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     parser.add_argument("--warmup", type=_count, default=2, help="launches before them (2)")
     parser.add_argument("--seed", type=int, default=0, help="of data and indices (0)")
     parser.add_argument("--gpu", type=int, default=0, help="index of the GPU (0)")
+    parser.add_argument(
+        "--config", type=json.loads, default={}, help="overrides of config.yaml, as JSON"
+    )
     parser.add_argument(
         "--single-launch", action="store_true", help="launch once and stop, for a profiler"
     )
@@ -78,7 +85,7 @@ def case_of(
     }
     asked = {key: getattr(arguments, key) for key in study.constants}
     constants = {
-        key: own if asked[key] is None else asked[key] for key, own in variant.constants.items()
+        key: own if asked.get(key) is None else asked[key] for key, own in variant.constants.items()
     }
     payload = evaluate(variant.payload, {**constants, **values})
     return Case(values, payload, "full"), constants
@@ -86,9 +93,16 @@ def case_of(
 
 def main(words: Sequence[str]) -> None:
     studies = discover()
-    if not words or words[0] not in studies:
-        raise FieldError("study", f"one of {sorted(studies)}", words[0] if words else "nothing")
-    study = studies[words[0]]
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.bench",
+        description="Run one variant by itself.",
+        epilog="STUDY VARIANT --help lists what else can be chosen.",
+    )
+    parser.add_argument("study", help=f"one of {', '.join(sorted(studies))}")
+    name = parser.parse_args(words[:1]).study
+    if name not in studies:
+        raise FieldError("study", f"one of {sorted(studies)}", name)
+    study = studies[name]
     names = argparse.ArgumentParser(
         prog=f"python -m analysis.bench {study.name}",
         description=study.title,
@@ -98,44 +112,61 @@ def main(words: Sequence[str]) -> None:
     variant = study.variant(names.parse_args(words[1:2]).variant)
     arguments = options(study, variant).parse_args(words[2:])
     case, constants = case_of(study, variant, arguments)
-    toolchain = find_toolchain()
-    if variant.on_gpu:
-        with open_gpu(arguments.gpu) as gpu:
-            os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
-            unmet = Provision(gpu, toolchain.version).unmet(variant)
-    else:
-        unmet = Provision(None, toolchain.version, libfabric=toolchain.libfabric is not None).unmet(
-            variant
-        )
-    if unmet:
+    config = load_config({"gpu": arguments.gpu, **arguments.config})
+    with ExitStack() as stack:
+        bound = _bind(study, replace(variant, constants=constants), case, config, arguments, stack)
+        print(f"{study.name}/{variant.name} {case.id}")
+        print(f"payload: {case.payload_bytes} B")
+        bound.poison_and_launch()
+        if arguments.single_launch:
+            return
+        if wrong := bound.check():
+            raise HotpathError(f"wrong output: {wrong}")
+        print("output: every byte verified")
+        _time(study, bound, case, arguments)
+
+
+def _bind(
+    study: Study,
+    variant: Variant,
+    case: Case,
+    config: Config,
+    arguments: argparse.Namespace,
+    stack: ExitStack,
+) -> Bound:
+    """The variant ready to launch; HotpathError where something it needs is not here."""
+    gpu = stack.enter_context(open_gpu(config.gpu)) if variant.on_gpu else None
+    toolchain = find_toolchain(config.nvcc, config.libfabric)
+    if unmet := Provision.of(gpu, toolchain, config).unmet(variant):
         raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
-    module = load_module(BUILD / "modules" / resolve_arch("auto", arguments.gpu), study, variant)
-    workload = load_python(study, "workload").Workload(
-        constants, np.random.default_rng(arguments.seed)
-    )
-    workload.prepare(case)
-    operation: Operation = workload.bind(variant, module)
-    stream, wait = _stream(variant)
-    print(f"{study.name}/{variant.name} {case.id}")
-    print(f"payload: {case.payload_bytes} B")
-    operation.poison()
-    operation.launch(stream)
-    wait()
-    if arguments.single_launch:
-        return
-    if wrong := operation.check():
-        raise HotpathError(f"wrong output: {wrong}")
-    print("output: every byte verified")
-    if operation.settle:
-        operation.settle()
+    stream = 0
+    if gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
+        from cuda.bindings import runtime as cudart
+
+        from analysis.measure.memory import cuda
+
+        stream = int(cuda(cudart.cudaStreamCreate()))
+    modules = built_modules(resolve_arch(config.arch, config.gpu))
+    rig = Rig(study, modules, np.random.default_rng(arguments.seed))
+    return rig.bind(variant, case, stream)
+
+
+def _time(study: Study, bound: Bound, case: Case, arguments: argparse.Namespace) -> None:
+    """Warm up, time and print every metric of the study's that the variant has here."""
+    own_samples = bound.operation.own_samples(bound.stream, arguments.iters)
     for _ in range(arguments.warmup):
-        operation.launch(stream)
-    wait()
-    if variant.on_gpu:
-        report("device", _device_seconds(operation, stream, arguments.iters), case)
-    times = host_times(operation, stream, wait, arguments.iters, variant.host_work)
-    host = sorted(each["host_time"] for each in times)
-    report("host", host[len(host) // 2], case)
+        bound.launch()
+    if bound.variant.on_gpu and "gpu_time" in study.metrics:
+        seconds = list(_device_seconds(bound, arguments.iters))
+        report("device", statistics.mean(seconds), case)
+    if "host_time" in study.metrics:
+        seconds = [times["host_time"] for times in bound.host_times(arguments.iters)]
+        report("host", statistics.median(seconds), case)
+    for name, values in own_samples.items():
+        middle = statistics.median(float(value) for value in values)
+        metric = study.metrics[name]
+        print(f"{metric.label}: {quantity(middle, metric.unit)}")
 
 
 def report(clock: str, seconds: float, case: Case) -> None:
@@ -147,30 +178,25 @@ def report(clock: str, seconds: float, case: Case) -> None:
     print(line)
 
 
-def _stream(variant: Variant) -> tuple[int, Callable[[], None]]:
-    if not variant.on_gpu:
-        return 0, lambda: None
-    from cuda.bindings import runtime as cudart
-
-    from analysis.measure.memory import cuda, synchronize
-
-    stream = int(cuda(cudart.cudaStreamCreate()))
-    return stream, lambda: synchronize(stream)
-
-
-def _device_seconds(operation: Operation, stream: int, iters: int) -> float:
-    """Mean seconds of `iters` launches between two events, as the write-ups measure."""
+def _device_seconds(bound: Bound, launches: int) -> Iterator[float]:
+    """Seconds between two events around launches: one span of them all, as the write-ups measure;
+    one span each where something must come before a launch that is not timed."""
     from cuda.bindings import runtime as cudart
 
     from analysis.measure.memory import cuda
 
+    operation, stream = bound.operation, bound.stream
     start, stop = cuda(cudart.cudaEventCreate()), cuda(cudart.cudaEventCreate())
-    cuda(cudart.cudaEventRecord(start, stream))
-    for _ in range(iters):
-        operation.launch(stream)
-    cuda(cudart.cudaEventRecord(stop, stream))
-    cuda(cudart.cudaEventSynchronize(stop))
-    return float(cuda(cudart.cudaEventElapsedTime(start, stop))) / 1e3 / iters
+    spans = [1] * launches if operation.reset else [launches]
+    for count in spans:
+        if operation.reset:
+            operation.reset(stream)
+        cuda(cudart.cudaEventRecord(start, stream))
+        for _ in range(count):
+            operation.launch(stream)
+        cuda(cudart.cudaEventRecord(stop, stream))
+        cuda(cudart.cudaEventSynchronize(stop))
+        yield float(cuda(cudart.cudaEventElapsedTime(start, stop))) / 1e3 / count
 
 
 if __name__ == "__main__":

@@ -9,12 +9,18 @@ import zlib
 from pathlib import Path
 from types import ModuleType
 
+from analysis.config import BUILD
 from analysis.errors import HotpathError
 from analysis.study import Study, Variant
 
 COMPILED_NAME = "variant"
 """Last part of every compiled module's name, so that one bindings.o serves all variants. The path
 before it tells them apart: pybind11 hands out a module it has made before for a name it knows."""
+
+
+def built_modules(arch: str) -> Path:
+    """The folder of the modules built for this architecture."""
+    return BUILD / "modules" / arch
 
 
 def module_path(modules: Path, study: Study, variant: Variant) -> Path:

@@ -294,11 +294,13 @@ def numbers(
             {"name": "same", "source": "one"},
             {"name": "two"},
             {"name": "steps", "flags": ["-DTIMES=5", "-UNOTHING"]},
+            {"name": "words", "options": {"number_of": "legs"}},
         ],
         {
             "one.cpp": "int number() { return 1; }\n",
             "two.cpp": "int number() { return 2; }\n",
             "steps.cpp": "int number() { return STEP * TIMES; }\n",
+            "words.cpp": "enum Of { heads = 1, legs = 4 };\nint number() { return NUMBER_OF; }\n",
         },
     )
     # Where the pipeline puts them: beside the modules.
@@ -321,6 +323,11 @@ def test_constants_and_flags_reach_variant_and_bindings(numbers: dict[str, Modul
     assert defines({"token_bytes": 656}) == ["-DTOKEN_BYTES=656"]
     assert (numbers["steps"].number(), numbers["steps"].step) == (15, 3)
     assert (numbers["own"].number(), numbers["own"].step) == (35, 7)
+
+
+def test_an_option_is_a_word_of_the_source(numbers: dict[str, ModuleType]) -> None:
+    assert defines({"memory": "pinned"}) == ["-DMEMORY=pinned"]
+    assert numbers["words"].number() == 4
 
 
 @pytest.mark.parametrize(

@@ -155,8 +155,10 @@ def test_a_constant_belongs_to_every_variant_that_has_no_own(gather: Path) -> No
     assert changed(gather, edit) == shared
 
 
-@pytest.mark.parametrize("setting", ["flags: [-O1]", "constants: {token_bytes: 672}"])
-def test_a_variants_own_flags_and_constants_are_its_alone(gather: Path, setting: str) -> None:
+@pytest.mark.parametrize(
+    "setting", ["flags: [-O1]", "constants: {token_bytes: 672}", "options: {lanes: wide}"]
+)
+def test_a_variants_own_settings_are_its_alone(gather: Path, setting: str) -> None:
     def edit() -> None:
         replace(gather / "study.yaml", "after: v2_warp", f"{setting}\n    after: v2_warp")
 

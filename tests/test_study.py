@@ -125,6 +125,19 @@ def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
         (drop("variants", 4, "needs"), "variants.kernel.needs", "gpu among them", "None"),
         (put(["torch"], "variants", 4, "needs"), "variants.kernel.needs", "gpu", "['torch']"),
         (put(0, "constants", "row_bytes"), "constants.row_bytes", "at least 1", "0"),
+        (put({"lanes": 2}, "variants", 0, "options"), "variants.0.options.lanes", "string", "2"),
+        (
+            put({"lanes": "2x"}, "variants", 0, "options"),
+            "variants.0.options.lanes",
+            "text like",
+            "'2x'",
+        ),
+        (
+            put({"row_bytes": "wide"}, "variants", 0, "options"),
+            "variants.first.options",
+            "names that no constant has",
+            "'row_bytes'",
+        ),
         (put(0, "budget_s"), "budget_s", "at least 1", "0"),
         (put({"rows": 3, "draw": "once"}, "headline"), "headline", "some variant", "rows=3"),
         (put({"rows": 2, "darw": "once"}, "headline"), "headline", "some variant", "darw=once"),
@@ -249,10 +262,11 @@ def test_companions_are_what_it_comes_after_and_the_ceilings(study: Study) -> No
         study.companions("third")
 
 
-def test_a_repeat_is_the_same_file_flags_and_constants(tmp_path: Path, study: Study) -> None:
+def test_a_repeat_is_the_same_file_with_the_same_settings(tmp_path: Path, study: Study) -> None:
     repeats = {variant.name for variant in study.variants if study.is_repeat(variant)}
     assert repeats == {"again"}
-    for key, value in (("flags", ["-O1"]), ("constants", {"row_bytes": 48})):
+    settings = {"flags": ["-O1"], "constants": {"row_bytes": 48}, "options": {"lanes": "wide"}}
+    for key, value in settings.items():
         data = description()
         data["variants"][2][key] = value
         changed = load(tmp_path / key, data)

@@ -11,13 +11,14 @@ import sys
 from contextlib import ExitStack
 
 from analysis.cli import fail_in_one_line
-from analysis.config import BUILD, load_config
+from analysis.config import load_config
 from analysis.errors import FieldError, HotpathError
 from analysis.gpu import Gpu, GpuError, open_gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
+from analysis.modules import built_modules
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 
@@ -35,9 +36,7 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
             print(f"{study.name}: {error}; measuring what needs none", file=sys.stderr)
         toolchain = find_toolchain(config.nvcc, config.libfabric)
         arch = resolve_arch(config.arch, config.gpu)
-        provision = Provision(
-            gpu, toolchain.version, config.managed, toolchain.libfabric is not None
-        )
+        provision = Provision.of(gpu, toolchain, config)
         where = target(config, gpu)
         if variant:
             chosen = study.companions(variant)
@@ -53,7 +52,7 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
             others=other_users(gpu, config.shared_gpu),
             toolchain=toolchain,
             arch=arch,
-            modules=BUILD / "modules" / arch,
+            modules=built_modules(arch),
             round_limit_s=config.round_limit_s,
         )
         run_rounds(plan, provision, host)

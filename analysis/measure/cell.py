@@ -49,11 +49,28 @@ class Operation(ABC):
         return {}
 
 
-class Workload(Protocol):
-    """Inputs of one study in one process: `Workload(constants, rng)` in the study's workload.py."""
+TimeDevice = Callable[[Operation, int], None]
+"""Takes so many device times of an operation."""
 
-    def prepare(self, case: Case) -> None: ...
-    def bind(self, variant: Variant, module: Any) -> Operation: ...
+
+class Binder(Protocol):
+    """The inputs of one case, to which variants are bound."""
+
+    def bind(self, variant: Variant, module: Any) -> Operation:
+        """The variant on these inputs; `module` is its built module. Skip where it cannot run."""
+        ...
+
+
+class Workload(Protocol):
+    """What a study works on in one process: `Workload(constants, rng)` in the study's workload.py.
+
+    Only the rig calls it: `prepare`, then `bind` of what that returned.
+    """
+
+    def prepare(self, case: Case) -> Binder | None:
+        """The inputs of `case`; None stands for the workload itself, which holds one case's inputs
+        at a time and has `bind`. Skip where this machine cannot run it."""
+        ...
 
 
 @dataclass(eq=False)

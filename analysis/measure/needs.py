@@ -6,9 +6,11 @@ import importlib.util
 import re
 from dataclasses import dataclass
 
+from analysis.config import Config
 from analysis.errors import FieldError
 from analysis.gpu import Gpu
 from analysis.study import Variant
+from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.libfabric import MISSING
 
 
@@ -21,6 +23,11 @@ class Provision:
     cuda: str | None
     managed: bool = False
     libfabric: bool = False
+
+    @classmethod
+    def of(cls, gpu: Gpu | None, toolchain: Toolchain, config: Config) -> Provision:
+        """What there is on this machine, as far as the configuration allows its use."""
+        return cls(gpu, toolchain.version, config.managed, toolchain.libfabric is not None)
 
     def unmet(self, variant: Variant) -> str | None:
         """The reason `variant` cannot run here, or None. FieldError for a need nobody knows."""

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol
 from cuda import bench
 from cuda.bench.results import BenchmarkResult
 
-from analysis.measure.cell import Cell, Operation
+from analysis.measure.cell import Cell, Operation, TimeDevice
 
 STATE_TIMEOUT_S = 60.0
 """After this NVBench ends a cell with the samples it has; a cell takes well under a second."""
@@ -28,9 +28,7 @@ BLOCKING_TIMEOUT_S = 5.0
 class Measure(Protocol):
     """Checks and times one cell, taking device times of an operation by `time_device`."""
 
-    def __call__(
-        self, cell: Cell, stream: int, time_device: Callable[[Operation, int], None], /
-    ) -> None: ...
+    def __call__(self, cell: Cell, stream: int, time_device: TimeDevice, /) -> None: ...
 
 
 def run_under_nvbench(

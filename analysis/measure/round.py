@@ -7,23 +7,22 @@ import os
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
 import numpy as np
 
 from analysis.errors import HotpathError
 from analysis.gpu import Gpu, open_gpu
-from analysis.measure.cell import Cell, Operation, Skip, Workload
+from analysis.measure.cell import Cell, Skip, TimeDevice
 from analysis.measure.clock import utc_now
-from analysis.modules import load_module, load_python
+from analysis.measure.rig import Bound, Rig
 from analysis.store.samples import Sample, write_samples
-from analysis.study import Study, Variant, load_study
+from analysis.study import Study, load_study
 
 WARM_UP_S = 0.3
 """Seconds of work before the first cell: an idle GPU takes this long to raise its clocks."""
@@ -100,10 +99,7 @@ class Bench:
         self.study: Study = load_study(job.study_file)
         self.gpu = gpu
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
-        self._workload_type = load_python(self.study, "workload").Workload
-        self._workloads: dict[tuple[tuple[str, int], ...], Workload] = {}
-        self._prepared: dict[int, str] = {}
-        self._modules: dict[str, ModuleType] = {}
+        self._rig = Rig(self.study, job.modules, self._rng)
         self._is_warm = False
 
     def schedule(self) -> Iterator[Cell]:
@@ -121,12 +117,7 @@ class Bench:
             for _ in range(group[0].case.visits):
                 yield from (group[i] for i in self._rng.permutation(len(group)))
 
-    def measure(
-        self,
-        cell: Cell,
-        stream: int = 0,
-        time_device: Callable[[Operation, int], None] | None = None,
-    ) -> None:
+    def measure(self, cell: Cell, stream: int = 0, time_device: TimeDevice | None = None) -> None:
         """Check the cell's output, then time it; a wrong output makes it a failed cell.
 
         `time_device` takes device times of an operation, so many samples; without a GPU none are.
@@ -137,80 +128,49 @@ class Bench:
         self.job.progress.write_text(str(cell))
         cell.started_at = cell.started_at or utc_now()
         try:
-            operation = self._bind(cell)
+            bound = self._rig.bind(cell.variant, cell.case, stream)
+            if not self._is_warm:
+                self._warm_up(bound)
+            took = bound.poison_and_launch()
+            cell.failure = bound.check()
+            if cell.failure:
+                return
+            self._take_samples(cell, bound, took, time_device)
         except Skip as reason:
             cell.skipped = str(reason)
             return
-        wait = self._wait(cell.variant, stream)
-        if not self._is_warm:
-            self._warm_up(operation, stream, wait)
-        operation.poison()
-        started = time.perf_counter()
-        operation.launch(stream)
-        wait()
-        took = time.perf_counter() - started
-        count = self._sample_count(took)
-        count = min(count, cell.case.samples or count)
-        cell.failure = operation.check() or ""
-        if cell.failure:
-            return
-        if operation.settle:
-            operation.settle()
-        try:
-            own_samples = operation.own_samples(stream, count)
-        except Skip as reason:
-            cell.skipped = str(reason)
-            return
-        for name, values in own_samples.items():
+        if self.gpu:
+            cell.throttle = self.gpu.throttle_reasons() or cell.throttle
+            cell.sm_mhz = float(self.gpu.sm_clock_mhz())
+
+    def _take_samples(
+        self, cell: Cell, bound: Bound, took: float, time_device: TimeDevice | None
+    ) -> None:
+        """All metrics of a cell whose output was right and whose first launch `took` so long."""
+        count = self._sample_count(cell, took)
+        for name, values in bound.operation.own_samples(bound.stream, count).items():
             cell.values += ((name, float(value)) for value in values)
         asked = cell.case.metrics
         metrics = [name for name in self.study.metrics if asked is None or name in asked]
         by_host = [name for name in ("host_time", "submit_time") if name in metrics]
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
-            time_device(operation, count)
+            time_device(bound.operation, count)
         if by_host:
             # The first launch is slow, most of all right after device times.
             if took < NEGLIGIBLE_BESIDE_S:
-                operation.launch(stream)
-                wait()
-            for times in host_times(operation, stream, wait, count, by_cpu=cell.variant.host_work):
+                bound.launch()
+            for times in bound.host_times(count):
                 cell.values += ((name, times[name]) for name in by_host)
-        if self.gpu:
-            cell.throttle = self.gpu.throttle_reasons() or cell.throttle
-            cell.sm_mhz = float(self.gpu.sm_clock_mhz())
 
-    def _bind(self, cell: Cell) -> Operation:
-        constants = cell.variant.constants
-        key = tuple(sorted(constants.items()))
-        if key not in self._workloads:
-            self._workloads[key] = self._workload_type(constants, self._rng)
-        workload = self._workloads[key]
-        if self._prepared.get(id(workload)) != cell.case.id:
-            self._prepared.pop(id(workload), None)
-            workload.prepare(cell.case)
-            self._prepared[id(workload)] = cell.case.id
-        if cell.variant.name not in self._modules:
-            module = load_module(self.job.modules, self.study, cell.variant)
-            self._modules[cell.variant.name] = module
-        return workload.bind(cell.variant, self._modules[cell.variant.name])
-
-    def _wait(self, variant: Variant, stream: int) -> Callable[[], None]:
-        if not variant.on_gpu:
-            return lambda: None
-        from analysis.measure.memory import synchronize
-
-        return lambda: synchronize(stream)
-
-    def _warm_up(self, operation: Operation, stream: int, wait: Callable[[], None]) -> None:
+    def _warm_up(self, bound: Bound) -> None:
         until = time.perf_counter() + WARM_UP_S
         while time.perf_counter() < until:
-            operation.launch(stream)
-            wait()
+            bound.launch()
         self._is_warm = True
 
-    def _sample_count(self, seconds: float) -> int:
-        affordable = int(self.job.sample_budget_s / max(seconds, 1e-9))
-        return max(1, min(self.job.samples, affordable))
+    def _sample_count(self, cell: Cell, seconds: float) -> int:
+        affordable = max(1, int(self.job.sample_budget_s / max(seconds, 1e-9)))
+        return min(self.job.samples, affordable, cell.case.samples or affordable)
 
     def rows(self, cells: list[Cell]) -> Iterator[Sample]:
         """The round's samples; a failed or skipped cell is one row with its reason."""
@@ -244,27 +204,3 @@ class Bench:
                 unit = self.study.metrics[metric].unit
                 ok = replace(row, status="ok", reason="", verified=1, sample=number)
                 yield replace(ok, metric=metric, unit=unit, value=value)
-
-
-def host_times(
-    operation: Operation,
-    stream: int,
-    wait: Callable[[], None],
-    count: int,
-    by_cpu: bool = False,
-) -> Iterator[dict[str, float]]:
-    """Seconds by the monotonic clock, `count` times: host_time from the call until its result is
-    there, submit_time until the call returns. What is read `by_cpu` is cached again."""
-    launch, reset = operation.launch, operation.reset
-    for _ in range(count):
-        if reset:
-            reset(stream)
-            wait()
-        if by_cpu and operation.settle:
-            operation.settle()
-        before = time.perf_counter_ns()
-        launch(stream)
-        submitted = time.perf_counter_ns()
-        wait()
-        done = time.perf_counter_ns()
-        yield {"host_time": (done - before) * 1e-9, "submit_time": (submitted - before) * 1e-9}

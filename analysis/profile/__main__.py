@@ -21,6 +21,7 @@ from analysis.gpu import open_gpu
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Target, target
+from analysis.modules import built_modules
 from analysis.profile import ncu
 from analysis.source import fingerprint
 from analysis.store.counters import Counter, write_counters
@@ -64,9 +65,9 @@ def capture_all(study: Study, case: str, config: Config) -> None:
     """Capture every kind; one that is impossible here leaves its reason in the provenance."""
     with open_gpu(config.gpu) as gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
-        provision = Provision(gpu, find_toolchain(config.nvcc).version, config.managed)
+        provision = Provision.of(gpu, find_toolchain(config.nvcc, config.libfabric), config)
         where = target(config, gpu)
-        modules = BUILD / "modules" / (gpu.arch if config.arch == "auto" else config.arch)
+        modules = built_modules(gpu.arch if config.arch == "auto" else config.arch)
     variants = [
         variant
         for variant in study.variants

@@ -10,15 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from cuda.bindings import runtime as cudart
 
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
-from analysis.measure.memory import cuda, synchronize
-from analysis.modules import load_module, load_python
+from analysis.measure.memory import cuda
+from analysis.measure.rig import Rig
 from analysis.profile import timeline
 from analysis.study import Study, discover
 
@@ -39,26 +38,15 @@ def under_ncu(variant: str, launch: Callable[[], None]) -> None:
 def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watch) -> None:
     """Set up, check and watch each of `names` in turn; HotpathError where an output is wrong."""
     stream = int(cuda(cudart.cudaStreamCreate()))
-    workload_type = load_python(study, "workload").Workload
-    workloads: dict[tuple[tuple[str, int], ...], Any] = {}
+    rig = Rig(study, modules, np.random.default_rng(0))
     for name in names:
         variant = study.variant(name)
         case = next(case for case in variant.cases if case.id == case_id)
-        key = tuple(sorted(variant.constants.items()))
-        if key not in workloads:
-            workloads[key] = workload_type(variant.constants, np.random.default_rng(0))
-            workloads[key].prepare(case)
-        operation = workloads[key].bind(variant, load_module(modules, study, variant))
-
-        def launch(operation: Any = operation) -> None:
-            operation.launch(stream)
-            synchronize(stream)
-
-        operation.poison()
-        launch()
-        if wrong := operation.check():
+        bound = rig.bind(variant, case, stream)
+        bound.poison_and_launch()
+        if wrong := bound.check():
             raise HotpathError(f"{study.name}/{name}: wrong output: {wrong}")
-        watch(name, launch)
+        watch(name, bound.launch)
 
 
 def main(kind: str, study_name: str, case_id: str, modules: str, out: str, *names: str) -> None:

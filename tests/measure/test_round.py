@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 import yaml
@@ -16,7 +15,8 @@ import yaml
 from analysis.config import Grid
 from analysis.measure.cell import Cell, Operation, Skip
 from analysis.measure.plan import Plan, Target, pending
-from analysis.measure.round import Bench, RoundJob, host_times
+from analysis.measure.rig import Bound
+from analysis.measure.round import Bench, RoundJob
 from analysis.study import Study, load_study
 from tests.measure.studies import (
     FILL,
@@ -106,7 +106,7 @@ def test_what_failed_on_one_visit_is_not_timed_on_another(
     operation = Wrong()
     study = write_study(tmp_path / "wrong", {"name": "one"})
     bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), None)
-    monkeypatch.setattr(bench, "_bind", lambda cell: operation)
+    monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
     cell = Cell(study.variants[0], study.variants[0].cases[0])
     bench.measure(cell)
@@ -165,8 +165,10 @@ def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
 
 
 def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path) -> None:
-    operation = SimpleNamespace(launch=lambda stream: time.sleep(0.002), reset=None)
-    (times,) = host_times(cast(Operation, operation), 0, lambda: time.sleep(0.02), 1)
+    operation = Recorded()
+    operation.launch = lambda stream: time.sleep(0.002)  # type: ignore[method-assign]
+    variant = write_study(tmp_path / "slow", {"name": "one"}).variants[0]
+    (times,) = Bound(variant, operation, 0, lambda: time.sleep(0.02)).host_times(1)
     assert 0.002 <= times["submit_time"] < 0.02 <= times["host_time"]
 
 
@@ -189,13 +191,20 @@ class Recorded(Operation):
         self.events.append("settle")
 
 
+def rig_of(operation: Operation) -> SimpleNamespace:
+    """Binds whatever it is asked for to `operation`."""
+    return SimpleNamespace(
+        bind=lambda variant, case, stream: Bound(variant, operation, stream, lambda: None)
+    )
+
+
 def measured(
     folder: Path, operation: Operation, monkeypatch: pytest.MonkeyPatch, **entry: object
 ) -> Cell:
     """The cell of `operation` after it was measured, two samples a metric."""
     study = write_study(folder / "recorded", {"name": "one", **entry})
     bench = Bench(replace(job(study, 0), samples=2, out=folder / "round.csv"), None)
-    monkeypatch.setattr(bench, "_bind", lambda cell: operation)
+    monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
     cell = Cell(study.variants[0], study.variants[0].cases[0])
     bench.measure(cell)

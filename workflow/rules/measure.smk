@@ -15,9 +15,7 @@ def unfinished():
             gpu = stack.enter_context(open_gpu(CONFIG.gpu))
         except GpuError:
             gpu = None
-        provision = Provision(
-            gpu, TOOLCHAIN.version, CONFIG.managed, TOOLCHAIN.libfabric is not None
-        )
+        provision = Provision.of(gpu, TOOLCHAIN, CONFIG)
         here = target(CONFIG, gpu), CONFIG.grid.name, provision
         studies = CONFIG.studies.values()
         return (

@@ -1,0 +1,124 @@
+"""What every program does with a variant before it looks at it closer: bind, launch, check.
+
+One order for measuring, profiling and a trial by hand, so that none of them can get it wrong.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+import numpy as np
+
+from analysis.measure.cell import Binder, Operation, Workload
+from analysis.modules import load_module, load_python
+from analysis.study import Case, Study, Variant
+
+WorkloadKey = tuple[tuple[str, int], ...]
+
+
+class Rig:
+    """The inputs of a study in this process, and its variants bound to them."""
+
+    def __init__(self, study: Study, modules: Path, rng: np.random.Generator) -> None:
+        """`modules` is the folder of built modules; inputs are drawn from `rng`."""
+        self._study = study
+        self._modules = modules
+        self._rng = rng
+        self._workload_type = load_python(study, "workload").Workload
+        self._workloads: dict[WorkloadKey, Workload] = {}
+        self._prepared: dict[WorkloadKey, tuple[str, Binder]] = {}
+        self._loaded: dict[str, ModuleType] = {}
+
+    def bind(self, variant: Variant, case: Case, stream: int = 0) -> Bound:
+        """The variant on this case's inputs, for launches on `stream`, a cudaStream_t.
+
+        The last one bound is the only one to use: a workload holds the inputs of one case. Skip
+        where this machine cannot run it.
+        """
+        inputs = self._prepare(variant, case)
+        if variant.name not in self._loaded:
+            self._loaded[variant.name] = load_module(self._modules, self._study, variant)
+        operation = inputs.bind(variant, self._loaded[variant.name])
+        return Bound(variant, operation, stream, _wait_of(variant, stream))
+
+    def _prepare(self, variant: Variant, case: Case) -> Binder:
+        """Inputs of `case`, drawn anew where the last ones were of another."""
+        key = tuple(sorted(variant.constants.items()))
+        if key not in self._workloads:
+            self._workloads[key] = self._workload_type(variant.constants, self._rng)
+        prepared_for, inputs = self._prepared.pop(key, ("", None))
+        if inputs is None or prepared_for != case.id:
+            workload = self._workloads[key]
+            inputs = workload.prepare(case)
+            inputs = cast(Binder, workload) if inputs is None else inputs
+        self._prepared[key] = case.id, inputs
+        return inputs
+
+
+def _wait_of(variant: Variant, stream: int) -> Callable[[], None]:
+    """What waits for all that the variant has launched; made beforehand, since it is timed."""
+    if not variant.on_gpu:
+        return lambda: None
+    from analysis.measure.memory import synchronize  # where nothing needs CUDA, nothing imports it
+
+    return partial(synchronize, stream)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A variant bound to a case. `wait` returns when all that was launched is done."""
+
+    variant: Variant
+    operation: Operation
+    stream: int
+    wait: Callable[[], None]
+
+    def launch(self) -> None:
+        """Do the work once, and wait until it is done."""
+        self.operation.launch(self.stream)
+        self.wait()
+
+    def poison_and_launch(self) -> float:
+        """Overwrite the output, then do the work once; seconds that the work took."""
+        self.operation.poison()
+        started = time.perf_counter()
+        self.launch()
+        return time.perf_counter() - started
+
+    def check(self) -> str:
+        """What is wrong with the output, empty where every byte is right.
+
+        After a right one, what the check has left in the CPU's caches is flushed.
+        """
+        wrong = self.operation.check() or ""
+        if not wrong and self.operation.settle:
+            self.operation.settle()
+        return wrong
+
+    def host_times(self, count: int) -> Iterator[dict[str, float]]:
+        """Seconds by the monotonic clock, `count` times: host_time from the call until its result
+        is there, submit_time until the call returns.
+
+        Before each, what the CPU itself reads is flushed from its caches.
+        """
+        launch, reset = self.operation.launch, self.operation.reset
+        wait, stream = self.wait, self.stream
+        settle = self.operation.settle if self.variant.host_work else None
+        for _ in range(count):
+            if reset:
+                reset(stream)
+                wait()
+            if settle:
+                settle()
+            before = time.perf_counter_ns()
+            launch(stream)
+            submitted = time.perf_counter_ns()
+            wait()
+            done = time.perf_counter_ns()
+            yield {"host_time": (done - before) * 1e-9, "submit_time": (submitted - before) * 1e-9}
