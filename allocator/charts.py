@@ -16,6 +16,7 @@ from scipy.stats import gmean
 
 from analysis import ROOT
 from analysis.charts.theme import CELL_PX, Chart, finish, select
+from analysis.claims.kinds import Speedup
 from analysis.facts.points import Context
 from analysis.modules import load_module
 from analysis.quantities import INTERVAL, quantity, ratio, ratio_interval
@@ -138,13 +139,14 @@ def journey(context: Context) -> Chart | None:
     """The printed ratios and those measured at the same layer."""
     rows = []
     for claim in context.study.claims:
-        if len(claim.tests) != 1 or "pattern=storage." not in claim.tests[0].case:
+        test = claim.tests[0] if len(claim.tests) == 1 else None
+        if not isinstance(test, Speedup) or not test.of.startswith("seed_"):
             continue
-        if claim.tests[0].kind != "speedup" or not str(claim.tests[0].of).startswith("seed_"):
+        pattern = test.case.removeprefix("pattern=storage.")
+        if pattern == test.case:
             continue
         for row in context.claims.get(claim.id, []):
-            phase = context.study.variant(str(claim.tests[0].of)).title.removeprefix("In Python: ")
-            pattern = claim.tests[0].case.removeprefix("pattern=storage.")
+            phase = context.study.variant(test.of).title.removeprefix("In Python: ")
             common = {"machine": row["machine"], "phase": phase, "pattern": pattern}
             rows.append(common | {"source": "printed", "ratio": row["published"]})
             rows.append(common | {"source": str(row["machine"]), "ratio": row["measured"]})

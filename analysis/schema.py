@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ _Validator = validators.extend(  # type: ignore[no-untyped-call]
 
 
 @cache
-def _validator(name: str) -> Any:
-    return _Validator(read_yaml(SCHEMAS / f"{name}.schema.yaml"))
+def _schema(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = read_yaml(SCHEMAS / f"{name}.schema.yaml")
+    return schema
 
 
 def read_yaml(path: Path) -> Any:
@@ -40,9 +42,17 @@ def read_yaml(path: Path) -> Any:
         raise HotpathError(f"{path}: not valid YAML: {error}") from error
 
 
-def check(data: Any, schema: str, where: str) -> None:
-    """Raise FieldError for the fault nearest to what was meant; `where` is the file's name."""
-    error = best_match(_validator(schema).iter_errors(data))
+def check(
+    data: Any, name: str, where: str, definitions: Mapping[str, Mapping[str, Any]] | None = None
+) -> None:
+    """Raise FieldError for the fault nearest to what was meant; `where` is the file's name.
+
+    `definitions` stand in for those of the schema `name` that only code can tell.
+    """
+    schema = _schema(name)
+    if definitions:
+        schema = schema | {"$defs": schema["$defs"] | definitions}
+    error = best_match(_Validator(schema).iter_errors(data))
     if error is not None:
         raise FieldError(_field(error, where), *_fault(error))
 

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 2000
@@ -24,6 +23,8 @@ def expanded_confidence(rounds: int, confidence: float = CONFIDENCE) -> float:
     sqrt((n-1)/n) and by normal against Student quantiles (Hesterberg 2015, section 5.3,
     "What Teachers Should Know About the Bootstrap").
     """
+    from scipy import stats  # here, as it is slow to import and a process that measures needs none
+
     quantile = stats.t.ppf((1 + confidence) / 2, rounds - 1) * math.sqrt(rounds / (rounds - 1))
     return min(float(2 * stats.norm.cdf(quantile) - 1), 1 - 1 / RESAMPLES)
 
@@ -37,6 +38,8 @@ def median_intervals(rounds: Floats) -> tuple[Floats, Floats, Floats]:
     if rounds.shape[1] < 2:
         unknown = np.full(len(rounds), np.nan)
         return medians, unknown, unknown
+    from scipy import stats
+
     result = stats.bootstrap(
         (rounds,),
         np.median,

@@ -14,26 +14,38 @@ import pandas as pd
 from analysis.store.published import load_published
 from analysis.store.results import Provenance, machines, variant_files
 from analysis.study import Study
-from analysis.tables.claims import CLAIM_COLUMNS
-from analysis.tables.counters import COUNTER_COLUMNS
-from analysis.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
-from analysis.tables.summary import (
-    RATIO_COLUMNS,
-    RUN_COLUMNS,
-    SKIPPED_COLUMNS,
-    SUMMARY_COLUMNS,
+from analysis.tables.rows import (
+    ClaimPartRow,
+    ClaimRow,
+    CounterRow,
+    ModelRow,
+    ParameterRow,
+    RatioRow,
+    RepeatRow,
+    RunRow,
+    SkippedRow,
+    SummaryRow,
+    read_table,
 )
-from analysis.toolchain.ptxas import COLUMNS as RESOURCE_COLUMNS
+from analysis.toolchain.ptxas import KernelResources
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""
 
 
 @dataclass(frozen=True)
+class MeasuredRow(SummaryRow):
+    """A row of the summary, and the run that it was taken from."""
+
+    run: str
+
+
+@dataclass(frozen=True)
 class Inputs:
     """The summary stage's tables, what they were made from, and the studies as they are now.
 
-    `summary` has SUMMARY_COLUMNS and `run`, the run each row was taken from.
+    The tables have the rows of `analysis.tables.rows`; those of `summary` are MeasuredRow, those of
+    `resources` KernelResources.
     """
 
     studies: Mapping[str, Study]
@@ -43,6 +55,7 @@ class Inputs:
     repeats: pd.DataFrame
     skipped: pd.DataFrame
     claims: pd.DataFrame
+    claim_parts: pd.DataFrame
     model: pd.DataFrame
     model_parameters: pd.DataFrame
     model_counters: pd.DataFrame
@@ -76,22 +89,23 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         )
         for path in files
     }
-    summary = _read([tables / "summary.csv"], SUMMARY_COLUMNS)
-    runs = _read([tables / "runs.csv"], RUN_COLUMNS)
+    summary = read_table([tables / "summary.csv"], SummaryRow)
+    runs = read_table([tables / "runs.csv"], RunRow)
     resources = tables / "resources.csv"
     reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
     return Inputs(
         studies=studies,
         results=results,
         summary=summary.merge(runs, how="left", on=["machine", "study", "variant", "case"]),
-        ratios=_read([tables / "ratios.csv"], RATIO_COLUMNS),
-        repeats=_read([tables / "repeats.csv"], [*RATIO_COLUMNS, "run"]),
-        skipped=_read([tables / "skipped.csv"], SKIPPED_COLUMNS),
-        claims=_read([tables / "claims.csv"], CLAIM_COLUMNS),
-        model=_read([tables / "model.csv"], MODEL_COLUMNS),
-        model_parameters=_read([tables / "model_parameters.csv"], PARAMETER_COLUMNS),
-        model_counters=_read([tables / "model_counters.csv"], COUNTER_COLUMNS),
-        resources=_read(reports, list(RESOURCE_COLUMNS)),
+        ratios=read_table([tables / "ratios.csv"], RatioRow),
+        repeats=read_table([tables / "repeats.csv"], RepeatRow),
+        skipped=read_table([tables / "skipped.csv"], SkippedRow),
+        claims=read_table([tables / "claims.csv"], ClaimRow),
+        claim_parts=read_table([tables / "claim_parts.csv"], ClaimPartRow),
+        model=read_table([tables / "model.csv"], ModelRow),
+        model_parameters=read_table([tables / "model_parameters.csv"], ParameterRow),
+        model_counters=read_table([tables / "model_counters.csv"], CounterRow),
+        resources=read_table(reports, KernelResources),
         refused=refused,
         machines={
             machine: json.loads((results / machine / "machine.json").read_text())
@@ -99,17 +113,3 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         },
         provenance=provenance,
     )
-
-
-def _read(paths: list[Path], columns: list[str]) -> pd.DataFrame:
-    numbers = {"median", "ci_low", "ci_high", "q1", "q3", "ratio", "throttled"}
-    numbers |= {"published", "measured", "predicted", "counted", "residual", "margin", "value"}
-    types = {column: "float64" for column in columns if column in numbers}
-    texts = dict.fromkeys(("machine", "study", "variant", "case", "unit", "reason"), "str")
-    frames = [
-        pd.read_csv(path, dtype=texts | types, na_values=[""], keep_default_na=False)
-        for path in paths
-        if path.exists() and path.stat().st_size
-    ]
-    frames = [frame for frame in frames if not frame.empty]
-    return pd.concat(frames)[columns] if frames else pd.DataFrame(columns=columns).astype(types)

@@ -13,6 +13,7 @@ from analysis.facts.inputs import Inputs
 from analysis.quantities import digits, quantity, quantity_interval
 from analysis.store.published import best_statement
 from analysis.study import Case, Study, Variant, parse_case
+from analysis.tables.rows import ClaimPartRow, rows_of
 
 Row = dict[str, Any]
 """A row of a table by its columns."""
@@ -96,6 +97,15 @@ class Context:
         own = self.inputs.claims[self.inputs.claims["study"] == self.study.name]
         groups = own.groupby("claim", sort=False)
         return {str(name): cast(list[Row], rows.to_dict("records")) for name, rows in groups}
+
+    @cached_property
+    def claim_parts(self) -> dict[tuple[str, str], list[ClaimPartRow]]:
+        """The rows of claim_parts.csv by claim and machine, those first that decide."""
+        table = self.inputs.claim_parts
+        found: dict[tuple[str, str], list[ClaimPartRow]] = {}
+        for row in rows_of(table[table["study"] == self.study.name], ClaimPartRow):
+            found.setdefault((row.claim, row.machine), []).append(row)
+        return found
 
     def figure(self, machine: str, variant: Variant) -> Row | None:
         """The summary row of the shown case by the preferred metric that was measured."""

@@ -6,21 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.claims import Claim, unit_of
+from analysis.claims import Claim
+from analysis.claims.verdicts import FAILS, HOLDS, NOT_TESTED
 from analysis.facts.points import Context, Row, anchor
-from analysis.quantities import (
-    INTERVAL,
-    digits,
-    percent,
-    quantity,
-    quantity_interval,
-    ratio,
-    ratio_interval,
-)
+from analysis.quantities import INTERVAL
 from analysis.report.html import Markup, cell, code, grouped_table, link
 from analysis.store.results import PUBLISHED
 from analysis.study import Study
-from analysis.tables.claims import FAILS, HOLDS, NOT_TESTED
 
 COLUMNS = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED = "no machine has been measured"
@@ -93,14 +85,14 @@ def _cells(context: Context, claim: Claim, row: Row, root: str) -> list[object]:
     """What COLUMNS say of one row of claims.csv."""
     machine = str(row["machine"])
     verdict = str(row["verdict"])
-    reason: str = row["reason"]
-    parts: list[str] = reason.split("; ") if len(claim.tests) > 1 else [reason]
+    parts = context.claim_parts.get((claim.id, machine), [])
+    sentences = [part.sentence(with_case=claim.in_several_cases) for part in parts]
     return [
         {PUBLISHED: "published rows", "": "no machine"}.get(machine, machine),
         _written(context.study, claim, row.get("measured")),
         _interval(context.study, claim, row),
         Markup(f'<span class="hp-verdict{" hp-fails" * (verdict == FAILS)}">{verdict}</span>'),
-        _folded(parts),
+        _folded(sentences or [str(row["reason"])]),
         _samples(context, claim, machine, root),
     ]
 
@@ -130,14 +122,7 @@ def _written(study: Study, claim: Claim, value: Any) -> str:
     """A figure as its kind of comparison is written; empty where there is none."""
     if value is None or math.isnan(value):
         return ""
-    if len(claim.tests) != 1:
-        return digits(float(value))
-    match claim.tests[0].kind:
-        case "figure":
-            return quantity(float(value), _unit(study, claim))
-        case "share" | "model_share" | "printed_share":
-            return percent(float(value))
-    return ratio(float(value))
+    return claim.write(float(value), _units(study))
 
 
 def _interval(study: Study, claim: Claim, row: Row) -> str:
@@ -146,14 +131,9 @@ def _interval(study: Study, claim: Claim, row: Row) -> str:
         return ""
     if claim.on_rows and low == high:
         return ""
-    match claim.tests[0].kind:
-        case "figure":
-            return quantity_interval(low, high, _unit(study, claim))
-        case "share" | "model_share" | "printed_share":
-            return f"{percent(low)} to {percent(high)}"
-    return ratio_interval(low, high)
+    (test,) = claim.tests
+    return test.write_interval(low, high, test.figure_unit(_units(study)))
 
 
-def _unit(study: Study, claim: Claim) -> str:
-    units = {name: metric.unit for name, metric in study.metrics.items()}
-    return unit_of(claim.tests[0], units)
+def _units(study: Study) -> dict[str, str]:
+    return {name: metric.unit for name, metric in study.metrics.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from analysis.claims.kinds import Speedup
 from analysis.facts.points import Context, Row
 from analysis.quantities import WITHIN, listing, ratio, ratio_interval
 from analysis.study import Variant
@@ -63,6 +64,8 @@ def headroom_sentence(context: Context, machine: str, claim: Row, bound: str) ->
     """
     known = next(known for known in context.study.claims if known.id == claim["claim"])
     test = known.tests[0]
+    if not isinstance(test, Speedup):
+        return ""
     row = context.summary.get((machine, test.of, test.case, bound))
     if row is None or row["stale"] or math.isnan(float(claim["measured"])):
         return ""

@@ -19,7 +19,7 @@ from analysis.facts.inputs import Inputs, VariantKey
 from analysis.facts.points import Context
 
 TABLES = (
-    *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv"),
+    *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv", "claim_parts.csv"),
     *("model.csv", "model_parameters.csv"),
 )
 

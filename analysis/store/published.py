@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import pandas as pd
 
 from analysis.errors import FieldError
 from analysis.study import Study
-
-SI: Final = {
-    "s": ("s", 1.0),
-    "ms": ("s", 1e-3),
-    "us": ("s", 1e-6),
-    "ns": ("s", 1e-9),
-    "B/s": ("B/s", 1.0),
-    "MB/s": ("B/s", 1e6),
-    "GB/s": ("B/s", 1e9),
-    "MiB/s": ("B/s", float(2**20)),
-    "GiB/s": ("B/s", float(2**30)),
-    "Gbps": ("B/s", 1e9 / 8),
-    "Mpps": ("1/s", 1e6),
-    "x": ("1", 1.0),
-}
-"""Unit as meant: the SI base unit and how many of it one is."""
+from analysis.units import SI
 
 COLUMNS = [
     *("variant", "case", "metric", "printed", "unit_printed", "unit_meant", "source", "note"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import ROOT
-from analysis.claims import Claim, Subjects, parse_claims
+from analysis.claims import Claim, Subjects, comparison_schema, parse_claims
 from analysis.errors import FieldError
 from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
@@ -40,7 +40,7 @@ def load_study(file: Path) -> Study:
     """Read and check one study.yaml. Raises FieldError naming the first field that is wrong."""
     data = read_yaml(file)
     where = f"{file.parent.name}/study.yaml"
-    check(data, "study", where)
+    check(data, "study", where, {"comparison": comparison_schema()})
     _check_case_sets(data, where)
     variants = _variants(data, file.parent, where)
     headline = _headline(data["headline"], variants, where)

@@ -13,11 +13,9 @@ from analysis.model.access import access_of
 from analysis.model.traffic import Traffic, traffic_of
 from analysis.store.counters import COLUMNS, read_counters
 from analysis.study import Study
+from analysis.tables.rows import CounterRow, columns
 
-COUNTER_COLUMNS = [
-    *("machine", "study", "variant", "case", "metric", "unit"),
-    *("predicted", "counted", "residual"),
-]
+COUNTER_COLUMNS = columns(CounterRow)
 
 _MISS: Final = "srcunit_tex_aperture_sysmem_lookup_miss"
 PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {

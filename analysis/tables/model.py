@@ -17,12 +17,10 @@ from analysis.model.judge import calibrating
 from analysis.model.terms import TERMS, UNITS, WORK, predicted_seconds, term_seconds, work_of
 from analysis.study import Study
 from analysis.tables.counters import COUNTER_COLUMNS, compare_counters
+from analysis.tables.rows import ModelRow, ParameterRow, columns
 
-MODEL_COLUMNS = [
-    *("machine", "study", "variant", "case", "metric", "predicted", "measured", "residual"),
-    *("binding", "margin", "held_back"),
-]
-PARAMETER_COLUMNS = ["machine", "parameter", "value", "unit", "ci_low", "ci_high"]
+MODEL_COLUMNS = columns(ModelRow)
+PARAMETER_COLUMNS = columns(ParameterRow)
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,13 @@ import pandas as pd
 from analysis.statistics import median_intervals, verdict
 from analysis.store.collect import KEY, chosen, visits
 from analysis.study import Study, Variant
+from analysis.tables.rows import RatioRow, RunRow, SkippedRow, SummaryRow, columns
 
-SUMMARY_COLUMNS = [
-    *KEY,
-    *("median", "ci_low", "ci_high", "q1", "q3"),
-    *("n", "rounds", "verified", "throttled", "stale"),
-]
+SUMMARY_COLUMNS = columns(SummaryRow)
 RATIO_KEY = ["machine", "study", "variant", "against", "case", "metric"]
-RATIO_COLUMNS = [*RATIO_KEY, "ratio", "ci_low", "ci_high", "verdict"]
-RUN_COLUMNS = ["machine", "study", "variant", "case", "run"]
-SKIPPED_COLUMNS = ["machine", "study", "variant", "case", "status", "reason", "stale"]
+RATIO_COLUMNS = columns(RatioRow)
+RUN_COLUMNS = columns(RunRow)
+SKIPPED_COLUMNS = columns(SkippedRow)
 
 
 def summarise(samples: pd.DataFrame) -> pd.DataFrame:

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from analysis.store.collect import collect
 from analysis.study import Study
-from analysis.tables.claims import claims_table
+from analysis.tables.claims import claim_tables
 from analysis.tables.model import model_tables
 from analysis.tables.summary import ratios, ratios_by_run, repeats, runs, skipped, summarise
 
 
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict[str, str]:
     """Write summary.csv, ratios.csv, repeats.csv, runs.csv, skipped.csv, the link model's
-    model.csv, model_parameters.csv and model_counters.csv, claims.csv and refused.json to `out`.
+    model.csv, model_parameters.csv and model_counters.csv, claims.csv, claim_parts.csv and
+    refused.json to `out`.
 
     Returns what refused.json says: the machines that were left out, and why.
     """
@@ -23,6 +24,7 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
     compared = ratios_by_run(collected.samples, studies)
     summary = summarise(collected.samples)
     predicted = model_tables(results, summary, collected.machines, studies)
+    judged = claim_tables(collected.samples, studies, results, predicted.model)
     tables = {
         "summary": summary,
         "ratios": ratios(compared),
@@ -32,7 +34,8 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
         "model": predicted.model,
         "model_parameters": predicted.parameters,
         "model_counters": predicted.counters,
-        "claims": claims_table(collected.samples, studies, results, predicted.model),
+        "claims": judged.claims,
+        "claim_parts": judged.parts,
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():

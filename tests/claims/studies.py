@@ -14,7 +14,8 @@ from analysis.store.collect import collect
 from analysis.store.results import add_run
 from analysis.store.samples import Sample
 from analysis.study import Case, Study, Variant, load_study
-from analysis.tables.claims import CLAIM_COLUMNS, claims_table
+from analysis.tables.claims import CLAIM_COLUMNS, ClaimTables, claim_tables
+from analysis.tables.rows import ClaimPartRow, rows_of
 from tests.synthetic import description, provenance_of, samples_of, write_description
 
 FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
@@ -117,12 +118,20 @@ def publish(results: Path, text: str = PUBLISHED) -> None:
 NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric", "predicted"])
 
 
-def rows_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:
+def tables_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> ClaimTables:
     studies = {study.name: study}
-    table = claims_table(collect(results, studies).samples, studies, results, model)
+    return claim_tables(collect(results, studies).samples, studies, results, model)
+
+
+def claims_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:
+    table = tables_of(results, study, model).claims
     assert list(table.columns) == CLAIM_COLUMNS
     rows: list[dict[str, Any]] = table.to_dict("records")
     return rows
+
+
+def parts_of(results: Path, study: Study) -> list[ClaimPartRow]:
+    return rows_of(tables_of(results, study).parts, ClaimPartRow)
 
 
 def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dict[str, Any]:
@@ -131,15 +140,14 @@ def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dic
     results = tmp_path / "results"
     publish(results)
     measure(results, study, **measured)
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     return row
 
 
 def read(root: Path, study: Study) -> Any:
-    """What the report reads, with claims.csv as the summary stage writes it."""
-    studies = {study.name: study}
-    samples = collect(root / "results", studies).samples
+    """What the report reads, with the tables of claims as the summary stage writes it."""
     (root / "build").mkdir(exist_ok=True)
-    table = claims_table(samples, studies, root / "results", NO_MODEL)
-    table.to_csv(root / "build" / "claims.csv", index=False)
-    return load_inputs(root / "build", root / "results", root / "modules", studies)
+    tables = tables_of(root / "results", study)
+    tables.claims.to_csv(root / "build" / "claims.csv", index=False)
+    tables.parts.to_csv(root / "build" / "claim_parts.csv", index=False)
+    return load_inputs(root / "build", root / "results", root / "modules", {study.name: study})

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.claims import KINDS
 from analysis.errors import FieldError
-from analysis.schema import SCHEMAS, read_yaml
-from analysis.tables.claims import FIGURES, OUTCOMES
 from tests.claims.studies import SPEEDUP, claim, write_study
 
 
@@ -61,9 +58,3 @@ def test_a_fault_in_a_claim_is_one_error(
 def test_two_claims_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FieldError, match="every entry once, got 'it'"):
         write_study(tmp_path, claim(**SPEEDUP), claim(**SPEEDUP))
-
-
-def test_schema_and_code_know_the_same_kinds() -> None:
-    schema = read_yaml(SCHEMAS / "study.schema.yaml")
-    kinds = schema["$defs"]["comparison"]["properties"]["kind"]["enum"]
-    assert set(kinds) == set(KINDS) == {*FIGURES, *OUTCOMES}

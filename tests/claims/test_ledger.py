@@ -11,14 +11,17 @@ from analysis.report.ledger import claims_of, ledger
 from analysis.study import discover
 from tests.claims.studies import (
     FEW_SMS,
+    NEW,
     SPEEDUP,
     UNITS,
+    add_samples,
     claim,
     measure,
     publish,
     read,
     write_study,
 )
+from tests.synthetic import samples_of
 
 
 def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> None:
@@ -74,6 +77,22 @@ def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path) -> None
     assert re.findall(r"at least ([\d.]+)", folded) == ["3.9", "3", "2", "1"]
     study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts[:4]})
     assert "<summary>" not in claims_of(Context(read(tmp_path, study), study), "../")
+
+
+def test_a_reason_is_one_part_whatever_is_in_it(tmp_path: Path) -> None:
+    parts = [{"kind": "correct", "of": "fast"}, {**SPEEDUP, "over": "slow"}]
+    study = write_study(tmp_path, {"id": "it", "says": "Both.", "all": parts})
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    fast = samples_of(study, study.variant("fast"), run=NEW)
+    wrong = [
+        replace(s, value=None, verified=0, status="failed", reason="byte 3; 5 are wrong")
+        for s in fast
+    ]
+    add_samples(results, study, "fast", wrong, NEW)
+    page = claims_of(Context(read(tmp_path, study), study), "../")
+    cells = "fast: failed its check: byte 3; 5 are wrong<br>fast over slow: fast failed its check:"
+    assert cells in page
 
 
 def test_claims_are_listed_before_anything_is_measured(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.tables.claims import Figure, judge, together
+from analysis.claims.verdicts import Bound, Figure, together
+from analysis.tables.rows import ClaimPartRow
 from tests.claims.studies import (
     CASE,
     NEW,
@@ -20,9 +21,10 @@ from tests.claims.studies import (
     SECONDS,
     add_samples,
     claim,
+    claims_of,
     measure,
+    parts_of,
     publish,
-    rows_of,
     verdict_on,
     write_study,
 )
@@ -99,7 +101,7 @@ def test_an_interval_on_both_sides_decides_nothing(tmp_path: Path) -> None:
 
 def test_the_ends_of_an_interval_decide() -> None:
     def said(low: float, high: float, bound: str, value: float, published: float = 10) -> str:
-        return judge(Figure((low + high) / 2, low, high, published), bound, value).verdict
+        return Bound(bound, value).judge(Figure((low + high) / 2, low, high, published)).verdict
 
     assert said(1.0, 1.2, "at_least", 1.0) == "holds"
     assert said(0.9, 1.2, "at_least", 1.0) == "not tested"
@@ -128,6 +130,45 @@ def test_all_parts_must_hold(tmp_path: Path) -> None:
     assert math.isnan(row["measured"])
 
 
+def test_each_part_has_a_row_and_what_decides_comes_first(tmp_path: Path) -> None:
+    parts = [
+        {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3.9},
+        {"kind": "figure", "of": "fast", "metric": "gpu_time", "within": 0.1},
+        {"kind": "correct", "of": "fast"},
+        {"kind": "speedup", "of": "wide", "over": "fast", "by": "rate", "at_most": 1.5},
+    ]
+    entry = {"id": "it", "says": "All.", "all": parts}
+    study = write_study(tmp_path, entry, claim(kind="correct", of="fast") | {"id": "alone"})
+    results = tmp_path / "results"
+    publish(results)
+    measure(results, study)
+    found = parts_of(results, study)
+    assert {(row.study, row.claim, row.machine) for row in found} == {("copy", "it", "box")}
+    assert [row.part for row in found] == [4, 2, 3, 1]
+    by_rate, time, check, speedup = found
+    assert [row.verdict for row in found] == ["does not hold", "holds", "holds", "holds"]
+    assert by_rate.comparison == "wide over fast by rate"
+    assert by_rate.reason == "not at most 1.5"
+    assert by_rate.measured == pytest.approx(2, rel=1e-3)
+    assert (by_rate.ci_low, by_rate.ci_high) == pytest.approx((2, 2), rel=1e-3)
+    assert (time.comparison, time.unit, time.case) == ("fast gpu_time", "s", CASE)
+    assert time.published == pytest.approx(2e-3)
+    assert (check.comparison, check.reason) == ("fast", "passed its check in 8 rounds")
+    assert math.isnan(check.measured) and math.isnan(check.ci_low)
+    assert speedup.published == pytest.approx(4)
+    # The reason of the claim is what they say, in that order.
+    (reason,) = [row["reason"] for row in claims_of(results, study) if row["claim"] == "it"]
+    assert reason == "; ".join(row.sentence(with_case=False) for row in found)
+
+
+def test_a_sentence_names_the_case_where_the_parts_have_several() -> None:
+    unknown = (math.nan,) * 4
+    key = ("copy", "it", "box", 1, "fast", "holds")
+    row = ClaimPartRow(*key, "passed its check in 8 rounds", *unknown, "1", "rows=2")
+    assert row.sentence(with_case=False) == "fast: passed its check in 8 rounds"
+    assert row.sentence(with_case=True) == "fast in rows=2: passed its check in 8 rounds"
+
+
 def test_one_part_that_fails_decides_though_another_is_unknown() -> None:
     assert together(["holds", "holds"]) == "holds"
     assert together(["holds", "not tested"]) == "not tested"
@@ -137,14 +178,14 @@ def test_one_part_that_fails_decides_though_another_is_unknown() -> None:
 def test_units_of_the_published_rows(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(kind="units", printed="GB/s", meant="GiB/s"))
     results = tmp_path / "results"
-    assert [row["verdict"] for row in rows_of(results, study)] == ["not tested"]
+    assert [row["verdict"] for row in claims_of(results, study)] == ["not tested"]
     publish(results)
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert (row["machine"], row["verdict"]) == ("published", "holds")
     assert row["measured"] == pytest.approx(2**30 / 1e9, rel=1e-3)
     assert row["reason"].endswith("in 2 if read in GiB/s and in 0 if read in GB/s, of 2 rows")
     publish(results, PUBLISHED.replace("7.45,GB", "8.00,GB"))
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert row["verdict"] == "does not hold"
 
 
@@ -153,12 +194,12 @@ def test_a_printed_share_is_held_against_the_printed_time(tmp_path: Path) -> Non
     study = write_study(tmp_path, claim(**test))
     results = tmp_path / "results"
     publish(results)
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert (row["machine"], row["verdict"]) == ("published", "does not hold")
     assert row["published"] == pytest.approx(29.80 / 64)
     assert row["measured"] == pytest.approx(0.5)
     publish(results, PUBLISHED.replace("29.80", "32.00"))
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert row["verdict"] == "holds"
 
 
@@ -166,12 +207,12 @@ def test_a_share_of_the_model(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(kind="model_share", of="fast", at_least=0.97))
     results = tmp_path / "results"
     measure(results, study)
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert (row["verdict"], row["reason"]) == ("not tested", "no model prediction")
     for predicted, verdict in ((1.99e-3, "holds"), (1.5e-3, "does not hold")):
         key = ["box", "copy", "fast", CASE, "gpu_time", predicted]
         model = pd.DataFrame([key], columns=NO_MODEL.columns)
-        (row,) = rows_of(results, study, model)
+        (row,) = claims_of(results, study, model)
         assert row["verdict"] == verdict
         assert row["measured"] == pytest.approx(predicted / 2e-3, rel=1e-3)
 
@@ -182,11 +223,11 @@ def test_what_is_skipped_stale_or_missing_is_not_tested(tmp_path: Path) -> None:
     results = tmp_path / "results"
 
     def reason() -> str:
-        (row,) = rows_of(results, study)
+        (row,) = claims_of(results, study)
         assert row["verdict"] == "not tested"
         return str(row["reason"])
 
-    assert rows_of(results, study) == []
+    assert claims_of(results, study) == []
     measure(results, study, {"slow": 8e-3})
     assert reason() == "fast has not been measured in this case"
     samples = samples_of(study, study.variant("fast"), rounds=1, run=NEW)
@@ -200,7 +241,7 @@ def test_what_is_skipped_stale_or_missing_is_not_tested(tmp_path: Path) -> None:
     measure(results, study, {"fast": 2e-3}, run=OLD)
     assert reason() == "fast and slow have not been measured in one run"
     measure(results, study, {"fast": 2e-3}, run=NEW)
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert row["verdict"] == "holds"
     study.variant("fast").path.write_text("print('changed')\n")
     assert reason() == "the result of fast is stale"
@@ -220,7 +261,7 @@ def test_unchecked_output_decides_nothing(tmp_path: Path) -> None:
     measure(results, study, {"slow": 8e-3})
     fast = [replace(s, verified=0) for s in samples_of(study, study.variant("fast"), run=NEW)]
     add_samples(results, study, "fast", fast, NEW)
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert row["verdict"] == "not tested"
     assert row["reason"] == "the output of fast was not checked"
 
@@ -231,7 +272,7 @@ def test_a_claim_to_be_correct_flips_with_the_check(tmp_path: Path) -> None:
     measure(results, study, {"slow": 8e-3})
 
     def found() -> tuple[str, str]:
-        (row,) = rows_of(results, study)
+        (row,) = claims_of(results, study)
         return str(row["verdict"]), str(row["reason"])
 
     assert found() == ("not tested", "fast has not been measured in this case")
@@ -242,7 +283,7 @@ def test_a_claim_to_be_correct_flips_with_the_check(tmp_path: Path) -> None:
     wrong = replace(good[0], value=None, verified=0, status="failed", reason="byte 3; 5 are wrong")
     rows = [wrong, *(s for s in good if s.round != wrong.round)]
     add_samples(results, study, "fast", rows, NEW)
-    assert found() == ("does not hold", "failed its check: byte 3, 5 are wrong")
+    assert found() == ("does not hold", "failed its check: byte 3; 5 are wrong")
     study.variant("fast").path.write_text("print('changed')\n")
     assert found() == ("not tested", "the result of fast is stale")
 
@@ -260,7 +301,7 @@ def test_what_is_not_checked_or_skipped_is_not_said_to_be_correct(tmp_path: Path
         ),
     ):
         add_samples(results, study, "fast", [replace(s, **change) for s in samples], NEW)
-        (row,) = rows_of(results, study)
+        (row,) = claims_of(results, study)
         assert (row["verdict"], row["reason"]) == ("not tested", reason)
         (results / "box" / "copy" / "fast.csv").unlink()
 
@@ -272,7 +313,7 @@ def test_a_wrong_output_says_nothing_of_speed(tmp_path: Path) -> None:
     samples = samples_of(study, study.variant("fast"), run=NEW)
     wrong = [replace(s, value=None, verified=0, status="failed", reason="byte 3") for s in samples]
     add_samples(results, study, "fast", wrong, NEW)
-    (row,) = rows_of(results, study)
+    (row,) = claims_of(results, study)
     assert (row["verdict"], row["reason"]) == ("not tested", "fast failed its check: byte 3")
 
 
@@ -280,7 +321,7 @@ def test_the_reason_for_no_test_stands_on_every_machine(tmp_path: Path) -> None:
     study = write_study(tmp_path, {"id": "it", "says": "S", "untested": "needs two GPUs"})
     for machine in ("box", "other"):
         measure(tmp_path / "results", study, machine=machine)
-    rows = rows_of(tmp_path / "results", study)
+    rows = claims_of(tmp_path / "results", study)
     assert [(row["machine"], row["verdict"], row["reason"]) for row in rows] == [
         ("box", "not tested", "needs two GPUs"),
         ("other", "not tested", "needs two GPUs"),

@@ -9,6 +9,7 @@ SUMMARY_TABLES = [
     TABLES / "model_parameters.csv",
     TABLES / "model_counters.csv",
     TABLES / "claims.csv",
+    TABLES / "claim_parts.csv",
     TABLES / "refused.json",
 ]
 
@@ -23,6 +24,7 @@ rule summarise:
             "kernels/**/*.*",
             "allocator/**/*.*",
             "analysis/*.py",
+            "analysis/claims/*.py",
             "analysis/model/*.py",
             "analysis/store/*.py",
             "analysis/tables/*.py",

@@ -1,76 +1,15 @@
-"""Claims, a write-up's and ours, as study.yaml lists them, each with what tests it."""
+"""Claims as study.yaml lists them, a write-up's and ours, each with what tests it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import MISSING, dataclass
+from typing import Any
 
+from analysis.claims.kinds import BOUNDS, KINDS, Bounded, Comparison
+from analysis.claims.verdicts import Bound
 from analysis.errors import FieldError
-
-BOUNDS: Final = ("at_least", "at_most", "within")
-
-SUBJECTS: Final = ("of", "over")
-"""The keys of a comparison that name a variant."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Which keys a kind of comparison needs, which it may have, and whether it has a bound.
-
-    `on_rows`: it is made of the published rows alone, so once and not on every machine.
-    """
-
-    needs: frozenset[str]
-    allows: frozenset[str] = frozenset()
-    has_bound: bool = True
-    on_rows: bool = False
-
-
-def _kind(needs: str, allows: str = "", **flags: bool) -> Kind:
-    return Kind(frozenset(needs.split()), frozenset(allows.split()), **flags)
-
-
-KINDS: Final[Mapping[str, Kind]] = {
-    "speedup": _kind("of over", "by metric case"),
-    "share": _kind("of over", "metric case"),
-    "model_share": _kind("of", "metric case"),
-    "figure": _kind("of metric", "case"),
-    "correct": _kind("of", "case", has_bound=False),
-    "units": _kind("printed meant", has_bound=False, on_rows=True),
-    "printed_share": _kind("of limit unit", "case", on_rows=True),
-}
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One test: a kind, its subjects, and the bound its figure must meet.
-
-    `case` is the id of the case to compare in; `metric` is empty where the preferred one that
-    compares the subjects is meant. `bound` is one of BOUNDS with `value`; `within` is a share of
-    the published figure.
-    """
-
-    kind: str
-    case: str
-    of: str = ""
-    over: str = ""
-    by: str = "time"
-    metric: str = ""
-    printed: str = ""
-    meant: str = ""
-    limit: float = 0.0
-    unit: str = ""
-    bound: str = ""
-    value: float = 0.0
-
-    @property
-    def variants(self) -> list[str]:
-        return [name for name in (self.of, self.over) if name]
-
-    @property
-    def on_rows(self) -> bool:
-        return KINDS[self.kind].on_rows
+from analysis.quantities import digits
 
 
 @dataclass(frozen=True)
@@ -98,6 +37,17 @@ class Claim:
     def variants(self) -> list[str]:
         """Every variant the tests compare, in the order of their mention."""
         return list(dict.fromkeys(name for test in self.tests for name in test.variants))
+
+    @property
+    def in_several_cases(self) -> bool:
+        return len({test.case for test in self.tests}) > 1
+
+    def write(self, value: float, units: Mapping[str, str]) -> str:
+        """A figure of it as its kind of comparison writes one; `units` are by metric."""
+        if len(self.tests) != 1:
+            return digits(value)
+        (test,) = self.tests
+        return test.write(value, test.figure_unit(units))
 
 
 @dataclass(frozen=True)
@@ -137,7 +87,7 @@ def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:
     tests = tuple(_comparison(part, subjects, here) for here, part in found)
     published = entry.get("published")
     if published and len(tests) == 1:
-        expected = unit_of(tests[0], subjects.units)
+        expected = tests[0].figure_unit(subjects.units)
         if published["unit"] != expected:
             raise FieldError(f"{where}.published.unit", repr(expected), published["unit"])
     return Claim(
@@ -150,37 +100,37 @@ def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:
     )
 
 
-def unit_of(test: Comparison, units: Mapping[str, str]) -> str:
-    """The SI base unit of what the test yields: ratios and shares have unit 1."""
-    return units[test.metric] if test.kind == "figure" else "1"
-
-
-def _comparison(part: Any, subjects: Subjects, where: str) -> Comparison:
+def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comparison:
     kind = KINDS[part["kind"]]
-    given = set(part) - {"kind"}
-    bounds = sorted(given & set(BOUNDS))
-    if len(bounds) != int(kind.has_bound):
-        expected = f"exactly one of {list(BOUNDS)}" if kind.has_bound else "no bound"
+    bounds = sorted(set(part) & set(BOUNDS))
+    has_bound = issubclass(kind, Bounded)
+    if len(bounds) != int(has_bound):
+        expected = f"exactly one of {list(BOUNDS)}" if has_bound else "no bound"
         raise FieldError(where, expected, bounds)
-    own = given - set(bounds)
-    if not kind.needs <= own <= kind.needs | kind.allows:
-        expected = f"the keys {sorted(kind.needs)}"
-        expected += f", perhaps {sorted(kind.allows)}" if kind.allows else ""
-        raise FieldError(where, expected, sorted(own))
-    test = Comparison(
-        kind=part["kind"],
-        bound=bounds[0] if bounds else "",
-        value=float(part[bounds[0]]) if bounds else 0.0,
-        **{"case": subjects.headline} | {key: part[key] for key in own},
-    )
-    for key in own & set(SUBJECTS):
-        _refuse_unknown(part[key], subjects.cases, f"{where}.{key}")
-    if test.metric:
-        _refuse_unknown(test.metric, subjects.units, f"{where}.metric")
+    given = {key: part[key] for key in part if key not in ("kind", *bounds)}
+    _refuse_other_keys(given, kind, where)
+    values = {"case": subjects.headline} | given
+    if has_bound:
+        (name,) = bounds
+        values["bound"] = Bound(name, float(part[name]))
+    test = kind(**values)
+    known = {"variant": subjects.cases, "metric": subjects.units}
+    for name, key in kind.keys().items():
+        if name in given and (what := key.metadata["names"]):
+            _refuse_unknown(given[name], known[what], f"{where}.{name}")
     for name in test.variants:
         if test.case not in subjects.cases[name]:
             raise FieldError(f"{where}.case", f"a case that {name} has", test.case)
     return test
+
+
+def _refuse_other_keys(given: Collection[str], kind: type[Comparison], where: str) -> None:
+    keys = kind.keys()
+    needed = sorted(name for name, key in keys.items() if key.default is MISSING)
+    allowed = sorted(set(keys) - set(needed))
+    if not set(needed) <= set(given) <= set(keys):
+        expected = f"the keys {needed}" + (f", perhaps {allowed}" if allowed else "")
+        raise FieldError(where, expected, sorted(given))
 
 
 def _refuse_unknown(name: str, known: Collection[str], where: str) -> None:

@@ -1,0 +1,363 @@
+"""Kinds of comparison, a class each: its keys in study.yaml, how it is judged, how it is written.
+
+A class with a `kind` is known by that name in study.yaml; nothing else has to be told of it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, replace
+from dataclasses import fields as fields_of
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from analysis.claims.evidence import Evidence, Statement
+from analysis.claims.verdicts import (
+    FAILS,
+    HOLDS,
+    NOT_TESTED,
+    Bound,
+    Figure,
+    NotTested,
+    Outcome,
+)
+from analysis.quantities import (
+    percent,
+    quantity,
+    quantity_interval,
+    ratio,
+    ratio_interval,
+)
+from analysis.units import DATA_RATES, SI
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS: Final[dict[str, type[Comparison]]] = {}
+"""Every kind by its name in study.yaml."""
+
+BOUNDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "at_least": {"type": "number", "exclusiveMinimum": 0},
+    "at_most": {"type": "number", "exclusiveMinimum": 0},
+    "within": {
+        "description": "A share of the published figure.",
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "maximum": 1,
+    },
+}
+"""Schemas of the bounds that a figure may have to meet."""
+
+_NAME: Final = {"$ref": "#/$defs/name"}
+_DATA_RATE: Final = {"enum": list(DATA_RATES)}
+_CASE: Final = {
+    "description": "As results name it, key=value joined by commas; left out, the headline.",
+    "type": "string",
+}
+
+
+def key(schema: Mapping[str, Any], *, default: Any = MISSING, names: str = "") -> Any:
+    """A field that is a key of a comparison in study.yaml, with the schema of its value.
+
+    One without a default has to be given. `names` is `variant` or `metric` where the value has to
+    be the name of one.
+    """
+    return field(default=default, metadata={"schema": schema, "names": names})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(ABC):
+    """One test of a claim, in the case with the id `case`.
+
+    `on_rows`: it is made of the published rows alone, so once and not on every machine.
+    """
+
+    kind: ClassVar[str] = ""
+    on_rows: ClassVar[bool] = False
+
+    case: str = ""
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        super().__init_subclass__()
+        cls.kind = kind
+        if kind:
+            KINDS[kind] = cls
+
+    @classmethod
+    def keys(cls) -> dict[str, Field[Any]]:
+        """Its keys in study.yaml, beside that of the bound."""
+        return {field.name: field for field in fields_of(cls) if "schema" in field.metadata}
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants it compares, in the order of its keys."""
+        return self._named("variant")
+
+    @property
+    def title(self) -> str:
+        """What is compared, in words."""
+        words = [" over ".join(self.variants) or self.kind, *self._named("metric")]
+        return " ".join(filter(None, words))
+
+    def _named(self, what: str) -> list[str]:
+        """Values of the keys that name a `what`."""
+        named = [name for name, own in self.keys().items() if own.metadata["names"] == what]
+        return [str(getattr(self, name)) for name in named]
+
+    def figure_unit(self, units: Mapping[str, str]) -> str:
+        """SI base unit of its figure; 1 for ratios, shares and counts. `units` are by metric."""
+        return "1"
+
+    def judge(self, evidence: Evidence, published: float | None = None) -> Outcome:
+        """What it comes to; `published` goes before the figure of the published rows."""
+        try:
+            return self._judge(evidence, published)
+        except NotTested as reason:
+            return Outcome(NOT_TESTED, str(reason))
+
+    @abstractmethod
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        """As `judge`; raises NotTested."""
+
+    def room(self, figure: Figure) -> float:
+        """How far the figure is on the right side of the bound, as a share of that."""
+        return 0.0
+
+    def write(self, value: float, unit: str) -> str:
+        """Its figure, in `unit`, as pages write it."""
+        return ratio(value)
+
+    def write_interval(self, low: float, high: float, unit: str) -> str:
+        return ratio_interval(low, high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded(Comparison):
+    """A comparison whose figure must meet a bound."""
+
+    bound: Bound
+
+    @abstractmethod
+    def figure(self, evidence: Evidence) -> Figure:
+        """What is held against the bound. Raises NotTested."""
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        figure = self.figure(evidence)
+        if published is not None:
+            figure = replace(figure, published=published)
+        return self.bound.judge(figure)
+
+    def room(self, figure: Figure) -> float:
+        return self.bound.room(figure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfShares(Bounded):
+    """Its figures are shares of 1."""
+
+    def write(self, value: float, unit: str) -> str:
+        return percent(value)
+
+    def write_interval(self, low: float, high: float, unit: str) -> str:
+        return f"{percent(low)} to {percent(high)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Paired(Bounded):
+    """Time of `over` over that of `of`, visit by visit in the newest run that has both.
+
+    Left out, `metric` is the preferred one that compares the two.
+    """
+
+    of: str = key(_NAME, names="variant")
+    over: str = key(_NAME, names="variant")
+    metric: str = key(_NAME, names="metric", default="")
+    case: str = key(_CASE, default="")
+
+    def _paired(self, evidence: Evidence, *, by_rate: bool) -> Figure:
+        of, over = evidence.times(self.variants, self.case, self.metric)
+        pairs: pd.Series = (over / of).dropna()
+        if pairs.empty:
+            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+        scale = 1.0
+        if by_rate:
+            payloads = [evidence.payload(name, self.case) for name in self.variants]
+            scale = payloads[0] / payloads[1]
+        of_printed, over_printed = (
+            evidence.published_seconds(name, self.case) for name in self.variants
+        )
+        figure = evidence.over_rounds(pairs * scale)
+        return replace(figure, published=scale * over_printed / of_printed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speedup(_Paired, kind="speedup"):
+    """How many times as fast one variant is as another; by rate, where rows differ in size."""
+
+    by: str = key(
+        {
+            "description": (
+                "Compare times (left out), or payload rates where the variants' rows differ in"
+                " size."
+            ),
+            "enum": ["time", "rate"],
+        },
+        default="time",
+    )
+
+    @property
+    def title(self) -> str:
+        return f"{super().title} by rate" if self.by == "rate" else super().title
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._paired(evidence, by_rate=self.by == "rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(_Paired, _OfShares, kind="share"):
+    """The share of another variant's payload rate that is reached."""
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._paired(evidence, by_rate=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelShare(_OfShares, kind="model_share"):
+    """The share of the predicted rate that is reached: predicted over measured time."""
+
+    of: str = key(_NAME, names="variant")
+    metric: str = key(_NAME, names="metric", default="")
+    case: str = key(_CASE, default="")
+
+    def figure(self, evidence: Evidence) -> Figure:
+        (seconds,) = evidence.times([self.of], self.case, self.metric)
+        predicted = evidence.predicted_seconds(self.of, self.case, self.metric)
+        return evidence.over_rounds(predicted / seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured(Bounded, kind="figure"):
+    """A metric of a variant, in its unit."""
+
+    of: str = key(_NAME, names="variant")
+    metric: str = key(_NAME, names="metric")
+    case: str = key(_CASE, default="")
+
+    def figure_unit(self, units: Mapping[str, str]) -> str:
+        return units[self.metric]
+
+    def figure(self, evidence: Evidence) -> Figure:
+        figure = evidence.over_rounds(evidence.visits(self.of, self.case, self.metric))
+        published = evidence.published_seconds(self.of, self.case, self.metric)
+        return replace(figure, published=published)
+
+    def write(self, value: float, unit: str) -> str:
+        return quantity(value, unit)
+
+    def write_interval(self, low: float, high: float, unit: str) -> str:
+        return quantity_interval(low, high, unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correct(Comparison, kind="correct"):
+    """Whether a variant passed its check in every round of the run that a summary uses.
+
+    A wrong output leaves a failed row without a value, so no figure could tell of it.
+    """
+
+    of: str = key(_NAME, names="variant")
+    case: str = key(_CASE, default="")
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        check = evidence.check(self.of, self.case)
+        if check.fault:
+            return Outcome(FAILS, f"failed its check: {check.fault}")
+        return Outcome(HOLDS, f"passed its check in {check.rounds} rounds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Units(Comparison, kind="units"):
+    """Whether rates printed in `printed` are those of the printed times only if read in `meant`."""
+
+    on_rows: ClassVar[bool] = True
+
+    printed: str = key(_DATA_RATE)
+    meant: str = key(_DATA_RATE)
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        pairs = [
+            (time, rate)
+            for time in _times(evidence.statements)
+            for rate in evidence.statements
+            if rate.unit_printed == self.printed
+            and (rate.variant, rate.case) == (time.variant, time.case)
+        ]
+        if not pairs:
+            raise NotTested(f"no published row has both a time and a rate in {self.printed}")
+        agrees = {
+            unit: sum(_agree(time, rate, SI[unit][1]) for time, rate in pairs)
+            for unit in (self.meant, self.printed)
+        }
+        factors = [time.rate / (float(rate.printed) * SI[self.printed][1]) for time, rate in pairs]
+        figure = Figure(statistics.median(factors), min(factors), max(factors))
+        holds = agrees[self.meant] == len(pairs) and agrees[self.printed] == 0
+        counted = " and ".join(f"in {count} if read in {unit}" for unit, count in agrees.items())
+        reason = f"payload over printed time is the printed rate {counted}, of {len(pairs)} rows"
+        return Outcome(HOLDS if holds else FAILS, reason, figure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedShare(_OfShares, kind="printed_share"):
+    """The printed rate over a limit: taken at its word, and as payload over printed time."""
+
+    on_rows: ClassVar[bool] = True
+
+    of: str = key(_NAME, names="variant")
+    limit: float = key({"type": "number", "exclusiveMinimum": 0})
+    unit: str = key(_DATA_RATE)
+    case: str = key(_CASE, default="")
+
+    def figure(self, evidence: Evidence) -> Figure:
+        printed = [s for s in evidence.statements if (s.variant, s.case) == (self.of, self.case)]
+        rates = [statement for statement in printed if statement.unit_printed == self.unit]
+        times = _times(printed)
+        if not rates or not times:
+            raise NotTested(f"{self.of} has no published time and rate in {self.unit}")
+        reached = times[0].rate / (self.limit * SI[self.unit][1])
+        return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
+
+
+def comparison_schema() -> dict[str, Any]:
+    """What the schema of a study.yaml says of a comparison: the keys of all kinds together. Which
+    go with which kind is for `parse_claims` to check."""
+    keys = {
+        name: key.metadata["schema"] for kind in KINDS.values() for name, key in kind.keys().items()
+    }
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["kind"],
+        "properties": {"kind": {"enum": list(KINDS)}, **keys, **BOUNDS},
+    }
+
+
+def _times(statements: Sequence[Statement]) -> list[Statement]:
+    """Those that print a time, of an operation that delivers bytes."""
+    return [s for s in statements if SI[s.unit_meant][0] == "s" and not math.isnan(s.rate)]
+
+
+def _agree(time: Statement, rate: Statement, unit: float) -> bool:
+    """Whether time and rate, each rounded as printed, can be of one operation.
+
+    `unit` is in B/s; both printed numbers may be off by half of their last digit.
+    """
+    printed = float(rate.printed)
+    slack = _half_digit(rate.printed) / printed + _half_digit(time.printed) / float(time.printed)
+    return math.isclose(time.rate, printed * unit, rel_tol=slack * 1.01)
+
+
+def _half_digit(printed: str) -> float:
+    decimals = printed.partition(".")[2]
+    return 0.5 * 10.0 ** -len(decimals)

@@ -1,0 +1,206 @@
+"""Rows of the tables under build/: their columns, in order, and what is in them.
+
+Text that is missing is empty, a number that is missing is NaN. Times are in s, flags are 0 or 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pandas as pd
+
+from analysis.claims.verdicts import short
+
+Row = TypeVar("Row")
+
+DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
+"""By the annotation of a row's field."""
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    unit: str
+    median: float
+    ci_low: float
+    ci_high: float
+    q1: float
+    q3: float
+    n: int
+    rounds: int
+    verified: int
+    throttled: float
+    stale: int
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """The time of `against` over that of `variant`."""
+
+    machine: str
+    study: str
+    variant: str
+    against: str
+    case: str
+    metric: str
+    ratio: float
+    ci_low: float
+    ci_high: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class RepeatRow(RatioRow):
+    """The ratio of two entries that are one program, in one run."""
+
+    run: str
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """The run that the summary took a variant and case from."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    run: str
+
+
+@dataclass(frozen=True)
+class SkippedRow:
+    """A case that was `skipped` or `failed`."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    status: str
+    reason: str
+    stale: int
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """What the results of one machine say of a claim; figures in `unit`."""
+
+    study: str
+    claim: str
+    machine: str
+    verdict: str
+    reason: str
+    published: float
+    measured: float
+    ci_low: float
+    ci_high: float
+    unit: str
+    case: str
+
+
+@dataclass(frozen=True)
+class ClaimPartRow:
+    """What they say of one of the comparisons that make up a claim: `part` is its number in
+    study.yaml, from 1."""
+
+    study: str
+    claim: str
+    machine: str
+    part: int
+    comparison: str
+    verdict: str
+    reason: str
+    published: float
+    measured: float
+    ci_low: float
+    ci_high: float
+    unit: str
+    case: str
+
+    def sentence(self, *, with_case: bool) -> str:
+        """`fast over slow by rate in n=1: 1.002 (1 to 1.004), not at least 1.05`."""
+        where = f" in {self.case}" if with_case and self.case else ""
+        figure = ""
+        if not math.isnan(self.measured):
+            interval = f"{short(self.ci_low)} to {short(self.ci_high)}"
+            figure = f"{short(self.measured)} ({interval}), "
+        return f"{self.comparison}{where}: {figure}{self.reason}"
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A time by the link model beside the measured one; `margin` is how many times the next term
+    the `binding` one is."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    predicted: float
+    measured: float
+    residual: float
+    binding: str
+    margin: float
+    held_back: int
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    """A parameter of the link model on one machine."""
+
+    machine: str
+    parameter: str
+    value: float
+    unit: str
+    ci_low: float
+    ci_high: float
+
+
+@dataclass(frozen=True)
+class CounterRow:
+    """A counter of the hardware, predicted and counted, in `unit`."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    unit: str
+    predicted: float
+    counted: float
+    residual: float
+
+
+def columns(row: type[Any]) -> list[str]:
+    """The columns of the table with such rows."""
+    return [field.name for field in fields(row)]
+
+
+def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
+    """The tables with such rows at `paths` as one; what is not there or empty counts as no rows."""
+    types = {field.name: DTYPES[str(field.type)] for field in fields(row)}
+    gaps = {name: [""] for name, dtype in types.items() if dtype == "float64"}
+    frames = [
+        pd.read_csv(path, dtype=types, na_values=gaps, keep_default_na=False)
+        for path in paths
+        if path.exists() and path.stat().st_size
+    ]
+    frames = [frame for frame in frames if not frame.empty]
+    return (
+        pd.concat(frames)[list(types)]
+        if frames
+        else pd.DataFrame(columns=list(types)).astype(types)
+    )
+
+
+def rows_of(table: pd.DataFrame, row: type[Row]) -> list[Row]:
+    """The rows of `table`, which has at least the columns of such rows."""
+    return [row(*values) for values in table[columns(row)].itertuples(index=False, name=None)]
