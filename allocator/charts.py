@@ -17,7 +17,7 @@ from scipy.stats import gmean
 from analysis import ROOT
 from analysis.charts.theme import CELL_PX, Chart, finish, select
 from analysis.claims.kinds import Speedup
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.modules import load_module
 from analysis.quantities import INTERVAL, quantity, ratio, ratio_interval
 from analysis.study import Study
@@ -40,44 +40,43 @@ POINTS: Final = 400
 """Points in time at which the heap is looked at."""
 
 
-def charts(context: Context) -> dict[str, Chart]:
+def charts(facts: StudyFacts) -> dict[str, Chart]:
     """`heat`, `journey` and `latency` from the results, `map` and `heap` from built modules."""
     made = {
-        "heat": heat(context),
-        "journey": journey(context),
-        "latency": latency(context),
-        "map": memory_map(context.study),
-        "heap": heap(context.study),
+        "heat": heat(facts),
+        "journey": journey(facts),
+        "latency": latency(facts),
+        "map": memory_map(facts.study),
+        "heap": heap(facts.study),
     }
     return {name: chart for name, chart in made.items() if chart is not None}
 
 
-def _seconds(context: Context) -> pd.DataFrame:
+def _seconds(facts: StudyFacts) -> pd.DataFrame:
     """Median op_time by machine, variant and pattern, of the cases replayed in C++."""
     rows = [
-        {"machine": machine, "variant": variant, "pattern": case.removeprefix("pattern="), **row}
-        for (machine, variant, case, metric), row in context.summary.items()
-        if metric == "op_time" and "." not in case and not row["stale"]
+        (row.machine, row.variant, row.case.removeprefix("pattern="), row.median)
+        for row in facts.figures.measured.values()
+        if row.metric == "op_time" and "." not in row.case and not row.stale
     ]
-    columns = ["machine", "variant", "pattern", "median"]
-    return pd.DataFrame(rows, columns=columns).rename(columns={"median": "seconds"})
+    return pd.DataFrame(rows, columns=["machine", "variant", "pattern", "seconds"])
 
 
-def heat(context: Context) -> Chart | None:
+def heat(facts: StudyFacts) -> Chart | None:
     """PyTorch's time over each allocator's, by pattern: paired by rounds where the two were."""
-    table = _seconds(context)
+    table = _seconds(facts)
     theirs = table[table["variant"] == REFERENCE][["machine", "pattern", "seconds"]]
     table = table[table["variant"] != REFERENCE]
     table = table.merge(theirs, on=["machine", "pattern"], suffixes=("", "_torch"))
     if table.empty:
         return None
-    table = pd.concat([table, pd.DataFrame(_ratios(context, table))], axis="columns")
+    table = pd.concat([table, pd.DataFrame(_ratios(facts, table))], axis="columns")
     table = pd.concat([table, _means(table)])
     table["label"] = [ratio(value) for value in table["ratio"]]
     table["time"] = [quantity(value, "s") for value in table["seconds"]]
     table["torch"] = [quantity(value, "s") for value in table["seconds_torch"]]
-    patterns = [*dict.fromkeys(_patterns(context.study)), MEAN]
-    names = [v for v in context.study.variant_names if v in set(table["variant"])]
+    patterns = [*dict.fromkeys(_patterns(facts.study)), MEAN]
+    names = [v for v in facts.study.variant_names if v in set(table["variant"])]
     base: Any = alt.Chart().encode(
         x=alt.X("variant:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
         y=alt.Y("pattern:N", sort=patterns, title=None),
@@ -106,19 +105,21 @@ def heat(context: Context) -> Chart | None:
     return finish(chart, what, margin=180, compact_margin=150, least=CELL_PX * len(names))
 
 
-def _ratios(context: Context, table: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _ratios(facts: StudyFacts, table: pd.DataFrame) -> Iterator[dict[str, object]]:
     """`ratio` and `interval` of each row of `table`.
 
     Rounds are paired of what is compared with PyTorch; of another reference two medians are left.
     """
     for row in table.to_dict("records"):
         case = f"pattern={row['pattern']}"
-        paired = context.ratios.get((row["machine"], row["variant"], REFERENCE, case, "op_time"))
+        paired = facts.figures.ratios.get(
+            (row["machine"], row["variant"], REFERENCE, case, "op_time")
+        )
         if paired is None:
             yield {"ratio": row["seconds_torch"] / row["seconds"], "interval": UNPAIRED}
         else:
-            interval = ratio_interval(float(paired["ci_low"]), float(paired["ci_high"]))
-            yield {"ratio": paired["ratio"], "interval": interval}
+            interval = ratio_interval(paired.ci_low, paired.ci_high)
+            yield {"ratio": paired.ratio, "interval": interval}
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:
@@ -135,21 +136,20 @@ def _patterns(study: Study) -> Iterator[str]:
             yield str(case["pattern"]).rpartition(".")[2]
 
 
-def journey(context: Context) -> Chart | None:
+def journey(facts: StudyFacts) -> Chart | None:
     """The printed ratios and those measured at the same layer."""
     rows = []
-    for claim in context.study.claims:
+    for claim in facts.study.claims:
         test = claim.tests[0] if len(claim.tests) == 1 else None
         if not isinstance(test, Speedup) or not test.of.startswith("seed_"):
             continue
         pattern = test.case.removeprefix("pattern=storage.")
         if pattern == test.case:
             continue
-        for row in context.claims.get(claim.id, []):
-            phase = context.study.variant(test.of).title.removeprefix("In Python: ")
-            common = {"machine": row["machine"], "phase": phase, "pattern": pattern}
-            rows.append(common | {"source": "printed", "ratio": row["published"]})
-            rows.append(common | {"source": str(row["machine"]), "ratio": row["measured"]})
+        for row in facts.verdicts.by_claim.get(claim.id, []):
+            phase = facts.study.variant(test.of).title.removeprefix("In Python: ")
+            place = (row.machine, phase, pattern)
+            rows += [(*place, "printed", row.published), (*place, row.machine, row.measured)]
     table = pd.DataFrame(rows, columns=["machine", "phase", "pattern", "source", "ratio"])
     table = table.dropna(subset="ratio").drop_duplicates(["phase", "pattern", "source"])
     if table.empty:
@@ -173,19 +173,19 @@ def journey(context: Context) -> Chart | None:
     return finish(chart, what, margin=180, compact_margin=150)
 
 
-def latency(context: Context) -> Chart | None:
+def latency(facts: StudyFacts) -> Chart | None:
     """How long single operations take, by percentile."""
     rows = [
         {
-            "machine": machine,
-            "variant": variant,
-            "pattern": case.removeprefix("pattern="),
-            "percentile": PERCENTILES[metric],
-            "seconds": row["median"],
-            "label": quantity(float(row["median"]), "s"),
+            "machine": row.machine,
+            "variant": row.variant,
+            "pattern": row.case.removeprefix("pattern="),
+            "percentile": PERCENTILES[row.metric],
+            "seconds": row.median,
+            "label": quantity(row.median, "s"),
         }
-        for (machine, variant, case, metric), row in context.summary.items()
-        if metric in PERCENTILES and not row["stale"]
+        for row in facts.figures.measured.values()
+        if row.metric in PERCENTILES and not row.stale
     ]
     if not rows:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from jsonschema import Draft202012Validator, validators
@@ -61,6 +61,20 @@ def _field(error: ValidationError, where: str) -> str:
     return ": ".join([where, ".".join(str(part) for part in error.absolute_path)]).rstrip(": ")
 
 
+_EXPECTED: Final[Mapping[str, str]] = {
+    "type": "type {}",
+    "enum": "one of {}",
+    "const": "{!r}",
+    "pattern": "text like {}",
+    "minimum": "a number of at least {}",
+    "maximum": "a number of at most {}",
+    "exclusiveMinimum": "a number above {}",
+    "uniqueItems": "items that differ from each other",
+    **dict.fromkeys(("minItems", "minLength", "minProperties"), "something that is not empty"),
+}
+"""What a keyword of our schemas expects, in words."""
+
+
 def _fault(error: ValidationError) -> tuple[str, object]:
     """(expected, got) in words for the schema keywords our schemas use."""
     got: Any = error.instance
@@ -72,30 +86,12 @@ def _fault(error: ValidationError) -> tuple[str, object]:
             return f"one of the keys {known}", sorted(set(got) - set(known))
         case "required":
             return f"the keys {sorted(rule)}", sorted(got)
-        case "type":
-            return f"type {rule}", got
-        case "enum":
-            return f"one of {rule}", got
-        case "const":
-            return f"{rule!r}", got
         case "not":
             return f"anything but {rule.get('const', rule)!r}", got
-        case "pattern":
-            return f"text like {rule}", got
-        case "minimum":
-            return f"a number of at least {rule}", got
-        case "maximum":
-            return f"a number of at most {rule}", got
-        case "exclusiveMinimum":
-            return f"a number above {rule}", got
         case "oneOf":
             return " or ".join(_plain(option) for option in rule), got
-        case "uniqueItems":
-            return "items that differ from each other", got
-        case "minItems" | "minLength" | "minProperties":
-            return "something that is not empty", got
-        case _:
-            return error.message, got
+    expected = _EXPECTED.get(str(error.validator))
+    return expected.format(rule) if expected else error.message, got
 
 
 def _plain(schema: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from analysis.charts import study_charts
 from analysis.charts.theme import COLOURS, GREY, STEP_COLOUR, Chart, configurations
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.study import discover
 from tests.report.roots import STUDY, make_inputs, make_root
 from tests.synthetic import write_machine
@@ -28,9 +28,9 @@ EXTRA = '''
 import altair as alt
 
 
-def charts(context):
+def charts(facts):
     """One dot a row."""
-    dots = alt.Chart(context.points, description="Every time.").mark_point()
+    dots = alt.Chart(facts.points, description="Every time.").mark_point()
     return {"dots": dots.encode(x="seconds", y="variant").add_params(alt.param(name="p", value=1))}
 '''
 
@@ -48,7 +48,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 @pytest.fixture(scope="module")
 def charts(inputs: Inputs) -> Charts:
     """Charts by name, by study."""
-    return {name: study_charts(Context(inputs, study)) for name, study in inputs.studies.items()}
+    return {name: study_charts(StudyFacts(inputs, study)) for name, study in inputs.studies.items()}
 
 
 def drawn_names(chart: Chart, folder: Path, name: str) -> set[str]:
@@ -170,11 +170,11 @@ def drawn_points(spec: dict[str, object]) -> int:
 
 
 def test_points_show_the_time_each_variant_is_compared_by(inputs: Inputs) -> None:
-    context = Context(inputs, inputs.studies[STUDY])
-    points = context.points
+    facts = StudyFacts(inputs, inputs.studies[STUDY])
+    points = facts.points
     shown = points[(points["is_default"] == 1) & (points["state"] == "measured")]
     metrics = shown.groupby("variant")["metric"].agg(set)
-    for variant in context.study.variants:
+    for variant in facts.study.variants:
         assert metrics[variant.name] == {"host_time" if variant.host_work else "gpu_time"}
     rate = shown["payload_bytes"] / shown["seconds"].astype(float) / 1e9
     assert shown["rate"].astype(float).to_numpy() == pytest.approx(rate.to_numpy(dtype=float))
@@ -184,7 +184,7 @@ def test_points_show_the_time_each_variant_is_compared_by(inputs: Inputs) -> Non
 
 
 def test_published_figures_stand_beside_every_machine(inputs: Inputs) -> None:
-    points = Context(inputs, inputs.studies[STUDY]).points
+    points = StudyFacts(inputs, inputs.studies[STUDY]).points
     published = points[points["state"] == "published"]
     assert published["machine"].value_counts().nunique() == 1
     assert set(published["machine"]) == {"box", "other-box"}

@@ -14,7 +14,7 @@ import pytest
 from analysis.charts import study_charts
 from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.model.access import Access, access_of
 from analysis.model.fit import FEWEST_CASES, NAMES, Fit, fit, held_back
 from analysis.model.terms import (
@@ -359,16 +359,16 @@ def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: P
     write_machine(root / "results", "box", discover(root)[STUDY], seconds=true_seconds)
     found = make_inputs(root)
     assert found.model.empty and found.model_parameters.empty and found.model_counters.empty
-    context = Context(found, found.studies[STUDY])
-    assert "model" not in study_charts(context)
-    assert "No machine has been calibrated" in model_table(context)
+    facts = StudyFacts(found, found.studies[STUDY])
+    assert "model" not in study_charts(facts)
+    assert "No machine has been calibrated" in model_table(facts)
     assert "No machine has been calibrated" in parameter_table(found)
-    assert "No counters" in counter_table(context)
+    assert "No counters" in counter_table(facts)
 
 
 def test_the_worst_point_is_told_of_the_judged_alone(tmp_path: Path) -> None:
     found = make_inputs(made_up(tmp_path))
-    page = judgement(Context(found, found.studies[STUDY]))
+    page = judgement(StudyFacts(found, found.studies[STUDY]))
     assert ">worst judged</th>" in page and ">worst</th>" not in page
 
 
@@ -388,7 +388,7 @@ def test_counters_are_compared_in_bytes(inputs: Inputs) -> None:
     assert bytes_read["predicted"] == pytest.approx(262144 * (672 + 6 * 12))
     assert bytes_read["counted"] == pytest.approx(195e6)
     assert bytes_read["residual"] == pytest.approx(195e6 / (262144 * 744) - 1, rel=1e-4)
-    text = counter_table(Context(inputs, inputs.studies[STUDY]))
+    text = counter_table(StudyFacts(inputs, inputs.studies[STUDY]))
     assert "v3_loads_first" in text
 
 
@@ -410,4 +410,4 @@ def test_pages_show_the_model(inputs: Inputs, root: Path) -> None:
     assert "effective rate of the link" in calibration
     assert "within 3 %" in calibration
     for name in (STUDY, CALIBRATION):
-        assert "model" in study_charts(Context(inputs, inputs.studies[name]))
+        assert "model" in study_charts(StudyFacts(inputs, inputs.studies[name]))

@@ -13,20 +13,16 @@ import pytest
 
 from analysis import ROOT
 from analysis.charts import study_charts
-from analysis.charts.timeline import read_events, timeline_chart, timeline_events
+from analysis.charts.timeline import timeline_chart, timeline_events
 from analysis.errors import HotpathError
-from analysis.facts.captures import find_capture, kernel_name, read_counters
-from analysis.facts.points import Context
+from analysis.facts.captures import kernel_name, read_counters, read_events
+from analysis.facts.study_facts import StudyFacts
 from analysis.modules import module_path
 from analysis.profile import ncu
 from analysis.profile.timeline import normalised
-from analysis.report.evidence import (
-    counters,
-    gaps,
-    machine_code,
-    read_machine_code,
-    stage_sources,
-)
+from analysis.report.captured import counter_tables, gaps
+from analysis.report.compiled import machine_code
+from analysis.report.sources import stage_sources
 from analysis.source import fingerprint
 from analysis.store import counters as stored_counters
 from analysis.store.results import set_capture
@@ -213,10 +209,12 @@ def test_an_unread_module_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         sass.find_tools()
     step = GATHER.with_role("step")[0]
     sass.write_code(tmp_path / "code.csv", STUDY, step.name, [], "no tool <here>")
-    context = Context(make_inputs(make_root(tmp_path / "root")), GATHER)
-    said = machine_code(context, step, read_machine_code(tmp_path / "code.csv"))
-    assert said == "The machine code was not read: no tool &lt;here&gt;."
-    assert machine_code(context, step, read_machine_code(tmp_path / "none.csv")) == ""
+    facts = StudyFacts(make_inputs(make_root(tmp_path / "root")), GATHER)
+    unread = replace(facts.inputs, machine_code=sass.read_code(tmp_path / "code.csv"))
+    sentence = machine_code(StudyFacts(unread, GATHER), step)
+    assert sentence == "The machine code was not read: no tool &lt;here&gt;."
+    assert sass.read_code(tmp_path / "none.csv") == {}
+    assert machine_code(facts, step) == ""
 
 
 @pytest.fixture(scope="module")
@@ -251,9 +249,12 @@ def test_machine_code_stands_beside_that_of_the_step_before(
         sass.write_code(tmp_path / "one.csv", STUDY, name, [code])
         texts.append((tmp_path / "one.csv").read_text())
     (tmp_path / "all.csv").write_text(texts[0] + "".join(t.partition("\n")[2] for t in texts[1:]))
-    context = Context(make_inputs(make_root(tmp_path / "root")), GATHER)
-    table = read_machine_code(tmp_path / "all.csv")
-    shown = machine_code(context, GATHER.variant("v3_loads_first"), table)
+    read = sass.read_code(tmp_path / "all.csv")
+    assert {name: read[STUDY, name].kernels for name in built} == {
+        name: [code] for name, code in built.items()
+    }
+    inputs = replace(make_inputs(make_root(tmp_path / "root")), machine_code=read)
+    shown = machine_code(StudyFacts(inputs, GATHER), GATHER.variant("v3_loads_first"))
     assert shown.index("v2_warp_per_token") < shown.index("v3_loads_first")
     assert shown.replace("\u00a0", " ").count("1 of 8 B, 2 of 16 B") == 2
     assert "1.02 kB" in shown
@@ -304,9 +305,9 @@ def root(tmp_path: Path) -> Path:
 def test_counters_stale_and_missing_are_said(root: Path) -> None:
     study = discover(root)[STUDY]
     first, second, third, fourth, fifth = study.with_role("step")
-    context = Context(make_inputs(root), study)
+    facts = StudyFacts(make_inputs(root), study)
     alone, beside, stale, refused, never = (
-        counters(context, step, "../") for step in (first, second, third, fourth, fifth)
+        counter_tables(facts, step, "../") for step in (first, second, third, fourth, fifth)
     )
     for row in ("read over the link", "achieved occupancy", "warps wait for", "not a timing"):
         assert row in alone
@@ -314,39 +315,39 @@ def test_counters_stale_and_missing_are_said(root: Path) -> None:
     assert f'<th scope="col">{first.name}</th><th scope="col">{second.name}</th>' in beside
     assert f"{third.name}, stale" in stale and f"{second.name}, stale" not in stale
     assert refused == never == ""
-    assert gaps(context, first) == []
-    assert gaps(context, third) == ["The timeline on box is stale: the code has changed since."]
-    assert gaps(context, fourth) == [
+    assert gaps(facts, first) == []
+    assert gaps(facts, third) == ["The timeline on box is stale: the code has changed since."]
+    assert gaps(facts, fourth) == [
         "No counters and no timeline on box: counters need &lt;permission&gt;."
     ]
-    assert gaps(context, fifth) == ["No counters and no timeline on box: no profiler has been run."]
+    assert gaps(facts, fifth) == ["No counters and no timeline on box: no profiler has been run."]
     (root / "results" / "box" / STUDY / f"{first.name}.ncu.csv").unlink()
-    assert "is missing" in find_capture(context, "box", first, "ncu").reason
+    assert "is missing" in facts.captures.find("box", first, "ncu").reason
 
 
 def test_a_variant_without_the_profiled_case_says_so(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["link_calibration"]
     write_machine(root / "results", "box", study)
-    context = Context(make_inputs(root), study)
+    facts = StudyFacts(make_inputs(root), study)
     other = next(v for v in study.variants if study.headline not in {c.id for c in v.cases})
-    assert "does not have the case" in find_capture(context, "box", other, "timeline").reason
+    assert "does not have the case" in facts.captures.find("box", other, "timeline").reason
 
 
 def test_a_capture_the_study_does_not_ask_for_is_said(root: Path) -> None:
-    context = Context(make_inputs(root), discover(root)[STUDY])
-    unwanted = replace(context.study.variant("v4_grid_stride"), captures=("timeline",))
-    assert find_capture(context, "box", unwanted, "ncu").reason == "the study asks for none"
+    facts = StudyFacts(make_inputs(root), discover(root)[STUDY])
+    unwanted = replace(facts.study.variant("v4_grid_stride"), captures=("timeline",))
+    assert facts.captures.find("box", unwanted, "ncu").reason == "the study asks for none"
 
 
 def test_the_timeline_has_a_row_a_lane_and_shows_a_step_first(root: Path) -> None:
-    context = Context(make_inputs(root), discover(root)[STUDY])
-    events = timeline_events(context)
+    facts = StudyFacts(make_inputs(root), discover(root)[STUDY])
+    events = timeline_events(facts)
     assert set(events["lane"]) == {"host", "stream 7"}
     assert set(events.loc[events["kind"] == "kernel", "name"]) == {"copy"}
     assert events.groupby("variant")["end_us"].max().tolist() == pytest.approx([200_002] * 3)
     assert set(events["state"]) == {"captured", "stale"}
-    chart: Any = study_charts(context)["timeline"]
+    chart: Any = study_charts(facts)["timeline"]
     params = {param["name"]: param for param in chart.to_dict()["params"]}
     assert params["machine_shown"]["bind"]["options"] == ["box"]
     assert params["variant_shown"]["value"] in set(events["variant"])
@@ -358,8 +359,8 @@ def test_the_timeline_has_a_row_a_lane_and_shows_a_step_first(root: Path) -> Non
 def test_no_timelines_no_chart(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     write_machine(root / "results", "box", GATHER, variants=GATHER.with_role("step"))
-    context = Context(make_inputs(root), GATHER)
-    assert timeline_chart(context) is None
+    facts = StudyFacts(make_inputs(root), GATHER)
+    assert timeline_chart(facts) is None
 
 
 def test_a_point_can_be_followed_to_its_source(root: Path) -> None:

@@ -15,7 +15,7 @@ from analysis import ROOT
 from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import load_inputs
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
 from analysis.tables.writing import write_tables
@@ -47,7 +47,7 @@ def price(variant: Variant, metric: str) -> float | None:
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
+def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     folder = tmp_path_factory.mktemp("charts")
     results, tables = folder / "results", folder / "tables"
     write_machine(results, "box", TRANSFERS, noise=0.001, seconds=plausible)
@@ -67,13 +67,13 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
         )
     studies = {"transfers": TRANSFERS}
     write_tables(results, studies, tables)
-    return Context(load_inputs(tables, results, folder, studies), TRANSFERS)
+    return StudyFacts(load_inputs(tables, results, folder, studies), TRANSFERS)
 
 
-def test_every_chart_of_the_page_is_there(context: Context, tmp_path: Path) -> None:
+def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "studies" / "transfers.md").read_text()
     named = set(re.findall(r"chart\('(\w+)'", page))
-    made = study_charts(context)
+    made = study_charts(facts)
     assert named - set(made) == {"timeline"}  # which needs a capture
     for name in named & set(made):
         table = write_chart(made[name], tmp_path, name, "charts")
@@ -84,13 +84,13 @@ def test_every_chart_of_the_page_is_there(context: Context, tmp_path: Path) -> N
         )
 
 
-def test_stale_results_draw_nothing_of_their_own(context: Context) -> None:
-    stale = replace(context.inputs, summary=context.inputs.summary.assign(stale=1))
-    assert set(charts(Context(stale, TRANSFERS))) == {"steps"}
+def test_stale_results_draw_nothing_of_their_own(facts: StudyFacts) -> None:
+    stale = replace(facts.inputs, summary=facts.inputs.summary.assign(stale=1))
+    assert set(charts(StudyFacts(stale, TRANSFERS))) == {"steps"}
 
 
-def test_the_map_names_the_fastest_of_what_was_measured(context: Context) -> None:
-    table = map_table(context)
+def test_the_map_names_the_fastest_of_what_was_measured(facts: StudyFacts) -> None:
+    table = map_table(facts)
     at = table[(table["size"] == 1024) & (table["count"] == 256) & (table["direction"] == "h2d")]
     by_memory = at.set_index("memory")
     assert by_memory.loc["pageable", "fastest"] == "pageable_packed"
@@ -117,8 +117,8 @@ def test_single_pieces_of_the_default_grid_are_on_the_map() -> None:
     assert len(compared) >= 3
 
 
-def test_lines_are_fitted_by_kind_direction_and_clock(context: Context) -> None:
-    points = line_points(context)
+def test_lines_are_fitted_by_kind_direction_and_clock(facts: StudyFacts) -> None:
+    points = line_points(facts)
     fitted = points.drop_duplicates(["memory", "direction", "clock"])
     assert len(fitted[fitted["clock"].str.startswith("host")]) == 10
     for kind, bandwidth in COPY.items():
@@ -126,8 +126,8 @@ def test_lines_are_fitted_by_kind_direction_and_clock(context: Context) -> None:
         assert own["gigabytes"].tolist() == pytest.approx([bandwidth / 1e9] * len(own), rel=0.02)
 
 
-def test_break_even_is_the_extra_price_over_what_a_copy_saves(context: Context) -> None:
-    table = break_even_table(context)
+def test_break_even_is_the_extra_price_over_what_a_copy_saves(facts: StudyFacts) -> None:
+    table = break_even_table(facts)
     row = table[
         (table["memory"] == "registered")
         & (table["size"] == 16777216)

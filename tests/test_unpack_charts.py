@@ -9,7 +9,7 @@ import pytest
 
 from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.profile.timeline import normalised
 from analysis.source import fingerprint
 from analysis.store.results import add_run, set_capture
@@ -46,7 +46,7 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
             "source_sha256": fingerprint(study, variant),
         }
         set_capture(results, "box", study.name, variant.name, "timeline", entry)
-    made_charts = study_charts(Context(make_inputs(root), study))
+    made_charts = study_charts(StudyFacts(make_inputs(root), study))
     tables = {
         name: write_chart(made_charts[name], tmp_path / "out", name, "charts")
         for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")

@@ -8,7 +8,7 @@ from analysis.charts.model import model_chart
 from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
 from analysis.charts.timeline import timeline_chart
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.modules import load_python
 
 COMMON = {
@@ -20,15 +20,15 @@ COMMON = {
 }
 
 
-def study_charts(context: Context) -> dict[str, Chart]:
+def study_charts(facts: StudyFacts) -> dict[str, Chart]:
     """Charts of a study by the name its page embeds them by; none of them without results.
 
-    A study's own `charts(context)` may add to the common ones or replace one of the same name.
+    A study's own `charts(facts)` may add to the common ones or replace one of the same name.
     Each chart's data is a table (`chart.data`) and its `description` says what it shows.
     """
-    made = {name: make(context) for name, make in COMMON.items()}
+    made = {name: make(facts) for name, make in COMMON.items()}
     charts = {name: chart for name, chart in made.items() if chart is not None}
-    if not context.machines or not (context.study.folder / "charts.py").exists():
+    if not facts.machines or not (facts.study.folder / "charts.py").exists():
         return charts
-    added: dict[str, Chart] = load_python(context.study, "charts").charts(context)
+    added: dict[str, Chart] = load_python(facts.study, "charts").charts(facts)
     return charts | added

@@ -8,7 +8,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
-from analysis.facts.points import Context, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, ratio, ratio_interval
 from analysis.statistics import SAME_WITHIN
 
@@ -16,24 +17,23 @@ ROW_PX = 13
 CALLED = {"same": "same", "faster": "different", "slower": "different", "unclear": "unclear"}
 
 
-def agreement_chart(context: Context) -> Chart | None:
+def agreement_chart(facts: StudyFacts) -> Chart | None:
     """Ratios between repeats of one program in this study; None where there are none."""
-    table = context.inputs.repeats
-    table = table[table["study"] == context.study.name].reset_index(drop=True)
+    table = facts.repeats
     if table.empty:
         return None
-    table["clock"] = [context.study.metrics[metric].label for metric in table["metric"]]
+    table["clock"] = [facts.study.metrics[metric].label for metric in table["metric"]]
     table["called"] = table["verdict"].map(CALLED)
     table["short"] = table["ratio"].map(ratio)
     table["interval"] = [
         ratio_interval(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy(dtype=float)
     ]
     table["href"] = [
-        f"data/#{anchor(*key)}"
+        samples_address(*key)
         for key in table[["machine", "study", "variant"]].itertuples(index=False)
     ]
     clocks = list(dict.fromkeys(table["clock"]))
-    cases = [case.id for variant in context.study.variants for case in variant.cases]
+    cases = [case.id for variant in facts.study.variants for case in variant.cases]
     order = list(dict.fromkeys(case for case in cases if case in set(table["case"])))
     base = alt.Chart().encode(
         y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=False, labelLimit=190)),
@@ -68,7 +68,7 @@ def agreement_chart(context: Context) -> Chart | None:
         select("clock_shown", "clock", clocks, clocks[0]),
     ).transform_filter("datum.clock === clock_shown")
     description = (
-        f"{context.study.title}: ratios of times between two entries that are one program, each"
+        f"{facts.study.title}: ratios of times between two entries that are one program, each"
         f" with its {INTERVAL}; a ratio of 1 is right."
     )
     return finish(chart, description, margin=190, compact_margin=150)

@@ -22,7 +22,8 @@ from analysis.charts.theme import (
     tooltip,
     varying_keys,
 )
-from analysis.facts.points import CASE_PREFIX, Context
+from analysis.facts.points import CASE_PREFIX
+from analysis.facts.study_facts import StudyFacts
 from analysis.study import parse_case
 
 HEIGHT_PX = 300
@@ -36,43 +37,43 @@ SHAPES = ("circle", "square", "triangle-up", "diamond")
 STEPS, OTHERS, CEILINGS = ("step",), ("beyond", "reference"), ("ceiling",)
 
 
-def cases_chart(context: Context) -> Chart | None:
+def cases_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine, a line a variant along the key with the most values.
 
     None where nothing is measured or no key varies.
     """
-    value = "rate" if context.has_rates else "seconds"
-    points = context.points
+    value = "rate" if facts.figures.are_rates else "seconds"
+    points = facts.points
     points = points[points[value].notna() & (points["state"] != "published")]
-    keys = varying_keys(points, context)
+    keys = varying_keys(points, facts)
     if points.empty or not keys:
         return None
-    headline = parse_case(context.study.headline)
+    headline = parse_case(facts.study.headline)
     swept = _swept(points, keys, headline)
     others = [key for key in keys if key != swept]
     column, along = _along(_at_headline(points, others, headline), swept, headline)
     # What has no place along the axis is not drawn: neither are its selects and its legend.
     points = points[points[column].notna()]
-    others = [key for key in varying_keys(points, context) if key != swept]
+    others = [key for key in varying_keys(points, facts) if key != swept]
     drawn = set(points["variant"])
-    focused = [name for name in context.study.variant_names if name in drawn]
+    focused = [name for name in facts.study.variant_names if name in drawn]
     focus = select("variant_shown", "highlight", [None, *focused], None)
     places = points.groupby("variant")[swept].nunique()
     lines = [
-        _lines(context, value, along, roles, _ordered(names, places) if roles == OTHERS else names)
+        _lines(facts, value, along, roles, _ordered(names, places) if roles == OTHERS else names)
         for roles in (STEPS, OTHERS, CEILINGS)
-        if (names := [v.name for v in context.study.with_role(*roles) if v.name in drawn])
+        if (names := [v.name for v in facts.study.with_role(*roles) if v.name in drawn])
     ]
     chart: Any = panels(
         alt.layer(*lines).properties(height=HEIGHT_PX),
         points,
         *case_selects(points, others, headline),
-        clock_select(context),
+        clock_select(facts),
         focus,
     ).transform_filter(shown(points, others))
     description = (
-        f"{context.study.title}: {value} of every variant over"
-        f" {swept.removeprefix(CASE_PREFIX)}, a panel for each of {len(context.machines)} machines."
+        f"{facts.study.title}: {value} of every variant over"
+        f" {swept.removeprefix(CASE_PREFIX)}, a panel for each of {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=70, compact_margin=60)
 
@@ -111,7 +112,7 @@ def _along(points: pd.DataFrame, swept: str, headline: dict[str, Any]) -> tuple[
     name = swept.removeprefix(CASE_PREFIX)
     # Of variants that differ in it, the size that most of them have.
     delivered = points.loc[points["payload_bytes"] > 0].groupby(swept)["payload_bytes"]
-    sizes = delivered.agg(lambda own: own.mode().iloc[0])
+    sizes = delivered.agg(lambda known: known.mode().iloc[0])
     if len(sizes) > 1 and sizes.is_unique and sizes.is_monotonic_increasing:
         scale = alt.Scale(type="log", nice=False)
         axis = alt.Axis(
@@ -142,7 +143,7 @@ def _ticks(values: list[float], headline: float | None) -> list[float]:
 
 
 def _lines(
-    context: Context, value: str, along: alt.X, roles: tuple[str, ...], names: list[str]
+    facts: StudyFacts, value: str, along: alt.X, roles: tuple[str, ...], names: list[str]
 ) -> Any:
     """Line, intervals and points of the variants `names`, which have `roles`.
 
@@ -158,7 +159,7 @@ def _lines(
         .encode(
             x=along,
             opacity=alt.condition(focused, alt.value(0.95), alt.value(0.12)),
-            tooltip=tooltip(context),
+            tooltip=tooltip(facts),
             href="href:N",
         )
     )

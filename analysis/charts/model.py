@@ -8,21 +8,22 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
-from analysis.facts.points import Context, anchor
-from analysis.model.judge import JUDGED_WITHIN, judged, uses
+from analysis.facts.addresses import samples_address
+from analysis.facts.study_facts import StudyFacts
+from analysis.model.judge import JUDGED_WITHIN
 from analysis.model.terms import TERMS
 from analysis.quantities import digits, quantity, signed_percent
 
 HEIGHT_PX = 280
 
 
-def model_chart(context: Context) -> Chart | None:
+def model_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine, a point a variant and case; None where nothing is predicted."""
-    table = context.inputs.of_study(context.inputs.model, context.study).reset_index(drop=True)
+    table = facts.predictions
     if table.empty:
         return None
     machines = sorted(set(table["machine"]))
-    variants = [name for name in context.study.variant_names if name in set(table["variant"])]
+    variants = [name for name in facts.study.variant_names if name in set(table["variant"])]
     y = alt.Y(
         "residual:Q",
         title="measured against predicted",
@@ -51,7 +52,7 @@ def model_chart(context: Context) -> Chart | None:
                 legend=alt.Legend(
                     orient="top",
                     title=None,
-                    values=sorted(set(uses(table, context.inputs.studies))),
+                    values=sorted(set(table["use"])),
                 ),
             ),
             opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.4)),
@@ -69,11 +70,11 @@ def model_chart(context: Context) -> Chart | None:
     )
     chart: Any = panels(
         alt.layer(band, points).properties(height=HEIGHT_PX),
-        _with_labels(table, context),
+        _with_labels(table, facts),
         select("variant_shown", "variant", [None, *variants], None),
     ).transform_filter("variant_shown === null || datum.variant === variant_shown")
     description = (
-        f"{context.study.title}: how much longer each measured time is than the link model's, over"
+        f"{facts.study.title}: how much longer each measured time is than the link model's, over"
         f" the predicted rate, for {len(machines)} machines."
     )
     return finish(chart, description, margin=80, compact_margin=70)
@@ -89,24 +90,24 @@ def _along() -> alt.X:
     )
 
 
-def _with_labels(table: pd.DataFrame, context: Context) -> pd.DataFrame:
+def _with_labels(table: pd.DataFrame, facts: StudyFacts) -> pd.DataFrame:
     """`table` with the rate in GB/s and what tooltips write."""
     payloads = {
         (variant.name, case.id): case.payload_bytes
-        for variant in context.study.variants
+        for variant in facts.study.variants
         for case in variant.cases
     }
-    cells = zip(table["variant"], table["case"], strict=True)
-    return table.assign(
-        rate=[payloads[cell] for cell in cells] / table["predicted"] / 1e9,
-        judged=judged(table).astype(int),
-        use=uses(table, context.inputs.studies),
+    measured = zip(table["variant"], table["case"], strict=True)
+    return table.drop(columns=["judged", "use"]).assign(
+        rate=[payloads[pair] for pair in measured] / table["predicted"] / 1e9,
+        judged=table["judged"].astype(int),
+        use=table["use"],
         times=table["margin"].map(digits),
         limit=[quantity(value, "s") for value in table["predicted"]],
         time=[quantity(value, "s") for value in table["measured"]],
         difference=table["residual"].map(signed_percent),
         href=[
-            f"data/#{anchor(*key)}"
+            samples_address(*key)
             for key in table[["machine", "study", "variant"]].itertuples(index=False)
         ],
     )

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from analysis.facts.points import Context, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.study_facts import StudyFacts
 
 PART_COLUMNS = [
     *("machine", "variant", "role", "case", "part", "order"),
@@ -15,39 +16,37 @@ PART_COLUMNS = [
 ]
 
 
-def part_rows(context: Context) -> pd.DataFrame:
+def part_rows(facts: StudyFacts) -> pd.DataFrame:
     """A row a machine, variant, case and part that was measured, in PART_COLUMNS.
 
     `seconds` are the part's, `whole` those of all parts together, `share` the one over the other.
     """
-    parts = [metric for metric in context.study.metrics.values() if metric.part_of]
+    parts = [metric for metric in facts.study.metrics.values() if metric.part_of]
     rows = []
-    for variant in context.study.variants:
+    for variant in facts.study.variants:
         for case in variant.cases:
-            for machine in context.machines:
+            for machine in facts.machines:
                 key = (machine, variant.name, case.id)
-                found = {
-                    part: row
+                found = [
+                    (part.label, row)
                     for part in parts
-                    if (row := context.summary.get((*key, part.name))) is not None
-                }
-                whole = sum(float(row["median"]) for row in found.values())
-                for order, (part, row) in enumerate(found.items()):
-                    seconds = float(row["median"])
-                    values = (seconds, whole, seconds / whole)
-                    state = "stale" if row["stale"] else "measured"
-                    href = f"data/#{anchor(machine, context.study.name, variant.name)}"
-                    own = (machine, variant.name, variant.role, case.id, part.label, order)
-                    rows.append((*own, *values, state, href))
+                    if (row := facts.figures.find(*key, part.name)) is not None
+                ]
+                whole = sum(row.median for _, row in found)
+                href = samples_address(machine, facts.study.name, variant.name)
+                for order, (label, row) in enumerate(found):
+                    place = (machine, variant.name, variant.role, case.id, label, order)
+                    shares = (row.median, whole, row.median / whole)
+                    rows.append((*place, *shares, "stale" if row.stale else "measured", href))
     return pd.DataFrame(rows, columns=PART_COLUMNS)
 
 
 def part_bars(
-    context: Context, rows: pd.DataFrame, along: alt.X, row: alt.Y, told: Mapping[str, str]
+    facts: StudyFacts, rows: pd.DataFrame, along: alt.X, row: alt.Y, tips: Mapping[str, str]
 ) -> alt.Chart:
     """A stacked bar a `row` of `rows`, each part in the colour it has in every chart of the study;
-    `told` are the columns that a bar tells when pointed at, and what they are called."""
-    labels = [metric.label for metric in context.study.metrics.values() if metric.part_of]
+    `tips` are the columns shown of a bar that is pointed at, and what they are called."""
+    labels = [metric.label for metric in facts.study.metrics.values() if metric.part_of]
     columns = {"expr": "compact ? 2 : 4"}
     drawn = [label for label in labels if label in set(rows["part"])]
     legend = alt.Legend(
@@ -64,7 +63,7 @@ def part_bars(
             href="href:N",
             opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
             tooltip=[
-                *(alt.Tooltip(f"{name}:N", title=title) for name, title in told.items()),
+                *(alt.Tooltip(f"{name}:N", title=title) for name, title in tips.items()),
                 alt.Tooltip("share:Q", title="share", format=".1%"),
             ],
         )

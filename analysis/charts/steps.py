@@ -20,33 +20,35 @@ from analysis.charts.theme import (
     variant_rows,
     varying_keys,
 )
-from analysis.facts.points import ROLES, Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL
 from analysis.study import parse_case
 
+ROLES = ("ceiling", "step", "beyond", "reference")
+"""In the order of the rows."""
 ROW_PX = 25
 NAME_PX, TEXT_PX = 6.7, 6.0
 """Width of a letter in a variant's name and in a figure."""
 PADDING_PX = 35
 
 
-def steps_chart(context: Context) -> Chart | None:
+def steps_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine, a row a variant: intervals, ceilings as rules; None if unmeasured.
 
     Bars are rates where the study's operations deliver bytes, else dots are times.
     """
-    if not context.machines:
+    if not facts.machines:
         return None
-    value = "rate" if context.has_rates else "seconds"
-    points = context.points
-    if context.has_rates:
+    value = "rate" if facts.figures.are_rates else "seconds"
+    points = facts.points
+    if facts.figures.are_rates:
         # What delivers no bytes has no rate; its times are for tables.
         points = points[points["payload_bytes"] > 0]
-    keys = varying_keys(points, context)
-    order = [variant.name for role in ROLES for variant in context.study.with_role(role)]
+    keys = varying_keys(points, facts)
+    order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
     row = variant_rows(order, points)
-    across = _axis(context, value)
-    tips = tooltip(context)
+    across = _axis(facts, value)
+    tips = tooltip(facts)
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
     measured = base.transform_filter("datum.state !== 'published'")
     bars = measured.transform_filter("datum.role !== 'ceiling'")
@@ -59,12 +61,12 @@ def steps_chart(context: Context) -> Chart | None:
     faded = alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9))
     mark = (
         bars.mark_bar(height=13, cursor="pointer")
-        if context.has_rates
+        if facts.figures.are_rates
         else bars.mark_point(filled=True, size=70, cursor="pointer")
     )
     layers = [
         mark.encode(x=across, color=colour, opacity=faded),
-        *(_ceilings(measured, value) if context.study.with_role("ceiling") else []),
+        *(_ceilings(measured, value) if facts.study.with_role("ceiling") else []),
         measured.mark_rule(style="interval", strokeWidth=1.2).encode(
             x=f"{value}_low:Q", x2=f"{value}_high:Q"
         ),
@@ -78,10 +80,10 @@ def steps_chart(context: Context) -> Chart | None:
     chart: Any = panels(
         alt.layer(*layers).properties(height=alt.Step(ROW_PX)),
         points,
-        *case_selects(points, keys, parse_case(context.study.headline)),
-        clock_select(context),
+        *case_selects(points, keys, parse_case(facts.study.headline)),
+        clock_select(facts),
     ).transform_filter(shown(points, keys))
-    return _finished(chart, context, points)
+    return _finished(chart, facts, points)
 
 
 def _ceilings(measured: alt.Chart, value: str) -> list[alt.Chart]:
@@ -107,8 +109,8 @@ def _published(base: alt.Chart, value: str) -> alt.Chart:
     return placed
 
 
-def _axis(context: Context, value: str) -> alt.X:
-    if context.has_rates:
+def _axis(facts: StudyFacts, value: str) -> alt.X:
+    if facts.figures.are_rates:
         scale = alt.Scale(zero=True)
         return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=scale, stack=None)
     axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", grid=True)
@@ -132,11 +134,11 @@ def _labels(measured: alt.Chart) -> list[alt.Chart]:
     ]
 
 
-def _finished(chart: Any, context: Context, points: pd.DataFrame) -> Chart:
-    measure = "payload rate in GB/s" if context.has_rates else "time"
+def _finished(chart: Any, facts: StudyFacts, points: pd.DataFrame) -> Chart:
+    measure = "payload rate in GB/s" if facts.figures.are_rates else "time"
     description = (
-        f"{context.study.title}: {measure} of every variant with its {INTERVAL}, a panel for each"
-        f" of {len(context.machines)} machines, ceilings as dashed rules."
+        f"{facts.study.title}: {measure} of every variant with its {INTERVAL}, a panel for each"
+        f" of {len(facts.machines)} machines, ceilings as dashed rules."
     )
     name, label, short = (
         int(points[column].str.len().max()) for column in ("variant", "label", "short")

@@ -12,7 +12,8 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.facts.points import CASE_PREFIX, Context
+from analysis.facts.points import CASE_PREFIX
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL
 
 Chart = alt.TopLevelMixin
@@ -152,18 +153,18 @@ def variant_rows(names: Sequence[str], table: pd.DataFrame) -> alt.Y:
     return alt.Y("variant:N", sort=drawn, title=None, axis=axis)
 
 
-def clock_select(context: Context) -> alt.Parameter:
+def clock_select(facts: StudyFacts) -> alt.Parameter:
     """Which time to show: by default each variant's own, the one it is compared by."""
-    clocks = [context.study.metrics[metric].label for metric in context.time_metrics]
+    clocks = [facts.study.metrics[metric].label for metric in facts.study.time_metrics]
     binding = alt.binding_select(
         options=[None, *clocks], labels=["as compared", *clocks], name="clock"
     )
     return alt.param(name="clock_shown", value=None, bind=binding)
 
 
-def varying_keys(points: pd.DataFrame, context: Context) -> list[str]:
+def varying_keys(points: pd.DataFrame, facts: StudyFacts) -> list[str]:
     """Case keys, as columns of `points`, with more than one value."""
-    columns = [f"{CASE_PREFIX}{key}" for key in context.study.case_keys]
+    columns = [f"{CASE_PREFIX}{key}" for key in facts.study.case_keys]
     return [column for column in columns if points[column].nunique() > 1]
 
 
@@ -208,9 +209,9 @@ def _case_shown(points: pd.DataFrame, key: str) -> str:
     return f"(isValid(datum.{key}) ? datum.{key} === {key}_shown : {never})"
 
 
-def tooltip(context: Context) -> list[alt.Tooltip]:
+def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
     """What a point says of itself."""
-    value = "rate, GB/s" if context.has_rates else "time"
+    value = "rate, GB/s" if facts.figures.are_rates else "time"
     fields = [
         *(("title", "what"), ("variant", "variant"), ("machine", "machine"), ("case", "case")),
         *(("short", value), ("interval", INTERVAL), ("clock", "clock"), ("state", "state")),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, select
-from analysis.facts.captures import STALE, find_capture, kernel_name
-from analysis.facts.points import Context, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.captures import STALE, kernel_name, read_events
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, whole
-from analysis.store import timelines
 
 LANE_PX: Final = 44
 HOST: Final = "host"
@@ -29,9 +27,9 @@ _SHARE: Final = f"((min(datum.until_us, {_LAST_US}) - datum.label_us) / ({_LAST_
 """What of the axis is right of a bar's name. A window below 0 is counted from the last event."""
 
 
-def timeline_chart(context: Context) -> Chart | None:
+def timeline_chart(facts: StudyFacts) -> Chart | None:
     """A row a lane, host above GPU, of one variant on one machine; None without timelines."""
-    events = timeline_events(context)
+    events = timeline_events(facts)
     if events.empty:
         return None
     base = (
@@ -63,30 +61,30 @@ def timeline_chart(context: Context) -> Chart | None:
     chart: Any = (
         alt.layer(bars, names.encode(x=_along("label_us"), text="name:N"), data=events)
         .properties(height=alt.Step(LANE_PX))
-        .add_params(*_selects(context, events))
+        .add_params(*_selects(facts, events))
         .transform_filter("datum.machine === machine_shown && datum.variant === variant_shown")
     )
     description = (
-        f"{context.study.title}: calls of the host and work of the GPU in one launch of a variant,"
+        f"{facts.study.title}: calls of the host and work of the GPU in one launch of a variant,"
         " over time."
     )
     return finish(chart, description, margin=100, compact_margin=90)
 
 
-def timeline_events(context: Context) -> pd.DataFrame:
+def timeline_events(facts: StudyFacts) -> pd.DataFrame:
     """Every event of every timeline of the study: times in µs, what it is, and whether stale."""
     frames = [
-        _events(context, machine, variant.name)
-        for machine in context.machines
-        for variant in context.study.variants
-        if find_capture(context, machine, variant, "timeline").is_there
+        _events(facts, machine, variant.name)
+        for machine in facts.machines
+        for variant in facts.study.variants
+        if facts.captures.find(machine, variant, "timeline").is_there
     ]
     frames = [frame for frame in frames if not frame.empty]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _events(context: Context, machine: str, name: str) -> pd.DataFrame:
-    capture = find_capture(context, machine, context.study.variant(name), "timeline")
+def _events(facts: StudyFacts, machine: str, name: str) -> pd.DataFrame:
+    capture = facts.captures.find(machine, facts.study.variant(name), "timeline")
     events = read_events(capture.path)
     streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
     return pd.DataFrame(
@@ -104,27 +102,17 @@ def _events(context: Context, machine: str, name: str) -> pd.DataFrame:
             ],
             "state": capture.state,
             "case": capture.case,
-            "href": f"data/#{anchor(machine, context.study.name, name)}",
+            "href": samples_address(machine, facts.study.name, name),
         }
     )
 
 
-def read_events(path: Path) -> pd.DataFrame:
-    """A timeline as captured, times in seconds from its first event.
-
-    HotpathError where the file is no timeline.
-    """
-    events = pd.DataFrame([asdict(event) for event in timelines.read_events(path)])
-    numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
-    return events.reindex(columns=list(timelines.COLUMNS)).astype(numbers)
-
-
-def _selects(context: Context, events: pd.DataFrame) -> list[alt.Parameter]:
+def _selects(facts: StudyFacts, events: pd.DataFrame) -> list[alt.Parameter]:
     """Machine, variant, at first the fastest step, and what to show: all, the start or the end."""
     captured = set(zip(events["machine"], events["variant"], strict=True))
     machines = list(dict.fromkeys(events["machine"]))
-    fastest = context.fastest(machines[0])
-    variants = [name for name in context.study.variant_names if name in set(events["variant"])]
+    fastest = facts.ranking.fastest(machines[0])
+    variants = [name for name in facts.study.variant_names if name in set(events["variant"])]
     first = [name for name in variants if (machines[0], name) in captured]
     chosen = fastest.name if fastest and fastest.name in first else first[0]
     ends = [end for end in WINDOWS_US if end < events["end_us"].max()]

@@ -103,7 +103,7 @@ class Comparison(ABC):
 
     def _named(self, what: str) -> list[str]:
         """Values of the keys that name a `what`."""
-        named = [name for name, own in self.keys().items() if own.metadata["names"] == what]
+        named = [name for name, field in self.keys().items() if field.metadata["names"] == what]
         return [str(getattr(self, name)) for name in named]
 
     def figure_unit(self, units: Mapping[str, str]) -> str:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.facts.points import Context
+from analysis.facts.inputs import Inputs
 from analysis.source import fingerprint
-from analysis.store import counters
-from analysis.study import Variant
+from analysis.store import counters, timelines
+from analysis.study import Study, Variant
 
 CAPTURED: Final = "captured"
 STALE: Final = "stale"
@@ -38,26 +38,36 @@ class Capture:
         return self.state != MISSING
 
 
-def find_capture(context: Context, machine: str, variant: Variant, kind: str) -> Capture:
-    """The capture of this kind on this machine, by the provenance; stale if the source changed."""
-    study = context.study
-    path = context.inputs.results / machine / study.name / f"{variant.name}.{kind}.csv"
-    provenance = context.inputs.provenance.get((machine, study.name, variant.name))
-    if provenance is None:
-        return Capture(MISSING, "the variant has not been measured", "", path)
-    entry: Mapping[str, Any] = provenance.get("captures", {}).get(kind, {})
-    profiled = study.headline in {known.id for known in variant.cases}
-    untried = UNTRIED if profiled else f"{UNPROFILED}, {study.headline}"
-    if kind not in variant.captures:
-        untried = UNWANTED
-    status = str(entry.get("status", f"{MISSING}: {untried}"))
-    case = str(entry.get("case", ""))
-    if status != CAPTURED:
-        return Capture(MISSING, status.partition(": ")[2] or status, case, path)
-    if not path.exists():
-        return Capture(MISSING, f"{path.name} is missing", case, path)
-    is_current = entry.get("source_sha256") == fingerprint(study, variant)
-    return Capture(CAPTURED if is_current else STALE, "", case, path)
+@dataclass(frozen=True)
+class Captures:
+    """Captures of a study: files beside the samples, and what the provenance says of them."""
+
+    inputs: Inputs
+    study: Study
+
+    def find(self, machine: str, variant: Variant, kind: str) -> Capture:
+        """The capture of this kind, `ncu` or `timeline`; stale if the source has changed."""
+        path = self.inputs.results / machine / self.study.name / f"{variant.name}.{kind}.csv"
+        provenance = self.inputs.provenance.get((machine, self.study.name, variant.name))
+        if provenance is None:
+            return Capture(MISSING, "the variant has not been measured", "", path)
+        entry: Mapping[str, Any] = provenance.get("captures", {}).get(kind, {})
+        status = str(entry.get("status", f"{MISSING}: {self._untried(variant, kind)}"))
+        case = str(entry.get("case", ""))
+        if status != CAPTURED:
+            return Capture(MISSING, status.partition(": ")[2] or status, case, path)
+        if not path.exists():
+            return Capture(MISSING, f"{path.name} is missing", case, path)
+        is_current = entry.get("source_sha256") == fingerprint(self.study, variant)
+        return Capture(CAPTURED if is_current else STALE, "", case, path)
+
+    def _untried(self, variant: Variant, kind: str) -> str:
+        """Why there is none where nobody tried to capture it."""
+        if kind not in variant.captures:
+            return UNWANTED
+        headline = self.study.headline
+        is_profiled = headline in {case.id for case in variant.cases}
+        return UNTRIED if is_profiled else f"{UNPROFILED}, {headline}"
 
 
 def read_counters(path: Path) -> dict[str, float]:
@@ -79,6 +89,17 @@ def read_counters(path: Path) -> dict[str, float]:
         for values in (summed, others.groupby("metric")["value"].mean())
         for name, value in values.items()
     }
+
+
+def read_events(path: Path) -> pd.DataFrame:
+    """A timeline as captured, by `analysis.store.timelines.Event`, times in seconds from its first
+    event.
+
+    HotpathError where the file is no timeline.
+    """
+    events = pd.DataFrame([asdict(event) for event in timelines.read_events(path)])
+    numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
+    return events.reindex(columns=list(timelines.COLUMNS)).astype(numbers)
 
 
 def kernel_name(symbol: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.source import fingerprint
 from analysis.store.published import load_published
 from analysis.store.results import Provenance, machines, variant_files
 from analysis.study import Study
@@ -26,26 +27,21 @@ from analysis.tables.rows import (
     SkippedRow,
     SummaryRow,
     read_table,
+    rows_of,
 )
 from analysis.toolchain.ptxas import KernelResources
+from analysis.toolchain.sass import VariantCode, read_code
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""
 
 
 @dataclass(frozen=True)
-class MeasuredRow(SummaryRow):
-    """A row of the summary, and the run that it was taken from."""
-
-    run: str
-
-
-@dataclass(frozen=True)
 class Inputs:
     """The summary stage's tables, what they were made from, and the studies as they are now.
 
-    The tables have the rows of `analysis.tables.rows`; those of `summary` are MeasuredRow, those of
-    `resources` KernelResources.
+    The tables have the rows of `analysis.facts.rows`: `summary` MeasuredRow, `resources`
+    KernelResources, the others those of their names. `machine_code` is by study and variant.
     """
 
     studies: Mapping[str, Study]
@@ -60,6 +56,7 @@ class Inputs:
     model_parameters: pd.DataFrame
     model_counters: pd.DataFrame
     resources: pd.DataFrame
+    machine_code: Mapping[tuple[str, str], VariantCode]
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
     provenance: Mapping[VariantKey, Provenance]
@@ -67,6 +64,18 @@ class Inputs:
     @cached_property
     def published(self) -> dict[str, pd.DataFrame]:
         return {name: load_published(self.results, study) for name, study in self.studies.items()}
+
+    @property
+    def parameters(self) -> list[ParameterRow]:
+        """The link model's parameters on every machine."""
+        return rows_of(self.model_parameters, ParameterRow)
+
+    def is_current(self, key: VariantKey) -> bool:
+        """Whether the newest samples of a variant, which there is still, are of its code today."""
+        _, study, variant = key
+        known = self.studies[study]
+        now = fingerprint(known, known.variant(variant))
+        return bool(self.provenance[key]["source_sha256"] == now)
 
     def of_study(self, table: pd.DataFrame, study: Study) -> pd.DataFrame:
         """Rows of `table` about variants that `study` has now."""
@@ -106,6 +115,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         model_parameters=read_table([tables / "model_parameters.csv"], ParameterRow),
         model_counters=read_table([tables / "model_counters.csv"], CounterRow),
         resources=read_table(reports, KernelResources),
+        machine_code=read_code(tables / "machine_code.csv"),
         refused=refused,
         machines={
             machine: json.loads((results / machine / "machine.json").read_text())

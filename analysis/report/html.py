@@ -1,30 +1,29 @@
-"""HTML that pages embed: tables, charts with their data, links that work from any page."""
+"""HTML that pages embed: tables, charts with their data, links that work from any page.
+
+What is not Markup is escaped.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from html import escape
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
+from markupsafe import Markup
+
+NO_HTML = Markup()
 
 
-class Markup(str):
-    """Text that is HTML already and must not be escaped."""
-
-    __slots__ = ()
-
-
-def cell(content: object) -> str:
-    """`content` escaped, unless it is Markup."""
-    return content if isinstance(content, Markup) else escape(str(content))
-
-
-def code(text: str) -> Markup:
-    return Markup(f"<code>{escape(text)}</code>")
+def code(text: object) -> Markup:
+    return Markup("<code>{}</code>").format(text)
 
 
 def link(address: str, text: object) -> Markup:
-    return Markup(f'<a href="{escape(address)}">{cell(text)}</a>')
+    return Markup('<a href="{}">{}</a>').format(address, text)
+
+
+def joined(separator: str, parts: Iterable[object]) -> Markup:
+    """`parts` in one line, `separator` between them."""
+    return Markup(separator).join(Markup("{}").format(part) for part in parts)
 
 
 def table(
@@ -36,12 +35,14 @@ def table(
     ids: Sequence[str] = (),
 ) -> Markup:
     """A table with a header row; `numeric` columns are set right, `ids` are the rows' anchors."""
-    body = []
-    for index, row in enumerate(rows):
-        own_id = f' id="{escape(ids[index])}"' if ids else ""
-        body.append(f"<tr{own_id}>{_cells(columns, row, numeric)}</tr>")
-    title = f"<caption>{cell(caption)}</caption>" if caption else ""
-    return _framed(f"{title}{_head(columns, numeric)}<tbody>{''.join(body)}</tbody>")
+    body = NO_HTML.join(
+        Markup("<tr{}>{}</tr>").format(
+            Markup(' id="{}"').format(ids[index]) if ids else NO_HTML, _cells(columns, row, numeric)
+        )
+        for index, row in enumerate(rows)
+    )
+    title = Markup("<caption>{}</caption>").format(caption) if caption else NO_HTML
+    return _framed(title, _head(columns, numeric), Markup("<tbody>{}</tbody>").format(body))
 
 
 def grouped_table(
@@ -51,38 +52,42 @@ def grouped_table(
     numeric: Sequence[str] = (),
 ) -> Markup:
     """A table whose rows come in groups, each under a heading as wide as the table."""
+    heading = Markup('<tr><th class="hp-group" scope="rowgroup" colspan="{}">{}</th></tr>')
     bodies = []
-    for heading, rows in groups:
-        body = "".join(f"<tr>{_cells(columns, row, numeric)}</tr>" for row in rows)
-        wide = f'<th class="hp-group" scope="rowgroup" colspan="{len(columns)}">{heading}</th>'
-        bodies.append(f"<tbody><tr>{wide}</tr>{body}</tbody>")
-    return _framed(f"{_head(columns, numeric)}{''.join(bodies)}")
+    for title, rows in groups:
+        lines = (Markup("<tr>{}</tr>").format(_cells(columns, row, numeric)) for row in rows)
+        first = heading.format(len(columns), title)
+        bodies.append(Markup("<tbody>{}{}</tbody>").format(first, NO_HTML.join(lines)))
+    return _framed(_head(columns, numeric), *bodies)
 
 
-def _head(columns: Sequence[str], numeric: Sequence[str]) -> str:
-    cells = "".join(f'<th scope="col"{_align(name, numeric)}>{cell(name)}</th>' for name in columns)
-    return f"<thead><tr>{cells}</tr></thead>"
+def _head(columns: Sequence[str], numeric: Sequence[str]) -> Markup:
+    cells = NO_HTML.join(
+        Markup('<th scope="col"{}>{}</th>').format(_align(name, numeric), name) for name in columns
+    )
+    return Markup("<thead><tr>{}</tr></thead>").format(cells)
 
 
-def _cells(columns: Sequence[str], row: Sequence[object], numeric: Sequence[str]) -> str:
-    return "".join(
-        f"<td{_align(name, numeric)}>{cell(value)}</td>"
+def _cells(columns: Sequence[str], row: Sequence[object], numeric: Sequence[str]) -> Markup:
+    return NO_HTML.join(
+        Markup("<td{}>{}</td>").format(_align(name, numeric), value)
         for name, value in zip(columns, row, strict=True)
     )
 
 
-def _framed(content: str) -> Markup:
+def _framed(*parts: Markup) -> Markup:
     return Markup(
-        '<div class="hp-table" tabindex="0" data-search-exclude>'
-        f'<table class="hp">{content}</table></div>'
-    )
+        '<div class="hp-table" tabindex="0" data-search-exclude><table class="hp">{}</table></div>'
+    ).format(NO_HTML.join(parts))
 
 
-def _align(name: str, numeric: Sequence[str]) -> str:
-    return ' class="hp-number"' if name in numeric else ""
+def _align(name: str, numeric: Sequence[str]) -> Markup:
+    return Markup(' class="hp-number"') if name in numeric else NO_HTML
 
 
-def data_table(data: pd.DataFrame, formats: dict[str, tuple[str, Callable[..., object]]]) -> Markup:
+def data_table(
+    data: pd.DataFrame, formats: Mapping[str, tuple[str, Callable[..., object]]]
+) -> Markup:
     """Every row of `data`, columns named and written as `formats` says; others are left out."""
     known = [name for name in formats if name in data.columns]
     columns = [formats[name][0] for name in known]
@@ -104,9 +109,16 @@ def figure(spec: str, root: str, description: str, caption: str, csv: str, data:
         '<figure class="hp-chart">'
         '<form class="hp-controls" aria-label="What the chart shows"></form>'
         '<div class="hp-scroll" tabindex="0">'
-        f'<div class="hp-view" role="img" aria-label="{escape(description)}"'
-        f' data-spec="{escape(spec)}" data-root="{escape(root)}"><div></div></div></div>'
-        f"<figcaption>{cell(caption)}</figcaption>"
-        f'<details class="hp-data"><summary>Data</summary>'
-        f"<p>{link(csv, 'These rows as CSV')}</p>{data}</details></figure>"
+        '<div class="hp-view" role="img" aria-label="{description}"'
+        ' data-spec="{spec}" data-root="{root}"><div></div></div></div>'
+        "<figcaption>{caption}</figcaption>"
+        '<details class="hp-data"><summary>Data</summary>'
+        "<p>{download}</p>{data}</details></figure>"
+    ).format(
+        description=description,
+        spec=spec,
+        root=root,
+        caption=caption,
+        download=link(csv, "These rows as CSV"),
+        data=data,
     )

@@ -3,137 +3,153 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
 
 from analysis.claims import Claim
 from analysis.claims.verdicts import FAILS, HOLDS, NOT_TESTED
-from analysis.facts.points import Context, Row, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.rows import ClaimRow
+from analysis.facts.study_facts import StudyFacts
+from analysis.facts.verdicts import PUBLISHED
 from analysis.quantities import INTERVAL
-from analysis.report.html import Markup, cell, code, grouped_table, link
-from analysis.store.results import PUBLISHED
-from analysis.study import Study
+from analysis.report.html import code, grouped_table, joined, link
 
-COLUMNS = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
-UNMEASURED = "no machine has been measured"
-VERDICTS = (HOLDS, FAILS, NOT_TESTED)
-UNFOLDED = 4
+COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
+UNMEASURED: Final = "no machine has been measured"
+VERDICTS: Final = (HOLDS, FAILS, NOT_TESTED)
+UNFOLDED: Final = 4
 """Up to so many comparisons of one claim stand in view."""
 
 
-def ledger(contexts: Mapping[str, Context], pages: Mapping[str, str], root: str) -> str:
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its row of claims.csv on every machine; without one, it has none."""
+
+    claim: Claim
+    rows: Sequence[ClaimRow]
+
+
+def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], root: str) -> str:
     """The claims of every study that has some; `pages` are addresses by study. Markdown."""
     parts = []
-    for name, context in contexts.items():
-        if context.study.claims:
-            title = context.study.title
+    for name, facts in studies.items():
+        if facts.study.claims:
+            title = facts.study.title
             parts.append(f"## [{title}]({pages[name]})" if name in pages else f"## {title}")
-            parts.append(claims_of(context, root))
+            parts.append(claims_of(facts, root))
     return "\n\n".join(parts) or "No study has claims yet."
 
 
-def claims_of(context: Context, root: str) -> str:
+def claims_of(facts: StudyFacts, root: str) -> str:
     """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML."""
-    claims = context.study.claims
+    judged = [
+        Judged(claim, facts.verdicts.by_claim.get(claim.id, [])) for claim in facts.study.claims
+    ]
     kinds = {
-        "Of the write-up": [claim for claim in claims if not claim.ours],
-        "Ours": [claim for claim in claims if claim.ours],
+        "Of the write-up": [one for one in judged if not one.claim.ours],
+        "Ours": [one for one in judged if one.claim.ours],
     }
-    parts = [_counted(context, title, own, root) for title, own in kinds.items() if own]
+    parts = [_counted(facts, title, claims, root) for title, claims in kinds.items() if claims]
     return "\n\n".join(parts) or "This study tests no claims."
 
 
-def _counted(context: Context, title: str, claims: list[Claim], root: str) -> str:
+def _counted(facts: StudyFacts, title: str, claims: Sequence[Judged], root: str) -> str:
     """How often `claims` hold on every machine, then each of them; Markdown and HTML."""
-    groups = [(claim, _rows(context, claim)) for claim in claims]
-    bodies = [
-        (_heading(context.study, claim, rows[0]), [_cells(context, claim, r, root) for r in rows])
-        for claim, rows in groups
-    ]
-    count = _count([row for _, rows in groups for row in rows])
-    return f"**{title}:**\n\n{count}\n\n{grouped_table(COLUMNS, bodies, numeric=COLUMNS[1:3])}"
+    groups = [(_heading(facts, judged), _lines(facts, judged, root)) for judged in claims]
+    listed = grouped_table(COLUMNS, groups, numeric=COLUMNS[1:3])
+    return f"**{title}:**\n\n{_count(claims)}\n\n{listed}"
 
 
-def _rows(context: Context, claim: Claim) -> list[Row]:
-    """The claim's rows of claims.csv; where it has none, one that says why."""
-    own = context.claims.get(claim.id, [])
-    reason = claim.untested or UNMEASURED
-    return own or [{"machine": "", "verdict": NOT_TESTED, "reason": reason}]
-
-
-def _count(rows: list[Row]) -> str:
+def _count(claims: Sequence[Judged]) -> str:
     """`On box: holds 5, not tested 2.` for every machine."""
-    places = {PUBLISHED: "By the published rows alone", "": "On no machine yet"}
-    sentences = []
-    for machine in dict.fromkeys(row["machine"] for row in rows):
-        verdicts = [row["verdict"] for row in rows if row["machine"] == machine]
-        counts = [f"{name} {verdicts.count(name)}" for name in VERDICTS if name in verdicts]
-        place = places.get(machine, f"On {machine}")
-        sentences.append(f"- {place}: {', '.join(counts)}.")
-    return "\n".join(sentences)
+    verdicts: dict[str, list[str]] = {}
+    for judged in claims:
+        if not judged.rows:
+            verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
+        for row in judged.rows:
+            is_on_rows = row.machine == PUBLISHED
+            place = "By the published rows alone" if is_on_rows else f"On {row.machine}"
+            verdicts.setdefault(place, []).append(row.verdict)
+    counts = {
+        place: ", ".join(f"{name} {found.count(name)}" for name in VERDICTS if name in found)
+        for place, found in verdicts.items()
+    }
+    return "\n".join(f"- {place}: {counted}." for place, counted in counts.items())
 
 
-def _heading(study: Study, claim: Claim, row: Row) -> Markup:
+def _heading(facts: StudyFacts, judged: Judged) -> Markup:
     """The claim in our words, and the write-up's figure where there is one."""
-    figure = row.get("published")
-    published = _written(study, claim, claim.published if figure is None else figure)
-    told = f" Published: {cell(published)}." if published else ""
-    return Markup(f"{cell(claim.says)}<span>{told} {code(claim.id)}</span>")
+    claim = judged.claim
+    published = judged.rows[0].published if judged.rows else claim.published
+    written = _written(facts, claim, math.nan if published is None else published)
+    return Markup("{}<span>{} {}</span>").format(
+        claim.says, f" Published: {written}." if written else "", code(claim.id)
+    )
 
 
-def _cells(context: Context, claim: Claim, row: Row, root: str) -> list[object]:
-    """What COLUMNS say of one row of claims.csv."""
-    machine = str(row["machine"])
-    verdict = str(row["verdict"])
-    parts = context.claim_parts.get((claim.id, machine), [])
-    sentences = [part.sentence(with_case=claim.in_several_cases) for part in parts]
+def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
+    """What COLUMNS show of the claim, a line a machine."""
+    claim = judged.claim
+    if not judged.rows:
+        reason = claim.untested or UNMEASURED
+        verdict = _verdict(NOT_TESTED)
+        return [["no machine", "", "", verdict, reason, _samples(facts, claim, "", root)]]
     return [
-        {PUBLISHED: "published rows", "": "no machine"}.get(machine, machine),
-        _written(context.study, claim, row.get("measured")),
-        _interval(context.study, claim, row),
-        Markup(f'<span class="hp-verdict{" hp-fails" * (verdict == FAILS)}">{verdict}</span>'),
-        _folded(sentences or [str(row["reason"])]),
-        _samples(context, claim, machine, root),
+        [
+            "published rows" if row.machine == PUBLISHED else row.machine,
+            _written(facts, claim, row.measured),
+            _interval(facts, claim, row),
+            _verdict(row.verdict),
+            _reason(facts, claim, row),
+            _samples(facts, claim, row.machine, root),
+        ]
+        for row in judged.rows
     ]
 
 
-def _folded(parts: list[str]) -> Markup:
-    """The parts one below the other; of many only the first is open to view."""
-    lines = "<br>".join(cell(part) for part in parts)
+def _verdict(verdict: str) -> Markup:
+    fails = " hp-fails" if verdict == FAILS else ""
+    return Markup('<span class="hp-verdict{}">{}</span>').format(fails, verdict)
+
+
+def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
+    """Of a claim that is made up of several comparisons all of them, one below the other; of many
+    only the first is open to view."""
+    parts = facts.verdicts.parts.get((claim.id, row.machine))
+    if not parts:
+        return row.reason
+    first, *rest = (part.sentence(with_case=claim.in_several_cases) for part in parts)
     if len(parts) <= UNFOLDED:
-        return Markup(lines)
-    first, rest = cell(parts[0]), "<br>".join(cell(part) for part in parts[1:])
-    more = f"<summary>and {len(parts) - 1} more</summary>{rest}"
-    return Markup(f'{first}<details class="hp-more">{more}</details>')
+        return joined("<br>", [first, *rest])
+    return Markup('{}<details class="hp-more"><summary>and {} more</summary>{}</details>').format(
+        first, len(rest), joined("<br>", rest)
+    )
 
 
-def _samples(context: Context, claim: Claim, machine: str, root: str) -> Markup:
+def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:
     """The variants compared, each leading to its samples on this machine where there are some."""
-    study = context.study.name
+    study = facts.study.name
     names = []
     for variant in claim.variants:
-        known = (machine, study, variant) in context.inputs.provenance
-        address = f"{root}data/#{anchor(machine, study, variant)}"
-        names.append(link(address, code(variant)) if known else code(variant))
-    return Markup(" ".join(names))
+        is_measured = (machine, study, variant) in facts.inputs.provenance
+        address = f"{root}{samples_address(machine, study, variant)}"
+        names.append(link(address, code(variant)) if is_measured else code(variant))
+    return joined(" ", names)
 
 
-def _written(study: Study, claim: Claim, value: Any) -> str:
+def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
     """A figure as its kind of comparison is written; empty where there is none."""
-    if value is None or math.isnan(value):
-        return ""
-    return claim.write(float(value), _units(study))
+    return "" if math.isnan(value) else claim.write(value, facts.study.units)
 
 
-def _interval(study: Study, claim: Claim, row: Row) -> str:
-    low, high = row.get("ci_low"), row.get("ci_high")
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
-        return ""
-    if claim.on_rows and low == high:
+def _interval(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
+    is_known = not (math.isnan(row.ci_low) or math.isnan(row.ci_high))
+    is_exact = claim.on_rows and row.ci_low == row.ci_high
+    if not is_known or is_exact:
         return ""
     (test,) = claim.tests
-    return test.write_interval(low, high, test.figure_unit(_units(study)))
-
-
-def _units(study: Study) -> dict[str, str]:
-    return {name: metric.unit for name, metric in study.metrics.items()}
+    return test.write_interval(row.ci_low, row.ci_high, test.figure_unit(facts.study.units))

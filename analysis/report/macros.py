@@ -1,163 +1,111 @@
 """The words pages may use: each macro embeds something made from the results.
 
-On the page of a study (docs/studies/<study>.md) a macro speaks of that study.
+On the page of a study (docs/studies/<study>.md) a macro may speak of that study.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from pathlib import Path, PurePosixPath
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
 
 from mkdocs.utils import get_relative_url
 
 from analysis import statistics
-from analysis.facts.points import CASE_PREFIX, Context
-from analysis.quantities import digits, quantity, ratio, whole
-from analysis.report import evidence, ledger, model, site_pages, study_pages
-from analysis.report.html import Markup, data_table, figure, link
+from analysis.quantities import whole
+from analysis.report import agreement, home, ledger, machines, model, study_pages
+from analysis.report.chart_figures import chart_figure
+from analysis.report.html import link
 from analysis.report.staging import Staged
+from analysis.report.variants import sections
 
-StudyMacro = Callable[..., str]
 
+@dataclass(frozen=True)
+class Pages:
+    """The pages being built, one after the other, and what was staged for them."""
 
-def define_env(env: Any) -> None:
-    """Called by mkdocs-macros; the configuration's `extra.staged` holds what was staged."""
-    staged: Staged = env.conf["extra"]["staged"]
-    inputs = staged.inputs
-    docs = Path(env.conf["docs_dir"])
-    built = evidence.read_machine_code(docs.parent / "machine_code.csv")
-    files = evidence.stage_sources(inputs, staged.samples, docs / "data")
+    env: Any
+    staged: Staged
 
-    def address(path: str) -> str:
-        """`path` within the site as seen from the page being built."""
-        return get_relative_url(path, env.page.url)
+    @property
+    def study(self) -> str:
+        """The name of the study that the page is about, if it is about one."""
+        return PurePosixPath(self.env.page.file.src_uri).stem
 
-    def root() -> str:
-        return address("").removesuffix("/") + "/"
+    @property
+    def root(self) -> str:
+        """The root of the site as seen from the page."""
+        return self.address("").removesuffix("/") + "/"
 
-    def of_study(macro: StudyMacro) -> StudyMacro:
-        """Register `macro` with the study of the page as its first argument."""
+    def address(self, path: str) -> str:
+        """`path` within the site as seen from the page."""
+        return str(get_relative_url(path, self.env.page.url))
 
-        @functools.wraps(macro)
-        def called(*arguments: Any) -> str:
-            name = PurePosixPath(env.page.file.src_uri).stem
-            if name not in staged.contexts:
-                return f"This repository has no study named {name} yet."
-            return macro(staged.contexts[name], *arguments)
-
-        env.macro(called)
-        return called
-
-    @of_study
-    def lead(context: Context) -> str:
-        return study_pages.lead(context)
-
-    @of_study
-    def chart(context: Context, name: str, caption: str) -> str:
-        return _chart(staged, context, name, caption, address)
-
-    @of_study
-    def variants(context: Context, *roles: str) -> str:
-        return study_pages.sections(context, roles, root(), built=built)
-
-    @of_study
-    def measured_order(context: Context) -> str:
-        return study_pages.order(context)
-
-    @of_study
-    def headroom(context: Context, claim: str, bound: str) -> str:
-        return study_pages.headroom(context, claim, bound)
-
-    @of_study
-    def metrics(context: Context, *roles: str) -> str:
-        return study_pages.metric_table(context, roles)
-
-    @of_study
-    def published(context: Context) -> str:
-        return study_pages.published_table(context)
-
-    @of_study
-    def skipped(context: Context) -> str:
-        return study_pages.skipped_table(context)
-
-    @of_study
-    def claims(context: Context) -> str:
-        return ledger.claims_of(context, root())
-
-    @of_study
-    def predictions(context: Context) -> str:
-        return model.model_table(context)
-
-    @of_study
-    def judgement(context: Context) -> str:
-        return model.judgement(context)
-
-    @of_study
-    def counters(context: Context) -> str:
-        return model.counter_table(context)
-
-    def download(name: str) -> str:
-        return link(address(f"data/{name}"), name)
-
-    def constant(name: str) -> str:
+    def constant(self, name: str) -> str:
         """A constant of the statistics as it is in the code; shares as percentages."""
         value = getattr(statistics, name)
         return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
 
-    env.macro(download)
-    env.macro(constant)
-    env.macro(lambda: ledger.ledger(staged.contexts, staged.pages, root()), "ledger")
-    env.macro(lambda: model.parameter_table(inputs), "link_parameters")
-    env.macro(lambda: site_pages.agreement(inputs), "agreement")
-    env.macro(lambda: site_pages.overview(staged.contexts, staged.pages), "overview")
-    env.macro(lambda: site_pages.freshness(inputs), "freshness")
-    env.macro(lambda: site_pages.machine_table(inputs), "machine_table")
-    env.macro(lambda: site_pages.provenance_table(inputs), "provenance")
-    env.macro(lambda: site_pages.sample_table(inputs, files, root()), "samples")
+
+Macro = Callable[..., str]
+
+OF_A_STUDY: Final[Mapping[str, Macro]] = {
+    "lead": lambda pages, facts: study_pages.lead(facts),
+    "chart": lambda pages, facts, name, caption: chart_figure(
+        pages.staged, facts, name, caption, pages.address
+    ),
+    "variants": lambda pages, facts, *roles: sections(facts, roles, pages.root),
+    "measured_order": lambda pages, facts: study_pages.order(facts),
+    "headroom": lambda pages, facts, claim, bound: study_pages.headroom(facts, claim, bound),
+    "metrics": lambda pages, facts, *roles: study_pages.metric_table(facts, roles),
+    "published": lambda pages, facts: study_pages.published_table(facts),
+    "skipped": lambda pages, facts: study_pages.skipped_table(facts),
+    "claims": lambda pages, facts: ledger.claims_of(facts, pages.root),
+    "predictions": lambda pages, facts: model.model_table(facts),
+    "judgement": lambda pages, facts: model.judgement(facts),
+    "counters": lambda pages, facts: model.counter_table(facts),
+}
+"""By name: what each makes of the pages, the facts of the page's study and its own arguments."""
+
+OF_THE_SITE: Final[Mapping[str, Macro]] = {
+    "download": lambda pages, name: link(pages.address(f"data/{name}"), name),
+    "constant": lambda pages, name: pages.constant(name),
+    "ledger": lambda pages: ledger.ledger(pages.staged.studies, pages.staged.pages, pages.root),
+    "link_parameters": lambda pages: model.parameter_table(pages.staged.inputs),
+    "agreement": lambda pages: agreement.agreement(pages.staged.inputs),
+    "overview": lambda pages: home.overview(pages.staged.studies, pages.staged.pages),
+    "freshness": lambda pages: machines.freshness(pages.staged.inputs),
+    "machine_table": lambda pages: machines.machine_table(pages.staged.inputs),
+    "provenance": lambda pages: machines.provenance_table(pages.staged.inputs),
+    "samples": lambda pages: machines.sample_table(
+        pages.staged.inputs, pages.staged.files, pages.root
+    ),
+}
+"""By name: what each makes of the pages and its own arguments."""
 
 
-def _chart(
-    staged: Staged, context: Context, name: str, caption: str, address: Callable[[str], str]
-) -> str:
-    study = context.study.name
-    if name not in staged.charts[study]:
-        return study_pages.NOTHING if not context.machines else "Nothing to draw yet."
-    staged_chart = staged.charts[study][name]
-    return figure(
-        spec=address(f"charts/{study}/{name}.json"),
-        root=address(""),
-        description=staged_chart.description,
-        caption=caption,
-        csv=address(f"charts/{study}/{name}.csv"),
-        data=Markup(data_table(staged_chart.data, _formats(staged_chart.data.columns))),
-    )
+def define_env(env: Any) -> None:
+    """Called by mkdocs-macros; the configuration's `extra.staged` holds what was staged."""
+    pages = Pages(env, env.conf["extra"]["staged"])
+    for name, macro in OF_A_STUDY.items():
+        env.macro(_with_facts(pages, macro), name)
+    for name, macro in OF_THE_SITE.items():
+        env.macro(_with_pages(pages, macro), name)
 
 
-def _formats(columns: Any) -> dict[str, tuple[str, Callable[..., object]]]:
-    """Names and number formats of the columns of a chart's data; others are shown as they are."""
-    known: dict[str, tuple[str, Callable[..., object]]] = {
-        "seconds": ("time", lambda value: quantity(value, "s")),
-        "rate": ("GB/s", digits),
-        "payload_bytes": ("payload, B", whole),
-        "n": ("samples", whole),
-        "rounds": ("rounds", whole),
-        "throttled": ("throttled", lambda value: f"{value:.0%}"),
-        "verified": ("verified", lambda value: "yes" if value else "no"),
-        "ratio": ("ratio", ratio),
-        "clock": ("clock", str),
-    }
-    hidden = {
-        *("title", "label", "short", "case", "href", "metric", "is_default", "role"),
-        *("seconds_low", "seconds_high", "rate_low", "rate_high", "ci_low", "ci_high"),
-    }
-    return {
-        name: known.get(name, (str(name).removeprefix(CASE_PREFIX).replace("_", " "), _plain))
-        for name in columns
-        if name not in hidden
-    }
+def _with_facts(pages: Pages, macro: Macro) -> Macro:
+    def called(*arguments: Any) -> str:
+        facts = pages.staged.studies.get(pages.study)
+        if facts is None:
+            return f"This repository has no study named {pages.study} yet."
+        return macro(pages, facts, *arguments)
+
+    return called
 
 
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _with_pages(pages: Pages, macro: Macro) -> Macro:
+    def called(*arguments: Any) -> str:
+        return macro(pages, *arguments)
+
+    return called

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from analysis.facts.inputs import Inputs
-from analysis.facts.points import Context
-from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, judged, uses
+from analysis.facts.rows import ModelRow, rows_of
+from analysis.facts.study_facts import StudyFacts
+from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN
 from analysis.model.terms import MEANING
 from analysis.quantities import (
     INTERVAL,
@@ -28,77 +29,70 @@ def parameter_table(inputs: Inputs) -> str:
     if inputs.model_parameters.empty:
         return UNCALIBRATED
     rows = []
-    for row in inputs.model_parameters.to_dict("records"):
-        low, high = float(row["ci_low"]), float(row["ci_high"])
-        unit = row["unit"].removeprefix("1")
+    for row in inputs.parameters:
+        unit = row.unit.removeprefix("1")
         rows.append(
             [
-                *(row["machine"], code(row["parameter"]), MEANING[row["parameter"]]),
-                quantity(float(row["value"]), unit) or "not measured",
-                quantity_interval(low, high, unit),
+                *(row.machine, code(row.parameter), MEANING[row.parameter]),
+                quantity(row.value, unit) or "not measured",
+                quantity_interval(row.ci_low, row.ci_high, unit),
             ]
         )
     columns = ["machine", "parameter", "what it is", "value", INTERVAL]
     return table(columns, rows, numeric=columns[3:])
 
 
-def judgement(context: Context) -> str:
+def judgement(facts: StudyFacts) -> str:
     """How many points of the study the link surely binds, and how near they are; Markdown.
 
     Of the calibration, fitted and held-back points apart.
     """
-    own = context.inputs.of_study(context.inputs.model, context.study)
-    if own.empty:
+    if facts.predictions.empty:
         return UNCALIBRATED
     rows = []
-    for (machine, use), points in own.assign(use=uses(own, context.inputs.studies)).groupby(
-        ["machine", "use"]
-    ):
-        chosen = points[judged(points)]
+    for (machine, use), points in facts.predictions.groupby(["machine", "use"]):
+        chosen = rows_of(points[points["judged"]], ModelRow)
         row = [machine, use, str(len(points)), str(len(chosen))]
-        if chosen.empty:
+        if not chosen:
             rows.append([*row, "", "", ""])
             continue
-        residual = chosen["residual"].abs().reset_index(drop=True)
-        worst = chosen.iloc[int(residual.argmax())]
-        near = int((residual <= JUDGED_WITHIN).sum())
+        worst = max(chosen, key=lambda point: abs(point.residual))
+        near = sum(abs(point.residual) <= JUDGED_WITHIN for point in chosen)
         rows.append(
             [
                 *(*row, f"{near} ({percent(near / len(chosen))})"),
-                signed_percent(float(worst["residual"])),
-                f"{worst['variant']} {worst['case']}",
+                signed_percent(worst.residual),
+                f"{worst.variant} {worst.case}",
             ]
         )
     columns = ["machine", "points", "number", "judged", WITHIN, "worst judged", "where"]
-    say = (
+    rule = (
         f"A point is judged where the link's term is at least {JUDGED_MARGIN:g} times any"
         " other: where two terms are close, waiting for the one delays the other and the larger"
         " alone is too short a time."
     )
-    return f"{say}\n\n{table(columns, rows, numeric=columns[2:6])}"
+    return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
 
 
-def model_table(context: Context) -> str:
+def model_table(facts: StudyFacts) -> str:
     """Each variant's shown case on every machine: what limits it, and how far it is from that."""
-    own = context.inputs.of_study(context.inputs.model, context.study)
     predicted = {
-        (row["machine"], row["variant"], row["case"]): row for row in own.to_dict("records")
+        (row.machine, row.variant, row.case): row for row in rows_of(facts.predictions, ModelRow)
     }
     rows = []
-    for variant in context.study.variants:
-        case = context.shown_case(variant)
-        for machine in context.machines:
+    for variant in facts.study.variants:
+        case = facts.figures.shown_case(variant)
+        for machine in facts.machines:
             row = predicted.get((machine, variant.name, case.id))
             if row is None:
                 continue
-            limit, seconds = float(row["predicted"]), float(row["measured"])
-            rates = [case.payload_bytes / time / 1e9 for time in (limit, seconds)]
+            rates = [case.payload_bytes / time / 1e9 for time in (row.predicted, row.measured)]
             rows.append(
                 [
-                    *(machine, code(variant.name), row["binding"], digits(float(row["margin"]))),
-                    *(quantity(limit, "s"), quantity(seconds, "s")),
+                    *(machine, code(variant.name), row.binding, digits(row.margin)),
+                    *(quantity(row.predicted, "s"), quantity(row.measured, "s")),
                     *(gigabytes_per_second(rate) for rate in rates),
-                    signed_percent(float(row["residual"])),
+                    signed_percent(row.residual),
                 ]
             )
     if not rows:
@@ -108,18 +102,17 @@ def model_table(context: Context) -> str:
     return table(columns, rows, numeric=columns[3:])
 
 
-def counter_table(context: Context) -> str:
+def counter_table(facts: StudyFacts) -> str:
     """Predicted counters of the hardware against counted ones."""
-    own = context.inputs.of_study(context.inputs.model_counters, context.study)
-    if own.empty:
+    if not facts.predicted_counters:
         return "No counters of what the model predicts have been captured yet."
     rows = [
         [
-            *(row["machine"], code(row["variant"]), row["case"], code(row["metric"])),
-            *(_count(float(row[name]), row["unit"]) for name in ("predicted", "counted")),
-            signed_percent(float(row["residual"])),
+            *(row.machine, code(row.variant), row.case, code(row.metric)),
+            *(_count(value, row.unit) for value in (row.predicted, row.counted)),
+            signed_percent(row.residual),
         ]
-        for row in own.to_dict("records")
+        for row in facts.predicted_counters
     ]
     columns = ["machine", "variant", "case", "counter", "predicted", "counted"]
     columns += ["counted against predicted"]

@@ -16,7 +16,8 @@ from analysis.charts import study_charts
 from analysis.charts.theme import configurations
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs, VariantKey
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
+from analysis.report.sources import stage_sources
 
 TABLES = (
     *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv", "claim_parts.csv"),
@@ -32,12 +33,13 @@ class StagedChart:
 
 @dataclass(frozen=True)
 class Staged:
-    """What was put where: charts by study and name, names of samples files, pages of studies."""
+    """What was put where: charts by study and name, files in data/ by the variant and machine they
+    are of, pages of studies."""
 
     inputs: Inputs
-    contexts: Mapping[str, Context]
+    studies: Mapping[str, StudyFacts]
     charts: Mapping[str, Mapping[str, StagedChart]]
-    samples: Mapping[VariantKey, list[str]]
+    files: Mapping[VariantKey, list[str]]
     pages: Mapping[str, str]
 
 
@@ -46,8 +48,8 @@ def stage(inputs: Inputs, pages: Path, tables: Path, folder: Path) -> Staged:
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
-    contexts = {name: Context(inputs, study) for name, study in inputs.studies.items()}
-    charts = {name: _stage_charts(context, folder) for name, context in contexts.items()}
+    studies = {name: StudyFacts(inputs, study) for name, study in inputs.studies.items()}
+    charts = {name: _stage_charts(facts, folder) for name, facts in studies.items()}
     _stage_engine(folder / "assets")
     data = folder / "data"
     data.mkdir()
@@ -56,12 +58,13 @@ def stage(inputs: Inputs, pages: Path, tables: Path, folder: Path) -> Staged:
             shutil.copy(tables / name, data / name)
         else:
             _empty_table(inputs, name).to_csv(data / name, index=False)
+    samples = {key: _stage_samples(inputs.results, key, data) for key in inputs.provenance}
     return Staged(
         inputs=inputs,
-        contexts=contexts,
+        studies=studies,
         charts=charts,
-        samples={key: _stage_samples(inputs.results, key, data) for key in inputs.provenance},
-        pages={name: f"studies/{name}.md" for name in contexts if _has_page(folder, name)},
+        files=stage_sources(inputs, samples, data),
+        pages={name: f"studies/{name}.md" for name in studies if _has_page(folder, name)},
     )
 
 
@@ -69,14 +72,14 @@ def _has_page(folder: Path, study: str) -> bool:
     return (folder / "studies" / f"{study}.md").exists()
 
 
-def _stage_charts(context: Context, folder: Path) -> dict[str, StagedChart]:
-    address = f"charts/{context.study.name}"
+def _stage_charts(facts: StudyFacts, folder: Path) -> dict[str, StagedChart]:
+    address = f"charts/{facts.study.name}"
     return {
         name: StagedChart(
             description=str(chart.description),  # type: ignore[attr-defined]
             data=write_chart(chart, folder / address, name, address),
         )
-        for name, chart in study_charts(context).items()
+        for name, chart in study_charts(facts).items()
     }
 
 

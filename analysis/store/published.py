@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pandas as pd
@@ -10,18 +11,36 @@ from analysis.errors import FieldError
 from analysis.study import Study
 from analysis.units import SI
 
-COLUMNS = [
-    *("variant", "case", "metric", "printed", "unit_printed", "unit_meant", "source", "note"),
-    *("payload_bytes", "seconds", "rate"),
-]
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A printed figure and its unit, as printed and as meant. `seconds` and `rate` (GB/s) are the
+    same statement: payload over the one gives the other; NaN where it is neither."""
+
+    variant: str
+    case: str
+    metric: str
+    printed: str
+    unit_printed: str
+    unit_meant: str
+    source: str
+    note: str
+    payload_bytes: int
+    seconds: float
+    rate: float
+
+    @property
+    def is_time(self) -> bool:
+        return SI[self.unit_meant][0] == "s"
+
+
+COLUMNS = [field.name for field in fields(PublishedRow)]
 
 
 def load_published(results: Path, study: Study) -> pd.DataFrame:
-    """Published rows of `study` in COLUMNS; empty where there are none.
+    """Published rows of `study`, by PublishedRow; empty where there are none.
 
-    `seconds` and `rate` (GB/s) are the same statement: payload over the one gives the other. A rate
-    of operations gives the seconds of one. A row whose unit is none of these has neither. Raises
-    FieldError for an unknown unit.
+    A rate of operations gives the seconds of one. Raises FieldError for an unknown unit.
     """
     path = results / "published" / f"{study.name}.csv"
     if not path.exists():

@@ -147,6 +147,11 @@ class Study:
         return [variant for variant in self.variants if variant.role in roles]
 
     @property
+    def units(self) -> dict[str, str]:
+        """SI base units by metric."""
+        return {name: metric.unit for name, metric in self.metrics.items()}
+
+    @property
     def time_metrics(self) -> list[str]:
         """Times of whole operations, in the order of study.yaml."""
         return [

@@ -200,7 +200,7 @@ def _judged(
     if not claim.tests:
         return ClaimRow(**without, verdict=NOT_TESTED, reason=claim.untested), []
     outcomes = [test.judge(evidence, claim.published) for test in claim.tests]
-    units = {name: metric.unit for name, metric in evidence.study.metrics.items()}
+    units = evidence.study.units
     judged = [
         key
         | {"verdict": outcome.verdict, "reason": outcome.reason}

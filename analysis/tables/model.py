@@ -69,9 +69,9 @@ def fit_machine(rows: pd.DataFrame, studies: Mapping[str, Study]) -> Fit | None:
 
     A time is as sure as its interval is narrow.
     """
-    own = rows[rows["study"].isin(calibrating(studies)) & (rows["held_back"] == 0)]
-    work = np.array(own["work"].tolist(), dtype=float).reshape(-1, len(WORK))
-    seconds, low, high = own[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
+    seen = rows[rows["study"].isin(calibrating(studies)) & (rows["held_back"] == 0)]
+    work = np.array(seen["work"].tolist(), dtype=float).reshape(-1, len(WORK))
+    seconds, low, high = seen[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
     return fit(work, seconds, (high - low) / 2 / seconds)
 
 

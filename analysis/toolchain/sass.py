@@ -61,6 +61,14 @@ class KernelCode:
     in_flight_bytes: int = 0
 
 
+@dataclass
+class VariantCode:
+    """The kernels of a variant's module, or why it could not be read."""
+
+    kernels: list[KernelCode] = field(default_factory=list)
+    reason: str = ""
+
+
 def parse_sass(text: str) -> Iterator[KernelCode]:
     """Every kernel in `text`, the output of `cuobjdump -sass`.
 
@@ -168,6 +176,27 @@ def write_code(
             )
         if reason:
             writer.writerow(own | {"reason": reason})
+
+
+def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
+    """What `write_code` wrote, by study and variant; empty where there is no such file."""
+    found: dict[tuple[str, str], VariantCode] = {}
+    if not path.exists():
+        return found
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            code = found.setdefault((row["study"], row["variant"]), VariantCode())
+            code.reason = code.reason or row["reason"]
+            if row["kernel"]:
+                loads, stores = (
+                    Counter({width: int(row[f"{what}_{width}"]) for width in WIDTHS})
+                    for what in ("load", "store")
+                )
+                in_flight = int(row["loads_in_flight"]), int(row["in_flight_bytes"])
+                code.kernels.append(
+                    KernelCode(row["arch"], row["kernel"], loads, stores, *in_flight)
+                )
+    return found
 
 
 def main() -> None:

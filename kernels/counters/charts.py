@@ -8,17 +8,17 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import finish, panels
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 
 SHARED, PADDED = "shared_atomic", "sharded_padded"
 
 
-def charts(context: Context) -> dict[str, Any]:
+def charts(facts: StudyFacts) -> dict[str, Any]:
     """`rate`: the gain of padded counters over a shared one, a point a number of threads and work.
 
     The rate is that of all threads with padded counters, which is what the work alone allows.
     """
-    points = context.points
+    points = facts.points
     points = points[points["seconds"].notna()]
     keys = ["machine", "case_threads", "case_work"]
     seconds = points.pivot_table(index=keys, columns="variant", values="seconds")
@@ -55,5 +55,5 @@ def charts(context: Context) -> dict[str, Any]:
         ).properties(height=300),
         table[columns],
     )
-    description = f"{context.study.title}: gain of padding over increments a second."
+    description = f"{facts.study.title}: gain of padding over increments a second."
     return {"rate": finish(chart, description, margin=70, compact_margin=60)}

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from analysis.charts.theme import finish, panels
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL
 
 WRITERS = {
@@ -17,9 +17,9 @@ WRITERS = {
 }
 
 
-def charts(context: Context) -> dict[str, Any]:
+def charts(facts: StudyFacts) -> dict[str, Any]:
     """`cached`: device time over size, a line for each who wrote the source, a panel a machine."""
-    points = context.points
+    points = facts.points
     points = points[points["variant"].isin(WRITERS) & (points["metric"] == "gpu_time")]
     points = points[points["seconds"].notna()]
     if points.empty:
@@ -65,5 +65,5 @@ def charts(context: Context) -> dict[str, Any]:
         ).properties(height=260),
         table,
     )
-    description = f"{context.study.title}: time of a copy by who has written its source last."
+    description = f"{facts.study.title}: time of a copy by who has written its source last."
     return {"cached": finish(chart, description, margin=70, compact_margin=60)}

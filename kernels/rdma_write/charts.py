@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis.charts.parts import part_bars, part_rows
 from analysis.charts.theme import LABEL_LIMIT_PX, WIDE_LABELS, finish, panels, tooltip, variant_rows
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity
 from analysis.study import case_id, parse_case
 from analysis.toolchain.compilers import find_toolchain
@@ -65,13 +65,13 @@ int main() { tell_all(counters); }
 """
 
 
-def charts(context: Context) -> dict[str, Any]:
+def charts(facts: StudyFacts) -> dict[str, Any]:
     """`lines`, and where there is something to show `scaling`, `ladder` and `parts`."""
     made = {
-        "scaling": scaling(context),
-        "ladder": ladder(context),
-        "lines": lines(context),
-        "parts": parts(context),
+        "scaling": scaling(facts),
+        "ladder": ladder(facts),
+        "lines": lines(facts),
+        "parts": parts(facts),
     }
     return {name: chart for name, chart in made.items() if chart is not None}
 
@@ -88,15 +88,15 @@ def counter_fields(source: Path) -> pd.DataFrame:
         command = [toolchain.cxx, "-std=c++20", f"-I{FOLDER}", "-xc++", "-", "-o", str(probe)]
         code = PROBE % "\n\n".join(structs)
         subprocess.run(command, input=code, text=True, check=True, capture_output=True)
-        told = subprocess.run([probe], check=True, capture_output=True, text=True).stdout
-    return pd.read_csv(io.StringIO(told), names=["field", "offset", "writer"])
+        printed = subprocess.run([probe], check=True, capture_output=True, text=True).stdout
+    return pd.read_csv(io.StringIO(printed), names=["field", "offset", "writer"])
 
 
-def lines(context: Context) -> Any:
+def lines(facts: StudyFacts) -> Any:
     """Which counter lies on which cache line, a panel a variant."""
     tables = []
     for name in DRAWN:
-        table = counter_fields(context.study.variant(name).path)
+        table = counter_fields(facts.study.variant(name).path)
         tables.append(table.assign(variant=name))
     table = pd.concat(tables, ignore_index=True)
     table["line"] = table["offset"] // LINE_BYTES
@@ -135,9 +135,9 @@ def lines(context: Context) -> Any:
     return finish(chart, description, margin=60, compact_margin=50)
 
 
-def rates(context: Context) -> pd.DataFrame:
+def rates(facts: StudyFacts) -> pd.DataFrame:
     """The measured points with `mpps`, `mpps_low`, `mpps_high`: millions of writes a second."""
-    points = context.points
+    points = facts.points
     points = points[points["seconds"].notna() & (points["state"] != "published")].copy()
     for name, seconds in (("mpps", "seconds"), ("mpps_low", "seconds_high"),
                           ("mpps_high", "seconds_low")):  # fmt: skip
@@ -145,15 +145,15 @@ def rates(context: Context) -> pd.DataFrame:
     return points
 
 
-def scaling(context: Context) -> Any:
+def scaling(facts: StudyFacts) -> Any:
     """Writes a second over threads, a line a variant; the headline case's page and provider."""
-    points = rates(context)
-    for key, value in parse_case(context.study.headline).items():
+    points = rates(facts)
+    for key, value in parse_case(facts.study.headline).items():
         if key != "threads":
             points = points[points[f"case_{key}"] == value]
     if points.empty:
         return None
-    names = [name for name in context.study.variant_names if name in set(points["variant"])]
+    names = [name for name in facts.study.variant_names if name in set(points["variant"])]
     base = alt.Chart().encode(
         x=alt.X("case_threads:O", title="threads on either side"),
         color=alt.Color(
@@ -162,7 +162,7 @@ def scaling(context: Context) -> Any:
             scale=alt.Scale(domain=names),
             legend=alt.Legend(orient="bottom", title="steps in order", columns=3),
         ),
-        tooltip=[*tooltip(context), alt.Tooltip("mpps:Q", title="Mpps", format=".3")],
+        tooltip=[*tooltip(facts), alt.Tooltip("mpps:Q", title="Mpps", format=".3")],
         href="href:N",
     )
     y = alt.Y("mpps:Q", title="writes, Mpps", scale=alt.Scale(zero=True))
@@ -174,18 +174,17 @@ def scaling(context: Context) -> Any:
         ).properties(height=300),
         points,
     )
-    description = f"{context.study.title}: millions of writes a second over threads."
+    description = f"{facts.study.title}: millions of writes a second over threads."
     return finish(chart, description, margin=70, compact_margin=60)
 
 
-def ladder(context: Context) -> Any:
+def ladder(facts: StudyFacts) -> Any:
     """Each step's rate over the first's: the write-up's beside those of every machine."""
-    steps = [variant.name for variant in context.study.with_role("step", "beyond")]
-    shown = rates(context)
-    shown = shown[shown["case"] == case_id(parse_case(context.study.headline))]
+    steps = [variant.name for variant in facts.study.with_role("step", "beyond")]
+    shown = rates(facts)
+    shown = shown[shown["case"] == case_id(parse_case(facts.study.headline))]
     rows = [(row.machine, row.variant, row.seconds) for row in shown.itertuples()]
-    published = context.inputs.published[context.study.name]
-    rows += [(PRINTED, row.variant, row.seconds) for row in published.itertuples()]
+    rows += [(PRINTED, row.variant, row.seconds) for row in facts.published]
     table = pd.DataFrame(rows, columns=["machine", "variant", "seconds"])
     first = table[table["variant"] == steps[0]].set_index("machine")["seconds"]
     table["times_first"] = table["machine"].map(first) / table["seconds"]
@@ -193,7 +192,7 @@ def ladder(context: Context) -> Any:
     if table.empty:
         return None
     table["factor"] = table["times_first"].map("{:.2f}".format)
-    machines = [*context.machines, PRINTED]
+    machines = [*facts.machines, PRINTED]
     base = alt.Chart(table).encode(
         y=alt.Y(
             "variant:N",
@@ -211,32 +210,32 @@ def ladder(context: Context) -> Any:
     x = alt.X("times_first:Q", title=f"rate over that of {steps[0]}", scale=alt.Scale(type="log"))
     shape = alt.Shape(
         "machine:N",
-        scale=alt.Scale(domain=machines, range=["circle"] * len(context.machines) + ["diamond"]),
+        scale=alt.Scale(domain=machines, range=["circle"] * len(facts.machines) + ["diamond"]),
     )
     chart = base.mark_point(size=80, filled=True).encode(x=x, shape=shape)
     description = (
-        f"{context.study.title}: each step's rate over the first step's, as published and measured."
+        f"{facts.study.title}: each step's rate over the first step's, as published and measured."
     )
     return finish(chart.properties(height=25 * len(steps)), description, 200, 190)
 
 
-def parts(context: Context) -> Any:
+def parts(facts: StudyFacts) -> Any:
     """What a write is made of, stacked; a tick where it is timed as a whole."""
-    rows = part_rows(context)
+    rows = part_rows(facts)
     if rows.empty:
         return None
     keys = rows[["machine", "variant", "case"]].itertuples(index=False, name=None)
-    timed = [float(context.summary[*key, "op_time"]["median"]) * 1e9 for key in keys]
+    timed = [facts.figures.measured[*key, "op_time"].median * 1e9 for key in keys]
     threads = [parse_case(case)["threads"] for case in rows["case"]]
     rows = rows.assign(ns=rows["seconds"] * 1e9, timed=timed, threads=threads)
     rows["time"] = [quantity(seconds, "s") for seconds in rows["seconds"]]
     rows = rows.drop(columns=["seconds", "whole"])
-    told = {
+    tips = {
         **{name: name for name in ("variant", "machine", "threads", "part", "time", "state")},
         "timed": "timed as a whole, ns",
     }
-    row = variant_rows(context.study.variant_names, rows)
-    bars = part_bars(context, rows, alt.X("ns:Q", title="ns a write", stack="zero"), row, told)
+    row = variant_rows(facts.study.variant_names, rows)
+    bars = part_bars(facts, rows, alt.X("ns:Q", title="ns a write", stack="zero"), row, tips)
     whole = (
         alt.Chart()
         .transform_filter("datum.order === 0")
@@ -244,5 +243,5 @@ def parts(context: Context) -> Any:
         .encode(x=alt.X("timed:Q", title="ns a write"), y=row)
     )
     layers = alt.layer(bars, whole).properties(height=25 * rows["variant"].nunique())
-    description = f"{context.study.title}: calls of the provider and our own part of a write."
+    description = f"{facts.study.title}: calls of the provider and our own part of a write."
     return finish(panels(layers, rows), description, margin=200, compact_margin=190)

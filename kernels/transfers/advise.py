@@ -58,26 +58,28 @@ def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
     rows of checked outputs, of variants that are ways and not ways of timing, with no other key.
     """
     names = [v.name for v in study.with_role(*ROLES) if memory_of(v.name) in MEMORIES]
-    own = summary[
+    rows = summary[
         (summary["study"] == study.name)
         & summary["variant"].isin(names)
         & (summary["metric"] == METRIC)
         & (summary["verified"].astype(int) == 1)
         & (summary["stale"].astype(int) == 0)
     ].reset_index(drop=True)
-    keys = pd.DataFrame([parse_case(case) for case in own["case"]], index=own.index)
+    keys = pd.DataFrame([parse_case(case) for case in rows["case"]], index=rows.index)
     keys = keys.reindex(columns=sorted({"size", "count", "direction", *keys.columns}))
     others = keys.columns.difference(["size", "count", "direction"])
     is_move = keys["direction"].isin(DIRECTIONS) & keys[others].isna().all(axis=1)
     columns = ["machine", "variant", "median", "ci_low", "ci_high"]
-    table = own.loc[is_move, columns].join(keys[["size", "count", "direction"]])
+    table = rows.loc[is_move, columns].join(keys[["size", "count", "direction"]])
     table["memory"] = table["variant"].map(memory_of)
     return table.astype({"size": float, "count": float})
 
 
 def advise(rows: pd.DataFrame, size: int, count: int) -> list[Advice]:
     """What every variant of `rows`, of one machine and direction, takes; the fastest first."""
-    found = [_of_variant(str(name), own, size, count) for name, own in rows.groupby("variant")]
+    found = [
+        _of_variant(str(name), of_name, size, count) for name, of_name in rows.groupby("variant")
+    ]
     return sorted((one for one in found if one is not None), key=lambda one: one.seconds)
 
 

@@ -9,7 +9,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
-from analysis.facts.points import Context, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.study_facts import StudyFacts
 from analysis.model.line import Estimate, fit_line
 from analysis.quantities import percent, quantity, quantity_interval
 
@@ -17,24 +18,24 @@ from .chart_parts import ROW_PX, known_directions, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
 
 
-def line_points(context: Context) -> pd.DataFrame:
+def line_points(facts: StudyFacts) -> pd.DataFrame:
     """Times over size of a single piece, by kind, direction and clock, with the fitted line's.
 
     Columns machine, variant, direction, clock, size, seconds, fitted, and the line's parameters.
     """
     rows = []
-    for (machine, variant, metric, direction), own in single_copies(context).groupby(
+    for (machine, variant, metric, direction), copies in single_copies(facts).groupby(
         ["machine", "variant", "metric", "direction"]
     ):
-        ordered = own.sort_values("size")
+        ordered = copies.sort_values("size")
         sizes = ordered["size"].to_numpy(dtype=float)
         line = fit_line(sizes, ordered["median"].to_numpy(dtype=float))
         if line is None:
             continue
-        told = {
-            **_told("latency", line.latency, "s"),
-            **_told("bandwidth", line.bandwidth, "B/s"),
-            **_told("half_size", line.half_size, "B"),
+        parameters = {
+            **_written("latency", line.latency, "s"),
+            **_written("bandwidth", line.bandwidth, "B/s"),
+            **_written("half_size", line.half_size, "B"),
             "misfit": percent(line.misfit),
             "gigabytes": line.bandwidth.value / 1e9,
             "gigabytes_low": line.bandwidth.low / 1e9,
@@ -46,13 +47,13 @@ def line_points(context: Context) -> pd.DataFrame:
                 "variant": variant,
                 "memory": memory_of(str(variant)),
                 "direction": direction,
-                "clock": context.study.metrics[str(metric)].label,
+                "clock": facts.study.metrics[str(metric)].label,
                 "size": size,
                 "seconds": seconds,
                 "fitted": fitted,
                 "time": quantity(float(seconds), "s"),
-                "href": f"data/#{anchor(str(machine), context.study.name, str(variant))}",
-                **told,
+                "href": samples_address(str(machine), facts.study.name, str(variant)),
+                **parameters,
             }
             for size, seconds, fitted in zip(
                 sizes, ordered["median"], line.seconds(sizes), strict=True
@@ -61,9 +62,9 @@ def line_points(context: Context) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def lines_chart(context: Context) -> Chart | None:
+def lines_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine: measured times as points, the fitted lines through them."""
-    table = line_points(context)
+    table = line_points(facts)
     if table.empty:
         return None
     clocks = list(dict.fromkeys(table["clock"]))
@@ -94,18 +95,18 @@ def lines_chart(context: Context) -> Chart | None:
             ),
         ).properties(height=280),
         table,
-        *_line_selects(context, table, clocks),
+        *_line_selects(facts, table, clocks),
     ).transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
     description = (
-        f"{context.study.title}: time over the size of one piece and the line a + n/b fitted to"
-        f" it, by kind of memory, for {len(context.machines)} machines."
+        f"{facts.study.title}: time over the size of one piece and the line a + n/b fitted to"
+        f" it, by kind of memory, for {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=80, compact_margin=70)
 
 
-def fits_chart(context: Context) -> Chart | None:
+def fits_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine, a row a kind of memory: the fitted bandwidth, and in words the rest."""
-    points = line_points(context)
+    points = line_points(facts)
     if points.empty:
         return None
     table = points.drop(columns=["size", "seconds", "fitted", "time"]).drop_duplicates()
@@ -127,24 +128,24 @@ def fits_chart(context: Context) -> Chart | None:
             base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
         ).properties(height=ROW_PX * table["memory"].nunique()),
         table.reset_index(drop=True),
-        *_line_selects(context, table, clocks),
+        *_line_selects(facts, table, clocks),
     ).transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
     description = (
-        f"{context.study.title}: latency and bandwidth of single copies by kind of memory, fitted"
-        f" to their times, for {len(context.machines)} machines."
+        f"{facts.study.title}: latency and bandwidth of single copies by kind of memory, fitted"
+        f" to their times, for {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=310, compact_margin=240)
 
 
-def _line_selects(context: Context, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:
-    by_host = context.study.metrics["host_time"].label
+def _line_selects(facts: StudyFacts, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:
+    by_host = facts.study.metrics["host_time"].label
     return [
         select("direction_shown", "direction", known_directions(table), "h2d"),
         select("clock_shown", "clock", clocks, by_host if by_host in clocks else clocks[0]),
     ]
 
 
-def _told(name: str, estimate: Estimate, unit: str) -> dict[str, str]:
+def _written(name: str, estimate: Estimate, unit: str) -> dict[str, str]:
     value, low, high = astuple(estimate)
     return {
         name: quantity(value, unit),

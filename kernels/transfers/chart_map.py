@@ -8,7 +8,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.theme import CELL_PX, Chart, finish, panels, select
-from analysis.facts.points import Context, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, quantity, quantity_interval, ratio
 
 from .advise import advise, moves
@@ -20,16 +21,16 @@ ROW_PX = 34
 METHODS = ("loop", "packed", "2d", "batch", "graph", "gather")
 
 
-def map_table(context: Context) -> pd.DataFrame:
+def map_table(facts: StudyFacts) -> pd.DataFrame:
     """The fastest way in each cell of size and count where at least two ways were measured.
 
     A row a machine, direction, kind of memory (or any of them), size and count.
     """
-    rows = moves(context.study, context.inputs.summary)
+    rows = moves(facts.study, facts.summary)
     found = []
-    for (machine, direction), own in rows.groupby(["machine", "direction"]):
-        for memory in (ANY, *sorted(set(own["memory"]))):
-            kind = own if memory == ANY else own[own["memory"] == memory]
+    for (machine, direction), moved in rows.groupby(["machine", "direction"]):
+        for memory in (ANY, *sorted(set(moved["memory"]))):
+            kind = moved if memory == ANY else moved[moved["memory"] == memory]
             places = kind[["size", "count"]].drop_duplicates().astype(int)
             for size, count in sorted(places.itertuples(index=False, name=None)):
                 ways = [w for w in advise(kind, size, count) if w.is_measured]
@@ -52,15 +53,15 @@ def map_table(context: Context) -> pd.DataFrame:
                         "next": second.variant,
                         "by": ratio(second.seconds / best.seconds),
                         "surely": "yes" if best.high < second.low else "no",
-                        "href": f"data/#{anchor(str(machine), context.study.name, best.variant)}",
+                        "href": samples_address(str(machine), facts.study.name, best.variant),
                     }
                 )
     return pd.DataFrame(found)
 
 
-def map_chart(context: Context) -> Chart | None:
+def map_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine: size over count, the colour is the fastest way, the text by how much."""
-    table = map_table(context)
+    table = map_table(facts)
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
@@ -96,8 +97,8 @@ def map_chart(context: Context) -> Chart | None:
         select("direction_shown", "direction", known_directions(table), "h2d"),
     ).transform_filter(shown)
     description = (
-        f"{context.study.title}: the fastest way of moving pieces in each cell of size and count,"
-        f" and how many times as fast it is as the next, for {len(context.machines)} machines."
+        f"{facts.study.title}: the fastest way of moving pieces in each cell of size and count,"
+        f" and how many times as fast it is as the next, for {len(facts.machines)} machines."
     )
     least = CELL_PX * table["count"].nunique()
     return finish(chart, description, margin=90, compact_margin=80, least=least)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.study import parse_case
 
 from .advise import DIRECTIONS
@@ -14,21 +14,21 @@ from .kinds import MEMORIES
 ROW_PX = 24
 
 
-def single_copies(context: Context) -> pd.DataFrame:
+def single_copies(facts: StudyFacts) -> pd.DataFrame:
     """Summary rows of loops of one piece, with their size and direction."""
-    summary = context.inputs.of_study(context.inputs.summary, context.study)
+    summary = facts.summary
     names = [f"{kind}_loop" for kind in MEMORIES]
-    own = summary[
+    loops = summary[
         summary["variant"].isin(names)
         & summary["metric"].isin(["gpu_time", "host_time"])
         & (summary["stale"].astype(int) == 0)
     ]
-    keys = pd.DataFrame([parse_case(case) for case in own["case"]], index=own.index)
+    keys = pd.DataFrame([parse_case(case) for case in loops["case"]], index=loops.index)
     keys = keys.reindex(columns=["size", "count", "direction"])
     is_one = (keys["count"] == 1) & keys["direction"].isin(DIRECTIONS)
-    kept = own[is_one].join(keys.loc[is_one, ["size", "direction"]].astype({"size": float}))
+    kept = loops[is_one].join(keys.loc[is_one, ["size", "direction"]].astype({"size": float}))
     # By events a copy that the CPU takes part in has no device time worth a line.
-    host_work = {v.name for v in context.study.variants if v.host_work}
+    host_work = {v.name for v in facts.study.variants if v.host_work}
     return kept[(kept["metric"] == "host_time") | ~kept["variant"].isin(host_work)]
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, select
-from analysis.facts.points import Context, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.rows import MeasuredRow
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, quantity, quantity_interval
 from analysis.study import parse_case
 
@@ -33,11 +35,11 @@ PARTS = {
 }
 
 
-def price_table(context: Context) -> pd.DataFrame:
+def price_table(facts: StudyFacts) -> pd.DataFrame:
     """What each kind of memory takes of each size, part by part: a row a part."""
     rows = []
-    for machine, variant, size, metric, row in _prices(context):
-        seconds = float(row["median"])
+    for machine, variant, size, metric, row in _prices(facts):
+        seconds = row.median
         rows.append(
             {
                 "machine": machine,
@@ -46,27 +48,27 @@ def price_table(context: Context) -> pd.DataFrame:
                 "size_text": binary(size),
                 "part": PARTS[metric],
                 "seconds": seconds,
-                "seconds_low": float(row["ci_low"]),
-                "seconds_high": float(row["ci_high"]),
+                "seconds_low": row.ci_low,
+                "seconds_high": row.ci_high,
                 "time": quantity(seconds, "s"),
-                "interval": quantity_interval(float(row["ci_low"]), float(row["ci_high"]), "s"),
+                "interval": quantity_interval(row.ci_low, row.ci_high, "s"),
                 "speed": f"{digits(size / seconds / 1e9)} GB/s",
-                "href": f"data/#{anchor(machine, context.study.name, variant)}",
+                "href": samples_address(machine, facts.study.name, variant),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _prices(context: Context) -> Iterator[tuple[str, str, int, str, dict[str, Any]]]:
+def _prices(facts: StudyFacts) -> Iterator[tuple[str, str, int, str, MeasuredRow]]:
     """(machine, variant, size, metric, summary row) of every part of every price."""
-    for (machine, variant, case, metric), row in context.summary.items():
-        if variant.endswith("_price") and metric in PARTS and not row["stale"]:
+    for (machine, variant, case, metric), row in facts.figures.measured.items():
+        if variant.endswith("_price") and metric in PARTS and not row.stale:
             yield machine, variant, int(parse_case(case)["size"]), metric, row
 
 
-def price_chart(context: Context) -> Chart | None:
+def price_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine, a row a kind of memory, a point a part of its price."""
-    table = price_table(context)
+    table = price_table(facts)
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]))]
@@ -93,24 +95,24 @@ def price_chart(context: Context) -> Chart | None:
         select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
     ).transform_filter("datum.size_text === size_shown")
     description = (
-        f"{context.study.title}: time to allocate, page-lock, write, read and free memory of each"
-        f" kind, for {len(context.machines)} machines."
+        f"{facts.study.title}: time to allocate, page-lock, write, read and free memory of each"
+        f" kind, for {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=130, compact_margin=110)
 
 
-def break_even_table(context: Context) -> pd.DataFrame:
+def break_even_table(facts: StudyFacts) -> pd.DataFrame:
     """After how many copies memory has paid for itself against pageable memory.
 
     A row a machine, kind, size and direction: the extra price of having it and giving it back,
     over what each copy saves. A kind whose copies save nothing never pays: NaN.
     """
     price: dict[tuple[str, str, int], float] = {}
-    for machine, variant, size, metric, row in _prices(context):
+    for machine, variant, size, metric, row in _prices(facts):
         if metric in ("allocate_time", "register_time", "free_time"):
             key = machine, memory_of(variant), size
-            price[key] = price.get(key, 0.0) + float(row["median"])
-    single = single_copies(context)
+            price[key] = price.get(key, 0.0) + row.median
+    single = single_copies(facts)
     by_host = single[single["metric"] == "host_time"]
     places = by_host[["machine", "variant", "size", "direction"]].itertuples(index=False)
     copies = dict(zip((tuple(place) for place in places), by_host["median"], strict=True))
@@ -142,9 +144,9 @@ def break_even_table(context: Context) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def break_even_chart(context: Context) -> Chart | None:
+def break_even_chart(facts: StudyFacts) -> Chart | None:
     """A panel a machine, a row a kind of memory: copies after which it has paid for itself."""
-    table = break_even_table(context)
+    table = break_even_table(facts)
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]))]
@@ -162,7 +164,7 @@ def break_even_chart(context: Context) -> Chart | None:
         select("direction_shown", "direction", known_directions(table), "h2d"),
     ).transform_filter("datum.size_text === size_shown && datum.direction === direction_shown")
     description = (
-        f"{context.study.title}: copies after which memory of each kind has paid for itself"
-        f" against pageable memory, for {len(context.machines)} machines."
+        f"{facts.study.title}: copies after which memory of each kind has paid for itself"
+        f" against pageable memory, for {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=220, compact_margin=190)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from analysis.charts.steps import steps_chart
 from analysis.charts.theme import Chart
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.study import Study
 
 from .chart_lines import fits_chart, lines_chart
@@ -16,15 +16,15 @@ from .chart_prices import break_even_chart, price_chart
 ONE_PIECE = {"size", "count", "direction"}
 
 
-def charts(context: Context) -> dict[str, Chart]:
+def charts(facts: StudyFacts) -> dict[str, Chart]:
     """Charts by the names the page embeds them by; none that has nothing to show."""
     made = {
-        "steps": steps_chart(Context(context.inputs, at_headline(context.study))),
-        "map": map_chart(context),
-        "lines": lines_chart(context),
-        "fits": fits_chart(context),
-        "price": price_chart(context),
-        "break_even": break_even_chart(context),
+        "steps": steps_chart(replace(facts, study=at_headline(facts.study))),
+        "map": map_chart(facts),
+        "lines": lines_chart(facts),
+        "fits": fits_chart(facts),
+        "price": price_chart(facts),
+        "break_even": break_even_chart(facts),
     }
     return {name: chart for name, chart in made.items() if chart is not None}
 

@@ -11,7 +11,9 @@ import pandas as pd
 from analysis.charts.parts import part_bars, part_rows
 from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, variant_rows
 from analysis.charts.timeline import HOST, timeline_events
-from analysis.facts.points import Context, Row, anchor
+from analysis.facts.addresses import samples_address
+from analysis.facts.rows import MeasuredRow
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, quantity
 from analysis.study import Variant, parse_case
 
@@ -21,23 +23,23 @@ VOLUME: Final = 256 * 2**20
 """Payload in bytes of the cases that tell what a kernel can do."""
 
 
-def charts(context: Context) -> dict[str, Chart]:
+def charts(facts: StudyFacts) -> dict[str, Chart]:
     """`parts`, `part_shares`, `first_and_last`, `fragments` and `alignment`, as far as measured."""
     made = {
-        "parts": _parts(context, chunk_parts(context), is_share=False),
-        "part_shares": _parts(context, chunk_parts(context), is_share=True),
-        "first_and_last": _first_and_last(context),
-        "fragments": _fragments(context),
-        "alignment": _alignment(context),
+        "parts": _parts(facts, chunk_parts(facts), is_share=False),
+        "part_shares": _parts(facts, chunk_parts(facts), is_share=True),
+        "first_and_last": _first_and_last(facts),
+        "fragments": _fragments(facts),
+        "alignment": _alignment(facts),
     }
     return {name: chart for name, chart in made.items() if chart is not None}
 
 
-def chunk_parts(context: Context) -> pd.DataFrame:
+def chunk_parts(facts: StudyFacts) -> pd.DataFrame:
     """Parts of the headline case, of all its chunks: µs a chunk, share of the call."""
-    chunks = int(parse_case(context.study.headline)["chunks"])
-    rows = part_rows(context)
-    rows = rows[rows["case"] == context.study.headline]
+    chunks = int(parse_case(facts.study.headline)["chunks"])
+    rows = part_rows(facts)
+    rows = rows[rows["case"] == facts.study.headline]
     return rows.assign(
         us=rows["seconds"] / chunks * 1e6,
         a_chunk=[quantity(seconds / chunks, "s") for seconds in rows["seconds"]],
@@ -45,7 +47,7 @@ def chunk_parts(context: Context) -> pd.DataFrame:
     ).drop(columns=["seconds", "whole"])
 
 
-def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | None:
+def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | None:
     """Stacked bars: of the steps in µs, or of all that are taken apart as shares."""
     if not is_share:
         rows = rows[rows["role"] == "step"]
@@ -56,18 +58,18 @@ def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | N
         along = alt.X("share:Q", title="share of the call", axis=axis, scale=whole, stack="zero")
     else:
         along = alt.X("us:Q", title="µs of the host a chunk", stack="zero")
-    told = {
+    tips = {
         **{name: name for name in ("variant", "machine", "part", "state")},
         "a_chunk": "a chunk",
         "all_parts": "all parts",
     }
-    row = variant_rows(context.study.variant_names, rows)
-    bars = part_bars(context, rows, along, row, told)
+    row = variant_rows(facts.study.variant_names, rows)
+    bars = part_bars(facts, rows, along, row, tips)
     chart = _with_totals(bars, row, rows, ROW_PX * rows["variant"].nunique())
     description = (
-        f"{context.study.title}: what the calls of the host take of a chunk, stacked, "
+        f"{facts.study.title}: what the calls of the host take of a chunk, stacked, "
         + ("as shares, " if is_share else "")
-        + f"a panel for each of {len(context.machines)} machines."
+        + f"a panel for each of {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=310, compact_margin=195)
 
@@ -83,15 +85,15 @@ def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -
     return panels(alt.layer(bars, totals).properties(height=height), rows)
 
 
-def fragment_parts(context: Context) -> pd.DataFrame:
+def fragment_parts(facts: StudyFacts) -> pd.DataFrame:
     """Parts of the last step by bytes of a `fragment`, all else as in the headline case: µs."""
-    headline = parse_case(context.study.headline)
+    headline = parse_case(facts.study.headline)
     sizes = {
         case.id: case.number("fragment")
-        for case in context.study.variant(LAST).cases
+        for case in facts.study.variant(LAST).cases
         if {**case.values, "fragment": headline["fragment"]} == headline
     }
-    rows = part_rows(context)
+    rows = part_rows(facts)
     rows = rows[(rows["variant"] == LAST) & rows["case"].isin(list(sizes))]
     return rows.assign(
         fragment=rows["case"].map(sizes),
@@ -101,30 +103,30 @@ def fragment_parts(context: Context) -> pd.DataFrame:
     ).drop(columns=["seconds", "whole"])
 
 
-def _fragments(context: Context) -> Chart | None:
+def _fragments(facts: StudyFacts) -> Chart | None:
     """Stacked bars: the parts of the last step, a row a size of fragments."""
-    rows = fragment_parts(context)
+    rows = fragment_parts(facts)
     if rows["fragment"].nunique() < 2:
         return None
     along = alt.X("us:Q", title="µs of the host, all chunks", stack="zero")
     axis = alt.Axis(labelFont=WIDE_LABELS, format=",", domain=False, ticks=False, grid=False)
     row = alt.Y("fragment:O", title="bytes of a fragment", axis=axis)
-    told = {
+    tips = {
         **{name: name for name in ("fragment", "machine", "part", "time", "state")},
         "all_parts": "all parts",
     }
-    bars = part_bars(context, rows, along, row, told)
+    bars = part_bars(facts, rows, along, row, tips)
     chart = _with_totals(bars, row, rows, ROW_PX * rows["fragment"].nunique())
     description = (
-        f"{context.study.title}: what the calls of the host take in {LAST} by the size of the"
-        f" fragments, stacked, a panel for each of {len(context.machines)} machines."
+        f"{facts.study.title}: what the calls of the host take in {LAST} by the size of the"
+        f" fragments, stacked, a panel for each of {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=170, compact_margin=150)
 
 
-def _first_and_last(context: Context) -> Chart | None:
+def _first_and_last(facts: StudyFacts) -> Chart | None:
     """Host and GPU of the first and the last step over one time axis, a panel each."""
-    events = timeline_events(context)
+    events = timeline_events(facts)
     if events.empty:
         return None
     events = events[events["variant"].isin([FIRST, LAST])]
@@ -135,7 +137,7 @@ def _first_and_last(context: Context) -> Chart | None:
     machines = list(dict.fromkeys(events["machine"]))
     kinds = list(dict.fromkeys(events["kind"]))
     legend = alt.Legend(orient="top", title=None, symbolType="square")
-    told = ("name", "kind", "duration", "bytes", "state")
+    fields = ("name", "kind", "duration", "bytes", "state")
     lanes = alt.Axis(grid=False, ticks=False, domain=False)
     bars = (
         alt.Chart()
@@ -148,7 +150,7 @@ def _first_and_last(context: Context) -> Chart | None:
             stroke=alt.Stroke("kind:N", scale=alt.Scale(domain=kinds), legend=legend),
             href="href:N",
             tooltip=[
-                *(alt.Tooltip(f"{name}:N", title=name) for name in told),
+                *(alt.Tooltip(f"{name}:N", title=name) for name in fields),
                 alt.Tooltip("start_us:Q", title="starts at, µs", format=".1f"),
             ],
         )
@@ -167,21 +169,21 @@ def _first_and_last(context: Context) -> Chart | None:
         .transform_filter("datum.machine === machine_shown")
     )
     description = (
-        f"{context.study.title}: host calls and GPU work of {FIRST} and {LAST} over one time axis."
+        f"{facts.study.title}: host calls and GPU work of {FIRST} and {LAST} over one time axis."
     )
     return finish(chart, description, margin=100, compact_margin=90)
 
 
-def alignment_rows(context: Context) -> pd.DataFrame:
+def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
     """A row a machine, variant and alignment of the source over VOLUME: GB/s of device time, and
     the shares of `one_copy`'s rate and of the same variant's where everything is aligned."""
     rows = []
-    for machine in context.machines:
-        copy = _volume_times(context, machine, context.study.variant("one_copy")).get(0)
-        for variant in context.study.variants:
-            times = _volume_times(context, machine, variant)
+    for machine in facts.machines:
+        copy = _volume_times(facts, machine, facts.study.variant("one_copy")).get(0)
+        for variant in facts.study.variants:
+            times = _volume_times(facts, machine, variant)
             for source, row in times.items():
-                seconds = float(row["median"])
+                seconds = row.median
                 rows.append(
                     {
                         "machine": machine,
@@ -190,37 +192,37 @@ def alignment_rows(context: Context) -> pd.DataFrame:
                         "rate": VOLUME / seconds / 1e9,
                         "of one copy": _share(copy, seconds),
                         "of aligned": _share(times.get(0), seconds),
-                        "state": "stale" if row["stale"] else "measured",
-                        "href": f"data/#{anchor(machine, context.study.name, variant.name)}",
+                        "state": "stale" if row.stale else "measured",
+                        "href": samples_address(machine, facts.study.name, variant.name),
                     }
                 )
     return pd.DataFrame(rows)
 
 
-def _volume_times(context: Context, machine: str, variant: Variant) -> dict[int, Row]:
+def _volume_times(facts: StudyFacts, machine: str, variant: Variant) -> dict[int, MeasuredRow]:
     """Device times over VOLUME by how far the source lies behind a boundary."""
     return {
         case.number("src"): row
         for case in variant.cases
         if case.payload_bytes == VOLUME
-        and (row := context.summary.get((machine, variant.name, case.id, "gpu_time"))) is not None
+        and (row := facts.figures.find(machine, variant.name, case.id, "gpu_time")) is not None
     }
 
 
-def _share(other: Row | None, seconds: float) -> str:
+def _share(other: MeasuredRow | None, seconds: float) -> str:
     """What part of the other's rate this is."""
-    return f"{float(other['median']) / seconds:.0%}" if other is not None else ""
+    return f"{other.median / seconds:.0%}" if other is not None else ""
 
 
-def _alignment(context: Context) -> Chart | None:
+def _alignment(facts: StudyFacts) -> Chart | None:
     """Bars: the rate over 256 MiB, fragments aligned and misaligned by a byte side by side."""
-    rows = alignment_rows(context)
+    rows = alignment_rows(facts)
     if rows.empty:
         return None
-    names = [name for name in context.study.variant_names if name in set(rows["variant"])]
+    names = [name for name in facts.study.variant_names if name in set(rows["variant"])]
     row = variant_rows(names, rows)
     legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
-    told = ("variant", "machine", "source", "of one copy", "of aligned", "state")
+    fields = ("variant", "machine", "source", "of one copy", "of aligned", "state")
     base = alt.Chart().encode(y=row, yOffset="source:N")
     bars = base.mark_bar(cursor="pointer").encode(
         x=alt.X("rate:Q", title="payload rate by device time, GB/s"),
@@ -228,14 +230,14 @@ def _alignment(context: Context) -> Chart | None:
         href="href:N",
         opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
         tooltip=[
-            *(alt.Tooltip(f"{name}:N", title=name) for name in told),
+            *(alt.Tooltip(f"{name}:N", title=name) for name in fields),
             alt.Tooltip("rate:Q", title="rate, GB/s", format=".4~r"),
         ],
     )
     shares = base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="of one copy:N")
     chart: Any = panels(alt.layer(bars, shares).properties(height=2 * ROW_PX * len(names)), rows)
     description = (
-        f"{context.study.title}: payload rate over 256 MiB of aligned and misaligned fragments, and"
+        f"{facts.study.title}: payload rate over 256 MiB of aligned and misaligned fragments, and"
         " the share of one plain copy's."
     )
     return finish(chart, description, margin=260, compact_margin=195)

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.charts import _load, study_charts
+from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
-from analysis.facts.points import Context
-from analysis.report.study_pages import NOTHING, headroom
+from analysis.facts.study_facts import StudyFacts
+from analysis.modules import load_python
+from analysis.report.sentences import NOTHING
+from analysis.report.study_pages import headroom
 from analysis.store.published import load_published
 from analysis.store.results import add_run
 from analysis.store.samples import Sample
@@ -47,7 +49,7 @@ def samples_of(variant: Variant, case: Case, number: int) -> list[Sample]:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Context:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     root = make_root(tmp_path_factory.mktemp("rdma_write"))
     write_machine(root / "results", "box", STUDY, variants=[])
     for variant in STUDY.variants:
@@ -55,10 +57,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Context:
         samples = [sample for number in range(8) for sample in samples_of(variant, case, number)]
         provenance = provenance_of(STUDY, variant)
         add_run(root / "results", "box", STUDY.name, variant.name, samples, provenance)
-    return Context(make_inputs(root), STUDY)
+    return StudyFacts(make_inputs(root), STUDY)
 
 
-def test_parts_of_a_write_are_stacked(measured: Context, tmp_path: Path) -> None:
+def test_parts_of_a_write_are_stacked(measured: StudyFacts, tmp_path: Path) -> None:
     chart = study_charts(measured)["parts"]
     table = write_chart(chart, tmp_path, "parts", "charts")
     assert set(table["variant"]) == set(PROFILED)
@@ -68,7 +70,7 @@ def test_parts_of_a_write_are_stacked(measured: Context, tmp_path: Path) -> None
     assert own["timed"].tolist() == pytest.approx([110] * 6, rel=0.01)
 
 
-def test_the_page_says_what_could_be_gained_at_most(measured: Context) -> None:
+def test_the_page_says_what_could_be_gained_at_most(measured: StudyFacts) -> None:
     said = headroom(measured, "nothing_per_operation", "without_own")
     start = (
         "- On box `pooled_contexts` has 2.00× (2.00 to 2.00) the speed of `threads_shared_atomic`."
@@ -79,7 +81,7 @@ def test_the_page_says_what_could_be_gained_at_most(measured: Context) -> None:
 
 
 def test_counters_lie_where_the_page_draws_them(toolchain: Toolchain) -> None:
-    charts = _load(STUDY.folder / "charts.py")
+    charts = load_python(STUDY, "charts")
     fields = {
         name: charts.counter_fields(STUDY.variant(name).path).set_index("field")["offset"]
         for name in charts.DRAWN

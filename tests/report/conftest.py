@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
 from tests.report.roots import (
@@ -16,7 +16,7 @@ from tests.synthetic import provenance_of, samples_of, write_machine
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Context:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     root = make_root(tmp_path_factory.mktemp("measured"))
     study = discover(root)[STUDY]
     # Speeds that tell each verdict: v1 faster, v2 the same, v3 slower, v4 unclear.
@@ -30,4 +30,4 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Context:
     write_machine(results, "box", study, variants=study.variants, seconds=seconds, noise=1e-4)
     samples = samples_of(study, steps[4], seconds=seconds, noise=0.2)
     add_run(results, "box", STUDY, steps[4].name, samples, provenance_of(study, steps[4]))
-    return Context(make_inputs(root), study)
+    return StudyFacts(make_inputs(root), study)

@@ -43,6 +43,9 @@ def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
     assert "no study named method yet" in text_of(site / "studies" / "method" / "index.html")
     assert not (site / "studies" / STUDY).exists()
     assert (site / "data" / "summary.csv").read_text().startswith("machine,study,variant,case")
+    parts = (site / "data" / "claim_parts.csv").read_text()
+    assert parts.startswith("study,claim,machine,part,comparison,verdict,reason,published")
+    assert "claim_parts.csv" in text_of(site / "data" / "index.html")
 
 
 def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from markupsafe import Markup
 
 from analysis import ROOT
 from analysis.errors import FieldError
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, quantity, quantity_interval, ratio
 from analysis.report.differences import code_difference, fenced, setting_difference
-from analysis.report.html import table
-from analysis.report.study_pages import published_table, sections
+from analysis.report.html import code, figure, joined, table
+from analysis.report.study_pages import published_table
+from analysis.report.variants import sections
 from analysis.store.published import best_statement, load_published, to_seconds
 from analysis.study import discover
 from tests.report.roots import (
@@ -111,17 +113,17 @@ def test_published_time_and_rate_say_the_same() -> None:
     )
 
 
-def test_sections_show_registers_and_spills(measured: Context) -> None:
+def test_sections_show_registers_and_spills(measured: StudyFacts) -> None:
     step = measured.study.with_role("step")[1].name
     resources = pd.DataFrame(
         [[STUDY, step, "sm_90", "gather", 40, 0, 8, 16, 16]],
         columns=measured.inputs.resources.columns,
     )
-    context = Context(replace(measured.inputs, resources=resources), measured.study)
-    assert "40 registers a thread for sm_90, 32 B of spills" in sections(context, ["step"], "../")
+    facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
+    assert "40 registers a thread for sm_90, 32 B of spills" in sections(facts, ["step"], "../")
 
 
-def test_kernels_that_differ_are_told_by_name(measured: Context) -> None:
+def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
     step = measured.study.with_role("step")[1].name
     rows = [
         [STUDY, step, "sm_90", symbol, registers, 0, 0, 0, 0]
@@ -133,11 +135,11 @@ def test_kernels_that_differ_are_told_by_name(measured: Context) -> None:
         (rows, "Compiled: `copy<1>` and `copy<2>` with 40 registers a thread"),
     ):
         resources = pd.DataFrame(shown, columns=columns)
-        context = Context(replace(measured.inputs, resources=resources), measured.study)
-        assert said in sections(context, ["step"], "../")
+        facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
+        assert said in sections(facts, ["step"], "../")
 
 
-def test_published_table_has_printed_and_measured(measured: Context) -> None:
+def test_published_table_has_printed_and_measured(measured: StudyFacts) -> None:
     page = published_table(measured)
     assert "1.97 GB/s" in page and "2.12 GB/s" in page and "box" in page
 
@@ -146,19 +148,35 @@ def test_published_table_leaves_out_a_machine_that_has_none_of_it(tmp_path: Path
     root = make_root(tmp_path)
     study = discover(root)[STUDY]
     write_machine(root / "results", "box", study, variants=study.with_role("ceiling"))
-    context = Context(make_inputs(root), study)
-    assert context.machines == ["box"]
-    page = published_table(context)
+    facts = StudyFacts(make_inputs(root), study)
+    assert facts.machines == ["box"]
+    page = published_table(facts)
     assert "1.97 GB/s" in page and "box" not in page
 
 
-def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: Context) -> None:
+def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: StudyFacts) -> None:
     for study in measured.inputs.studies.values():
-        context = Context(measured.inputs, study)
+        facts = StudyFacts(measured.inputs, study)
         for variant in study.variants:
             usual = variant.in_grid("default")
-            assert not usual or context.shown_case(variant) in usual
+            assert not usual or facts.figures.shown_case(variant) in usual
 
 
 def test_tables_escape_what_they_are_given() -> None:
     assert "<td>&lt;b&gt;</td>" in table(["a"], [["<b>"]])
+    assert '<th scope="col">&lt;a&gt;</th>' in table(["<a>"], [])
+    assert "<td><code>&lt;b&gt;</code></td>" in table(["a"], [[code("<b>")]])
+    assert "<caption>1 &lt; 2</caption>" in table(["a"], [], caption="1 < 2")
+    assert ' id="a&#34;b"' in table(["a"], [["b"]], ids=['a"b'])
+
+
+def test_what_is_joined_is_escaped_once() -> None:
+    assert joined("<br>", ["<a>", code("&")]) == "&lt;a&gt;<br><code>&amp;</code>"
+    assert joined(", ", []) == ""
+
+
+def test_a_chart_keeps_what_its_description_says() -> None:
+    shown = figure("s.json", "../", 'a "b" <c>', "d & e", "s.csv", Markup("<table></table>"))
+    assert 'aria-label="a &#34;b&#34; &lt;c&gt;"' in shown
+    assert "<figcaption>d &amp; e</figcaption>" in shown
+    assert "</p><table></table></details>" in shown

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from analysis.facts.points import Context
+from analysis.facts.study_facts import StudyFacts
+from analysis.report.home import overview
 from analysis.report.sentences import (
     comparison_phrase,
     order_sentences,
     reach_sentence,
     step_sentence,
 )
-from analysis.report.site_pages import overview
 from analysis.report.study_pages import order
 from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
+from analysis.tables.rows import RatioRow
 from tests.report.roots import (
     STUDY,
     make_inputs,
@@ -43,13 +44,14 @@ from tests.synthetic import provenance_of, write_machine
 def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
-    row = {"ratio": value, "ci_low": low, "ci_high": high, "verdict": verdict}
+    compared = ("box", STUDY, "after", "before", "n=1", "gpu_time")
+    row = RatioRow(*compared, value, low, high, verdict)
     assert expected in comparison_phrase(row, "before", "this step")
     of_another = comparison_phrase(row, "before", "this variant")
     assert "this variant" in of_another and "step" not in of_another
 
 
-def test_sentences_follow_the_results(measured: Context) -> None:
+def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     said = [step_sentence(measured, "box", step) for step in measured.study.with_role("step")]
     assert said[0] == ""
     for sentence, expected in zip(
@@ -65,14 +67,14 @@ def test_sentences_follow_the_results(measured: Context) -> None:
 
 def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
     speeds = {"v3_loads_first": 4.0, "v3_shifted_lanes": 8.0, "ceiling_sm_copy": 8.0}
-    context = measured_at(make_root(tmp_path), speeds)
-    beyond, ceiling = (context.study.variant(name) for name in list(speeds)[1:])
-    assert "On box this variant is 2.00×" in step_sentence(context, "box", beyond)
+    facts = measured_at(make_root(tmp_path), speeds)
+    beyond, ceiling = (facts.study.variant(name) for name in list(speeds)[1:])
+    assert "On box this variant is 2.00×" in step_sentence(facts, "box", beyond)
     assert "the fastest variant beyond the steps, `v3_shifted_lanes`" in reach_sentence(
-        context, "box", ceiling
+        facts, "box", ceiling
     )
-    assert order_sentences(context) == []
-    assert "Variants beyond the journey have no place in that order" in order(context)
+    assert order_sentences(facts) == []
+    assert "Variants beyond the journey have no place in that order" in order(facts)
 
 
 def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
@@ -84,10 +86,10 @@ def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
 
     steps = study.with_role("step")
     write_machine(root / "results", "box", study, variants=steps, seconds=seconds)
-    assert order_sentences(Context(make_inputs(root), study)) == []
+    assert order_sentences(StudyFacts(make_inputs(root), study)) == []
 
 
-def measured_at(root: Path, speeds: Mapping[str, float]) -> Context:
+def measured_at(root: Path, speeds: Mapping[str, float]) -> StudyFacts:
     """Nearly exact results of the variants in `speeds`, and of no other."""
     study = discover(root)[STUDY]
 
@@ -96,52 +98,55 @@ def measured_at(root: Path, speeds: Mapping[str, float]) -> Context:
 
     variants = [study.variant(name) for name in speeds]
     write_machine(root / "results", "box", study, variants=variants, seconds=seconds, noise=1e-4)
-    return Context(make_inputs(root), study)
+    return StudyFacts(make_inputs(root), study)
 
 
 def test_an_easier_problem_is_never_the_fastest(tmp_path: Path) -> None:
-    context = measured_at(
+    facts = measured_at(
         make_root(tmp_path), {"v0_byte_copy": 1.0, "v3_loads_first": 3.0, "v3_aligned_slots": 9.0}
     )
-    easier = context.study.variant("v3_aligned_slots")
-    first = context.study.variant("v0_byte_copy")
-    assert context.shown_case(easier) == context.shown_case(first)
-    assert [step.name for step in context.contenders("box")] == ["v3_loads_first", "v0_byte_copy"]
+    easier = facts.study.variant("v3_aligned_slots")
+    first = facts.study.variant("v0_byte_copy")
+    assert facts.figures.shown_case(easier) == facts.figures.shown_case(first)
+    assert [step.name for step in facts.ranking.contenders("box")] == [
+        "v3_loads_first",
+        "v0_byte_copy",
+    ]
 
 
 def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Path) -> None:
     speeds = {"v1_vectorized": 2.0, "v2_warp_per_token": 4.0, "v3_loads_first": 4.001}
-    context = measured_at(make_root(tmp_path), {**speeds, "ceiling_sm_copy": 8.0})
-    (tie,) = context.ties("box")
-    best = context.fastest("box")
+    facts = measured_at(make_root(tmp_path), {**speeds, "ceiling_sm_copy": 8.0})
+    (tie,) = facts.ranking.ties("box")
+    best = facts.ranking.fastest("box")
     assert best is not None
     assert {best.name, tie.name} == {"v2_warp_per_token", "v3_loads_first"}
-    ceiling = context.study.variant("ceiling_sm_copy")
+    ceiling = facts.study.variant("ceiling_sm_copy")
     said = f"the fastest step, `{best.name}` (not told apart from `{tie.name}`), has 0.50"
-    assert said in reach_sentence(context, "box", ceiling)
-    home = overview({STUDY: context}, {})
+    assert said in reach_sentence(facts, "box", ceiling)
+    home = overview({STUDY: facts}, {})
     assert f"<code>{best.name}</code>, not told apart from <code>{tie.name}</code>" in home
 
 
 def test_home_pairs_rounds_where_two_variants_are_compared(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     slow, fast = discover(root)[STUDY].with_role("step")[:2]
-    context = measured_at(root, {slow.name: 1.0, fast.name: 2.0})
+    facts = measured_at(root, {slow.name: 1.0, fast.name: 2.0})
     # As a paired ratio may, it differs from that of the medians.
-    ratios = context.inputs.ratios.assign(ratio=1.75)
-    paired = Context(replace(context.inputs, ratios=ratios), context.study)
+    ratios = facts.inputs.ratios.assign(ratio=1.75)
+    paired = StudyFacts(replace(facts.inputs, ratios=ratios), facts.study)
     assert '<td class="hp-number">1.75×</td>' in overview({STUDY: paired}, {})
-    alone = Context(replace(context.inputs, ratios=ratios.iloc[:0]), context.study)
+    alone = StudyFacts(replace(facts.inputs, ratios=ratios.iloc[:0]), facts.study)
     assert re.search(r"2\.00× of medians</td>", overview({STUDY: alone}, {}))
 
 
 def test_without_a_comparison_intervals_that_are_apart_tell(tmp_path: Path) -> None:
-    context = measured_at(make_root(tmp_path), {"v1_vectorized": 2.0, "v3_loads_first": 4.0})
-    slow, fast = (context.study.variant(name) for name in ("v1_vectorized", "v3_loads_first"))
-    assert context.comparison("box", fast, slow) is None
-    assert context.is_surely_faster("box", fast, slow)
-    assert not context.is_surely_faster("box", slow, fast)
-    assert context.ties("box") == []
+    facts = measured_at(make_root(tmp_path), {"v1_vectorized": 2.0, "v3_loads_first": 4.0})
+    slow, fast = (facts.study.variant(name) for name in ("v1_vectorized", "v3_loads_first"))
+    assert facts.figures.comparison("box", fast, slow) is None
+    assert facts.ranking.is_surely_faster("box", fast, slow)
+    assert not facts.ranking.is_surely_faster("box", slow, fast)
+    assert facts.ranking.ties("box") == []
 
 
 def test_absent_results_are_said(tmp_path: Path) -> None:
@@ -151,8 +156,8 @@ def test_absent_results_are_said(tmp_path: Path) -> None:
     write_machine(root / "results", "box", study, variants=[first])
     rows = rows_without_value(study, second, "skipped", "needs a newer driver")
     add_run(root / "results", "box", STUDY, second.name, rows, provenance_of(study, second))
-    context = Context(make_inputs(root), study)
+    facts = StudyFacts(make_inputs(root), study)
     assert f"`{second.name}` was skipped: needs a newer driver" in step_sentence(
-        context, "box", second
+        facts, "box", second
     )
-    assert f"`{third.name}` has not been measured" in step_sentence(context, "box", third)
+    assert f"`{third.name}` has not been measured" in step_sentence(facts, "box", third)

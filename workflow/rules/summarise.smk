@@ -27,6 +27,7 @@ rule summarise:
             "analysis/claims/*.py",
             "analysis/model/*.py",
             "analysis/store/*.py",
+            "analysis/study/*.py",
             "analysis/tables/*.py",
         ),
     output:

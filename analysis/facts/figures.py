@@ -1,0 +1,107 @@
+"""One study's figures, comparisons and absences, looked up by machine, variant and case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from analysis.facts.inputs import Inputs
+from analysis.facts.rows import MeasuredRow, RatioRow, SkippedRow, rows_of
+from analysis.study import Case, Study, Variant
+
+NOT_MEASURED = "not measured"
+
+
+class Absence(NamedTuple):
+    """Why a case has no figure: `skipped`, `failed` or `not measured`, and the reason given."""
+
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured of a study, and what was not. None is returned where there is nothing."""
+
+    inputs: Inputs
+    study: Study
+
+    @cached_property
+    def machines(self) -> list[str]:
+        """Machines that have anything of this study."""
+        tables = (self.inputs.summary, self.inputs.skipped)
+        found = [self.inputs.of_study(table, self.study)["machine"] for table in tables]
+        return sorted({str(machine) for machines in found for machine in machines})
+
+    @cached_property
+    def measured(self) -> Mapping[tuple[str, str, str, str], MeasuredRow]:
+        """Medians by machine, variant, case and metric."""
+        rows = rows_of(self.inputs.of_study(self.inputs.summary, self.study), MeasuredRow)
+        return {(row.machine, row.variant, row.case, row.metric): row for row in rows}
+
+    @cached_property
+    def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:
+        """Ratios by machine, variant, against, case and metric."""
+        rows = rows_of(self.inputs.of_study(self.inputs.ratios, self.study), RatioRow)
+        return {(row.machine, row.variant, row.against, row.case, row.metric): row for row in rows}
+
+    @cached_property
+    def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:
+        """Skipped and failed cases by machine, variant and case."""
+        rows = rows_of(self.inputs.of_study(self.inputs.skipped, self.study), SkippedRow)
+        return {(row.machine, row.variant, row.case): row for row in rows}
+
+    def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
+        return self.measured.get((machine, variant, case, metric))
+
+    @property
+    def are_rates(self) -> bool:
+        """Whether every operation of every step delivers bytes, so that rates tell the story."""
+        shown = self.study.with_role("step", "beyond") or self.study.variants
+        return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
+
+    def shown_case(self, variant: Variant) -> Case:
+        """The headline case, or where the variant does not have it the largest it is usually
+        measured in."""
+        cases = {case.id: case for case in variant.cases}
+        usual = variant.in_grid("default") or variant.cases
+        largest = max(usual, key=lambda case: case.payload_bytes)
+        return cases.get(self.study.headline, largest)
+
+    def time(self, machine: str, variant: Variant) -> MeasuredRow | None:
+        """The time in the shown case, by the preferred metric that was measured."""
+        rows = self.times(machine, variant)
+        return rows[0] if rows else None
+
+    def times(self, machine: str, *variants: Variant) -> list[MeasuredRow]:
+        """Times of all `variants` in the first one's shown case, by the preferred metric that may
+        compare them and was measured of each; empty where there is none."""
+        case = self.shown_case(variants[0]).id
+        for metric in self.study.metrics_for(*variants):
+            keys = [(machine, variant.name, case, metric) for variant in variants]
+            if all(key in self.measured for key in keys):
+                return [self.measured[key] for key in keys]
+        return []
+
+    def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
+        """One metric in the shown case."""
+        return self.find(machine, variant.name, self.shown_case(variant).id, metric)
+
+    def comparison(self, machine: str, variant: Variant, other: Variant) -> RatioRow | None:
+        """The ratio in the shown case, by the preferred metric that compares the two."""
+        case = self.shown_case(variant).id
+        for metric in self.study.metrics_for(variant, other):
+            row = self.ratios.get((machine, variant.name, other.name, case, metric))
+            if row is not None:
+                return row
+        return None
+
+    def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
+        """Why there is no figure of this case."""
+        row = self.skipped.get((machine, variant.name, case.id))
+        if row is not None:
+            return Absence(row.status, row.reason)
+        is_rare = case.grid == "full"
+        return Absence(NOT_MEASURED, "only the grid full has this case" if is_rare else "")

@@ -1,0 +1,194 @@
+"""Hardware counters of a variant beside those of the one before it, and what was not captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from markupsafe import Markup, escape
+
+from analysis.facts.captures import STALE, Capture, read_counters
+from analysis.facts.study_facts import StudyFacts
+from analysis.quantities import digits, listing, percent, quantity, whole
+from analysis.report.html import link, table
+from analysis.study import Variant
+
+CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
+"""What pages call each kind of capture."""
+
+SHOWN_STALLS: Final = 2
+
+_STALL: Final = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+_MISS: Final = "lts__t_{}_srcunit_tex_aperture_sysmem_lookup_miss.sum"
+_WAITS: Final = {
+    "barrier": "other warps at a barrier",
+    "branch_resolving": "a branch",
+    "dispatch_stall": "the dispatcher",
+    "drain": "stores to leave",
+    "imc_miss": "constants",
+    "lg_throttle": "room in the queue of memory accesses",
+    "long_scoreboard": "data from memory",
+    "math_pipe_throttle": "an arithmetic unit",
+    "membar": "a memory fence",
+    "mio_throttle": "room in the queue of shared memory",
+    "no_instruction": "instructions",
+    "not_selected": "its turn",
+    "short_scoreboard": "data from shared memory",
+    "sleeping": "the end of a sleep",
+    "tex_throttle": "room in the texture queue",
+    "wait": "a fixed latency",
+}
+"""What a warp waits for, by the reasons of the profiler; `selected` is no wait."""
+
+Counters = Mapping[str, float]
+"""Values by the profiler's names, in the units it prints: bytes, ns, counts."""
+
+
+def _over(counted: Counters, name: str, of: str) -> float | None:
+    return counted[name] / counted[of] if name in counted and counted.get(of) else None
+
+
+def _bytes(value: float) -> str:
+    return quantity(value, "B") if value else "0 B"
+
+
+def _link(c: Counters, payload: int) -> str:
+    read = c.get("pcie__read_bytes.sum")
+    if read is None:
+        return ""
+    share = f", {digits(read / payload)} B per payload byte" if payload else ""
+    return f"{_bytes(read)}{share}"
+
+
+def _written(c: Counters, _payload: int) -> str:
+    written = c.get("pcie__write_bytes.sum")
+    return "" if written is None else _bytes(written)
+
+
+def _requests(c: Counters, _payload: int) -> str:
+    count = c.get(_MISS.format("requests"))
+    if count is None:
+        return ""
+    each = _over(c, "pcie__read_bytes.sum", _MISS.format("requests"))
+    return whole(count) + (f", {digits(each)} B each" if each is not None else "")
+
+
+def _sectors(c: Counters, _payload: int) -> str:
+    ratio = _over(c, _MISS.format("sectors"), _MISS.format("requests"))
+    return "" if ratio is None else digits(ratio)
+
+
+def _memory(c: Counters, _payload: int) -> str:
+    names = ("dram__bytes_read.sum", "dram__bytes_write.sum")
+    if any(name not in c for name in names):
+        return ""
+    read, written = (_bytes(c[name]) for name in names)
+    return f"{read}, {written}"
+
+
+def _occupancy(c: Counters, _payload: int) -> str:
+    value = c.get("sm__warps_active.avg.pct_of_peak_sustained_active")
+    return "" if value is None else percent(value / 100)
+
+
+def _registers(c: Counters, _payload: int) -> str:
+    value = c.get("launch__registers_per_thread")
+    return "" if value is None else whole(value)
+
+
+def _stalls(c: Counters, _payload: int) -> str:
+    """The largest reasons as shares of all the time warps waited."""
+    waits = {name: c.get(_STALL.format(name), 0.0) for name in _WAITS}
+    total = sum(waits.values())
+    if not total:
+        return ""
+    largest = sorted(waits, key=lambda name: -waits[name])[:SHOWN_STALLS]
+    return "; ".join(f"{_WAITS[name]} {percent(waits[name] / total)}" for name in largest)
+
+
+def _duration(c: Counters, _payload: int) -> str:
+    value = c.get("gpu__time_duration.sum")
+    return "" if value is None else quantity(value * 1e-9, "s")
+
+
+QUANTITIES: Final[Mapping[str, Callable[[Counters, int], str]]] = {
+    "read over the link": _link,
+    "written to the link": _written,
+    "requests to host memory": _requests,
+    "sectors per request": _sectors,
+    "GPU memory read, written": _memory,
+    "achieved occupancy": _occupancy,
+    "registers a thread": _registers,
+    "warps wait for": _stalls,
+    "profiled, not a timing": _duration,
+}
+"""Rows of the table of counters: how each is written, given the payload of the case in bytes."""
+
+
+class _Column(NamedTuple):
+    """Counters of one variant in a table of them."""
+
+    title: str
+    counters: Counters
+    payload: int
+
+
+def counter_tables(facts: StudyFacts, variant: Variant, root: str) -> str:
+    """Counters of the variant beside those of the one before it, a table a machine that has them;
+    HTML."""
+    if not variant.on_gpu:
+        return ""
+    tables = [_counters_on(facts, machine, variant, root) for machine in facts.machines]
+    return "\n\n".join(one for one in tables if one)
+
+
+def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -> Markup:
+    capture = facts.captures.find(machine, variant, "ncu")
+    if not capture.is_there:
+        return Markup()
+    shown = [(variant, capture)]
+    if variant.after:
+        before = facts.study.variant(variant.after)
+        earlier = facts.captures.find(machine, before, "ncu")
+        if earlier.is_there:
+            shown.insert(0, (before, earlier))
+    counted = [_column(*one) for one in shown]
+    rows = [
+        [title, *cells]
+        for title, write in QUANTITIES.items()
+        if any(cells := [write(column.counters, column.payload) for column in counted])
+    ]
+    cases = listing(list(dict.fromkeys(one.case for _, one in shown)))
+    name = capture.path.name
+    file = link(f"{root}data/{machine}/{facts.study.name}/{name}", name)
+    caption = Markup("Counters on {}, case {} ({})").format(machine, cases, file)
+    return table(["counter", *(column.title for column in counted)], rows, caption=caption)
+
+
+def _column(variant: Variant, capture: Capture) -> _Column:
+    title = f"{variant.name}, stale" if capture.state == STALE else variant.name
+    # The variant may no longer have the case.
+    payloads = {case.id: case.payload_bytes for case in variant.cases}
+    return _Column(title, read_counters(capture.path), payloads.get(capture.case, 0))
+
+
+def gaps(facts: StudyFacts, variant: Variant) -> list[str]:
+    """What was not captured of the variant, or is stale, and why: a sentence a reason."""
+    if not variant.on_gpu:
+        return []
+    sentences = []
+    machines: dict[tuple[str, str], list[str]] = {}  # by what is missing and why
+    for machine in facts.machines:
+        missing: dict[str, list[str]] = {}  # kinds of capture by the reason
+        for kind, name in CAPTURES.items():
+            capture = facts.captures.find(machine, variant, kind)
+            if not capture.is_there:
+                missing.setdefault(capture.reason, []).append(f"no {name}")
+            elif capture.state == STALE and kind == "timeline":
+                sentences.append(f"The timeline on {machine} is stale: the code has changed since.")
+        for reason, names in missing.items():
+            machines.setdefault((" and ".join(names), reason), []).append(machine)
+    return sentences + [
+        f"{names.capitalize()} on {listing(found)}: {escape(reason)}."
+        for (names, reason), found in machines.items()
+    ]

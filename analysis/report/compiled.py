@@ -1,0 +1,76 @@
+"""What the compiler made of a variant: registers and spills, loads and stores."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from markupsafe import escape
+
+from analysis.facts.captures import kernel_name
+from analysis.facts.rows import KernelResources
+from analysis.facts.study_facts import StudyFacts
+from analysis.quantities import listing, quantity, whole
+from analysis.report.html import code, table
+from analysis.study import Variant
+
+
+def resources(facts: StudyFacts, variant: Variant) -> str:
+    """What the variant's kernels take, those together that take the same; Markdown."""
+    kernels = facts.resources(variant.name)
+    names: dict[str, list[str]] = {}  # of kernels, by what they take
+    for kernel in kernels:
+        names.setdefault(_taken(kernel), []).append(f"`{kernel_name(kernel.kernel)}`")
+    if not names:
+        return ""
+    if len(names) <= len({kernel.arch for kernel in kernels}):
+        return f"Compiled: {'; '.join(names)}."
+    by_kernel = [f"{listing(found)} with {taken}" for taken, found in names.items()]
+    return f"Compiled: {'; '.join(by_kernel)}."
+
+
+def _taken(kernel: KernelResources) -> str:
+    spills = kernel.spill_store_bytes + kernel.spill_load_bytes
+    words = [
+        f"{kernel.registers} registers a thread for {kernel.arch}",
+        f"{spills} B of spills" if spills else "no spills",
+    ]
+    if kernel.shared_bytes:
+        words.append(f"{kernel.shared_bytes} B of static shared memory")
+    return ", ".join(words)
+
+
+def machine_code(facts: StudyFacts, variant: Variant) -> str:
+    """Loads and stores of the variant's kernels beside those of the one before; HTML."""
+    built = facts.machine_code(variant.name)
+    if built is None:
+        return ""
+    if built.reason:
+        return f"The machine code was not read: {escape(built.reason)}."
+    has_several = len({kernel.kernel for kernel in built.kernels}) > 1
+    rows = []
+    for name in filter(None, (variant.after, variant.name)):
+        compared = facts.machine_code(name)
+        for kernel in compared.kernels if compared else []:
+            rows.append(
+                [
+                    code(name),
+                    *([kernel_name(kernel.kernel)] if has_several else []),
+                    kernel.arch,
+                    *(_accesses(widths) for widths in (kernel.loads, kernel.stores)),
+                    whole(kernel.loads_in_flight),
+                    quantity(kernel.in_flight_bytes, "B") if kernel.in_flight_bytes else "0 B",
+                ]
+            )
+    columns = ["machine code of", *(["kernel"] if has_several else [])]
+    columns += ["for", "loads", "stores", "loads under way", "bytes under way a warp"]
+    return table(columns, rows, numeric=columns[-2:])
+
+
+def _accesses(by_width: Counter[int]) -> str:
+    """`1 of 8 B, 41 of 16 B`: instructions by what each lane moves."""
+    counted = [
+        f"{count} of {bits // 8} B".replace(" ", "\u00a0")
+        for bits, count in sorted(by_width.items())
+        if count
+    ]
+    return ", ".join(counted) or "none"

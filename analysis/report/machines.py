@@ -1,0 +1,110 @@
+"""Machines, the runs on them, and their files: what the home, machines and data pages embed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.facts.addresses import samples_anchor
+from analysis.facts.inputs import Inputs, VariantKey
+from analysis.report.html import code, joined, link, table
+from analysis.report.sentences import NOTHING
+
+
+def freshness(inputs: Inputs) -> str:
+    """Machines, when and from which commit they were measured, what is stale; Markdown."""
+    rows = []
+    for machine, described in inputs.machines.items():
+        entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
+        measured = inputs.summary[inputs.summary["machine"] == machine]
+        cases = measured.drop_duplicates(["study", "variant", "case"])
+        commits = sorted({_commit(entry) for entry in entries})
+        rows.append(
+            [
+                machine,
+                described.get("gpu") or "no GPU",
+                max((entry["run"] for entry in entries), default=""),
+                joined(", ", map(code, commits)),
+                str(len(cases.drop_duplicates(["study", "variant"]))),
+                str(len(cases)),
+                str(int(cases["stale"].sum())),
+            ]
+        )
+    columns = ["machine", "GPU", "newest run", "commit", "variants", "cases", "of these stale"]
+    parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
+    refused = inputs.refused.items()
+    parts += [f"- **{machine}** is left out: {reason}" for machine, reason in refused]
+    return "\n\n".join(parts)
+
+
+def machine_table(inputs: Inputs) -> str:
+    """What machine.json says of every machine: a column a machine, a row a fact."""
+    if not inputs.machines:
+        return NOTHING
+    flat = {name: _flatten(described) for name, described in inputs.machines.items()}
+    facts = list(dict.fromkeys(fact for described in flat.values() for fact in described))
+    rows = [
+        [fact.replace("_", " "), *(described.get(fact, "") for described in flat.values())]
+        for fact in facts
+    ]
+    return table(["", *flat], rows)
+
+
+def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in described.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{name}, ")
+        else:
+            flat[name] = _fact(name, value)
+    return flat
+
+
+def _fact(name: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    if name.endswith("_bytes") and isinstance(value, int) and value >= 2**20:
+        return f"{value / 2**30:.1f} GiB"
+    return str(value)
+
+
+def provenance_table(inputs: Inputs) -> str:
+    """For every machine and run: commit, compiler and how many variants it measured."""
+    rows: dict[tuple[str, ...], int] = {}
+    for (machine, study, _), entry in inputs.provenance.items():
+        compiler = entry.get("compiler") or "not recorded"
+        method = str(entry["method_version"])
+        key = (machine, study, entry["run"], _commit(entry), str(compiler), method)
+        rows[key] = rows.get(key, 0) + 1
+    columns = ["machine", "study", "run", "commit", "compiler", "method", "variants"]
+    filled = [[*key, str(count)] for key, count in sorted(rows.items())]
+    return table(columns, filled, numeric=["variants"]) if filled else NOTHING
+
+
+def sample_table(inputs: Inputs, files: Mapping[VariantKey, list[str]], root: str) -> str:
+    """Links to the samples of every machine, study and variant; `files` are names in data/."""
+    rows, ids = [], []
+    for key, names in sorted(files.items()):
+        machine, study, variant = key
+        entry = inputs.provenance[key]
+        runs = [entry["run"], *(run["run"] for run in entry["runs"])]
+        links = joined(
+            ", ",
+            (
+                link(f"{root}data/{machine}/{study}/{name}", name.removeprefix(f"{variant}."))
+                for name in names
+            ),
+        )
+        rows.append([machine, study, code(variant), ", ".join(runs), _commit(entry), links])
+        ids.append(samples_anchor(machine, study, variant))
+    columns = ["machine", "study", "variant", "runs kept", "commit", "files"]
+    return table(columns, rows, ids=ids) if rows else NOTHING
+
+
+def _commit(entry: Mapping[str, Any]) -> str:
+    return f"{entry['commit'][:10]}{' with changes' if entry.get('dirty') else ''}"

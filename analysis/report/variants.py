@@ -1,0 +1,167 @@
+"""Sections of a study's page: each variant, its code and its figures, and what explains those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from analysis.facts.addresses import samples_address
+from analysis.facts.figures import NOT_MEASURED
+from analysis.facts.rows import MeasuredRow
+from analysis.facts.study_facts import StudyFacts
+from analysis.quantities import (
+    INTERVAL,
+    gigabytes_per_second,
+    listing,
+    percent,
+    quantity,
+    quantity_interval,
+    ratio,
+    ratio_interval,
+)
+from analysis.report.captured import counter_tables, gaps
+from analysis.report.compiled import machine_code, resources
+from analysis.report.differences import (
+    LANGUAGES,
+    code_difference,
+    fenced,
+    setting_difference,
+)
+from analysis.report.html import link, table
+from analysis.report.sentences import NOTHING, reach_sentence, step_sentence
+from analysis.study import Variant
+
+
+def sections(facts: StudyFacts, roles: Sequence[str], root: str, level: int = 3) -> str:
+    """A section for every variant with one of `roles`, in the order of study.yaml; Markdown."""
+    are_numbered = tuple(roles) == ("step",)
+    return "\n\n".join(
+        _section(facts, variant, f"{index}. " if are_numbered else "", root, level)
+        for index, variant in enumerate(facts.study.with_role(*roles))
+    )
+
+
+def _section(facts: StudyFacts, variant: Variant, number: str, root: str, level: int) -> str:
+    after = f", after [`{variant.after}`](#{variant.after})" if variant.after else ""
+    parts = [
+        f"{'#' * level} {number}{variant.title} {{#{variant.name}}}",
+        f"`{variant.name}`{after}",
+        variant.idea.strip(),
+        *_code(facts, variant),
+        resources(facts, variant),
+        machine_code(facts, variant),
+        _figures(facts, variant, root),
+        *(f"- {sentence}" for sentence in _sentences(facts, variant)),
+        counter_tables(facts, variant, root),
+        *gaps(facts, variant),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _code(facts: StudyFacts, variant: Variant) -> list[str]:
+    """How the variant differs from the one before it, and its whole source; Markdown."""
+    parts = []
+    settings = setting_difference(facts.study, variant)
+    if settings:
+        parts.append(f"study.yaml sets {listing(settings)}.")
+    difference = code_difference(facts.study, variant)
+    if difference:
+        parts.append(fenced(difference, "diff"))
+    elif variant.after and not settings:
+        parts.append(f"The same source as `{variant.after}`, unchanged.")
+    source = fenced(variant.path.read_text(), LANGUAGES[variant.path.suffix], indent=4)
+    return [*parts, f'??? source "Full source: {variant.path.name}"\n\n{source}']
+
+
+def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:
+    """What came out on each machine where there is something to say."""
+    is_step = variant.role in ("step", "beyond") or variant.after
+    sentence_on = step_sentence if is_step else reach_sentence
+    sentences = [sentence_on(facts, machine, variant) for machine in facts.machines]
+    return [sentence for sentence in sentences if sentence]
+
+
+Column = Callable[[str, MeasuredRow], str]
+"""What a column of the table of figures shows, of a machine and the time measured on it."""
+
+
+def _figures(facts: StudyFacts, variant: Variant, root: str) -> str:
+    """What the variant takes on each machine in its shown case."""
+    if not facts.machines:
+        return NOTHING
+    case = facts.figures.shown_case(variant)
+    columns = _columns(facts, variant)
+    rows: list[list[object]] = []
+    for machine in facts.machines:
+        address = samples_address(machine, facts.study.name, variant.name)
+        samples = link(f"{root}{address}", machine)
+        time = facts.figures.time(machine, variant)
+        if time is not None:
+            rows.append([samples, *(write(machine, time) for write in columns.values())])
+            continue
+        state, reason = facts.figures.absence(machine, variant, case)
+        first = machine if state == NOT_MEASURED else samples
+        note = f"{state}: {reason}" if reason else state
+        rows.append([first, note, *[""] * (len(columns) - 1)])
+    where = "" if case.id == facts.study.headline else f"Case {case.id}"
+    names = ["machine", *columns]
+    return table(names, rows, caption=where, numeric=names[2:])
+
+
+def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
+    """The columns after the machine's, by their titles."""
+    study, payload = facts.study, facts.figures.shown_case(variant).payload_bytes
+    columns: dict[str, Column] = {
+        "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
+        "time": lambda _, time: quantity(time.median, "s"),
+        INTERVAL: lambda _, time: quantity_interval(time.ci_low, time.ci_high, "s"),
+    }
+    if payload:
+        columns["rate"] = lambda _, time: gigabytes_per_second(payload / time.median / 1e9)
+    if variant.after:
+        compare = partial(_ratio, facts, variant, study.variant(variant.after))
+        columns[f"against {variant.after}"] = compare
+    if variant.role in ("step", "beyond"):
+        for ceiling in study.with_role("ceiling"):
+            columns[f"of {ceiling.name}"] = partial(_share, facts, variant, ceiling)
+    for name, metric in study.metrics.items():
+        if metric.unit != "s" and any(
+            facts.figures.metric(machine, variant, name) for machine in facts.machines
+        ):
+            columns[metric.label] = partial(_other_metric, facts, variant, name)
+    return columns
+
+
+def _flags(row: MeasuredRow) -> str:
+    flags = []
+    if row.stale:
+        flags.append("stale")
+    if not row.verified:
+        flags.append("not verified")
+    if row.throttled > 0:
+        flags.append(f"throttled in {percent(row.throttled)} of samples")
+    return "".join(f", {flag}" for flag in flags)
+
+
+def _ratio(
+    facts: StudyFacts, variant: Variant, before: Variant, machine: str, _: MeasuredRow
+) -> str:
+    row = facts.figures.comparison(machine, variant, before)
+    if row is None:
+        return ""
+    interval = ratio_interval(row.ci_low, row.ci_high)
+    return ratio(row.ratio) + (f" ({interval})" if interval else "")
+
+
+def _share(
+    facts: StudyFacts, variant: Variant, ceiling: Variant, machine: str, _: MeasuredRow
+) -> str:
+    row = facts.figures.comparison(machine, variant, ceiling)
+    return "" if row is None else percent(row.ratio)
+
+
+def _other_metric(
+    facts: StudyFacts, variant: Variant, metric: str, machine: str, _: MeasuredRow
+) -> str:
+    row = facts.figures.metric(machine, variant, metric)
+    return "" if row is None else quantity(row.median, row.unit)
