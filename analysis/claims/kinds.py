@@ -1,6 +1,7 @@
 """Kinds of comparison, a class each: its keys in study.yaml, how it is judged, how it is written.
 
-A class with a `kind` is known by that name in study.yaml; nothing else has to be told of it.
+A class with a `kind` is known by that name in study.yaml, and needs no entry anywhere else. A key
+has the same schema in every kind.
 """
 
 from __future__ import annotations
