@@ -1,4 +1,4 @@
-"""What others printed, in SI units: results/published/<study>.csv."""
+"""Published figures of others, in SI units: results/published/<study>.csv."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SI: Final = {
     "Mpps": ("1/s", 1e6),
     "x": ("1", 1.0),
 }
-"""Unit as meant: the SI base unit and how many of it one is."""
+"""The SI base unit of each unit, and the conversion factor to it."""
 
 COLUMNS = [
     *("variant", "case", "metric", "printed", "unit_printed", "unit_meant", "source", "note"),
@@ -33,18 +33,18 @@ COLUMNS = [
 
 
 def load_published(results: Path, study: Study) -> pd.DataFrame:
-    """Published rows of `study` in COLUMNS; empty where there are none.
+    """Published rows of `study` in COLUMNS; empty if there are none.
 
-    `seconds` and `rate` (GB/s) are the same statement: payload over the one gives the other. A rate
-    of operations gives the seconds of one. A row whose unit is none of these has neither. Raises
-    FieldError for an unknown unit.
+    `seconds` and `rate` (GB/s) are equivalent: payload divided by one gives the other. A rate of
+    operations gives the seconds of one operation. For any other unit, both are NaN. FieldError for
+    an unknown unit.
     """
     path = results / "published" / f"{study.name}.csv"
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     table = pd.read_csv(path, dtype=str).fillna("")
     if lacking := {"variant", "case", "printed", "unit_meant"} - set(table.columns):
-        raise FieldError(path.name, f"the columns {sorted(lacking)} too", list(table.columns))
+        raise FieldError(path.name, f"also the columns {sorted(lacking)}", list(table.columns))
     payload = {
         (variant.name, case.id): case.payload_bytes
         for variant in study.variants
@@ -79,7 +79,7 @@ def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float
 
 
 def best_statement(published: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant, case and source: the printed time where there is one, else the rate."""
+    """One row per variant, case and source: the printed time if there is one, else the rate."""
     is_rate = published["unit_meant"].map(lambda unit: SI[unit][0] != "s")
     ordered = published.assign(is_rate=is_rate).sort_values("is_rate", kind="stable")
     return (
