@@ -1,4 +1,4 @@
-"""Read a YAML file and hold it against its schema; the first fault becomes one clear error."""
+"""Read a YAML file and check it against its schema; the first fault becomes one clear error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from analysis.errors import FieldError, HotpathError
 SCHEMAS = ROOT / "workflow" / "schemas"
 
 
-# JSON calls 1.0 an integer; where a count is meant that is a slip.
+# JSON accepts 1.0 as an integer; for a count that is a mistake.
 _Validator = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
@@ -31,7 +31,7 @@ def _validator(name: str) -> Any:
 
 
 def read_yaml(path: Path) -> Any:
-    """The parsed file. Raises HotpathError naming the file where it cannot be read or parsed."""
+    """The parsed file. HotpathError names the file if it cannot be read or parsed."""
     try:
         return yaml.safe_load(path.read_text())
     except OSError as error:
@@ -41,7 +41,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def check(data: Any, schema: str, where: str) -> None:
-    """Raise FieldError for the fault nearest to what was meant; `where` is the file's name."""
+    """Raise FieldError for the most relevant fault; `where` is the file's name."""
     error = best_match(_validator(schema).iter_errors(data))
     if error is not None:
         raise FieldError(_field(error, where), *_fault(error))
@@ -52,7 +52,7 @@ def _field(error: ValidationError, where: str) -> str:
 
 
 def _fault(error: ValidationError) -> tuple[str, object]:
-    """(expected, got) in words for the schema keywords our schemas use."""
+    """(expected, got) in words, for the schema keywords that our schemas use."""
     got: Any = error.instance
     rule: Any = error.validator_value
     schema: Any = error.schema

@@ -37,7 +37,7 @@ class Operation(ABC):
 
     @abstractmethod
     def check(self) -> str | None:
-        """None if every output byte equals the reference's, else a description of the difference."""
+        """None if every output byte equals the reference's, else what differs."""
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """Metrics that only the study can take, by name: parts of a call, times by its own runner,
@@ -58,7 +58,7 @@ class Binder(Protocol):
     """The inputs of one case, to which variants are bound."""
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """Bind `variant`, whose built module is `module`, to these inputs. Skip if it cannot run."""
+        """Bind `variant`, built as `module`, to these inputs. Skip if it cannot run here."""
         ...
 
 

@@ -118,7 +118,7 @@ def synchronize(stream: int) -> None:
 
 
 def same_bytes(got: Array, expected: Array) -> bool:
-    """Whether two C-contiguous arrays hold the same bytes; large arrays are compared in parallel."""
+    """Whether two C-contiguous arrays hold the same bytes; compares large arrays in parallel."""
     size = expected.nbytes
     if got.nbytes != size:
         return False

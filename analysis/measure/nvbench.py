@@ -19,9 +19,9 @@ second."""
 
 STILL_HELD_S = 50e-6
 """After everything is enqueued, a stream stays blocked for a random time of up to this length. The
-copy engine checks only every few microseconds whether the work it waits for is done. If streams were
-released in step with these checks, every sample would contain the same part of the wait, depending on
-the speed of the CPU."""
+copy engine checks only every few microseconds whether the work it waits for is done. If streams
+were released in step with these checks, every sample would contain the same part of the wait,
+depending on the speed of the CPU."""
 
 BLOCKING_TIMEOUT_S = 5.0
 """After this time, NVBench reports an operation that cannot be enqueued without waiting as a
@@ -66,7 +66,7 @@ def run_under_nvbench(
 
                 state.exec(launch, sync=waits, batched=False)
                 return
-            # The check has already warmed up a long operation: skip the work in NVBench's first call.
+            # The check has already warmed up a long operation, so NVBench's first call skips it.
             is_warm_up = takes_long
 
             def reset_and_launch(_: Any, timer: Any) -> None:
