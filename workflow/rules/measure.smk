@@ -20,7 +20,11 @@ def unfinished():
         studies = CONFIG.studies.values()
         return (
             [study.name for study in studies if pending(study, *here)],
-            [study.name for study in studies if lacks_captures(study, *here, CAPTURE_KINDS)],
+            [
+                study.name
+                for study in studies
+                if lacks_captures(study, *here, CAPTURE_KINDS)
+            ],
         )
 
 
