@@ -1,7 +1,7 @@
 """Charts of the allocators: against PyTorch by pattern, single operations, and the heap over time.
 
-What lies where does not depend on a GPU: the heap is that of the built allocator over the source
-that only counts.
+Placement does not depend on a GPU: the heap charts run the built allocator over a source that only
+counts bytes.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PERCENTILES: Final = {
     "latency_max": "longest",
 }
 MAPPED: Final = ("trace_transformer_training", "gradient_accumulation")
-"""The first of these patterns that is there is drawn as a map."""
+"""The first of these patterns that is available is drawn as a map."""
 GPU_BYTES: Final = 79 * 2**30
 POINTS: Final = 400
-"""Points in time at which the heap is looked at."""
+"""Number of points in time at which the heap is sampled."""
 
 
 def charts(context: Context) -> dict[str, Chart]:
@@ -52,7 +52,7 @@ def charts(context: Context) -> dict[str, Chart]:
 
 
 def _seconds(context: Context) -> pd.DataFrame:
-    """Median op_time by machine, variant and pattern, of the cases replayed in C++."""
+    """Median op_time by machine, variant and pattern, for the cases replayed in C++."""
     rows = [
         {"machine": machine, "variant": variant, "pattern": case.removeprefix("pattern="), **row}
         for (machine, variant, case, metric), row in context.summary.items()
@@ -63,7 +63,8 @@ def _seconds(context: Context) -> pd.DataFrame:
 
 
 def heat(context: Context) -> Chart | None:
-    """PyTorch's time over each allocator's, by pattern: paired by rounds where the two were."""
+    """PyTorch's time over each allocator's, by pattern; paired by rounds where they were
+    compared."""
     table = _seconds(context)
     theirs = table[table["variant"] == REFERENCE][["machine", "pattern", "seconds"]]
     table = table[table["variant"] != REFERENCE]
@@ -108,7 +109,8 @@ def heat(context: Context) -> Chart | None:
 def _ratios(context: Context, table: pd.DataFrame) -> Iterator[dict[str, object]]:
     """`ratio` and `interval` of each row of `table`.
 
-    Rounds are paired of what is compared with PyTorch; of another reference two medians are left.
+    Variants that are compared with PyTorch are paired by rounds; for other references the ratio is
+    that of two medians.
     """
     for row in table.to_dict("records"):
         case = f"pattern={row['pattern']}"
@@ -121,7 +123,7 @@ def _ratios(context: Context, table: pd.DataFrame) -> Iterator[dict[str, object]
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:
-    """The geometric mean of the ratios of each variant that has all patterns PyTorch has."""
+    """The geometric mean of the ratios, for each variant with all of PyTorch's patterns."""
     groups = table.groupby(["machine", "variant"])
     means = groups.agg(ratio=("ratio", gmean), count=("pattern", "nunique")).reset_index()
     full = means[means["count"] == table["pattern"].nunique()]
@@ -172,7 +174,7 @@ def journey(context: Context) -> Chart | None:
 
 
 def latency(context: Context) -> Chart | None:
-    """How long single operations take, by percentile."""
+    """Times of single operations, by percentile."""
     rows = [
         {
             "machine": machine,
@@ -214,17 +216,17 @@ def latency(context: Context) -> Chart | None:
 
 
 def _dashes() -> alt.Legend:
-    """A legend of strokes: in the points of the lines, as symbols, no dash would be seen."""
+    """A legend of strokes, because dashes are not visible in the lines' point symbols."""
     return alt.Legend(
         orient="bottom",
         symbolType="stroke",
         symbolSize=300,
-        symbolFillColor="transparent",  # what has no fill at all is drawn without a stroke too
+        symbolFillColor="transparent",  # a symbol without any fill is drawn without a stroke, too
     )
 
 
 def built(study: Study, name: str) -> Any | None:
-    """The module of a variant, whatever architecture it was built for; None where there is none."""
+    """The module of a variant, built for any architecture; None if it has not been built."""
     for path in sorted(ROOT.glob(f"build/modules/*/{study.name}/{name}.so")):
         return load_module(path.parent.parent, study, study.variant(name))
     return None
@@ -242,7 +244,7 @@ def mapped_tape() -> tuple[str, list[list[int]]]:
 
 
 def memory_map(study: Study) -> Chart | None:
-    """Where each allocation lies, from when until when: segments stacked in the order they come."""
+    """The place and lifetime of each allocation, with segments stacked in order of creation."""
     module = built(study, "p4_final")
     if module is None:
         return None
@@ -289,7 +291,7 @@ def memory_map(study: Study) -> Chart | None:
 
 
 def heap(study: Study) -> Chart | None:
-    """Bytes reserved and bytes asked for, over the same pattern."""
+    """Bytes reserved and bytes requested, over the same pattern."""
     rows = []
     for name in ("p1_exact_cache", "p3_block_pool", "p4_final"):
         module = built(study, name)

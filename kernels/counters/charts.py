@@ -1,4 +1,4 @@
-"""The chart of this study: what sharding gains, by how often the threads count."""
+"""The chart of this study: what sharding gains, by how often the threads increment."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ SHARED, PADDED = "shared_atomic", "sharded_padded"
 
 
 def charts(context: Context) -> dict[str, Any]:
-    """`rate`: the gain of padded counters over a shared one, a point a number of threads and work.
+    """`rate`: the gain of padded counters over a shared one, a point per number of threads and
+    work.
 
-    The rate is that of all threads with padded counters, which is what the work alone allows.
+    The rate is that of all threads with padded counters, which only the work limits.
     """
     points = context.points
     points = points[points["seconds"].notna()]

@@ -1,4 +1,4 @@
-"""The chart of this study: what it costs a copy that a core's cache holds its source."""
+"""The chart of this study: the cost of a copy whose source is in the cache of a core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WRITERS = {
 
 
 def charts(context: Context) -> dict[str, Any]:
-    """`cached`: device time over size, a line for each who wrote the source, a panel a machine."""
+    """`cached`: device time over size, with a line per writer of the source and a panel per
+    machine."""
     points = context.points
     points = points[points["variant"].isin(WRITERS) & (points["metric"] == "gpu_time")]
     points = points[points["seconds"].notna()]

@@ -1,5 +1,5 @@
-"""Charts of this study: rates over threads, the ladder beside the write-up's, lines of counters,
-and where a write's time goes."""
+"""Charts of this study: rates over threads, the ladder of steps with the write-up's, the cache
+lines of the counters, and the components of a write's time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from analysis.toolchain.compilers import find_toolchain
 
 FOLDER = Path(__file__).parent
 DRAWN = ("threads_shared_atomic", "sharded_array", "sharded_padded")
-"""Variants whose counters differ in where they lie."""
+"""Variants that differ in the placement of their counters."""
 
 LINE_BYTES = 64
 PRINTED = "write-up"
@@ -66,7 +66,7 @@ int main() { tell_all(counters); }
 
 
 def charts(context: Context) -> dict[str, Any]:
-    """`lines`, and where there is something to show `scaling`, `ladder` and `parts`."""
+    """`lines`, and `scaling`, `ladder` and `parts` if there is something to show."""
     made = {
         "scaling": scaling(context),
         "ladder": ladder(context),
@@ -77,9 +77,9 @@ def charts(context: Context) -> dict[str, Any]:
 
 
 def counter_fields(source: Path) -> pd.DataFrame:
-    """Where the counters of a variant lie: field, offset in B, and who writes to it.
+    """The placement of a variant's counters: field, offset in B, and writer.
 
-    The structs at the top of the source are compiled as they stand, and asked.
+    A probe program compiles the structs at the top of the source and prints their offsets.
     """
     structs = re.findall(r"^struct .*?^};", source.read_text(), re.MULTILINE | re.DOTALL)
     toolchain = find_toolchain()
@@ -93,7 +93,7 @@ def counter_fields(source: Path) -> pd.DataFrame:
 
 
 def lines(context: Context) -> Any:
-    """Which counter lies on which cache line, a panel a variant."""
+    """The cache line of each counter, a panel per variant."""
     tables = []
     for name in DRAWN:
         table = counter_fields(context.study.variant(name).path)
@@ -136,7 +136,7 @@ def lines(context: Context) -> Any:
 
 
 def rates(context: Context) -> pd.DataFrame:
-    """The measured points with `mpps`, `mpps_low`, `mpps_high`: millions of writes a second."""
+    """The measured points with `mpps`, `mpps_low`, `mpps_high`: millions of writes per second."""
     points = context.points
     points = points[points["seconds"].notna() & (points["state"] != "published")].copy()
     for name, seconds in (("mpps", "seconds"), ("mpps_low", "seconds_high"),
@@ -146,7 +146,7 @@ def rates(context: Context) -> pd.DataFrame:
 
 
 def scaling(context: Context) -> Any:
-    """Writes a second over threads, a line a variant; the headline case's page and provider."""
+    """Writes per second over threads, a line per variant, for the headline's page and provider."""
     points = rates(context)
     for key, value in parse_case(context.study.headline).items():
         if key != "threads":
@@ -179,7 +179,7 @@ def scaling(context: Context) -> Any:
 
 
 def ladder(context: Context) -> Any:
-    """Each step's rate over the first's: the write-up's beside those of every machine."""
+    """Each step's rate relative to the first step: the write-up's, and those of every machine."""
     steps = [variant.name for variant in context.study.with_role("step", "beyond")]
     shown = rates(context)
     shown = shown[shown["case"] == case_id(parse_case(context.study.headline))]
@@ -221,7 +221,7 @@ def ladder(context: Context) -> Any:
 
 
 def parts(context: Context) -> Any:
-    """What a write is made of, stacked; a tick where it is timed as a whole."""
+    """The components of a write, stacked, with a tick at the time of the whole write."""
     rows = part_rows(context)
     if rows.empty:
         return None

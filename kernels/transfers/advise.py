@@ -1,9 +1,9 @@
-"""Which call moves some pieces fastest on a machine, from the committed results.
+"""Find the call that moves pieces of data fastest on a machine, from the committed results.
 
     python -m kernels.transfers.advise --size 4KiB --count 256
     python -m kernels.transfers.advise --size 16MiB --memory pageable --machine my-box
 
-Between measured sizes and counts the times are interpolated; beyond them nothing is said.
+Times are interpolated between measured sizes and counts, and never extrapolated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .kinds import MEMORIES, memory_of
 
 STUDY: Final = Path(__file__).parent.name
 METRIC: Final = "host_time"
-"""The clock that sees the CPU's part, too."""
+"""The clock that includes the CPU's part."""
 
 DIRECTIONS: Final = ("h2d", "d2h")
 ROLES: Final = ("step", "beyond")
@@ -42,7 +42,7 @@ _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 @dataclass(frozen=True)
 class Advice:
-    """What a variant takes: seconds with the ends of their interval, NaN if there is none."""
+    """The time of a variant in seconds with the ends of its interval; NaN if there is none."""
 
     variant: str
     seconds: float
@@ -52,10 +52,10 @@ class Advice:
 
 
 def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a `summary` that tell a way of moving pieces by its host time.
+    """Host times in a `summary` of the ways of moving pieces.
 
     Columns machine, variant, memory, size, count, direction, median, ci_low, ci_high. Only fresh
-    rows of checked outputs, of variants that are ways and not ways of timing, with no other key.
+    and verified rows without other case keys, and no variants that only time in another way.
     """
     names = [v.name for v in study.with_role(*ROLES) if memory_of(v.name) in MEMORIES]
     own = summary[
@@ -76,7 +76,7 @@ def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def advise(rows: pd.DataFrame, size: int, count: int) -> list[Advice]:
-    """What every variant of `rows`, of one machine and direction, takes; the fastest first."""
+    """The time of every variant in `rows`, of one machine and direction; the fastest first."""
     found = [_of_variant(str(name), own, size, count) for name, own in rows.groupby("variant")]
     return sorted((one for one in found if one is not None), key=lambda one: one.seconds)
 
@@ -100,14 +100,14 @@ def _of_variant(name: str, rows: pd.DataFrame, size: int, count: int) -> Advice 
     else:
         try:
             between = LinearNDInterpolator(places, logs)(at[None])[0]
-        except (QhullError, ValueError):  # too few places, or all on a line
+        except (QhullError, ValueError):  # too few points, or all on one line
             return None
     median, low, high = (float(value) for value in np.exp(between))
     return None if np.isnan(median) else Advice(name, median, low, high, is_measured=False)
 
 
 def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> Iterable[str]:
-    """A line a variant, the fastest first, then what that is worth; there must be one at least."""
+    """One line per variant, the fastest first, then a recommendation; `advices` is not empty."""
     for one in advices:
         interval = quantity_interval(one.low, one.high, "s")
         rate = digits(payload / one.seconds / 1e9)
@@ -126,7 +126,7 @@ def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> I
 
 
 def parse_size(text: str) -> int:
-    """Bytes from `4096`, `4KiB`, `16 MiB`; ArgumentTypeError says what is expected."""
+    """Bytes from `4096`, `4KiB`, `16 MiB`; ArgumentTypeError names the expected format."""
     found = re.fullmatch(r"(\d+) ?([KMG]iB|B|)", text)
     size = int(found[1]) * _UNITS[found[2]] if found else 0
     if size < 1:
@@ -150,10 +150,10 @@ def answer(
     direction: str,
     machine: str,
 ) -> list[str]:
-    """The lines of an answer for every machine asked for; `any` memory, `all` machines.
+    """The lines of the answer for every requested machine; accepts `any` memory, `all` machines.
 
-    A machine on which nothing near was measured says so; HotpathError if that is every one of
-    them, FieldError for a machine without results.
+    A machine without measurements around the requested point has a line that says so. HotpathError
+    if that is true of all of them, FieldError for a machine without results.
     """
     rows = moves(study, summary)
     machines = sorted(set(rows["machine"]))

@@ -18,7 +18,7 @@ from .kinds import MEMORIES, memory_of
 
 
 def line_points(context: Context) -> pd.DataFrame:
-    """Times over size of a single piece, by kind, direction and clock, with the fitted line's.
+    """Times of a single piece over its size, by kind, direction and clock, with the fitted times.
 
     Columns machine, variant, direction, clock, size, seconds, fitted, and the line's parameters.
     """
@@ -62,7 +62,7 @@ def line_points(context: Context) -> pd.DataFrame:
 
 
 def lines_chart(context: Context) -> Chart | None:
-    """A panel a machine: measured times as points, the fitted lines through them."""
+    """A panel per machine: measured times as points, with the fitted lines."""
     table = line_points(context)
     if table.empty:
         return None
@@ -104,7 +104,8 @@ def lines_chart(context: Context) -> Chart | None:
 
 
 def fits_chart(context: Context) -> Chart | None:
-    """A panel a machine, a row a kind of memory: the fitted bandwidth, and in words the rest."""
+    """A panel per machine and a row per kind of memory: the fitted bandwidth, and the fitted line
+    as text."""
     points = line_points(context)
     if points.empty:
         return None

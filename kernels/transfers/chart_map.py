@@ -1,4 +1,4 @@
-"""The crossover map: which way of moving pieces is the fastest, over their size and count."""
+"""The crossover map: the fastest way of moving pieces, over their size and count."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ METHODS = ("loop", "packed", "2d", "batch", "graph", "gather")
 
 
 def map_table(context: Context) -> pd.DataFrame:
-    """The fastest way in each cell of size and count where at least two ways were measured.
+    """The fastest way in each cell of size and count in which at least two ways were measured.
 
-    A row a machine, direction, kind of memory (or any of them), size and count.
+    One row per machine, direction, kind of memory (or any of them), size and count.
     """
     rows = moves(context.study, context.inputs.summary)
     found = []
@@ -59,7 +59,8 @@ def map_table(context: Context) -> pd.DataFrame:
 
 
 def map_chart(context: Context) -> Chart | None:
-    """A panel a machine: size over count, the colour is the fastest way, the text by how much."""
+    """A panel per machine: size over count, coloured by the fastest way, labelled with its
+    speed-up."""
     table = map_table(context)
     if table.empty:
         return None

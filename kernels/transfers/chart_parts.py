@@ -1,4 +1,4 @@
-"""What the charts of this study share."""
+"""Code shared by the charts of this study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROW_PX = 24
 
 
 def single_copies(context: Context) -> pd.DataFrame:
-    """Summary rows of loops of one piece, with their size and direction."""
+    """Summary rows of the loop variants with one piece, with size and direction."""
     summary = context.inputs.of_study(context.inputs.summary, context.study)
     names = [f"{kind}_loop" for kind in MEMORIES]
     own = summary[
@@ -27,7 +27,7 @@ def single_copies(context: Context) -> pd.DataFrame:
     keys = keys.reindex(columns=["size", "count", "direction"])
     is_one = (keys["count"] == 1) & keys["direction"].isin(DIRECTIONS)
     kept = own[is_one].join(keys.loc[is_one, ["size", "direction"]].astype({"size": float}))
-    # By events a copy that the CPU takes part in has no device time worth a line.
+    # The device time of a copy in which the CPU takes part is not worth a line.
     host_work = {v.name for v in context.study.variants if v.host_work}
     return kept[(kept["metric"] == "host_time") | ~kept["variant"].isin(host_work)]
 

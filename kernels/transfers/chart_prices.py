@@ -1,4 +1,4 @@
-"""The price of memory: what each kind of it takes, and after how many copies it has paid."""
+"""The price of memory: the cost of each kind, and the copies after which it has paid for itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PARTS = {
 
 
 def price_table(context: Context) -> pd.DataFrame:
-    """What each kind of memory takes of each size, part by part: a row a part."""
+    """The cost of each kind of memory at each size, one row per part."""
     rows = []
     for machine, variant, size, metric, row in _prices(context):
         seconds = float(row["median"])
@@ -65,7 +65,7 @@ def _prices(context: Context) -> Iterator[tuple[str, str, int, str, dict[str, An
 
 
 def price_chart(context: Context) -> Chart | None:
-    """A panel a machine, a row a kind of memory, a point a part of its price."""
+    """A panel per machine, a row per kind of memory, a point per part of its price."""
     table = price_table(context)
     if table.empty:
         return None
@@ -100,10 +100,10 @@ def price_chart(context: Context) -> Chart | None:
 
 
 def break_even_table(context: Context) -> pd.DataFrame:
-    """After how many copies memory has paid for itself against pageable memory.
+    """The number of copies after which memory has paid for itself against pageable memory.
 
-    A row a machine, kind, size and direction: the extra price of having it and giving it back,
-    over what each copy saves. A kind whose copies save nothing never pays: NaN.
+    One row per machine, kind, size and direction: the extra cost of allocating and freeing it,
+    divided by what each copy saves. NaN for a kind whose copies save nothing.
     """
     price: dict[tuple[str, str, int], float] = {}
     for machine, variant, size, metric, row in _prices(context):
@@ -143,7 +143,8 @@ def break_even_table(context: Context) -> pd.DataFrame:
 
 
 def break_even_chart(context: Context) -> Chart | None:
-    """A panel a machine, a row a kind of memory: copies after which it has paid for itself."""
+    """A panel per machine and a row per kind of memory: copies after which it has paid for
+    itself."""
     table = break_even_table(context)
     if table.empty:
         return None

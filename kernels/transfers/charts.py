@@ -17,7 +17,7 @@ ONE_PIECE = {"size", "count", "direction"}
 
 
 def charts(context: Context) -> dict[str, Chart]:
-    """Charts by the names the page embeds them by; none that has nothing to show."""
+    """The charts by the names that the page uses; charts with nothing to show are left out."""
     made = {
         "steps": steps_chart(Context(context.inputs, at_headline(context.study))),
         "map": map_chart(context),
@@ -30,7 +30,7 @@ def charts(context: Context) -> dict[str, Chart]:
 
 
 def at_headline(study: Study) -> Study:
-    """The study with the variants that move the headline's piece, and such single pieces only."""
+    """The study, limited to variants that move the headline's piece, and to single pieces."""
     variants = []
     for variant in study.variants:
         single = [c for c in variant.cases if set(c.values) == ONE_PIECE and c["count"] == 1]

@@ -1,5 +1,5 @@
-"""Where the host's time goes, the timelines of first and last step, what small and misaligned
-fragments cost."""
+"""Where the host's time goes, the timelines of the first and the last step, and the cost of small
+and of misaligned fragments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from analysis.study import Variant, parse_case
 ROW_PX: Final = 25
 FIRST, LAST = "s0_everything_per_chunk", "s4_batched"
 VOLUME: Final = 256 * 2**20
-"""Payload in bytes of the cases that tell what a kernel can do."""
+"""Payload in bytes of the cases that show the speed of the kernel itself."""
 
 
 def charts(context: Context) -> dict[str, Chart]:
@@ -34,7 +34,7 @@ def charts(context: Context) -> dict[str, Chart]:
 
 
 def chunk_parts(context: Context) -> pd.DataFrame:
-    """Parts of the headline case, of all its chunks: µs a chunk, share of the call."""
+    """Parts of the headline case, over all its chunks: µs per chunk and share of the call."""
     chunks = int(parse_case(context.study.headline)["chunks"])
     rows = part_rows(context)
     rows = rows[rows["case"] == context.study.headline]
@@ -46,7 +46,7 @@ def chunk_parts(context: Context) -> pd.DataFrame:
 
 
 def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | None:
-    """Stacked bars: of the steps in µs, or of all that are taken apart as shares."""
+    """Stacked bars: the steps in µs, or all variants with parts as shares."""
     if not is_share:
         rows = rows[rows["role"] == "step"]
     if rows.empty:
@@ -73,7 +73,7 @@ def _parts(context: Context, rows: pd.DataFrame, *, is_share: bool) -> Chart | N
 
 
 def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -> Any:
-    """A panel a machine: the bars, and beside each the `all_parts` of its first part."""
+    """A panel per machine: the bars, and next to each the `all_parts` of its first part."""
     totals = (
         alt.Chart()
         .transform_filter("datum.order === 0")
@@ -84,7 +84,8 @@ def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -
 
 
 def fragment_parts(context: Context) -> pd.DataFrame:
-    """Parts of the last step by bytes of a `fragment`, all else as in the headline case: µs."""
+    """Parts of the last step in µs by `fragment` size in bytes, otherwise as in the headline
+    case."""
     headline = parse_case(context.study.headline)
     sizes = {
         case.id: case.number("fragment")
@@ -102,7 +103,7 @@ def fragment_parts(context: Context) -> pd.DataFrame:
 
 
 def _fragments(context: Context) -> Chart | None:
-    """Stacked bars: the parts of the last step, a row a size of fragments."""
+    """Stacked bars: the parts of the last step, a row per fragment size."""
     rows = fragment_parts(context)
     if rows["fragment"].nunique() < 2:
         return None
@@ -123,14 +124,14 @@ def _fragments(context: Context) -> Chart | None:
 
 
 def _first_and_last(context: Context) -> Chart | None:
-    """Host and GPU of the first and the last step over one time axis, a panel each."""
+    """Host and GPU of the first and the last step on the same time axis, a panel each."""
     events = timeline_events(context)
     if events.empty:
         return None
     events = events[events["variant"].isin([FIRST, LAST])]
     if events["variant"].nunique() < 2:
         return None
-    # Each stream of the first step lives for a chunk; together they are what the GPU does.
+    # Each stream of the first step lives for one chunk; together they are the work of the GPU.
     events = events.assign(lane=events["lane"].where(events["lane"] == HOST, "GPU"))
     machines = list(dict.fromkeys(events["machine"]))
     kinds = list(dict.fromkeys(events["kind"]))
@@ -173,8 +174,8 @@ def _first_and_last(context: Context) -> Chart | None:
 
 
 def alignment_rows(context: Context) -> pd.DataFrame:
-    """A row a machine, variant and alignment of the source over VOLUME: GB/s of device time, and
-    the shares of `one_copy`'s rate and of the same variant's where everything is aligned."""
+    """One row per machine, variant and alignment of the source over VOLUME: GB/s by device time,
+    and its shares of the rates of `one_copy` and of the same variant with everything aligned."""
     rows = []
     for machine in context.machines:
         copy = _volume_times(context, machine, context.study.variant("one_copy")).get(0)
@@ -198,7 +199,7 @@ def alignment_rows(context: Context) -> pd.DataFrame:
 
 
 def _volume_times(context: Context, machine: str, variant: Variant) -> dict[int, Row]:
-    """Device times over VOLUME by how far the source lies behind a boundary."""
+    """Device times over VOLUME by the offset of the source from a boundary."""
     return {
         case.number("src"): row
         for case in variant.cases
@@ -208,12 +209,12 @@ def _volume_times(context: Context, machine: str, variant: Variant) -> dict[int,
 
 
 def _share(other: Row | None, seconds: float) -> str:
-    """What part of the other's rate this is."""
+    """The rate as a share of the other's rate."""
     return f"{float(other['median']) / seconds:.0%}" if other is not None else ""
 
 
 def _alignment(context: Context) -> Chart | None:
-    """Bars: the rate over 256 MiB, fragments aligned and misaligned by a byte side by side."""
+    """Bars: the rate over 256 MiB of fragments that are aligned, and misaligned by one byte."""
     rows = alignment_rows(context)
     if rows.empty:
         return None
