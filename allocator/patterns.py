@@ -1,8 +1,8 @@
-"""The patterns: who allocates what, and when it is freed. Tapes for the runner in runner.h.
+"""The allocation patterns, as tapes for the runner in runner.h.
 
-A pattern is one tape a thread, each an array uint64 [operations, 4] of (kind, slot, bytes, stream).
-Every tape frees what it allocates, so that it can be replayed. Draws have fixed seeds: every round
-and every machine replays the same tapes.
+A pattern has one tape per thread, each an array uint64 [operations, 4] of (kind, slot, bytes,
+stream). Every tape frees what it allocates, so that it can be replayed. Random draws have fixed
+seeds: every round and every machine replays the same tapes.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ Tape = npt.NDArray[np.uint64]
 
 
 class MissingTrace(Exception):
-    """A trace that nobody has recorded yet."""
+    """A trace that has not been recorded yet."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """`tapes`, one a thread; `streams` they use. A `fresh` one begins with an empty allocator."""
+    """`tapes`, one per thread, and the number of `streams` that they use. A `fresh` pattern starts
+    with an empty allocator."""
 
     tapes: Sequence[Tape]
     streams: int = 1
@@ -42,13 +43,13 @@ class Pattern:
 
     @property
     def repeats_exactly(self) -> bool:
-        """Whether every replay holds the same at once: no other thread and no work of the GPU has a
-        say in it."""
+        """Whether every replay holds the same memory at each point: neither other threads nor GPU
+        work affect it."""
         return len(self.tapes) == 1 and not (self.tapes[0][:, 0] == WRITE).any()
 
 
 class Recorder:
-    """Builds a tape: slots are handed out again once they are free."""
+    """Builds a tape; free slots are reused."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, int, int]] = []
@@ -72,7 +73,7 @@ class Recorder:
         self._free.append(slot)
 
     def record(self, slot: int, stream: int) -> None:
-        """Say that `stream` uses the allocation, too."""
+        """Record that `stream` also uses the allocation."""
         self._rows.append((RECORD, slot, 0, stream))
 
     def write(self, slot: int, size: int, stream: int) -> None:
@@ -80,7 +81,7 @@ class Recorder:
         self._rows.append((WRITE, slot, int(size), stream))
 
     def tape(self) -> Tape:
-        """The tape, at whose end everything still live is freed, the newest first."""
+        """The tape, with frees appended for everything that is still live, the newest first."""
         for slot in reversed(list(self._live)):
             self.free(slot)
         return np.array(self._rows, np.uint64)
@@ -92,14 +93,14 @@ def _one(build: Callable[[Recorder], None], **options: Any) -> Pattern:
     return Pattern([recorder.tape()], **options)
 
 
-# The nine patterns the write-up names. It tells what each imitates; sizes and counts that it does
-# not print are ours.
+# The nine patterns that the write-up names. It says what each imitates; sizes and counts that it
+# does not print are our choice.
 
 TENSORS = [elements * ELEMENT_BYTES for elements in (1000, 10_000, 100_000, 1024 * 1024)]
 
 
 def same_size(tape: Recorder) -> None:
-    """A training loop: the same ten tensors every step, all freed at its end."""
+    """A training loop: the same ten tensors in every step, all freed at its end."""
     for size in TENSORS:
         for _ in range(5):
             held = [tape.allocate(size) for _ in range(10)]
@@ -108,7 +109,7 @@ def same_size(tape: Recorder) -> None:
 
 
 def alloc_free_cycle(tape: Recorder) -> None:
-    """A tensor made and dropped, 20 times each size."""
+    """A tensor created and dropped, 20 times for each size."""
     for size in TENSORS:
         for _ in range(20):
             tape.free(tape.allocate(size))
@@ -125,7 +126,7 @@ def varying_sizes(tape: Recorder) -> None:
 
 
 def large_memory(tape: Recorder) -> None:
-    """Large tensors, each alone and then all at once."""
+    """Large tensors, first one at a time and then all at once."""
     sizes = [size * MIB for size in (64, 128, 256, 512)]
     for size in sizes:
         tape.free(tape.allocate(size))
@@ -134,7 +135,7 @@ def large_memory(tape: Recorder) -> None:
 
 
 def cold_warm(tape: Recorder) -> None:
-    """A tensor of 1024 x 1024 for the first time, and ten times more."""
+    """A tensor of 1024 x 1024, allocated for the first time and then ten more times."""
     for _ in range(11):
         tape.free(tape.allocate(TENSORS[-1]))
 
@@ -145,7 +146,7 @@ def first_allocation(tape: Recorder) -> None:
 
 
 def dynamic_batches(tape: Recorder) -> None:
-    """Inference: a request's batch decides the size of eight activations, two live at a time."""
+    """Inference: a request's batch size sets the size of eight activations, two live at a time."""
     rng = np.random.default_rng(5)
     for batch in rng.choice([1, 2, 4, 8, 16, 32], 25):
         size = int(batch) * 128 * 768 * ELEMENT_BYTES
@@ -167,7 +168,8 @@ def transformer_training(tape: Recorder) -> None:
 
 
 def gradient_accumulation(tape: Recorder) -> None:
-    """Four micro-batches: activations and new gradients come and go beside those kept."""
+    """Four micro-batches: activations and new gradients come and go while accumulated gradients
+    stay."""
     parameters = [*([768 * 768, 768 * 3072, 3072 * 768] * 12), 50257 * 768]
     gradients = [tape.allocate(count * ELEMENT_BYTES) for count in parameters]
     for batch in (8, 8, 8, 5):
@@ -181,7 +183,7 @@ def gradient_accumulation(tape: Recorder) -> None:
 
 
 def memory_pressure(tape: Recorder) -> None:
-    """4 GiB in pieces, every other one freed, and larger and smaller ones put in their place."""
+    """4 GiB in pieces; every other one is freed, then larger and smaller ones take their place."""
     held = [tape.allocate(64 * MIB) for _ in range(64)]
     for slot in held[::2]:
         tape.free(slot)
@@ -194,7 +196,7 @@ def memory_pressure(tape: Recorder) -> None:
         tape.free(slot)
 
 
-# The pairs that are quoted: an allocation and a free.
+# Pairs of an allocation and a free.
 
 
 def hot_pair(tape: Recorder) -> None:
@@ -208,7 +210,7 @@ def hot_large_pair(tape: Recorder) -> None:
 
 
 def random_pair(tape: Recorder) -> None:
-    """1000 live allocations of up to 1 MiB, one of them replaced again and again."""
+    """1000 live allocations of up to 1 MiB, of which a random one is repeatedly replaced."""
     rng = np.random.default_rng(7)
     held = [tape.allocate(size) for size in rng.integers(1, MIB + 1, 1000)]
     for size, which in zip(
@@ -219,7 +221,7 @@ def random_pair(tape: Recorder) -> None:
 
 
 def storage(elements: int) -> Pattern:
-    """A storage of so many elements, made and dropped."""
+    """A storage of the given number of elements, created and dropped."""
 
     def build(tape: Recorder) -> None:
         for _ in range(100):
@@ -231,8 +233,8 @@ def storage(elements: int) -> Pattern:
 def rmm_random(allocations: int, max_mib: int) -> Pattern:
     """RMM's random_allocations benchmark.
 
-    2N steps, of which 73 % allocate up to `max_mib` MiB, while 16,000 MiB are not exceeded; the
-    others free a live block at random.
+    2N steps, 73 % of which allocate up to `max_mib` MiB, as long as the total stays within 16,000
+    MiB; the others free a random live block.
     """
 
     def build(tape: Recorder) -> None:
@@ -254,7 +256,8 @@ def rmm_random(allocations: int, max_mib: int) -> Pattern:
 
 
 def streams(count: int) -> Pattern:
-    """Allocations of up to 4 MiB on `count` streams in turn; another uses every fourth, too."""
+    """Allocations of up to 4 MiB on `count` streams in turn; another stream also uses every
+    fourth."""
 
     def build(tape: Recorder) -> None:
         rng = np.random.default_rng(8)
@@ -312,7 +315,7 @@ def threads(count: int) -> Pattern:
 
 
 def trace(name: str) -> Pattern:
-    """What was recorded from PyTorch by record_traces.py. MissingTrace where nothing was."""
+    """A trace recorded from PyTorch by record_traces.py. MissingTrace if there is none."""
     path = TRACES / f"{name}.csv.gz"
     if name not in SHA256 or not path.exists():
         raise MissingTrace(f"{path.name}: not recorded yet")
@@ -323,7 +326,8 @@ def trace(name: str) -> Pattern:
 
 
 def read_trace(lines: Iterator[str] | Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """(action, allocation, bytes) of each line under the header, as told in traces/README.md."""
+    """(action, allocation, bytes) of each line after the header, as described in
+    traces/README.md."""
     rows = iter(lines)
     header = next(rows).strip()
     if header != "action,allocation,bytes":
@@ -334,7 +338,7 @@ def read_trace(lines: Iterator[str] | Sequence[str]) -> Iterator[tuple[str, int,
 
 
 def replayable(rows: Iterator[tuple[str, int, int]]) -> Tape:
-    """The tape of a trace; whatever outlives it is freed at the end."""
+    """The tape of a trace; allocations that outlive it are freed at the end."""
     tape = Recorder()
     slots: dict[int, int] = {}
     for action, allocation, size in rows:
@@ -377,4 +381,4 @@ PATTERNS: Final[Mapping[str, Callable[[], Pattern]]] = {
         )
     },
 }
-"""Every pattern by the name a case has for it."""
+"""Every pattern, by its name in a case."""

@@ -1,4 +1,4 @@
-"""Record what real PyTorch steps ask of the allocator, as traces/*.csv.gz. Needs a GPU and torch.
+"""Record the allocator requests of real PyTorch steps as traces/*.csv.gz. Needs a GPU and torch.
 
 python allocator/record_traces.py
 """
@@ -16,7 +16,7 @@ FOLDER: Final = Path(__file__).parent
 HEADER: Final = "action,allocation,bytes"
 
 MAX_ENTRIES: Final = 1_000_000
-"""Of PyTorch's ring of events. One that is full has lost its beginning."""
+"""Capacity of PyTorch's ring buffer of events. A full buffer may have lost its first events."""
 
 WARM_UP_STEPS: Final = 3
 STEPS: Final = 3
@@ -25,15 +25,15 @@ Row = tuple[str, int, int | None]
 
 
 class RecordingError(Exception):
-    """What PyTorch recorded cannot be replayed."""
+    """PyTorch's recording cannot be replayed."""
 
 
 def rows(
     segments: Iterable[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]
 ) -> Iterator[Row]:
-    """Rows of a trace: what lived in `segments` when recording began, then the `events`.
+    """Rows of a trace: what was live in `segments` when recording began, then the `events`.
 
-    Both are as torch.cuda.memory._snapshot gives them. RecordingError for a free of the unknown.
+    Both come from torch.cuda.memory._snapshot. RecordingError for a free of an unknown address.
     """
     numbers: dict[int, int] = {}
     count = 0
@@ -67,7 +67,7 @@ def write(name: str, trace: Iterable[Row]) -> str:
 
 
 def record(step: Callable[[], None]) -> list[Row]:
-    """The rows of STEPS steps, after some that fill caches and make optimiser states."""
+    """The rows of STEPS steps, after warm-up steps that fill caches and create optimiser states."""
     import torch
 
     memory = torch.cuda.memory
@@ -87,7 +87,7 @@ def record(step: Callable[[], None]) -> list[Row]:
 
 
 def transformer(training: bool) -> Callable[[], None]:
-    """A step of an encoder of 6 layers over 16 sequences, whose length varies without training."""
+    """A step of a 6-layer encoder on 16 sequences, whose length varies in inference."""
     import torch
 
     layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, dropout=0.0)
@@ -115,7 +115,7 @@ def transformer(training: bool) -> Callable[[], None]:
 
 
 def cnn(training: bool) -> Callable[[], None]:
-    """A step of eight convolutions over images, whose number varies without training."""
+    """A step of eight convolutions on images, whose number varies in inference."""
     import torch
 
     layers: list[Any] = []

@@ -1,4 +1,5 @@
-"""SHA-256 of each recorded trace: another trace is another pattern. Written by the recorder."""
+"""SHA-256 of each recorded trace: a different trace is a different pattern. Written by
+record_traces.py."""
 
 SHA256: dict[str, str] = {
     "transformer_training": "b22d9ff6d794753a3cab3220ea9f70ce648a855bcdb6546fe6146b70442e8085",

@@ -1,4 +1,4 @@
-"""The write-up's start, in its language: every allocation and free is a call of the driver."""
+"""The write-up's starting point, in Python: every allocation and free is a driver call."""
 
 from __future__ import annotations
 

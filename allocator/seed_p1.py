@@ -1,4 +1,4 @@
-"""The write-up's phase 1, in its language: lists of freed pointers by exact size, up to 1 GiB."""
+"""The write-up's phase 1, in Python: free lists by exact size, up to 1 GiB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The write-up's phase 2, in its language: powers of two up to 16 MiB, exact sizes above."""
+"""The write-up's phase 2, in Python: powers of two up to 16 MiB, exact sizes above."""
 
 from __future__ import annotations
 

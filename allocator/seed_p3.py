@@ -1,4 +1,4 @@
-"""The write-up's phase 3, in its language: from 1 MiB on, blocks cut out of segments of 1 GiB."""
+"""The write-up's phase 3, in Python: from 1 MiB, blocks split from segments of 1 GiB."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Memory:
             self._driver.free(pointer)
 
     def _cut(self, size: int) -> int:
-        """The best fit of all segments, split; a new segment where nothing fits."""
+        """Split the best fit of all segments, or a new segment if nothing fits; its pointer."""
         fits = (
             block
             for segment in self._segments
@@ -85,7 +85,7 @@ class Memory:
         return block.pointer
 
     def _coalesce(self, block: Block) -> None:
-        """Make a block free and one with its free neighbours."""
+        """Free a block and merge it with its free neighbours."""
         block.is_free = True
         segment = block.segment
         i = segment.index(block)

@@ -1,4 +1,4 @@
-"""PyTorch's allocator by the rawest calls that Python has of it."""
+"""PyTorch's allocator through the lowest-level calls available in Python."""
 
 from __future__ import annotations
 

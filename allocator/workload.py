@@ -20,54 +20,54 @@ from analysis.study import Case, Variant
 from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
 
 REPEATS: Final = 3
-"""Timings a cell; the middle one counts."""
+"""Number of timings per cell; the median counts."""
 
 FRESH_REPEATS: Final = 301
-"""The same of a tape that begins with an empty allocator: mostly a driver call, which varies."""
+"""The same for a tape that starts with an empty allocator: mostly driver time, which varies."""
 
 FRESH_S: Final = 0.04
-"""No further one of these once they have taken this long."""
+"""Time limit in seconds for these timings."""
 
 ENOUGH_S: Final = 0.0015
-"""Seconds a timing takes at least, by replaying the tape as often as that needs."""
+"""Minimum duration of a timing in seconds; the tape is replayed as often as necessary."""
 
 WARM_UPS: Final = 60
-"""Replays before the first timing, at most."""
+"""Maximum number of replays before the first timing."""
 
 QUIET: Final = 12
-"""Replays in a row without a call of the driver that end the warm-up."""
+"""Number of consecutive replays without a driver call that ends the warm-up."""
 
 WARM_UP_S: Final = 0.02
-"""No further warm-up once they have taken this long, and one timing of what takes longer."""
+"""Time limit in seconds for the warm-up. A tape that takes longer is timed only once."""
 
 VARYING_WARM_UPS: Final = 100
 VARYING_WARM_UP_S: Final = 0.1
-"""The same of a pattern that does not repeat exactly, and no quiet ends its warm-up: it takes many
-replays until the most it ever holds at once has been seen."""
+"""The same for a pattern that does not repeat exactly. Its warm-up does not end early: many replays
+are needed to reach the maximum that it ever holds at once."""
 
 HELD_AGAINST: Final = ("p4_final", "torch_caching")
-"""Variants of which memory and single operations are told as well as times."""
+"""Variants for which memory and single operations are reported in addition to times."""
 
 COUNTED_PATTERNS: Final = (
     *("varying_sizes", "transformer_training", "gradient_accumulation", "memory_pressure"),
 )
-"""In these, calls of the driver are told of every step."""
+"""Patterns for which the driver calls of every step are reported."""
 
 LATENCY_PATTERNS: Final = ("hot_pair", "random_pair")
 FRAGMENTATION_PATTERNS: Final = ("random_pair", "transformer_training")
 
 DIGITS: Final = 5
-"""Significant digits of what is told: results are kept in a repository."""
+"""Significant digits of reported values, to limit the size of the results in the repository."""
 
 OWN_STREAMS: list[int] = []
-"""Streams made for patterns with several; kept until the process ends."""
+"""Streams created for patterns with several streams; kept until the process ends."""
 
 
 class Workload:
-    """The tapes of a case, and what replays them on a variant."""
+    """The tapes of a case, and the operations that replay them on a variant."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
-        del constants, rng  # tapes have seeds of their own, so that every round replays the same
+        del constants, rng  # tapes have fixed seeds, so that every round replays the same
         self._pattern = Pattern([])
         self._caller = self._name = ""
 
@@ -99,7 +99,7 @@ class Workload:
 
 
 class Told(Flag):
-    """What is told of a cell besides its time."""
+    """What is reported for a cell in addition to its time."""
 
     NOTHING = 0
     CALLS = auto()
@@ -109,7 +109,7 @@ class Told(Flag):
 
 
 def told(variant: Variant, pattern: str) -> Told:
-    """What is told of this variant in this pattern: results have a size they must stay within."""
+    """What is reported for this variant in this pattern, to keep the results within their limit."""
     if variant.name not in HELD_AGAINST:
         is_counted = variant.role == "step" and pattern in COUNTED_PATTERNS
         return Told.CALLS if is_counted else Told.NOTHING
@@ -119,7 +119,7 @@ def told(variant: Variant, pattern: str) -> Told:
 
 
 def streams(count: int) -> list[int]:
-    """The default stream and as many more as are asked for."""
+    """`count` streams, of which the first is the default stream."""
     from cuda.bindings import runtime as cudart
 
     from analysis.measure.memory import cuda
@@ -131,7 +131,7 @@ def streams(count: int) -> list[int]:
 
 
 class FromCpp(Operation):
-    """Tapes replayed by the C++ runner. A test without a GPU gives a `source` of its own."""
+    """Tapes replayed by the C++ runner. A test without a GPU passes its own memory `source`."""
 
     waits = True
 
@@ -155,7 +155,7 @@ class FromCpp(Operation):
         self._renew()
 
     def _renew(self) -> None:
-        """An allocator that has nothing yet. The old one gives back its memory first."""
+        """Create an allocator without memory. The old one returns its memory first."""
         self._runner = self._allocator = None
         self._allocator = self._module.Allocator(self._make_source())
         self._runner = self._module.Runner(
@@ -163,9 +163,10 @@ class FromCpp(Operation):
         )
 
     def launch(self, stream: int) -> None:
-        """Replay once, every address checked against those that are live.
+        """Replay once, and check every address against all live allocations.
 
-        The first time, what is allocated is written, too. A profiler sees the bare replay after it.
+        The first replay also writes to the allocations. A profiler sees the replay without the
+        writes.
         """
         del stream
         writes = self._on_gpu and self._fault is not None
@@ -201,9 +202,9 @@ class FromCpp(Operation):
         return {name: [brief(value)] for name, value in values.items()}
 
     def _steady(self) -> float:
-        """Seconds of a replay by an allocator that has seen the tape before."""
+        """Seconds of a replay by an allocator that has replayed the tape before."""
         if self._pattern.streams > 1:
-            self._renew()  # work of the check may have held memory back, so that more was reserved
+            self._renew()  # work of the check may have delayed frees, so that more was reserved
         exactly = self._pattern.repeats_exactly
         replays, limit = (WARM_UPS, WARM_UP_S) if exactly else (VARYING_WARM_UPS, VARYING_WARM_UP_S)
         started = time.perf_counter()
@@ -222,7 +223,7 @@ class FromCpp(Operation):
         return statistics.median(seconds)
 
     def _fresh(self) -> float:
-        """Seconds of a replay by an allocator that has nothing yet."""
+        """Seconds of a replay by an allocator without memory."""
         self._replays = 1
         seconds: list[float] = []
         started = time.perf_counter()
@@ -239,7 +240,7 @@ def brief(value: float) -> float:
 
 
 class Calls(Protocol):
-    """How Python allocates and frees; what is allocated is whatever `free` takes."""
+    """How Python allocates and frees; `allocate` returns whatever `free` accepts."""
 
     def allocate(self, size: int) -> Any: ...
     def free(self, held: Any) -> None: ...
@@ -252,7 +253,7 @@ class RawCalls:
 
 
 def raw_calls(module: Any) -> RawCalls:
-    """Pointers in, pointers out: the variant's own calls, or its compiled allocator's."""
+    """Calls that exchange plain pointers: the variant's own, or those of its compiled allocator."""
     if hasattr(module, "allocate"):
         return RawCalls(module.allocate, module.free)
     allocator = module.Allocator(module.DriverSource())
@@ -268,7 +269,7 @@ class Driver:
 
         from analysis.measure.memory import cuda
 
-        cuda(cudart.cudaFree(0))  # makes the context that the driver's calls need
+        cuda(cudart.cudaFree(0))  # creates the context that the driver calls need
         self._driver = driver
 
     def allocate(self, size: int) -> int:
@@ -284,7 +285,7 @@ class Driver:
 
 
 class Storage:
-    """What a tensor holds of its memory, and no more: freed with its last reference."""
+    """The memory of a tensor and nothing else; freed with its last reference."""
 
     __slots__ = ("_memory", "nbytes", "pointer")
 
@@ -299,7 +300,7 @@ class Storage:
 
 
 def storage_calls(module: Any) -> RawCalls:
-    """Storages of a new memory manager of the variant's, or whatever the variant makes itself."""
+    """Storages of a new memory manager of the variant, or those that the variant creates itself."""
     if hasattr(module, "make_storage"):
         module.forget()
         return RawCalls(module.make_storage, lambda held: None)
@@ -308,12 +309,12 @@ def storage_calls(module: Any) -> RawCalls:
 
 
 def plain(rows: Iterable[Sequence[int]]) -> list[tuple[int, int, int]]:
-    """(kind, slot, bytes) of each operation that Python replays: it uses one stream."""
+    """(kind, slot, bytes) of each operation that Python replays, on one stream."""
     return [(kind, slot, size) for kind, slot, size, _ in rows if kind in (ALLOCATE, FREE)]
 
 
 class FromPython(Operation):
-    """A tape replayed by a loop in Python, whose own cost is part of every figure."""
+    """A tape replayed by a Python loop, whose own cost is part of every figure."""
 
     waits = True
 
@@ -326,10 +327,10 @@ class FromPython(Operation):
         self._fault: str | None = "never replayed"
 
     def launch(self, stream: int) -> None:
-        """Replay once and see that no live allocation is given out again."""
+        """Replay once and check that no live allocation is handed out again."""
         del stream
         self._fault = None
-        starts: list[int] = []  # of the live ones, in order
+        starts: list[int] = []  # start addresses of live allocations, in order
         ends: dict[int, int] = {}
         for kind, slot, size in self._tape:
             if kind == ALLOCATE:

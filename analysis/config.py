@@ -1,4 +1,4 @@
-"""The configuration a run goes by: config/config.yaml with what the command line overrides."""
+"""The configuration of a run: config/config.yaml with overrides from the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUILD = ROOT / "build"
 
 @dataclass(frozen=True)
 class Grid:
-    """How hard to measure: rounds, samples of a cell, and seconds those samples may take."""
+    """Measurement effort: rounds, samples per cell, and the seconds those samples may take."""
 
     name: str
     rounds: int
@@ -46,9 +46,9 @@ class Config:
 
 
 def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
-    """config.yaml overlaid with `overrides` (the whole of Snakemake's config will do), checked.
+    """Load config.yaml, apply `overrides` (Snakemake's whole config is accepted), and check it.
 
-    Raises FieldError for the first key that is wrong.
+    FieldError for the first invalid key.
     """
     data = {**read_yaml(CONFIG_FILE), **(overrides or {})}
     check(data, "config", "config")

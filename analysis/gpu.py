@@ -1,4 +1,4 @@
-"""The GPU as NVML sees it: which one, what it is, how it does, and who else uses it."""
+"""The GPU through NVML: selection, properties, clocks and energy, and other users."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _REASONS = {
     pynvml.nvmlClocksThrottleReasonHwThermalSlowdown: "hw_thermal_slowdown",
     pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake_slowdown",
 }
-"""Clock-event reasons that lower clocks. Idle and application clocks are no such reason."""
+"""Clock-event reasons that lower clocks. Idle and application clocks are not among them."""
 
 
 class GpuError(HotpathError):
-    """No GPU, or not that one."""
+    """There is no GPU."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """An NVML handle and what never changes about the device behind it."""
+    """An NVML handle and the constant properties of its device."""
 
     handle: Any
     name: str
@@ -45,7 +45,7 @@ class Gpu:
     pci_bus_id: str
 
     def throttle_reasons(self) -> str:
-        """Reasons NVML gives at this moment for lower clocks, joined by `|`; empty where none."""
+        """The throttle reasons that NVML reports now, joined by `|`; empty if there are none."""
         bits = pynvml.nvmlDeviceGetCurrentClocksEventReasons(self.handle)
         return "|".join(sorted(label for bit, label in _REASONS.items() if bits & bit))
 
@@ -53,13 +53,13 @@ class Gpu:
         return int(pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
 
     def energy_j(self) -> float | None:
-        """Joules since the driver was loaded, where the device counts them."""
+        """Joules since the driver was loaded; None if the device does not report them."""
         with suppress(pynvml.NVMLError):
             return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle)) / 1e3
         return None
 
     def other_processes(self) -> list[int]:
-        """Process ids, not ours, that hold a compute context on this GPU."""
+        """Ids of other processes that hold a compute context on this GPU."""
         running = pynvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
         return sorted(process.pid for process in running if process.pid != os.getpid())
 
@@ -69,7 +69,7 @@ class Gpu:
         return Path("/sys/bus/pci/devices") / f"{domain[-4:]}:{rest}"
 
     def local_cpus(self) -> set[int]:
-        """The CPUs nearest to this GPU; those we may use, where the system does not say."""
+        """The CPUs nearest to this GPU that this process may use; all allowed CPUs if unknown."""
         allowed = os.sched_getaffinity(0)
         try:
             text = (self.sysfs / "local_cpulist").read_text().strip()
@@ -88,8 +88,8 @@ def _cpu_list(text: str) -> set[int]:
 
 @contextmanager
 def open_gpu(which: int | str) -> Iterator[Gpu]:
-    """The GPU with that index or UUID. GpuError where there is no driver or GPU, FieldError where
-    there are some but not that one."""
+    """The GPU with that index or UUID. GpuError if there is no driver or no GPU, FieldError if
+    there are GPUs but not this one."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
@@ -103,7 +103,7 @@ def open_gpu(which: int | str) -> Iterator[Gpu]:
 def _describe(which: int | str) -> Gpu:
     count = pynvml.nvmlDeviceGetCount()
     if count == 0:
-        raise GpuError("no GPU: the driver knows of none")
+        raise GpuError("no GPU: the driver reports none")
     try:
         handle = (
             pynvml.nvmlDeviceGetHandleByUUID(which)

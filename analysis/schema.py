@@ -1,4 +1,4 @@
-"""Read a YAML file and hold it against its schema; the first fault becomes one clear error."""
+"""Read a YAML file and check it against its schema; the first fault becomes one clear error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analysis.errors import FieldError, HotpathError
 SCHEMAS = ROOT / "workflow" / "schemas"
 
 
-# JSON calls 1.0 an integer; where a count is meant that is a slip.
+# JSON accepts 1.0 as an integer; for a count that is a mistake.
 _Validator = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
@@ -33,7 +33,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def read_yaml(path: Path) -> Any:
-    """The parsed file. Raises HotpathError naming the file where it cannot be read or parsed."""
+    """The parsed file. HotpathError names the file if it cannot be read or parsed."""
     try:
         return yaml.safe_load(path.read_text())
     except OSError as error:
@@ -45,7 +45,7 @@ def read_yaml(path: Path) -> Any:
 def check(
     data: Any, name: str, where: str, definitions: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
-    """Raise FieldError for the fault nearest to what was meant; `where` is the file's name.
+    """Raise FieldError for the most relevant fault; `where` is the file's name.
 
     `definitions` stand in for those of the schema `name` that only code can tell.
     """
@@ -76,7 +76,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
 
 
 def _fault(error: ValidationError) -> tuple[str, object]:
-    """(expected, got) in words for the schema keywords our schemas use."""
+    """(expected, got) in words, for the schema keywords that our schemas use."""
     got: Any = error.instance
     rule: Any = error.validator_value
     schema: Any = error.schema

@@ -1,7 +1,7 @@
 """Which code a result belongs to: a hash over the tokens of a variant's sources and its flags.
 
-Comments, docstrings and white space do not count, nor do paths or the architecture, so the hash
-is the same on every machine and survives a reformatting.
+Comments, docstrings, white space, paths and the architecture are not part of it. The hash is
+therefore the same on every machine and does not change when the code is reformatted.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pygments.token import Comment, String
 from analysis.study import Study, Variant
 
 _LOOSE_SPACE = re.compile(
-    r"(?<![\w\0]) (?=[\w\0])"  # a word (or a string, held as \0) after something else
-    r"|(?<=[\w\0]) (?![\w\0])"  # and before it
-    r"|(?<=[^-+<>&|=*/%!^]) (?=\W)"  # whatever cannot be the first half of an operator
+    r"(?<![\w\0]) (?=[\w\0])"  # before a word (or a string, held as \0) that follows a non-word
+    r"|(?<=[\w\0]) (?![\w\0])"  # after a word that a non-word follows
+    r"|(?<=[^-+<>&|=*/%!^]) (?=\W)"  # after a character that cannot begin a longer operator
     r"| $"
 )
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -32,9 +32,8 @@ _IMPORT = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
 
 
 def source_files(study: Study, variant: Variant) -> list[Path]:
-    """The variant's file, the study's bindings and workload, and what they include of the study.
-
-    That is headers, and Python files imported as `from .other import ...`.
+    """The variant's file, the study's bindings and workload, and the files of the study that they
+    include: headers, and Python files imported as `from .other import ...`.
     """
     roots = [variant.path, study.folder / "workload.py"]
     if variant.is_compiled and study.bindings:
@@ -64,10 +63,10 @@ def _with_includes(path: Path, seen: set[Path] | None = None) -> Iterator[Path]:
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
-    """SHA-256 in hex of the variant's tokens and of what study.yaml says that its times depend on.
+    """SHA-256 in hex of the variant's tokens and of the settings in study.yaml that affect its
+    times.
 
-    That is flags, constants, options, its role (a ceiling moves contiguous bytes) and whether the
-    CPU works.
+    These are flags, constants, options, role (a ceiling moves contiguous bytes) and host_work.
     """
     digest = hashlib.sha256()
     for path in source_files(study, variant):
@@ -75,7 +74,7 @@ def fingerprint(study: Study, variant: Variant) -> str:
         digest.update(_tokens(path, path.stat().st_mtime_ns).encode())
     settings: list[object] = [list(variant.flags), dict(variant.constants)]
     settings += [variant.role, variant.host_work]
-    settings += [dict(variant.options)] if variant.options else []  # older results know of none
+    settings += [dict(variant.options)] if variant.options else []  # older hashes have no options
     digest.update(json.dumps(settings, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -87,10 +86,10 @@ def _tokens(path: Path, _modified: int) -> str:
 
 
 def normalise_cpp(text: str) -> str:
-    """`text` without comments; white space stays where it has meaning.
+    """`text` without comments and without insignificant white space.
 
-    That is in string literals, between two words or two operators, and in and after preprocessor
-    directives, where a space can decide what a macro is.
+    White space is significant in string literals, between two words or two operators, and in and
+    after preprocessor directives, where a space can change a macro.
     """
     strings: list[str] = []
 
@@ -100,7 +99,7 @@ def normalise_cpp(text: str) -> str:
 
     def kept(kind: Any, value: str) -> str:
         if kind in Comment and kind not in (Comment.Preproc, Comment.PreprocFile):
-            return "\n" if value.endswith("\n") else " "  # the lexer's line comments end the line
+            return "\n" if value.endswith("\n") else " "  # line comments include the line's end
         return held(value) if kind in String else value
 
     code = "".join(kept(kind, value) for kind, value in CppLexer().get_tokens(text))
@@ -115,16 +114,16 @@ def normalise_cpp(text: str) -> str:
 
 
 def _squeeze(code: str) -> str:
-    """Drop every space that does not keep two words or two operators apart."""
+    """Drop every space that does not separate two words or two operators."""
     if code.startswith("\n#"):
         return code
     return _LOOSE_SPACE.sub("", code)
 
 
 def normalise_python(text: str) -> str:
-    """`text` as logical lines of tokens under their indentation, without comments and docstrings.
+    """`text` as logical lines of tokens with their indentation, without comments and docstrings.
 
-    A statement that is nothing but strings does nothing, so it counts as a docstring.
+    A statement that consists only of strings has no effect, so it counts as a docstring.
     """
     lines = text.splitlines(keepends=True)
     depth, f_strings = 0, 0

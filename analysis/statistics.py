@@ -1,4 +1,5 @@
-"""Medians, ratios and their 95 % intervals. Noise lives in rounds, so rounds are resampled."""
+"""Medians, ratios and their 95 % intervals. The noise is between rounds, so rounds are
+resampled."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ import numpy.typing as npt
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 2000
 SAME_WITHIN: Final = 0.01
-"""Two times whose ratio is surely within this of 1 are called the same."""
+"""Two times count as the same if the interval of their ratio lies within this distance of 1."""
 
 Floats = npt.NDArray[np.float64]
 
 
 def expanded_confidence(rounds: int, confidence: float = CONFIDENCE) -> float:
-    """The percentile level that gives a bootstrap of so few values its nominal coverage.
+    """The percentile level at which a bootstrap of so few values has its nominal coverage.
 
-    The expanded percentile interval: a percentile bootstrap of n values is too narrow by
-    sqrt((n-1)/n) and by normal against Student quantiles (Hesterberg 2015, section 5.3,
+    This is the expanded percentile interval. A percentile bootstrap of n values is too narrow: by
+    sqrt((n-1)/n), and by using normal instead of Student quantiles (Hesterberg 2015, section 5.3,
     "What Teachers Should Know About the Bootstrap").
     """
     from scipy import stats  # here, as it is slow to import and a process that measures needs none
@@ -32,7 +33,7 @@ def expanded_confidence(rounds: int, confidence: float = CONFIDENCE) -> float:
 def median_intervals(rounds: Floats) -> tuple[Floats, Floats, Floats]:
     """Medians of each row of `rounds` [series, rounds] and the ends of their intervals [series].
 
-    With a single round there is no interval: NaN.
+    With a single round there is no interval, and the ends are NaN.
     """
     medians = np.median(rounds, axis=1)
     if rounds.shape[1] < 2:
@@ -54,7 +55,7 @@ def median_intervals(rounds: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def verdict(low: float, high: float) -> str:
-    """What an interval of a speed-up says: `faster`, `slower`, `same` or `unclear`."""
+    """The verdict from the interval of a speed-up: `faster`, `slower`, `same` or `unclear`."""
     if math.isnan(low) or math.isnan(high):
         return "unclear"
     if low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:

@@ -120,8 +120,8 @@ def test_samples_come_back_as_written(
     ("column", "text", "fault"),
     [
         ("status", "fine", "status: expected one of"),
-        ("status", "skipped", "value: '1.25e-07' does not go with status skipped"),
-        ("value", "", "value: '' does not go with status ok"),
+        ("status", "skipped", "value: '1.25e-07' does not match status skipped"),
+        ("value", "", "value: '' does not match status ok"),
         ("value", "fast", "value: expected a number"),
         ("value", "-1", "value: expected a number of at least 0"),
         ("value", "nan", "value: expected a number"),

@@ -1,1 +1,1 @@
-"""From built variants to raw samples: a process a round, every output checked before timing."""
+"""From built variants to raw samples: one process per round, every output checked before timing."""

@@ -1,4 +1,4 @@
-"""Measure one study on this machine: what is not measured yet, or one variant anew.
+"""Measure one study on this machine: whatever is not measured yet, or one variant again.
 
 python -m analysis.measure STUDY [--variant NAME] [--config JSON]
 """
@@ -33,7 +33,7 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
         try:
             gpu = stack.enter_context(open_gpu(config.gpu))
         except GpuError as error:
-            print(f"{study.name}: {error}; measuring what needs none", file=sys.stderr)
+            print(f"{study.name}: {error}; measuring only variants without one", file=sys.stderr)
         toolchain = find_toolchain(config.nvcc, config.libfabric)
         arch = resolve_arch(config.arch, config.gpu)
         provision = Provision.of(gpu, toolchain, config)
@@ -61,23 +61,23 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
 
 
 def refuse_other_machine(where: Target, gpu: Gpu | None) -> None:
-    """HotpathError where the results are of a machine with a GPU and there is none here now: its
-    samples would give way to rows that say so."""
+    """Raise HotpathError if the results are those of a machine with a GPU and no GPU is found now:
+    rows of skipped cases would replace its samples."""
     path = where.root / where.machine / "machine.json"
     if gpu is None and path.exists() and (named := json.loads(path.read_text()).get("gpu")):
         raise HotpathError(
-            f"config: machine: {where.machine} was measured with a GPU ({named}), here is none; "
-            "its results are left as they are"
+            f"config: machine: {where.machine} was measured with a GPU ({named}), but no GPU was "
+            "found here; its results are left unchanged"
         )
 
 
 def other_users(gpu: Gpu | None, policy: str) -> list[int]:
-    """Processes of others on the GPU; HotpathError where the configuration refuses to share."""
+    """Ids of other processes on the GPU; HotpathError if the configuration refuses to share it."""
     others = gpu.other_processes() if gpu else []
     if gpu and others and policy == "refuse":
         raise HotpathError(
             f"config: shared_gpu: GPU {gpu.index} is used by processes {others}; wait for them, "
-            "choose another with gpu=, or record the fact with shared_gpu=record"
+            "choose another GPU with gpu=, or measure anyway with shared_gpu=record"
         )
     return others
 
@@ -85,7 +85,7 @@ def other_users(gpu: Gpu | None, policy: str) -> list[int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure one study on this machine.")
     parser.add_argument("study")
-    parser.add_argument("--variant", help="measure this one anew, with its `after` and ceilings")
+    parser.add_argument("--variant", help="measure it again, with its `after` and the ceilings")
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
     arguments = parser.parse_args()
     measure(arguments.study, arguments.variant, arguments.config)

@@ -1,4 +1,4 @@
-"""What is measured: an operation a workload makes of a variant and a case, and its outcome."""
+"""What is measured: the operation that a workload builds from a variant and a case."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from analysis.study import Case, Variant
 
 
 class Skip(HotpathError):
-    """Raised by a workload where this machine cannot run a variant or case; says why not."""
+    """Raised by a workload if this machine cannot run a variant or case; the message says why."""
 
 
 class Operation(ABC):
     """One variant bound to one case by the study's workload.py.
 
-    `launch(stream)` does the work once. `reset`, where it is not None, enqueues what must come
-    before every launch and is not timed. `waits` says whether a launch waits for the GPU, or
-    submits more than some 32 operations: its stream cannot be held until all of it is enqueued.
-    None leaves that to the variant's host_work. `settle`, where it is not None, takes the host
-    memory that is read out of the CPU's caches: which lines a check leaves there, and whether their
-    cores sleep, is chance.
+    `launch(stream)` does the work once. `reset`, if not None, enqueues untimed work that must
+    precede every launch. `waits` says whether a launch waits for the GPU or submits more than about
+    32 operations: its stream cannot be blocked until everything is enqueued. None means the
+    variant's host_work. `settle`, if not None, flushes the host memory that is read from the CPU's
+    caches. Otherwise it would be chance which lines a check leaves there and whether their cores
+    sleep.
     """
 
     launch: Callable[[int], None]
@@ -33,49 +33,50 @@ class Operation(ABC):
 
     @abstractmethod
     def poison(self) -> None:
-        """Overwrite the output, so that bytes that never arrive are seen."""
+        """Overwrite the output, so that bytes that never arrive are detected."""
 
     @abstractmethod
     def check(self) -> str | None:
-        """None where every byte of the output is the reference's, else what differs."""
+        """None if every output byte equals the reference's, else what differs."""
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """Metrics only the study can take, by name: parts of a call, a runner's own times, counts.
+        """Metrics that only the study can take, by name: parts of a call, times by its own runner,
+        counts.
 
-        Called once a visit, right after the check; `count` samples each where repeating makes
-        sense.
+        Called once per visit, right after the check. Returns `count` samples of each metric where
+        repeating makes sense.
         """
         del stream, count
         return {}
 
 
 TimeDevice = Callable[[Operation, int], None]
-"""Takes so many device times of an operation."""
+"""Takes the given number of device times of an operation."""
 
 
 class Binder(Protocol):
     """The inputs of one case, to which variants are bound."""
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """The variant on these inputs; `module` is its built module. Skip where it cannot run."""
+        """Bind `variant`, built as `module`, to these inputs. Skip if it cannot run here."""
         ...
 
 
 class Workload(Protocol):
-    """What a study works on in one process: `Workload(constants, rng)` in the study's workload.py.
+    """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py.
 
-    Only the rig calls it: `prepare`, then `bind` of what that returned.
+    Only the rig calls it: `prepare`, then `bind` on the result.
     """
 
     def prepare(self, case: Case) -> Binder | None:
-        """The inputs of `case`; None stands for the workload itself, which holds one case's inputs
-        at a time and has `bind`. Skip where this machine cannot run it."""
+        """The inputs of `case`. None stands for the workload itself, which then has `bind` and
+        holds the inputs of one case at a time. Skip if this machine cannot run the case."""
         ...
 
 
 @dataclass(eq=False)
 class Cell:
-    """One variant and case in this round, and what became of it in all visits."""
+    """One variant and case in this round, with the outcome of all its visits."""
 
     variant: Variant
     case: Case

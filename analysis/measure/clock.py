@@ -1,4 +1,4 @@
-"""Time of day as results write it."""
+"""The time of day, in the format of the results."""
 
 from __future__ import annotations
 

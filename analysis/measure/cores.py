@@ -1,4 +1,4 @@
-"""The cores this process may use, in the order threads should take them."""
+"""The cores that this process may use, in the order in which threads should be pinned to them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ CPUS = Path("/sys/devices/system/cpu")
 
 
 def cores() -> list[int]:
-    """One hardware thread of every core first, then the second of each, and so on."""
+    """The first hardware thread of every core, then the second of each, and so on."""
     allowed = sorted(os.sched_getaffinity(0))
     return sorted(allowed, key=lambda cpu: (_siblings(cpu).index(cpu), cpu))
 
 
 def _siblings(cpu: int) -> list[int]:
-    """The hardware threads of this one's core, itself among them; itself alone where unknown."""
+    """The hardware threads of the core of `cpu`, including `cpu`; only `cpu` if unknown."""
     path = CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
     try:
         spans = [part.split("-") for part in path.read_text().strip().split(",")]

@@ -1,7 +1,7 @@
-"""Takes host memory out of the CPU's caches, so that a device that reads it finds it in DRAM.
+"""Flushes host memory from the CPU's caches, so that a device reads it from DRAM.
 
-A device reads a line in the private cache of a core more slowly than one in memory: the core has to
-be asked, and woken where it sleeps.
+A device reads a line in a core's private cache more slowly than one in memory: the core has to be
+asked, and woken if it sleeps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from analysis.errors import HotpathError
 LIBRARY = BUILD / "cpu_cache.so"
 
 _CHUNK = 4 * 2**20
-"""Bytes that a thread flushes at a time."""
+"""Number of bytes that a thread flushes at a time."""
 
 
 def flush(array: npt.NDArray[Any]) -> None:
@@ -33,8 +33,8 @@ def flush(array: npt.NDArray[Any]) -> None:
 
 
 def flush_rows(table: npt.NDArray[np.uint8], rows: npt.NDArray[np.integer[Any]]) -> None:
-    """Flush rows of a table uint8 [any, row_bytes] whose rows are contiguous, whatever lies between
-    them. HotpathError where the library has not been built."""
+    """Flush the given rows of a table uint8 [any, row_bytes]. Each row is contiguous; there may be
+    gaps between rows. HotpathError if the library has not been built."""
     library, row_bytes = _library(), table.shape[1]
     indices = np.ascontiguousarray(rows, np.int64)
     step = max(1, _CHUNK // max(1, row_bytes))

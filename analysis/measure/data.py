@@ -7,6 +7,6 @@ import numpy.typing as npt
 
 
 def random_bytes(size: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """uint8 [size], every bit random. Some 20 times as fast as Generator.bytes."""
+    """uint8 [size], every bit random. About 20 times as fast as Generator.bytes."""
     words = rng.integers(0, 2**64, -(-size // 8), np.uint64)
     return words.view(np.uint8)[:size]

@@ -1,4 +1,4 @@
-"""Host memory by its kind: how it is had, page-locked and given back, and what each part takes."""
+"""Host memory by kind: allocation, page-locking and freeing, and the time of each."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ KINDS: Final = (
     *("registered", "registered_huge", "managed"),
 )
 """pageable: from the operating system, on pages of the base size
-pinned: page-locked by CUDA as it is allocated
-write_combined: pinned, and passing by the CPU's caches
-registered: pageable, page-locked afterwards
+pinned: page-locked by CUDA at allocation
+write_combined: pinned, bypassing the CPU's caches
+registered: pageable, page-locked after allocation
 registered_huge: the same on transparent huge pages
-managed: migrates by page between host and device; never given back"""
+managed: migrates by page between host and device; never freed"""
 
 HUGE_PAGE: Final = 2 * 2**20
 
@@ -36,15 +36,16 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class NoHugePages(Skip):
-    """The kernel gave no transparent huge pages to memory that asked for them."""
+    """The kernel provided no transparent huge pages for memory that requested them."""
 
 
 class HostMemory:
-    """`size` bytes of host memory of one kind, uninitialised, every page present.
+    """`size` bytes of host memory of one kind, uninitialised, with every page present.
 
-    `bytes` is the memory as uint8 [size] and must not be used once it is closed. `seconds` has
-    `allocate`, for registered kinds `register`, and once closed `free`, which unregisters too.
-    FieldError for a kind that is not in KINDS, NoHugePages where there are none to be had.
+    `bytes` is the memory as uint8 [size] and must not be used after `close`. `seconds` has
+    `allocate`, `register` for registered kinds, and after `close` also `free`, which includes
+    unregistering. FieldError for a kind that is not in KINDS, NoHugePages if huge pages are not
+    available.
     """
 
     def __init__(self, kind: str, size: int) -> None:
@@ -76,7 +77,7 @@ class HostMemory:
             raise
 
     def close(self) -> None:
-        """Unregister and free it. Managed memory stays until the process ends."""
+        """Unregister and free the memory. Managed memory stays until the process ends."""
         pointer, self.pointer = self.pointer, 0
         if not pointer or self.kind == "managed":
             return
@@ -89,12 +90,12 @@ class HostMemory:
                 cuda(cudart.cudaFreeHost(pointer))
 
     def __del__(self) -> None:
-        # Page-locked memory must not go back to the system before CUDA has let go of it.
+        # CUDA must release page-locked memory before it is returned to the system.
         if getattr(self, "pointer", 0):
             self.close()
 
     def is_page_locked(self) -> bool:
-        """What the driver says of this address."""
+        """Whether the driver reports this address as page-locked."""
         attributes = cuda(cudart.cudaPointerGetAttributes(self.pointer))
         return bool(attributes.type == cudart.cudaMemoryType.cudaMemoryTypeHost)
 
@@ -105,17 +106,17 @@ class HostMemory:
         return _array(int(cuda(cudart.cudaHostAlloc(size, flags))), size)
 
     def _mapped(self, size: int) -> Bytes:
-        """Anonymous pages from a boundary of huge pages on, each touched once."""
+        """Anonymous pages that start at a huge-page boundary, each touched once."""
         is_huge = self.kind == "registered_huge"
         room = -(-size // HUGE_PAGE) * HUGE_PAGE if is_huge else size
         self._mapping = mmap.mmap(-1, room + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        # What the machine does when it is not asked differs from one to the next.
+        # The default differs between machines.
         try:
             self._mapping.madvise(mmap.MADV_HUGEPAGE if is_huge else mmap.MADV_NOHUGEPAGE)
-        except OSError as error:  # a kernel without them: all pages are of the base size
+        except OSError as error:  # a kernel without huge pages: all pages have the base size
             if is_huge:
                 raise NoHugePages(f"the kernel has none: {error}") from error
-        # Were this view to live on, the mapping could not be closed.
+        # If this view stayed alive, the mapping could not be closed.
         start = ctypes.addressof(ctypes.c_uint8.from_buffer(self._mapping))
         found = _array(-(-start // HUGE_PAGE) * HUGE_PAGE, size)
         found[:: mmap.PAGESIZE] = 0
@@ -133,7 +134,7 @@ def _array(pointer: int, size: int) -> Bytes:
 
 
 def huge_bytes(pointer: int, smaps: Path = Path("/proc/self/smaps")) -> int:
-    """Bytes on transparent huge pages of the mapping that holds the address; 0 if none does."""
+    """Bytes on transparent huge pages in the mapping that contains the address; 0 if none does."""
     inside = False
     for line in smaps.read_text().splitlines():
         if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):

@@ -1,4 +1,4 @@
-"""What this machine is: described once into machine.json, and again into every provenance."""
+"""A description of this machine, for machine.json and for every provenance."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PCIE_CAPABILITY = 0x10
 
 
 def slug(name: str) -> str:
-    """A folder name of [a-z0-9-] a person can read: `NVIDIA H200` becomes `nvidia-h200`."""
+    """A readable folder name of [a-z0-9-]: `NVIDIA H200` becomes `nvidia-h200`."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def describe(gpu: Gpu | None) -> dict[str, Any]:
-    """CPU, memory, system and library versions, and the GPU where there is one.
+    """CPU, memory, system and library versions, and the GPU if there is one.
 
-    What cannot be read here is None, so that a reader sees the question was asked.
+    A value that cannot be read here is None, so that a reader sees that it was queried.
     """
     host: dict[str, Any] = {
         "cpu": _cpu_model(),
@@ -74,7 +74,7 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
 
 
 def _multiprocessors(gpu: Gpu) -> int | None:
-    """Asked of the driver, since NVML does not know it."""
+    """The number of SMs, from the driver, because NVML does not report it; None if unknown."""
     from cuda.bindings import driver
 
     status, *_ = driver.cuInit(0)
@@ -85,9 +85,10 @@ def _multiprocessors(gpu: Gpu) -> int | None:
 
 
 def _pcie_sizes(config: Path) -> dict[str, int | None]:
-    """Largest payload and read request in bytes, from the device's PCI Express capability.
+    """Maximum payload and read request size in bytes, from the device's PCI Express capability.
 
-    Unreadable without privileges on most machines: the kernel shows others the first 64 bytes.
+    Most machines do not allow this without privileges: the kernel then shows only the first 64
+    bytes.
     """
     sizes: dict[str, int | None] = {"pcie_max_payload_bytes": None, "pcie_read_request_bytes": None}
     with suppress(OSError):

@@ -21,11 +21,11 @@ _libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 
 class CudaError(HotpathError):
-    """A CUDA call that failed; after most of these the process cannot use the GPU any more."""
+    """A failed CUDA call; after most of these errors the process can no longer use the GPU."""
 
 
 def cuda(result: tuple[Any, ...]) -> Any:
-    """The value of a cuda.bindings call; CudaError with CUDA's own message where it failed."""
+    """The value of a cuda.bindings call; CudaError with CUDA's own message if it failed."""
     status, *values = result
     if status != cudart.cudaError_t.cudaSuccess:
         _, message = cudart.cudaGetErrorString(status)
@@ -37,7 +37,7 @@ class DeviceArray:
     """A C-contiguous array in GPU memory, for anything that reads __cuda_array_interface__."""
 
     def __init__(self, shape: tuple[int, ...], dtype: npt.DTypeLike, what: str) -> None:
-        """Allocate. HotpathError names `what` where the GPU has no room for it."""
+        """Allocate. HotpathError names `what` if GPU memory is too small for it."""
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.nbytes = int(np.prod(shape)) * self.dtype.itemsize
@@ -58,21 +58,21 @@ class DeviceArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    # Both wait for the device: the streams that are timed do not wait for the default stream.
+    # Both wait for the device, because the timed streams do not wait for the default stream.
 
     def fill(self, byte: int) -> None:
         cuda(cudart.cudaMemset(self.pointer, byte, self.nbytes))
         cuda(cudart.cudaDeviceSynchronize())
 
     def put(self, host: Array) -> None:
-        """Copy a host array of the same size here."""
+        """Copy a host array of the same size into this one."""
         host = np.ascontiguousarray(host, self.dtype)
         kind = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
         cuda(cudart.cudaMemcpy(self.pointer, host.ctypes.data, host.nbytes, kind))
         cuda(cudart.cudaDeviceSynchronize())
 
     def get(self, out: Array | None = None) -> Array:
-        """Copy to `out`, or to a new array."""
+        """Copy this array to `out`, or to a new host array."""
         out = np.empty(self.shape, self.dtype) if out is None else out
         kind = cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
         cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
@@ -94,8 +94,8 @@ def pinned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
 def managed(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """An uninitialised array in managed memory, kept until the process ends.
 
-    HotpathError where it would take more than a quarter of the GPU's free memory: a GPU that is
-    asked for more managed memory than it has can hang.
+    HotpathError if it would take more than a quarter of the GPU's free memory: requesting more
+    managed memory than a GPU has can hang it.
     """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     free, _ = cuda(cudart.cudaMemGetInfo())
@@ -118,7 +118,7 @@ def synchronize(stream: int) -> None:
 
 
 def same_bytes(got: Array, expected: Array) -> bool:
-    """Whether two C-contiguous arrays of one size hold the same bytes; large ones in parallel."""
+    """Whether two C-contiguous arrays hold the same bytes; compares large arrays in parallel."""
     size = expected.nbytes
     if got.nbytes != size:
         return False
@@ -133,5 +133,5 @@ def same_bytes(got: Array, expected: Array) -> bool:
 
 
 def first_difference(got: Array, expected: Array) -> int:
-    """Byte offset of the first difference between two arrays known to differ."""
+    """Byte offset of the first difference between two arrays that are known to differ."""
     return int(np.argmax(got.view(np.uint8).ravel() != expected.view(np.uint8).ravel()))

@@ -1,4 +1,4 @@
-"""Whether this machine has what a variant needs, and if not, why not."""
+"""Whether this machine meets the needs of a variant, and if not, why."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from analysis.toolchain.libfabric import MISSING
 
 @dataclass(frozen=True)
 class Provision:
-    """What this machine offers: its GPU, if any, the CUDA version modules are built with, whether
-    its owner lets us use managed memory, and whether libfabric is there to build with."""
+    """What this machine provides: its GPU, if any, the CUDA version that modules are built with,
+    whether the configuration allows managed memory, and whether libfabric is available."""
 
     gpu: Gpu | None
     cuda: str | None
@@ -26,12 +26,12 @@ class Provision:
 
     @classmethod
     def of(cls, gpu: Gpu | None, toolchain: Toolchain, config: Config) -> Provision:
-        """What there is on this machine, as far as the configuration allows its use."""
+        """What is available on this machine, as far as the configuration allows its use."""
         return cls(gpu, toolchain.version, config.managed, toolchain.libfabric is not None)
 
     def unmet(self, variant: Variant) -> str | None:
-        """The reason `variant` cannot run here, or None. FieldError for a need nobody knows."""
-        # All of them, so that a misspelt one is seen behind one that is not met.
+        """The reason why `variant` cannot run here, or None. FieldError for an unknown need."""
+        # All needs are checked, so that an unmet one does not hide a misspelt one.
         reasons = [self._unmet(need, variant) for need in variant.needs]
         return next(filter(None, reasons), None)
 

@@ -1,4 +1,4 @@
-"""Device times by NVBench: a fixed number of samples, no filter of its own, one state a cell."""
+"""Device times from NVBench: a fixed number of samples, no filtering, one state per cell."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from cuda.bench.results import BenchmarkResult
 from analysis.measure.cell import Cell, Operation, TimeDevice
 
 STATE_TIMEOUT_S = 60.0
-"""After this NVBench ends a cell with the samples it has; a cell takes well under a second."""
+"""After this time, NVBench ends a cell with the samples it has. A cell takes much less than a
+second."""
 
 STILL_HELD_S = 50e-6
-"""A stream stays held up to so long once all is enqueued, at random. The copy engine looks only
-every few microseconds whether what it waits for is done; were streams released in step with that,
-all samples would hold the same part of such a wait, by how fast the CPU happens to be."""
+"""After everything is enqueued, a stream stays blocked for a random time of up to this length. The
+copy engine checks only every few microseconds whether the work it waits for is done. If streams
+were released in step with these checks, every sample would contain the same part of the wait,
+depending on the speed of the CPU."""
 
 BLOCKING_TIMEOUT_S = 5.0
-"""After this NVBench calls an operation that cannot be enqueued without waiting a deadlock."""
+"""After this time, NVBench reports an operation that cannot be enqueued without waiting as a
+deadlock."""
 
 
 class Measure(Protocol):
-    """Checks and times one cell, taking device times of an operation by `time_device`."""
+    """Checks and times one cell; `time_device` takes the device times of an operation."""
 
     def __call__(self, cell: Cell, stream: int, time_device: TimeDevice, /) -> None: ...
 
@@ -34,10 +37,10 @@ class Measure(Protocol):
 def run_under_nvbench(
     cells: list[Cell], measure: Measure, fail: Callable[[BaseException], NoReturn], out: Path
 ) -> None:
-    """Measure `cells` in their order; NVBench's own files go beside `out`.
+    """Measure `cells` in their order; NVBench's own files are written next to `out`.
 
-    NVBench runs once a process, and gives its samples only when all cells are done. `fail` ends
-    the process on an error, because NVBench itself would go on with the next cell.
+    NVBench runs once per process and returns its samples only when all cells are done. `fail` ends
+    the process on an error, because NVBench itself would continue with the next cell.
     """
 
     def run_cell(state: Any) -> None:
@@ -50,7 +53,7 @@ def run_under_nvbench(
             is_timed = True
             state.set_min_samples(count)
             state.set_blocking_kernel_timeout(BLOCKING_TIMEOUT_S)
-            # Held back by NVBench's blocking kernel, one that waits would wait forever.
+            # An operation that waits would wait forever behind NVBench's blocking kernel.
             waits = cell.variant.host_work if operation.waits is None else operation.waits
             reset = operation.reset
             takes_long = count == 1 and cell.case.samples != 1
@@ -63,7 +66,7 @@ def run_under_nvbench(
 
                 state.exec(launch, sync=waits, batched=False)
                 return
-            # What takes long was warmed by its check: NVBench's own first call does nothing then.
+            # The check has already warmed up a long operation, so NVBench's first call skips it.
             is_warm_up = takes_long
 
             def reset_and_launch(_: Any, timer: Any) -> None:
@@ -81,7 +84,7 @@ def run_under_nvbench(
 
         try:
             measure(cell, stream, time_device)
-        except BaseException as error:  # whatever it is, NVBench would only print it and go on
+        except BaseException as error:  # NVBench would print any error and continue
             fail(error)
         if not is_timed:
             state.skip("no device time")
@@ -90,7 +93,7 @@ def run_under_nvbench(
     benchmark.add_int64_axis("cell", range(len(cells)))
     benchmark.set_stopping_criterion("sample-count")
     benchmark.set_criterion_param_int64("target-samples", 1)
-    # Throttling is recorded with the cell; dropping such samples would hide it.
+    # Throttling is recorded with the cell. Dropping such samples would hide it.
     benchmark.set_throttle_threshold(0.0)
     benchmark.set_timeout(STATE_TIMEOUT_S)
     json_file = out.with_suffix(".nvbench.json")
@@ -99,14 +102,14 @@ def run_under_nvbench(
 
 
 def spin(seconds: float) -> None:
-    """Let time pass without giving up the core."""
+    """Wait without yielding the core."""
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         pass
 
 
 def add_device_times(cells: list[Cell], json_file: Path) -> None:
-    """Read the seconds of each sample, and the SM clock meanwhile, back into their cells."""
+    """Read the seconds of each sample, and the SM clock during the cell, back into the cells."""
     for state in BenchmarkResult.from_json(json_file).subbenches["cells"]:
         if state.is_skipped or state.samples is None:
             continue

@@ -1,4 +1,4 @@
-"""What to measure on this machine now: variants whose cases have no fresh sample."""
+"""What to measure on this machine now: variants with cases that lack a fresh sample."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from analysis.study import GRIDS, Study, Variant
 
 @dataclass(frozen=True)
 class Target:
-    """Where results of this machine go: <root>/<machine>/<study>/<variant>.csv."""
+    """Where the results of this machine go: <root>/<machine>/<study>/<variant>.csv."""
 
     root: Path
     machine: str
 
 
 def target(config: Config, gpu: Gpu | None) -> Target:
-    """The named machine, else one named after the GPU, else a folder under build/.
+    """The configured machine, else one named after the GPU, else a folder under build/.
 
-    Results of a machine without a GPU are kept only where a person named it.
+    Results of a machine without a GPU are kept only if the configuration names the machine.
     """
     if config.machine != "auto":
         return Target(config.results, config.machine)
@@ -39,7 +39,8 @@ def target(config: Config, gpu: Gpu | None) -> Target:
 
 
 def pending(study: Study, where: Target, grid: str, provision: Provision) -> list[Variant]:
-    """Variants with a case of `grid` that has neither a fresh sample nor a standing reason."""
+    """Variants with a case in `grid` that has neither a fresh sample nor a reason, still valid, for
+    being skipped."""
     return [
         v
         for v in study.variants
@@ -61,7 +62,7 @@ def _is_pending(
         if GRIDS.index(runs[run].get("grid", "default")) >= GRIDS.index(grid)
     }
     reason = provision.unmet(variant)
-    # A need that was not met then may be met now; what a workload skipped stays skipped.
+    # A need that was not met then may be met now. What a workload skipped stays skipped.
     standing = {run for run in fresh if runs[run].get("unmet") == reason}
     done = {
         sample.case
@@ -74,7 +75,7 @@ def _is_pending(
 def lacks_captures(
     study: Study, where: Target, grid: str, provision: Provision, kinds: Sequence[str]
 ) -> bool:
-    """Whether a variant that can be profiled here has not been, as it is today."""
+    """Whether a variant that can be profiled here lacks a capture of its current source."""
     if provision.gpu is None or grid == "smoke":
         return False
     for variant in study.variants:
@@ -91,14 +92,14 @@ def lacks_captures(
 
 
 def with_companions(study: Study, variants: Sequence[Variant]) -> list[Variant]:
-    """`variants`, what each comes after, and the ceilings, in the order of study.yaml."""
+    """`variants`, the `after` of each, and the ceilings, in the order of study.yaml."""
     names = {other.name for variant in variants for other in study.companions(variant.name)}
     return [variant for variant in study.variants if variant.name in names]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One run of one study: which variants, how hard, where to. Its digest names its journal."""
+    """One run of one study: its variants, grid and target. Its digest names its journal."""
 
     study: Study
     variants: tuple[Variant, ...]
@@ -107,7 +108,7 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Changes with anything that makes rounds of an interrupted run useless."""
+        """Changes with anything that invalidates the rounds of an interrupted run."""
         parts = {
             "grid": asdict(self.grid),
             "sources": {v.name: fingerprint(self.study, v) for v in self.variants},
@@ -122,5 +123,5 @@ class Plan:
 
     @property
     def journal(self) -> Path:
-        """Folder of the finished rounds, until all of them are there."""
+        """Folder of the finished rounds, until all rounds are finished."""
         return BUILD / "rounds" / self.where.machine / self.study.name / self.digest

@@ -33,11 +33,11 @@ from analysis.store.samples import Sample, read_samples
 from analysis.study import Variant
 
 COMMIT_VARIABLE = "HOTPATH_COMMIT"
-"""Names the commit of a clean tree that was copied without its .git."""
+"""Environment variable with the commit of a clean tree that was copied without its .git."""
 
 
 def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
-    """Add the run to the results, drop its journal, and yield a line about each variant."""
+    """Add the run to the results, delete its journal, and yield a log line for each variant."""
     run = run_id(plan)
     skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
     is_measured = not all(skipped.values())
@@ -51,24 +51,31 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     telemetry = _telemetry(plan, samples, records)
     for variant in plan.variants:
         if not _cases(plan, variant):
-            continue  # beside the others, but with nothing to measure in this grid
+            continue  # a companion without a case in this grid
         reason = skipped[variant.name]
-        own = [sample for sample in samples if sample.variant == variant.name]
+        variant_samples = [sample for sample in samples if sample.variant == variant.name]
         if reason:
-            own = [
+            variant_samples = [
                 _skipped(plan, variant, case_id, run, reason) for case_id in _cases(plan, variant)
             ]
         provenance = _provenance(plan, variant, host, run, records, machine)
         provenance["unmet"] = reason
-        rows = telemetry.get(variant.name)
-        status = "captured" if rows else f"not captured: {_no_telemetry(plan, host)}"
+        telemetry_rows = telemetry.get(variant.name)
+        status = "captured" if telemetry_rows else f"not captured: {_no_telemetry(plan, host)}"
         provenance["captures"] = {"telemetry": {"status": status, "at": run}}
-        add_run(plan.where.root, plan.where.machine, plan.study.name, variant.name, own, provenance)
-        if rows:
+        add_run(
+            plan.where.root,
+            plan.where.machine,
+            plan.study.name,
+            variant.name,
+            variant_samples,
+            provenance,
+        )
+        if telemetry_rows:
             path = folder / plan.study.name / f"{variant.name}.telemetry.csv"
-            write_telemetry(path, rows)
-        failed = sorted({s.case for s in own if s.status == "failed"})
-        outcome = f"skipped: {reason}" if reason else f"{len(own)} samples"
+            write_telemetry(path, telemetry_rows)
+        failed = sorted({s.case for s in variant_samples if s.status == "failed"})
+        outcome = f"skipped: {reason}" if reason else f"{len(variant_samples)} samples"
         yield f"{plan.study.name}/{variant.name}: {outcome}" + (
             f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else ""
         )
@@ -79,7 +86,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
             (datetime.fromisoformat(r.end) - datetime.fromisoformat(r.start)).total_seconds()
             for r in records
         )
-        yield f"{plan.study.name}: {seconds:.0f} s of measuring, budget {plan.study.budget_s} s"
+        yield f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
 
 
 def _cases(plan: Plan, variant: Variant) -> list[str]:
@@ -154,7 +161,7 @@ def _provenance(
         "beside": [other.name for other in plan.variants if other != variant],
         "start": records[0].start if records else run,
         "end": records[-1].end if records else utc_now(),
-        # Of the whole run, all variants and the gaps between them.
+        # Of the whole run: all variants, and the gaps between them.
         "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
         "shared_with_processes": host.others,
         "machine": machine,
@@ -162,7 +169,7 @@ def _provenance(
 
 
 def _commit() -> tuple[str | None, bool | None]:
-    """The commit measured, and whether anything but results differs from it; None if unknown."""
+    """The measured commit, and whether anything except results differs from it; None if unknown."""
     if named := os.environ.get(COMMIT_VARIABLE):
         return named, False
     try:

@@ -1,6 +1,6 @@
-"""What every program does with a variant before it looks at it closer: bind, launch, check.
+"""What every program does with a variant first: bind, launch, check.
 
-One order for measuring, profiling and a trial by hand, so that none of them can get it wrong.
+Measuring, profiling and manual trials share this one order, so that none of them can get it wrong.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Rig:
         self._loaded: dict[str, ModuleType] = {}
 
     def bind(self, variant: Variant, case: Case, stream: int = 0) -> Bound:
-        """The variant on this case's inputs, for launches on `stream`, a cudaStream_t.
+        """Bind the variant to this case's inputs, for launches on `stream`, a cudaStream_t.
 
-        The last one bound is the only one to use: a workload holds the inputs of one case. Skip
-        where this machine cannot run it.
+        Only the result of the last call may be used, because a workload holds the inputs of one
+        case. Skip if this machine cannot run it.
         """
         inputs = self._prepare(variant, case)
         if variant.name not in self._loaded:
@@ -48,7 +48,7 @@ class Rig:
         return Bound(variant, operation, stream, _wait_of(variant, stream))
 
     def _prepare(self, variant: Variant, case: Case) -> Binder:
-        """Inputs of `case`, drawn anew where the last ones were of another."""
+        """The inputs of `case`, drawn again if the previous ones were for another case."""
         key = tuple(sorted(variant.constants.items()))
         if key not in self._workloads:
             self._workloads[key] = self._workload_type(variant.constants, self._rng)
@@ -62,17 +62,18 @@ class Rig:
 
 
 def _wait_of(variant: Variant, stream: int) -> Callable[[], None]:
-    """What waits for all that the variant has launched; made beforehand, since it is timed."""
+    """A function that waits for everything the variant has launched. It is created beforehand
+    because the wait is part of the timed code."""
     if not variant.on_gpu:
         return lambda: None
-    from analysis.measure.memory import synchronize  # where nothing needs CUDA, nothing imports it
+    from analysis.measure.memory import synchronize  # imports CUDA, so only if it is needed
 
     return partial(synchronize, stream)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A variant bound to a case. `wait` returns when all that was launched is done."""
+    """A variant bound to a case. `wait` returns when everything launched is done."""
 
     variant: Variant
     operation: Operation
@@ -85,16 +86,16 @@ class Bound:
         self.wait()
 
     def poison_and_launch(self) -> float:
-        """Overwrite the output, then do the work once; seconds that the work took."""
+        """Overwrite the output, then do the work once; returns the time of the work in seconds."""
         self.operation.poison()
         started = time.perf_counter()
         self.launch()
         return time.perf_counter() - started
 
     def check(self) -> str:
-        """What is wrong with the output, empty where every byte is right.
+        """What is wrong with the output; empty if every byte is correct.
 
-        After a right one, what the check has left in the CPU's caches is flushed.
+        If it is correct, also flush what the check has left in the CPU's caches.
         """
         wrong = self.operation.check() or ""
         if not wrong and self.operation.settle:
@@ -102,10 +103,10 @@ class Bound:
         return wrong
 
     def host_times(self, count: int) -> Iterator[dict[str, float]]:
-        """Seconds by the monotonic clock, `count` times: host_time from the call until its result
-        is there, submit_time until the call returns.
+        """Yield `count` times in seconds of the monotonic clock: host_time from the call until its
+        result is there, submit_time until the call returns.
 
-        Before each, what the CPU itself reads is flushed from its caches.
+        Data that the CPU itself reads is flushed from its caches before each call.
         """
         launch, reset = self.operation.launch, self.operation.reset
         wait, stream = self.wait, self.stream

@@ -1,4 +1,4 @@
-"""One round: a process of its own that checks and then times every cell, in random order."""
+"""One round: a separate process that checks and then times every cell, in random order."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from analysis.store.samples import Sample, write_samples
 from analysis.study import Study, load_study
 
 WARM_UP_S = 0.3
-"""Seconds of work before the first cell: an idle GPU takes this long to raise its clocks."""
+"""Seconds of work before the first cell: an idle GPU needs this long to raise its clocks."""
 
 NEGLIGIBLE_BESIDE_S = 0.015
-"""What takes this long needs no warming before it is timed by the host: the first launch after
-device times is slow by up to 0.15 ms, 1 % of it."""
+"""An operation that takes this long needs no warm-up before its host times. The first launch after
+device times is slower by up to 0.15 ms, which is 1 % of this time."""
 
 
 @dataclass(frozen=True)
 class RoundJob:
-    """Everything a round's process needs; crosses the process boundary by pickle."""
+    """Everything that a round's process needs; passed to it by pickle."""
 
     study_file: Path
     variants: tuple[str, ...]
@@ -49,17 +49,18 @@ class RoundJob:
 
     @property
     def progress(self) -> Path:
-        """Names the cell under way, so that a process that dies can be told where."""
+        """File that names the current cell, so that the cell is known if the process dies."""
         return self.out.with_suffix(".cell")
 
     @property
     def failure(self) -> Path:
-        """Holds the message of the error that ended the round."""
+        """File with the message of the error that ended the round."""
         return self.out.with_suffix(".failure")
 
 
 def run_round(job: RoundJob) -> None:
-    """Measure one round into `job.out`; an error ends the process, its message in `job.failure`."""
+    """Measure one round into `job.out`. An error ends the process and leaves its message in
+    `job.failure`."""
     try:
         with ExitStack() as stack:
             gpu = None
@@ -78,13 +79,13 @@ def run_round(job: RoundJob) -> None:
                 for cell in cells:
                     bench.measure(cell)
             write_samples(job.out, bench.rows(cells))
-    except BaseException as error:  # whatever it is, it ends the round and is told by the parent
+    except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
 
 
 def fail(job: RoundJob, error: BaseException) -> NoReturn:
-    """Leave the error's message for the parent and end the process at once: after a failed kernel
-    nothing that touches the GPU, destructors included, can be relied on."""
+    """Leave the error's message for the parent and end the process immediately. After a failed
+    kernel nothing that touches the GPU is reliable, destructors included."""
     if not isinstance(error, (HotpathError, ValueError, RuntimeError)):
         traceback.print_exception(error)
     job.failure.write_text(f"{error}" or repr(error))
@@ -103,9 +104,9 @@ class Bench:
         self._is_warm = False
 
     def schedule(self) -> Iterator[Cell]:
-        """Cells case by case, the cases and the variants within each in random order.
+        """Cells case by case, with the cases, and the variants within each case, in random order.
 
-        A case with several visits comes that often in a row, in a new order each time.
+        A case with several visits is repeated that often in a row, in a new order each time.
         """
         variants = [self.study.variant(name) for name in self.job.variants]
         cells: dict[str, list[Cell]] = {}
@@ -120,8 +121,8 @@ class Bench:
     def measure(self, cell: Cell, stream: int = 0, time_device: TimeDevice | None = None) -> None:
         """Check the cell's output, then time it; a wrong output makes it a failed cell.
 
-        `time_device` takes device times of an operation, so many samples; without a GPU none are.
-        What failed or was skipped on an earlier visit is left at that.
+        `time_device` takes the given number of device times of an operation; it is None without a
+        GPU. A cell that failed or was skipped on an earlier visit is not measured again.
         """
         if cell.failure or cell.skipped:
             return
@@ -146,7 +147,8 @@ class Bench:
     def _take_samples(
         self, cell: Cell, bound: Bound, took: float, time_device: TimeDevice | None
     ) -> None:
-        """All metrics of a cell whose output was right and whose first launch `took` so long."""
+        """Take all metrics of a cell whose output is correct. `took` is the time of its first
+        launch in seconds."""
         count = self._sample_count(cell, took)
         for name, values in bound.operation.own_samples(bound.stream, count).items():
             cell.values += ((name, float(value)) for value in values)
@@ -156,7 +158,7 @@ class Bench:
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(bound.operation, count)
         if by_host:
-            # The first launch is slow, most of all right after device times.
+            # The first launch is slow, especially right after device times.
             if took < NEGLIGIBLE_BESIDE_S:
                 bound.launch()
             for times in bound.host_times(count):
@@ -173,7 +175,7 @@ class Bench:
         return min(self.job.samples, affordable, cell.case.samples or affordable)
 
     def rows(self, cells: list[Cell]) -> Iterator[Sample]:
-        """The round's samples; a failed or skipped cell is one row with its reason."""
+        """The samples of the round. A failed or skipped cell is one row with its reason."""
         for cell in dict.fromkeys(cells):
             row = Sample(
                 study=self.study.name,

@@ -1,4 +1,4 @@
-"""The rounds of one run: a process each, watched, their samples kept as each one finishes."""
+"""The rounds of one run: one supervised process each, whose samples are kept when it finishes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from analysis.toolchain.compilers import Toolchain
 
 @dataclass(frozen=True)
 class Host:
-    """The place a run happens in: GPU and who else uses it, compilers, built modules, patience."""
+    """Where a run happens: the GPU, its other users, compilers, built modules, and the time limit
+    of a round."""
 
     gpu: Gpu | None
     others: list[int]
@@ -34,7 +35,7 @@ class Host:
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """When a finished round ran and the GPU's energy meanwhile, in joules where it is counted."""
+    """When a finished round ran, and the energy the GPU used, in joules; None if not reported."""
 
     start: str
     end: str
@@ -54,7 +55,7 @@ def telemetry_file(plan: Plan) -> Path:
 
 
 def run_id(plan: Plan) -> str:
-    """UTC start of the run; an interrupted run keeps the one it began with."""
+    """UTC start of the run; a resumed run keeps its original start."""
     path = plan.journal / "run"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,9 +64,9 @@ def run_id(plan: Plan) -> str:
 
 
 def run_rounds(plan: Plan, provision: Provision, host: Host) -> None:
-    """Run the rounds of `plan` that its journal lacks.
+    """Run the rounds of `plan` that are missing from its journal.
 
-    HotpathError where a round fails or takes too long, naming the cell; the finished ones are kept.
+    HotpathError names the cell if a round fails or takes too long. Finished rounds are kept.
     """
     runnable = [variant for variant in plan.variants if provision.unmet(variant) is None]
     run = run_id(plan)
@@ -74,7 +75,7 @@ def run_rounds(plan: Plan, provision: Provision, host: Host) -> None:
         return
     context = multiprocessing.get_context("forkserver")
     needs_torch = any("torch" in variant.needs for variant in runnable)
-    # Imported once, before any GPU is touched, instead of in every round.
+    # Imported once, before any use of a GPU, instead of in every round.
     context.set_forkserver_preload(["analysis.measure.round", *(["torch"] if needs_torch else [])])
     with _telemetry(plan, host, context):
         for number in missing:
@@ -108,8 +109,8 @@ def _run_one(job: RoundJob, plan: Plan, host: Host, context: ForkServerContext) 
         process.join()
         raise _round_error(job, plan, f"took longer than {host.round_limit_s:g} s (round_limit_s)")
     if process.exitcode != 0 or not job.out.exists():
-        told = job.failure.read_text() if job.failure.exists() else ""
-        raise _round_error(job, plan, told or f"its process ended with code {process.exitcode}")
+        message = job.failure.read_text() if job.failure.exists() else ""
+        raise _round_error(job, plan, message or f"its process ended with code {process.exitcode}")
     after = host.gpu.energy_j() if host.gpu else None
     spent = after - energy if after is not None and energy is not None else None
     return RoundRecord(start, utc_now(), spent)
@@ -120,7 +121,7 @@ def _round_error(job: RoundJob, plan: Plan, what: str) -> HotpathError:
     kept = sum(round_file(plan, n).exists() for n in range(plan.grid.rounds))
     return HotpathError(
         f"{plan.study.name}: round {job.number + 1}: {cell}: {what}; "
-        f"finished rounds kept: {kept}; the same command goes on from there"
+        f"finished rounds kept: {kept}; the same command resumes from there"
     )
 
 

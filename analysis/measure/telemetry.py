@@ -1,4 +1,4 @@
-"""NVML beside the cells, sampled by a process of its own."""
+"""NVML telemetry while cells are measured, sampled by a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from analysis.store.samples import Sample
 
 PERIOD_S = 0.08
 PCIE_EVERY = 6
-"""PCIe throughput is asked every so many periods, about 2 Hz: its query takes 20 ms."""
+"""Number of periods between queries of PCIe throughput, about 2 Hz: one query takes 20 ms."""
 
 COLUMNS = (
     *("time", "power_w", "energy_j", "temperature_c", "sm_mhz", "memory_mhz", "throttle"),
@@ -66,9 +66,10 @@ def _row(gpu: Gpu, with_pcie: bool) -> list[Any]:
 def by_variant(
     rows: Sequence[Sequence[str]], samples: Iterable[Sample], ends: Sequence[str]
 ) -> dict[str, list[list[str]]]:
-    """Telemetry rows under the variant whose cell they fall in, with CELL_COLUMNS put before them.
+    """Telemetry rows by the variant whose cell they fall into, with CELL_COLUMNS prepended.
 
-    A cell lasts until the next one starts, the last of a round until that round's time in `ends`.
+    A cell lasts until the next one starts. The last cell of a round lasts until that round's time
+    in `ends`.
     """
     cells = {(s.started_at, str(s.round), s.variant, s.case, s.run) for s in samples}
     marks = sorted([*cells, *((end, "", "", "", "") for end in ends)])

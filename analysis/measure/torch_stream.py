@@ -1,4 +1,4 @@
-"""PyTorch's current stream, made so once and not within a call that is timed."""
+"""Sets PyTorch's current stream once, outside the timed calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _current: int | None = None
 
 
 def use(stream: int) -> None:
-    """Make `stream`, a cudaStream_t, the one that PyTorch's operations are enqueued on."""
+    """Make PyTorch enqueue its operations on `stream`, a cudaStream_t."""
     global _current
     if stream != _current:
         torch.cuda.set_stream(torch.cuda.ExternalStream(stream))

@@ -1,4 +1,4 @@
-"""What the driver's own tracing (CUPTI) says a copy took, within the process that times it."""
+"""The time of a copy from the driver's own tracing (CUPTI), in the process that times it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _is_registered = False
 
 
 def copy_seconds(launch: Callable[[], None]) -> list[float]:
-    """Seconds of every copy that `launch` makes and waits for, in the order they were recorded."""
+    """Seconds of every copy that `launch` makes and waits for, in the order of recording."""
     global _is_registered
     if not _is_registered:
         cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), _keep)
         _is_registered = True
     cupti.activity_enable(cupti.ActivityKind.MEMCPY)
     try:
-        launch()  # the first launch that is traced pays for the tracing
+        launch()  # the first traced launch pays for setting up the tracing
         cupti.activity_flush_all(1)
         _traced.clear()
         launch()

@@ -1,10 +1,11 @@
-"""The physical link model: what a variant's reads of host memory must cost, and what they do cost.
+"""The physical link model: the minimum cost of a variant's reads of host memory.
 
-`access` reads how a variant reads (study.yaml), `traffic` counts what that puts on the link,
-`terms` turns it into seconds, `fit` finds a machine's parameters, `judge` says what counts.
+`access` holds how a variant reads (from study.yaml), `traffic` computes the traffic on the link,
+`terms` converts it to seconds, `fit` fits a machine's parameters, and `judge` selects the
+predictions that are judged.
 """
 
 from typing import Final
 
 METRIC: Final = "gpu_time"
-"""What is predicted: seconds on the device, the copy's own."""
+"""The predicted metric: the operation's time on the device, in seconds."""

@@ -1,4 +1,4 @@
-"""How a variant reads host memory: the `link` block of study.yaml, worked out for one case."""
+"""How a variant reads host memory: the `link` block of study.yaml, evaluated for one case."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _OPTIONAL = {
 
 @dataclass(frozen=True)
 class Access:
-    """The reads of one operation. Sizes in bytes.
+    """The reads of one operation. Sizes are in bytes.
 
-    `reads`: `warp_rows` (a warp reads a row together), `thread_rows` (a thread reads a row of its
-    own, `access_bytes` a load), `contiguous` (the SMs read one range) or `copy_engine`. A warp's
-    loads cut a row every `access_bytes`, or every 512 where that is 0; where no two of them share a
+    `reads` is `warp_rows` (a warp reads a row together), `thread_rows` (each thread reads its own
+    row, `access_bytes` per load), `contiguous` (the SMs read one range) or `copy_engine`. A warp's
+    loads split a row every `access_bytes`, or every 512 bytes if that is 0. If no two loads share a
     line, `access_bytes` is the row.
-    Row r starts at r * stride_bytes + offset_bytes. A warp has `in_flight_bytes` outstanding;
-    `warps` are launched, or where it is 0 as many as the payload keeps busy.
+    Row r starts at r * stride_bytes + offset_bytes. A warp has `in_flight_bytes` outstanding.
+    `warps` is the number of warps launched; 0 means as many as the payload keeps busy.
     """
 
     reads: str
@@ -49,11 +49,11 @@ class Access:
 
 
 def access_of(variant: Variant, case: Case) -> Access | None:
-    """How `variant` reads in `case`; None where study.yaml has no `link` for it.
+    """How `variant` reads in `case`; None if study.yaml has no `link` for it.
 
-    A stride of 0, or none, stands for rows without gaps; unless told otherwise, a warp has the row
-    it reads in flight. FieldError names a key that is missing, out of place or no whole-number
-    arithmetic of the case's keys and the variant's constants.
+    A stride of 0, or none, means rows without gaps. By default, a warp has the row it reads in
+    flight. FieldError names a key that is missing, not allowed, or not whole-number arithmetic of
+    the case's keys and the variant's constants.
     """
     if variant.link is None:
         return None

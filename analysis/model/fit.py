@@ -1,8 +1,8 @@
 """A machine's parameters from its calibration: least squares, intervals by resampling residuals.
 
-In two steps. Cases all of whose requests are whole lines leave no doubt of what crosses the wire:
-they give the link's rate, the start-ups, and what a multiprocessor and a warp can do. What requests
-for less cost is then found from the rest.
+The fit has two steps. The first uses the cases that request only whole lines, where the bytes on
+the wire are known exactly. They determine the link's rate, the start-up times, and the limits of a
+multiprocessor and of a warp. The second step fits the cost of smaller requests to the rest.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ from analysis.statistics import CONFIDENCE
 
 RESAMPLES: Final = 200
 FLOOR: Final = 0.005
-"""Relative error of a case that repeats exactly: no model is nearer than that."""
+"""Relative error assumed for a case that repeats exactly: no model is more accurate than that."""
 CAUCHY_SCALE: Final = 2.385
-"""Errors up to which a miss counts about as in least squares: 95 % as efficient at normal noise
-(Holland and Welsch, "Robust regression using iteratively reweighted least-squares", 1977)."""
+"""Residuals up to this scale, in units of their error, count about as in least squares. The value
+gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
+reweighted least-squares", 1977)."""
 FEWEST_CASES: Final = 24
-"""Three for each parameter."""
+"""Three cases per parameter."""
 
 NAMES: Final = tuple(field.name for field in fields(Parameters))
 SECOND: Final = ("half_line", "request_rate")
-"""Found in the second step."""
+"""Parameters fitted in the second step."""
 MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_start_up")
 """Parameters that can be 0; a rate or the latency of a turn cannot."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters and the ends of their intervals; NaN ends where a parameter is only a bound.
+    """Parameters and the ends of their intervals; the ends are NaN if a parameter is only a bound.
 
-    It is one where no fitted case has the parameter's term for its largest by JUDGED_MARGIN.
+    It is only a bound if in no fitted case its term is the largest by a factor of JUDGED_MARGIN.
     """
 
     parameters: Parameters
@@ -56,10 +57,10 @@ class Fit:
 
 
 def held_back(cases: int) -> npt.NDArray[np.bool_]:
-    """Which of so many cases in a row are kept out of the fit: of every three one.
+    """Which of a sequence of `cases` cases are held back from the fit: one of every three.
 
-    First the third of three, then the second, then the first, so that a key that takes turns
-    within three cases is not held back with one value only.
+    The third of the first three, then the second of the next three, then the first, so that a key
+    that alternates within three cases is not held back with the same value each time.
     """
     index = np.arange(cases)
     chosen: npt.NDArray[np.bool_] = (index + index // 3) % 3 == 2
@@ -67,10 +68,10 @@ def held_back(cases: int) -> npt.NDArray[np.bool_]:
 
 
 def fit(work: Floats, seconds: Floats, errors: Floats) -> Fit | None:
-    """The parameters that explain `seconds` [cases] of `work` [cases, 7]; None from too few cases.
+    """Fit the parameters to `seconds` [cases] of `work` [cases, 7]; None for too few cases.
 
-    `errors` [cases] are relative: a case counts less, the less sure it is. Also None where the SMs
-    did not read both whole lines and parts.
+    `errors` [cases] are relative errors: the larger the error, the less a case counts. Also None if
+    the cases lack reads by SMs of whole lines, or of parts of lines.
     """
     copy_engine = work[:, WORK.index("copy engine")] > 0
     whole = _whole_lines(work)
@@ -78,13 +79,18 @@ def fit(work: Floats, seconds: Floats, errors: Floats) -> Fit | None:
         return None
     start = _start(work, seconds)
     best = _solve(work, seconds, errors, start)
-    unsure = np.hypot(errors, FLOOR)
+    error_scale = np.hypot(errors, FLOOR)
     fitted = predicted_seconds(work, best)
-    misses = np.log(seconds / fitted) / unsure
+    residuals = np.log(seconds / fitted) / error_scale
     rng = np.random.default_rng(0)
     resampled = np.array(
         [
-            _solve(work, fitted * np.exp(unsure * rng.choice(misses, len(misses))), errors, start)
+            _solve(
+                work,
+                fitted * np.exp(error_scale * rng.choice(residuals, len(residuals))),
+                errors,
+                start,
+            )
             for _ in range(RESAMPLES)
         ]
     )
@@ -106,7 +112,7 @@ def fit(work: Floats, seconds: Floats, errors: Floats) -> Fit | None:
 
 
 def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
-    """Which cases have no request for less than a line; the copy engine's are among them."""
+    """Which cases request only whole lines; those of the copy engine are included."""
     line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
     wire, requests = work[:, WORK.index("wire")], work[:, WORK.index("requests")]
     whole: npt.NDArray[np.bool_] = wire > requests * (line - 0.5)
@@ -114,9 +120,9 @@ def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _start(work: Floats, seconds: Floats) -> Floats:
-    """Where the search starts: each rate as high, the latency as short as any case shows.
+    """The starting point: the highest rates and the shortest latency that any case shows.
 
-    So each term is the largest somewhere, and every parameter has a case that moves it.
+    Each term is then the largest in some case, so every parameter affects the residuals.
     """
     wire, _, requests, requests_of_an_sm, turns, _, copy_engine = work.T
     sm = copy_engine == 0
@@ -135,7 +141,7 @@ def _start(work: Floats, seconds: Floats) -> Floats:
 
 
 def _solve(work: Floats, seconds: Floats, errors: Floats, start: Floats) -> Floats:
-    """Both steps, from `start`."""
+    """Fit both steps, from `start`."""
     second = np.array([name in SECOND for name in NAMES])
     whole = _whole_lines(work)
     found = _step(work[whole], seconds[whole], errors[whole], start, ~second)
@@ -145,9 +151,9 @@ def _solve(work: Floats, seconds: Floats, errors: Floats, start: Floats) -> Floa
 def _step(
     work: Floats, seconds: Floats, errors: Floats, start: Floats, free: npt.NDArray[np.bool_]
 ) -> Floats:
-    """`start` with its `free` parameters fitted. Cases off by more than their error count less.
+    """`start` with its `free` parameters fitted. Cases with residuals above their error count less.
 
-    The search is over multiples of `start`.
+    The search variables are multiples of `start`.
     """
     values = start.copy()
     weights = 1 / np.hypot(errors, FLOOR)

@@ -1,4 +1,4 @@
-"""Which predictions are put to the test: those where the link surely is what binds."""
+"""Which predictions are judged: those where the link is clearly the limit."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import pandas as pd
 from analysis.study import Study
 
 JUDGED_MARGIN: Final = 1.2
-"""How many times the next term the link's must be. Nearer to their crossing, waiting for one delays
-the other and the time is longer than either."""
+"""Minimum ratio of the link's term to the next largest. Closer to their crossing, waiting for one
+delays the other, and the time is longer than either."""
 JUDGED_WITHIN: Final = 0.03
-"""The residual up to which a prediction counts as right."""
+"""The largest residual of a correct prediction."""
 
 
 def judged(model: pd.DataFrame) -> pd.Series[bool]:
-    """Which rows of the model's table count."""
+    """Which rows of the model's table are judged."""
     return (model["binding"] == "link") & (model["margin"] >= JUDGED_MARGIN)
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:
-    """The studies to whose results alone a machine's parameters are fitted."""
+    """The studies that a machine's parameters are fitted to."""
     return [study.name for study in studies.values() if study.calibrates]
 
 
 def uses(model: pd.DataFrame, studies: Mapping[str, Study]) -> list[str]:
-    """What each row was used for: `fitted`, `held back` from the fit, or only `predicted`."""
+    """The use of each row: `fitted`, `held back` from the fit, or only `predicted`."""
     fitted = calibrating(studies)
     return [
         "predicted" if study not in fitted else "held back" if held else "fitted"

@@ -1,4 +1,4 @@
-"""Time as a line of size, t = a + n / b: a latency and a bandwidth, and how well they tell it."""
+"""Time as a linear function of size, t = a + n / b: latency, bandwidth and goodness of fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analysis.statistics import CONFIDENCE
 Floats = npt.NDArray[np.float64]
 
 FEWEST_SIZES: Final = 4
-"""Two for the line, two to tell how well it fits."""
+"""Two sizes for the line, and two to assess the fit."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Line:
-    """`latency` in s, `bandwidth` in B/s, `half_size` in B: where half the bandwidth is reached.
+    """`latency` in s, `bandwidth` in B/s, and `half_size` in B, where half the bandwidth is
+    reached.
 
-    `misfit` is how far the line is from the worst of the sizes, as a share of the time.
+    `misfit` is the largest deviation from the line, as a share of the time.
     """
 
     latency: Estimate
@@ -38,27 +39,27 @@ class Line:
     misfit: float
 
     def seconds(self, size: Floats) -> Floats:
-        """Times [sizes] the line gives for sizes in bytes."""
+        """The line's times [sizes] for sizes in bytes."""
         return self.latency.value + size / self.bandwidth.value
 
 
 def fit_line(size: Floats, seconds: Floats) -> Line | None:
-    """The line through times `seconds` [sizes] of `size` bytes [sizes]; None from too few sizes.
+    """The line through times `seconds` [sizes] of `size` bytes [sizes]; None for too few sizes.
 
-    Least squares of the logarithms of times, so that a microsecond and a second count alike. The
-    intervals come from what the line leaves over: they are wide where time is not a line of size.
+    Least squares of the logarithms of times, so that relative errors count alike at every size. The
+    intervals come from the residuals: they are wide if time is not linear in size.
     """
     if len(size) < FEWEST_SIZES or len(set(size.tolist())) < FEWEST_SIZES:
         return None
     logs = np.log(seconds)
     start = np.log([seconds.min(), size.max() / seconds.max()])
 
-    def misses(parameters: Floats) -> Floats:
+    def residuals(parameters: Floats) -> Floats:
         latency, bandwidth = np.exp(parameters)
         found: Floats = np.log(latency + size / bandwidth) - logs
         return found
 
-    solved = least_squares(misses, start, x_scale="jac")
+    solved = least_squares(residuals, start, x_scale="jac")
     freedom = len(size) - 2
     spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / freedom
     quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))

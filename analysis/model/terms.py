@@ -1,12 +1,12 @@
-"""The model: the time of an operation is its start-up and the largest of what it must wait for.
+"""The model: the time of an operation is its start-up time plus the largest of four terms.
 
 | term | seconds |
 |---|---|
-| link | bytes on the wire, and what half lines cost beside them / effective rate of the link |
-| request rate | requests / what the chip sends at most in a second |
-| SM request rate | requests of one multiprocessor / what it sends at most in a second |
+| link | bytes on the wire, with the extra cost of half lines / effective rate of the link |
+| request rate | requests / maximum request rate of the chip |
+| SM request rate | requests of one multiprocessor / its maximum request rate |
 | in flight | turns of its warps * time of a turn (Little's law) |
-| start-up | fixed, and the latency of device memory where it holds what is to be read |
+| start-up | fixed; plus the latency of device memory if it holds the indices of the rows |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from analysis.model.traffic import traffic_of
 Floats = npt.NDArray[np.float64]
 
 TERMS: Final = ("link", "request rate", "SM request rate", "in flight", "start-up")
-"""Columns of `term_seconds`. The time is the largest but the last, and the last."""
+"""Columns of `term_seconds`. The time is the last one plus the largest of the others."""
 
 WORK: Final = (
     *("wire", "half lines", "requests", "requests of an SM", "turns"),
@@ -33,26 +33,26 @@ WORK: Final = (
 """Columns of the model's input, `work_of`."""
 
 WARPS_PER_SM: Final = 64
-"""Warps resident on a multiprocessor at most (CUDA C++ Programming Guide, compute capabilities 8.0,
-9.0 and 10.0). A grid that large is bound by the link long before, so that registers and chips with
-48 are left out."""
+"""Maximum number of warps resident on a multiprocessor (CUDA C++ Programming Guide, compute
+capabilities 8.0, 9.0 and 10.0). The link limits a grid long before it is that large, so register
+pressure and chips with 48 warps are ignored."""
 WARPS_PER_BLOCK: Final = 8
-"""Every kernel with a `link` launches blocks of 256 threads; a block is on a multiprocessor of its
-own while there are enough of them."""
+"""Every kernel with a `link` launches blocks of 256 threads. While there are enough
+multiprocessors, each block has its own."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a machine's link and chip can do; NaN where no calibration could tell.
+    """Limits of a machine's link and chip; NaN if the calibration could not determine one.
 
-    `link_rate` B/s on the wire, what flow control and ordered sets leave of the raw rate.
-    `half_line` B of the wire's time, what reading one sector of a line of the host costs beside it.
-    `request_rate` 1/s, reads the chip sends at most (its outstanding reads over their round trip);
-    `sm_request_rate` 1/s, the same of one multiprocessor.
-    `latency` s, a turn of a warp: index, round trip over the link, store.
-    `start_up` s, launching a kernel, and its first reads and last stores; `index_latency` s, what
-    comes before them where a warp has to look up in device memory which row to read.
-    `copy_engine_start_up` s, the start-up of a copy by the copy engine.
+    `link_rate`: B/s on the wire, the raw rate less flow control and ordered sets.
+    `half_line`: extra cost of reading one sector of a host line, in bytes on the wire.
+    `request_rate`: 1/s, maximum rate of reads of the chip (its outstanding reads over their round
+    trip); `sm_request_rate`: 1/s, the same for one multiprocessor.
+    `latency`: s, one turn of a warp: index, round trip over the link, store.
+    `start_up`: s, kernel launch, first reads and last stores; `index_latency`: s, added if a warp
+    has to look up in device memory which row to read.
+    `copy_engine_start_up`: s, start-up of a copy by the copy engine.
     """
 
     link_rate: float
@@ -70,13 +70,13 @@ class Parameters:
 
 MEANING: Final = {
     "link_rate": "effective rate of the link, bytes on the wire",
-    "half_line": "cost of half a line of the host, in bytes on the wire",
-    "request_rate": "reads of host memory the chip sends at most",
-    "sm_request_rate": "reads of host memory one multiprocessor sends at most",
-    "latency": "a warp's turn: index, round trip, store",
-    "start_up": "start-up of a kernel",
-    "index_latency": "looking up the first row in device memory",
-    "copy_engine_start_up": "start-up of a copy",
+    "half_line": "extra cost of a request for half a host line, in bytes on the wire",
+    "request_rate": "maximum rate of the chip's reads of host memory",
+    "sm_request_rate": "maximum rate of one multiprocessor's reads of host memory",
+    "latency": "one turn of a warp: index, round trip, store",
+    "start_up": "start-up time of a kernel",
+    "index_latency": "look-up of the first row in device memory",
+    "copy_engine_start_up": "start-up time of a copy",
 }
 UNITS: Final = {
     "link_rate": "B/s",
@@ -95,14 +95,14 @@ BINDS: Final = {
     "sm_request_rate": "SM request rate",
     "latency": "in flight",
 }
-"""The term that each parameter sets; start-ups and the index are part of every time."""
+"""The term that each parameter sets. Start-up and index look-up are part of every time."""
 
 
 def work_of(access: Access, sms: int) -> tuple[float, ...]:
-    """A row of the model's input, in the order of WORK; the last two are 1 where they apply.
+    """A row of the model's input, in the order of WORK; the last two are 1 if they apply, else 0.
 
-    Turns are how often each of the resident warps must fill what it has in flight, one at least;
-    the copy engine sends no requests of SMs and has no warps.
+    Turns are the number of times each resident warp issues the loads it keeps in flight, at least
+    one. The copy engine has no SM requests and no warps.
     """
     traffic = traffic_of(access)
     if access.reads == "copy_engine":
@@ -117,7 +117,7 @@ def work_of(access: Access, sms: int) -> tuple[float, ...]:
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:
-    """Seconds of each of TERMS [cases, 5], from rows of `work_of` [cases, 7]."""
+    """Seconds of each of TERMS [cases, 5] for rows of `work_of` [cases, 7]."""
     known = Parameters(*parameters)
     wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T
     return np.column_stack(
@@ -136,7 +136,7 @@ def term_seconds(work: Floats, parameters: Floats) -> Floats:
 
 
 def predicted_seconds(work: Floats, parameters: Floats) -> Floats:
-    """The model's time of each row of `work`."""
+    """The predicted time in seconds of each row of `work`."""
     terms = term_seconds(work, parameters)
     total: Floats = terms[:, :-1].max(axis=1) + terms[:, -1]
     return total

@@ -1,4 +1,4 @@
-"""What reads of host memory put on the link: requests, sectors, bytes on the wire."""
+"""The traffic that reads of host memory cause on the link: requests, sectors, bytes on the wire."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ LINE_BYTES: Final = 128
 """An SM's largest request to host memory: one L1/L2 cache line (CUDA C++ Best Practices Guide,
 "Coalesced Access to Global Memory")."""
 SECTOR_BYTES: Final = 32
-"""What a line is fetched in (same guide)."""
+"""The granularity in which a line is fetched (same guide)."""
 HOST_LINE_BYTES: Final = 64
-"""What a processor of the x86 kind reads of its memory at a time: one line of its caches (Intel 64
-and IA-32 Architectures Optimization Reference Manual, "Cache and Memory Subsystem")."""
+"""An x86 processor reads memory in cache lines of this size (Intel 64 and IA-32 Architectures
+Optimization Reference Manual, "Cache and Memory Subsystem")."""
 LOAD_BYTES: Final = 512
-"""What a warp asks for with one instruction at most: 16 bytes a lane (PTX ISA, "ld")."""
+"""The most that a warp can load with one instruction: 16 bytes per lane (PTX ISA, "ld")."""
 COPY_ENGINE_COMPLETION_BYTES: Final = 256
-"""Data of one completion to the copy engine: the largest payload common on x86 root ports
+"""Data of one completion to the copy engine: the usual maximum payload of x86 root ports
 (PCI Express Base Specification, Max_Payload_Size)."""
 HEADER_BYTES: Final = 12
 """Header of a completion with data, three double words (PCI Express Base Specification, section
 2.2.9). The hardware counters count it as read bytes."""
 FRAMING_BYTES: Final = 8
-"""Around a packet at 8 GT/s and above: 4 of STP with the sequence number, 4 of LCRC (same
-specification, section 4.2.2). No counter sees them."""
+"""Framing of a packet at 8 GT/s and above: 4 bytes of STP with the sequence number, 4 of LCRC (same
+specification, section 4.2.2). No counter includes them."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one operation reads: completions, the bytes of data in them, and both on the wire.
+    """What one operation reads: the number of completions and the data bytes in them.
 
-    Each request of an SM gets one completion. `half_lines` counts the host's lines of which a
-    request wants only one sector. Averages over row starts, so not whole numbers.
+    Each request of an SM gets one completion. `half_lines` counts the host lines of which a request
+    needs only one sector. All are averages over row starts, so not necessarily whole numbers.
     """
 
     completions: float
@@ -44,12 +44,12 @@ class Traffic:
 
     @property
     def wire_bytes(self) -> float:
-        """Data, header and framing: what takes time on the link."""
+        """Data, headers and framing: everything that takes time on the link."""
         return self.data_bytes + self.completions * (HEADER_BYTES + FRAMING_BYTES)
 
     @property
     def counted_bytes(self) -> float:
-        """Data and header: what the hardware counts as read from PCIe."""
+        """Data and headers: what the hardware counts as read from PCIe."""
         return self.data_bytes + self.completions * HEADER_BYTES
 
     @property
@@ -59,7 +59,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Request:
-    """A read of the sectors [first, end), numbered through memory, of one line."""
+    """A read of the sectors [first, end) of one line; sectors are numbered from address 0."""
 
     first: int
     end: int
@@ -70,7 +70,7 @@ class Request:
 
     @property
     def half_lines(self) -> int:
-        """Lines of the host of which it wants one sector and leaves the other."""
+        """Number of host lines of which it needs only one of the two sectors."""
         return self.first % _HOST_SECTORS + self.end % _HOST_SECTORS
 
 
@@ -79,10 +79,10 @@ _HOST_SECTORS: Final = HOST_LINE_BYTES // SECTOR_BYTES
 
 
 def line_requests(start: int, length: int, known_from: int | None = None) -> list[Request]:
-    """What reading [start, start + length) asks for: one request a line that it touches.
+    """The requests of a read of [start, start + length): one per line that it touches.
 
-    Each has the whole sectors touched in that line. Sectors from `known_from` on are left out:
-    they were asked for already.
+    Each covers the whole sectors touched in that line. Sectors from `known_from` on are left out,
+    because they were already requested.
     """
     end = (start + length - 1) // SECTOR_BYTES + 1
     if known_from is not None:
@@ -97,11 +97,11 @@ def line_requests(start: int, length: int, known_from: int | None = None) -> lis
 
 
 def warp_requests(start: int, length: int, load_bytes: int) -> list[Request]:
-    """What a warp asks for to read a row, `load_bytes` an instruction.
+    """The requests of a warp that reads a row, `load_bytes` per instruction.
 
-    A line that two instructions share is asked for twice, a sector that they share once. The last
-    instruction comes first, as in the machine code of the calibration's kernel; over all starts on
-    a 16-byte grid the other order asks for as much.
+    A line that two instructions share is requested twice, a shared sector once. The last
+    instruction comes first, as in the machine code of the calibration's kernel. Over all
+    16-byte-aligned starts, the other order requests the same amount.
     """
     requests: list[Request] = []
     known_from = None
@@ -113,7 +113,7 @@ def warp_requests(start: int, length: int, load_bytes: int) -> list[Request]:
 
 
 def thread_requests(start: int, length: int, access_bytes: int) -> list[Request]:
-    """What a thread asks for to read a row alone: each access is a request of its own."""
+    """The requests of a thread that reads a row alone: each access is a separate request."""
     return [
         request
         for done in range(0, length, access_bytes)
@@ -130,10 +130,11 @@ def row_traffic(
     in_flight_bytes: int,
     alone: bool = False,
 ) -> Traffic:
-    """Mean traffic of a row over the starts that rows have, `access_bytes` at a time.
+    """Mean traffic of a row, read `access_bytes` at a time, over all alignments of row starts.
 
-    Read by a warp, or by a thread `alone`. Where a warp has the whole row in flight, instructions
-    that share a line ask for it once: the second finds the first one's request under way.
+    A warp reads the row, or with `alone` a single thread. If a warp has the whole row in flight,
+    instructions that share a line request it once: the second finds the first one's request in
+    flight.
     """
     starts = [
         (row * stride_bytes + offset_bytes) % LINE_BYTES
@@ -150,9 +151,9 @@ def row_traffic(
 
 
 def traffic_of(access: Access) -> Traffic:
-    """What one operation reads over the link.
+    """The traffic of one operation on the link.
 
-    Every row counts as read from host memory: rows that meet in the L2 cache are not in the model.
+    Every row counts as read from host memory: the model has no hits in the L2 cache.
     """
     if access.reads == "copy_engine":
         completions = math.ceil(access.payload_bytes / COPY_ENGINE_COMPLETION_BYTES)

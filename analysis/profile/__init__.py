@@ -1,1 +1,1 @@
-"""Why a variant is fast: hardware counters and timelines, captured apart from timing."""
+"""Why a variant is fast: hardware counters and timelines, captured separately from timing."""

@@ -30,7 +30,7 @@ from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.toolchain.compilers import find_toolchain
 
 Capture = Callable[[list[str], Path], None]
-"""Runs the session for these variants; leaves <variant>.<kind>.csv in the folder."""
+"""Runs the session for the named variants and leaves <variant>.<kind>.csv in the folder."""
 
 
 def session(kind: str, study: Study, case: str, modules: Path, out: Path) -> list[str]:
@@ -62,7 +62,7 @@ CAPTURES = {"ncu": capture_ncu, "timeline": capture_timeline}
 
 
 def capture_all(study: Study, case: str, config: Config) -> None:
-    """Capture every kind; one that is impossible here leaves its reason in the provenance."""
+    """Capture every kind. If one is impossible here, the provenance records the reason."""
     with open_gpu(config.gpu) as gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
         provision = Provision.of(gpu, find_toolchain(config.nvcc, config.libfabric), config)
@@ -94,7 +94,7 @@ def capture_all(study: Study, case: str, config: Config) -> None:
 def keep(
     kind: str, study: Study, variant: Variant, case: str, where: Target, folder: Path, reason: str
 ) -> None:
-    """Put a capture, or the reason why there is none, beside the variant's samples."""
+    """Store a capture, or the reason why there is none, next to the variant's samples."""
     captured = folder / f"{variant.name}.{kind}.csv"
     destination = where.root / where.machine / study.name / captured.name
     if captured.exists():

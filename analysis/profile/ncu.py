@@ -1,4 +1,4 @@
-"""Hardware counters by Nsight Compute: which to ask for, and how to read its answer."""
+"""Hardware counters from Nsight Compute: which ones to request, and how to parse the output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ METRICS = (
 
 
 def find_ncu() -> str:
-    """Path of the tool; HotpathError where there is none."""
+    """Path of the tool; HotpathError if it is not installed."""
     path = shutil.which("ncu")
     if path is None:
         raise HotpathError("ncu is not in PATH")
@@ -52,7 +52,7 @@ def find_ncu() -> str:
 
 
 def known_metrics(ncu: str) -> list[str]:
-    """Those of METRICS that the tool has for this GPU, in order."""
+    """Those of METRICS that the tool supports for this GPU, in order."""
     listed = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, check=False)
     names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
     return [
@@ -63,26 +63,26 @@ def known_metrics(ncu: str) -> list[str]:
 
 
 def capture(command: Sequence[str]) -> str:
-    """Profile `command`, which switches the profiler on around what counts; returns the raw CSV.
+    """Profile `command`, which starts the profiler itself; returns the raw CSV.
 
-    HotpathError carries the tool's own message, such as a missing permission for counters.
+    HotpathError contains the tool's own message, such as a missing permission for counters.
     """
     ncu = find_ncu()
     options = ["--profile-from-start", "off", "--clock-control", "none", "--print-units", "base"]
     options += ["--nvtx", "--print-nvtx-rename", "kernel", "--csv", "--page", "raw"]
     options += ["--target-processes", "all", "--metrics", ",".join(known_metrics(ncu))]
     done = subprocess.run([ncu, *options, *command], capture_output=True, text=True, check=False)
-    told = re.search(r"==ERROR==\s*(.+)", done.stdout + done.stderr)
-    if told or done.returncode != 0:
-        raise HotpathError(told[1] if told else (done.stdout + done.stderr).strip()[-300:])
+    error = re.search(r"==ERROR==\s*(.+)", done.stdout + done.stderr)
+    if error or done.returncode != 0:
+        raise HotpathError(error[1] if error else (done.stdout + done.stderr).strip()[-300:])
     return done.stdout
 
 
 def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
     """(variant, counter) for every metric of every profiled kernel in the tool's raw CSV.
 
-    The tool puts the name of the NVTX range, which is the variant's, before the kernel's. Lines
-    before the table are the program's own. HotpathError where there is no table.
+    The tool prefixes the kernel's name with that of the NVTX range, which is the variant's. Lines
+    before the table are output of the program. HotpathError if there is no table.
     """
     lines = text.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith('"ID"')]

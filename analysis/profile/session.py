@@ -1,8 +1,8 @@
-"""One process in which every variant of a study runs its case once, for a profiler to watch.
+"""One process in which every variant of a study runs its case once, under a profiler.
 
-    python -m analysis.profile.session ncu|timeline STUDY CASE OUT VARIANT...
+    python -m analysis.profile.session ncu|timeline STUDY CASE MODULES OUT VARIANT...
 
-Each output is checked before the launch that is watched.
+Each output is checked before the profiled launch.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from analysis.profile import timeline
 from analysis.study import Study, discover
 
 Watch = Callable[[str, Callable[[], None]], None]
-"""Runs a launch of the named variant while the profiler watches."""
+"""Runs a launch of the named variant under the profiler."""
 
 
 def under_ncu(variant: str, launch: Callable[[], None]) -> None:
-    """Nsight Compute, started with profiling off, names kernels after the NVTX range."""
+    """Launch under Nsight Compute, which starts with profiling off and prefixes kernel names with
+    the NVTX range."""
     import nvtx
 
     with nvtx.annotate(variant):
@@ -36,7 +37,7 @@ def under_ncu(variant: str, launch: Callable[[], None]) -> None:
 
 
 def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watch) -> None:
-    """Set up, check and watch each of `names` in turn; HotpathError where an output is wrong."""
+    """Set up, check and profile each of `names` in turn; HotpathError if an output is wrong."""
     stream = int(cuda(cudart.cudaStreamCreate()))
     rig = Rig(study, modules, np.random.default_rng(0))
     for name in names:

@@ -1,6 +1,6 @@
 """A timeline of host calls and GPU work, recorded by CUPTI.
 
-Nsight Systems would show the same and more, but its recordings cannot be read everywhere.
+Nsight Systems would show more, but its recordings cannot be read everywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BUFFER_BYTES = 8 * 2**20
 
 @contextmanager
 def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
-    """Yields a function that records what a launch does into <out>/<variant>.timeline.csv."""
+    """Yield a function that records a launch into <out>/<variant>.timeline.csv."""
     from cupti import cupti
 
     activity = cupti.ActivityKind
@@ -40,7 +40,7 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
     def watch(variant: str, launch: Callable[[], None]) -> None:
         for kind in kinds:
             cupti.activity_enable(kind)
-        launch()  # the first launch that is traced pays for the tracing
+        launch()  # the first traced launch pays for setting up the tracing
         cupti.activity_flush_all(1)
         events.clear()
         launch()
@@ -56,8 +56,8 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
 def normalised(
     events: list[tuple[int, int, int | None, str, str, int | None, int]],
 ) -> list[Event]:
-    """Events in order of their start, nanoseconds made seconds from the first; none that never
-    started."""
+    """Events in order of their start, in seconds since the first one instead of nanoseconds.
+    Events that never started are dropped."""
     known = sorted((event for event in events if event[0] > 0), key=lambda event: event[:2])
     origin = known[0][0] if known else 0
     return [

@@ -1,4 +1,4 @@
-"""All machines' samples as one table, each row marked with whether its code is still today's."""
+"""The samples of all machines as one table, with stale rows marked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY = ["machine", "study", "variant", "case", "metric", "unit"]
 
 @dataclass
 class Collected:
-    """`samples` has the columns of the files, `machine`, and `stale`."""
+    """`samples` has the columns of the files, plus `machine` and `stale`."""
 
     samples: pd.DataFrame
     provenance: dict[tuple[str, str, str], Provenance] = field(default_factory=dict)
@@ -37,22 +37,22 @@ class Collected:
 def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
     """Read every machine under `root`.
 
-    A machine with a file that is malformed or not the one its provenance describes is left out
-    whole, with the reason under `refused`. Results of a study or variant that no longer exists
+    If a machine has a malformed file, or one that differs from its provenance, the whole machine is
+    left out and the reason is put in `refused`. Results of a study or variant that no longer exists
     are stale.
     """
     frames: list[pd.DataFrame] = []
     collected = Collected(pd.DataFrame())
     for machine in machines(root):
         try:
-            own, provenance = _collect_machine(root, machine, studies)
+            machine_frames, provenance = _collect_machine(root, machine, studies)
             description = json.loads((root / machine / "machine.json").read_text())
             if not isinstance(description, dict) or "gpu" not in description:
                 raise ValueError(f"{machine}/machine.json: expected a mapping that names the gpu")
         except (HotpathError, ValueError, OSError) as error:
             collected.refused[machine] = str(error).replace(f"{root}/", "")
             continue
-        frames += own
+        frames += machine_frames
         collected.provenance |= provenance
         collected.machines[machine] = description
     columns = ["machine", *COLUMNS, "stale"]
@@ -77,7 +77,7 @@ def _collect_machine(
             else []
         )
         rows = list(map(attrgetter(*COLUMNS), loaded.samples))
-        # Without a dtype of its own, a column of skipped cases alone would be one of objects.
+        # Without an explicit dtype, a column with only skipped cases would have dtype object.
         frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float, "sm_mhz": float})
         frame.insert(0, "machine", machine)
         frame["stale"] = ~frame["run"].isin(fresh)
@@ -87,9 +87,9 @@ def _collect_machine(
 
 
 def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[np.int64]:
-    """In which visit of its round each of `samples` was taken, from 0.
+    """The index, from 0, of the visit within its round in which each of `samples` was taken.
 
-    A round's visits of a cell take equally many samples, one visit after the other.
+    All visits to a cell in one round take the same number of samples, one visit after the other.
     """
     planned = {
         (study.name, case.id): case.visits
@@ -109,9 +109,10 @@ def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[n
 
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples a summary uses: of a variant and case the newest fresh run, else the newest.
+    """The samples that a summary uses: for each variant and case the newest fresh run, else the
+    newest run.
 
-    A run that skipped the case counts only where no other did better.
+    A run that skipped the case is used only if no other run measured it.
     """
     if samples.empty:
         return samples

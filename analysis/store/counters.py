@@ -1,4 +1,4 @@
-"""Hardware counters of a variant on disk: `<variant>.ncu.csv` beside its samples."""
+"""Hardware counters of a variant on disk: `<variant>.ncu.csv` next to its samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analysis.errors import HotpathError
 
 @dataclass(frozen=True)
 class Counter:
-    """One metric of one kernel launch of a variant, in the unit the tool prints."""
+    """One metric of one kernel launch of a variant, in the unit that the tool prints."""
 
     case: str
     kernel: str
@@ -25,7 +25,7 @@ COLUMNS = tuple(field.name for field in fields(Counter))
 
 
 def read_counters(path: Path) -> list[Counter]:
-    """Counters as `write_counters` left them; HotpathError names the file and line at fault."""
+    """Counters as written by `write_counters`; HotpathError names the invalid file and line."""
     with path.open(newline="") as file:
         rows = csv.reader(file, strict=True)
         try:

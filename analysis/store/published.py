@@ -1,4 +1,4 @@
-"""What others printed, in SI units: results/published/<study>.csv."""
+"""Published figures of others, in SI units: results/published/<study>.csv."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     table = pd.read_csv(path, dtype=str).fillna("")
     if lacking := {"variant", "case", "printed", "unit_meant"} - set(table.columns):
-        raise FieldError(path.name, f"the columns {sorted(lacking)} too", list(table.columns))
+        raise FieldError(path.name, f"also the columns {sorted(lacking)}", list(table.columns))
     payload = {
         (variant.name, case.id): case.payload_bytes
         for variant in study.variants
@@ -82,7 +82,7 @@ def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float
 
 
 def best_statement(published: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant, case and source: the printed time where there is one, else the rate."""
+    """One row per variant, case and source: the printed time if there is one, else the rate."""
     is_rate = published["unit_meant"].map(lambda unit: SI[unit][0] != "s")
     ordered = published.assign(is_rate=is_rate).sort_values("is_rate", kind="stable")
     return (

@@ -1,4 +1,4 @@
-"""The folder of one machine's results: samples with their provenance, kept small and consistent.
+"""The results folder of one machine: samples with their provenance, kept small and consistent.
 
 <root>/<machine>/machine.json
 <root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
@@ -27,19 +27,19 @@ PUBLISHED = "published"
 
 Provenance = dict[str, Any]
 """One run of one variant: commit, dirty, source_sha256, method_version, compiler, versions,
-command, start, end, energy_j, captures, machine ... `runs` holds the earlier ones still kept."""
+command, start, end, energy_j, captures, machine ... `runs` holds the earlier runs that are kept."""
 
 
 REQUIRED = ("run", "commit", "source_sha256", "method_version", "start", "end", "machine")
 
 
 class CorruptResults(HotpathError):
-    """Samples that are not the ones their provenance was written for."""
+    """Samples that do not match their provenance."""
 
 
 @dataclass(frozen=True)
 class VariantResults:
-    """Samples of one variant on one machine, and the provenance of each run among them."""
+    """Samples of one variant on one machine, and the provenance of each of their runs."""
 
     machine: str
     study: str
@@ -52,7 +52,7 @@ class VariantResults:
         return {entry["run"]: entry for entry in (self.provenance, *self.provenance["runs"])}
 
     def fresh_runs(self, source_sha256: str) -> list[str]:
-        """Runs measured from this source as things are measured today, newest first."""
+        """Runs measured from this source with the current method, newest first."""
         return sorted(
             (
                 run
@@ -111,8 +111,8 @@ def add_run(
     samples: Sequence[Sample],
     provenance: Provenance,
 ) -> None:
-    """Put one run's samples before the earlier ones of this variant that were measured in the same
-    way; the oldest runs make room."""
+    """Put the samples of one run before those of earlier runs of this variant with the same method
+    version. Only the newest KEPT_RUNS runs are kept."""
     path = root / machine / study / f"{variant}.csv"
     earlier: list[Sample] = []
     runs: dict[str, Provenance] = {}
@@ -134,27 +134,27 @@ def _write(
     kept: Sequence[str],
 ) -> None:
     write_samples(path, samples)
-    own = {k: v for k, v in provenance.items() if k not in ("runs", "samples_sha256")}
-    if runs:  # profiles outlive a run: each entry says which source it is of
+    current = {k: v for k, v in provenance.items() if k not in ("runs", "samples_sha256")}
+    if runs:  # captures outlive a run: each entry records the source it was taken from
         newest = runs[max(runs)]
-        own["captures"] = {**newest.get("captures", {}), **own.get("captures", {})}
+        current["captures"] = {**newest.get("captures", {}), **current.get("captures", {})}
     earlier = [
         {k: v for k, v in runs[run].items() if k not in ("runs", "samples_sha256")} for run in kept
     ]
-    document = {**own, "samples_sha256": checksum(path), "runs": earlier}
+    document = {**current, "samples_sha256": checksum(path), "runs": earlier}
     path.with_suffix(".json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
 
 
 def set_capture(
     root: Path, machine: str, study: str, variant: str, kind: str, entry: Mapping[str, str]
 ) -> None:
-    """Note in the provenance what became of a capture of this variant.
+    """Record the outcome of a capture of this variant in its provenance.
 
-    HotpathError where the variant has not been measured on this machine.
+    HotpathError if the variant has not been measured on this machine.
     """
     path = root / machine / study / f"{variant}.json"
     if not path.exists():
-        raise HotpathError(f"{path}: nothing measured to go with a capture")
+        raise HotpathError(f"{path}: missing; measure the variant before capturing it")
     provenance = json.loads(path.read_text())
     provenance["captures"] = {**provenance.get("captures", {}), kind: dict(entry)}
     path.write_text(json.dumps(provenance, indent=1, sort_keys=True) + "\n")
@@ -163,8 +163,8 @@ def set_capture(
 def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:
     """Drop extra runs of the machine until its folder is within `limit` bytes.
 
-    Runs of other code than the newest go first, then those that nothing else is compared in, then
-    the oldest.
+    Runs of other code than the newest are dropped first, then runs that no other variant has as its
+    newest, then the oldest.
     """
     folder = root / machine
     while sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) > limit:

@@ -1,4 +1,4 @@
-"""Raw samples on disk: one CSV a variant and machine, one row a sample, columns as COLUMNS."""
+"""Raw samples on disk: one CSV per variant and machine, one row per sample, with COLUMNS."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 @dataclass(frozen=True)
 class Sample:
-    """One row. `value` is in `unit` (SI base units), None where the case was skipped or failed."""
+    """One row. `value` is in `unit` (SI base units), None if the case was skipped or failed."""
 
     study: str
     variant: str
@@ -45,7 +45,7 @@ COLUMNS = tuple(field.name for field in fields(Sample))
 
 
 class MalformedSamples(HotpathError):
-    """A row that is not what COLUMNS says; names the file and the line."""
+    """A row that does not match COLUMNS; the message names the file and the line."""
 
 
 def write_samples(path: Path, samples: Iterable[Sample]) -> None:
@@ -66,24 +66,24 @@ def to_text(samples: Iterable[Sample]) -> str:
 
 
 def _text(value: object) -> str:
-    # csv quotes a line feed in a text, but not a carriage return.
+    # The csv module quotes a line feed in a text, but not a carriage return.
     return f"{value:.7g}" if isinstance(value, float) else str(value).replace("\r", " ")
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """Every row of a file. Raises MalformedSamples with the line number of the first bad one."""
+    """Every row of a file; MalformedSamples has the line number of the first invalid row."""
     with path.open(newline="") as file:
         rows = csv.reader(file, strict=True)
         try:
             if tuple(next(rows, [])) != COLUMNS:
                 raise ValueError(f"expected the columns {','.join(COLUMNS)}")
             return [parse_row(row) for row in rows]
-        except (ValueError, csv.Error) as error:  # a wrong encoding is a ValueError too
+        except (ValueError, csv.Error) as error:  # a wrong encoding is also a ValueError
             raise MalformedSamples(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
 
 
 def parse_row(row: list[str]) -> Sample:
-    """One row of the file; ValueError names the column that is wrong."""
+    """One row of the file; ValueError names the invalid column."""
     if len(row) != len(COLUMNS):
         raise ValueError(f"expected {len(COLUMNS)} fields, got {len(row)}")
     cell = dict(zip(COLUMNS, row, strict=True))
@@ -91,7 +91,7 @@ def parse_row(row: list[str]) -> Sample:
         raise ValueError(f"status: expected one of {STATUSES}, got {cell['status']!r}")
     value = _number(cell, "value") if cell["value"] else None
     if (value is None) == (cell["status"] == "ok"):
-        raise ValueError(f"value: {cell['value']!r} does not go with status {cell['status']}")
+        raise ValueError(f"value: {cell['value']!r} does not match status {cell['status']}")
     if cell["status"] != "ok" and not cell["reason"]:
         raise ValueError(f"reason: expected one for status {cell['status']}, got none")
     if cell["verified"] not in ("0", "1"):
@@ -135,5 +135,5 @@ def _count(cell: dict[str, str], column: str) -> int:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 in hex of a samples file, as its provenance records it."""
+    """SHA-256 of a samples file in hex, as recorded in its provenance."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""A timeline of a variant on disk: `<variant>.timeline.csv` beside its samples."""
+"""A timeline of a variant on disk: `<variant>.timeline.csv` next to its samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from analysis.errors import HotpathError
 
 @dataclass(frozen=True)
 class Event:
-    """One host call or piece of GPU work of a variant; seconds from its first event."""
+    """One host call or piece of GPU work of a variant, in seconds since the first event."""
 
     start: float
     end: float
@@ -26,7 +26,7 @@ COLUMNS = tuple(field.name for field in fields(Event))
 
 
 def read_events(path: Path) -> list[Event]:
-    """Events as `write_events` left them; HotpathError names the file and line at fault."""
+    """Events as written by `write_events`; HotpathError names the invalid file and line."""
     with path.open(newline="") as file:
         rows = csv.reader(file, strict=True)
         try:

@@ -1,4 +1,4 @@
-"""Studies: what a study.yaml says. A folder with one is a study."""
+"""Studies, as described by study.yaml. A folder with a study.yaml is a study."""
 
 from analysis.study.description import (
     CAPTURE_KINDS,

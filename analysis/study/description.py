@@ -11,16 +11,17 @@ from analysis.errors import FieldError
 
 GRIDS = ("smoke", "default", "full")
 CAPTURE_KINDS = ("ncu", "timeline")
-"""What can be captured of a variant; each is a file <variant>.<kind>.csv beside its samples."""
+"""Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
 CaseValue = int | str
 
 
 @dataclass(frozen=True)
 class Case:
-    """One point of a study: keys in study.yaml's order, and the bytes one operation delivers.
+    """One point of a study: keys in study.yaml's order, and the bytes that one operation delivers.
 
-    `metrics` are those of the study's that the engine takes here, None for all it can; `samples`,
-    where it is not None, is how many a visit takes at most; `visits` is how often a round comes.
+    `metrics` are the study's metrics that the engine takes here, None for all it can take.
+    `samples`, if not None, limits the samples per visit. `visits` is the number of visits per
+    round.
     """
 
     values: Mapping[str, CaseValue] = field(hash=False)
@@ -32,14 +33,14 @@ class Case:
 
     @property
     def id(self) -> str:
-        """`key=value` joined by commas; how results name this case."""
+        """`key=value` joined by commas; the name of this case in results."""
         return case_id(self.values)
 
     def __getitem__(self, key: str) -> CaseValue:
         return self.values[key]
 
     def number(self, key: str) -> int:
-        """The whole number under `key`; FieldError where the case has something else there."""
+        """The whole number under `key`; FieldError if the value is not a whole number."""
         value = self.values.get(key)
         if not isinstance(value, int):
             raise FieldError(f"case {self.id}: {key}", "a whole number", value)
@@ -51,17 +52,17 @@ def case_id(values: Mapping[str, CaseValue]) -> str:
 
 
 def parse_case(case: str) -> dict[str, CaseValue]:
-    """The keys and values of a case id, whole numbers as int."""
+    """The keys and values of a case id; whole numbers become int."""
     pairs = (part.partition("=") for part in case.split(","))
     return {key: int(value) if value.isdigit() else value for key, _, value in pairs}
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity that is measured.
+    """A measured quantity.
 
-    `part_of` names the time that this one is a share of, or is empty. Parts show where a time goes
-    and must not be used to compare variants.
+    `part_of` names the time that this one is part of, or is empty. Parts show where a time goes and
+    must not be used to compare variants.
     """
 
     name: str
@@ -74,9 +75,9 @@ class Metric:
 class Variant:
     """One way of doing the operation.
 
-    `path` is the one file that holds it; `payload` the expression behind payload_bytes. `constants`
-    (whole numbers) and `options` (words) set what the source leaves open; both are compiled in as
-    macros. `link` says how it reads host memory, for analysis.model.access to work out.
+    `path` is its source file, `payload` the expression for payload_bytes. `constants` (whole
+    numbers) and `options` (words) parametrise the source; both are compiled in as macros. `link`
+    describes how it reads host memory, and is evaluated by analysis.model.access.
     """
 
     name: str
@@ -105,12 +106,12 @@ class Variant:
 
     @property
     def program(self) -> tuple[object, ...]:
-        """What two entries have in common that are one program listed twice."""
+        """What identifies the program: equal for two entries that list one program twice."""
         settings = (dict(self.constants), dict(self.options))
         return self.path, self.flags, self.needs, *settings
 
     def in_grid(self, grid: str) -> tuple[Case, ...]:
-        """The cases of this variant that `grid` runs; smoke takes the cheapest alone."""
+        """The cases of this variant that `grid` runs; smoke runs only the cheapest one."""
         if grid == "smoke":
             return (min(self.cases, key=lambda case: case.payload_bytes),)
         allowed = GRIDS[: GRIDS.index(grid) + 1]
@@ -153,22 +154,23 @@ class Study:
 
     @property
     def time_metrics(self) -> list[str]:
-        """Times of whole operations, in the order of study.yaml."""
+        """Metrics that time whole operations, in the order of study.yaml."""
         return [
             n for n, metric in self.metrics.items() if metric.unit == "s" and not metric.part_of
         ]
 
     def metrics_for(self, *variants: Variant) -> list[str]:
-        """Time metrics that may compare `variants`, the preferred first."""
+        """Time metrics that may be used to compare `variants`, the preferred one first."""
         times = self.time_metrics
         if any(variant.host_work for variant in variants):
             return [name for name in times if name != "gpu_time"]
         return times
 
     def companions(self, name: str) -> list[Variant]:
-        """`name` and what it is measured beside when measured alone: its `after`, the ceilings.
+        """The variants to measure together when `name` is requested: itself, its `after`, and the
+        ceilings.
 
-        A calibration is always measured whole: its parameters are those of one host.
+        A calibration is always measured as a whole, because its parameters belong to one host.
         """
         variant = self.variant(name)
         if self.calibrates:
@@ -177,7 +179,7 @@ class Study:
         return [candidate for candidate in self.variants if candidate.name in names]
 
     def is_repeat(self, variant: Variant) -> bool:
-        """Whether the variant is its `after` listed again: the same file with the same settings."""
+        """Whether the variant repeats its `after`: the same file with the same settings."""
         if variant.after is None:
             return False
         return variant.program == self.variant(variant.after).program
@@ -189,7 +191,7 @@ class Study:
 
     @property
     def case_keys(self) -> list[str]:
-        """Every key any case has, in the order of study.yaml."""
+        """The keys of all cases, in the order of study.yaml."""
         keys: dict[str, None] = {}
         for variant in self.variants:
             for case in variant.cases:

@@ -1,4 +1,4 @@
-"""Reads a study.yaml and checks what its schema cannot: that names, cases and sources match."""
+"""Reads a study.yaml and checks what its schema cannot: references to names, cases and sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_CASE_KEYS: Final = ("payload_bytes", "grid", "metrics", "samples", "visits")
 """Keys of a case set that apply to every one of its cases."""
 
 Entry = Mapping[str, Any]
-"""A mapping of study.yaml that its schema has passed."""
+"""A mapping in study.yaml that conforms to the schema."""
 
 
 def discover(root: Path = ROOT) -> dict[str, Study]:
@@ -37,7 +37,7 @@ def discover(root: Path = ROOT) -> dict[str, Study]:
 
 
 def load_study(file: Path) -> Study:
-    """Read and check one study.yaml. Raises FieldError naming the first field that is wrong."""
+    """Read and check one study.yaml. FieldError names the first invalid field."""
     data = read_yaml(file)
     where = f"{file.parent.name}/study.yaml"
     check(data, "study", where, {"comparison": comparison_schema()})
@@ -63,7 +63,7 @@ def load_study(file: Path) -> Study:
 
 
 def _check_case_sets(data: Entry, where: str) -> None:
-    """Expand every set once, so that a fault is seen even in one that no variant takes."""
+    """Expand every case set once, so that a fault is found even in a set that no variant uses."""
     for name, entry in data["cases"].items():
         here = f"{where}: cases.{name}"
         if unknown := sorted(set(entry.get("metrics", [])) - set(data["metrics"])):
@@ -107,7 +107,7 @@ def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
 
 
 def _source(folder: Path, entry: Entry, where: str) -> Path:
-    """The one file that holds the variant."""
+    """The source file of the variant."""
     stem = entry.get("source", entry["name"])
     found = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
     if len(found) != 1:
@@ -126,7 +126,7 @@ def _cases(
     here: str,
     where: str,
 ) -> tuple[Case, ...]:
-    """The cases of the sets a variant takes, by its constants."""
+    """The cases of a variant's case sets, evaluated with its constants."""
     cases: list[Case] = []
     for name in names:
         if name not in sets:
@@ -137,7 +137,7 @@ def _cases(
 
 
 def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case]:
-    """A case for each combination of the values that a set gives its keys."""
+    """One case for each combination of the values of the keys of a set."""
     keys = [key for key in entry if key not in NOT_CASE_KEYS]
     metrics = tuple(entry["metrics"]) if "metrics" in entry else None
     cases = []
@@ -161,7 +161,7 @@ def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case
 
 
 def _headline(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
-    """The id of the headline case, with its keys in the order the variants have them."""
+    """The id of the headline case, with its keys in the order of the variants' cases."""
     for variant in variants:
         for case in variant.cases:
             if dict(case.values) == values:
@@ -174,7 +174,7 @@ def _metrics(entries: Mapping[str, Entry], where: str) -> dict[str, Metric]:
     for metric in metrics.values():
         whole = metrics.get(metric.part_of)
         if metric.part_of and (whole is None or (whole.unit, whole.part_of) != (metric.unit, "")):
-            expected = f"a metric in {metric.unit} that is no part itself"
+            expected = f"a metric in {metric.unit} that is not a part itself"
             raise FieldError(f"{where}: metrics.{metric.name}.part_of", expected, metric.part_of)
     return metrics
 

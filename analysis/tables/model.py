@@ -25,7 +25,7 @@ PARAMETER_COLUMNS = columns(ParameterRow)
 
 @dataclass(frozen=True)
 class ModelTables:
-    """Each in its columns: MODEL_COLUMNS, PARAMETER_COLUMNS, COUNTER_COLUMNS."""
+    """Tables with MODEL_COLUMNS, PARAMETER_COLUMNS and COUNTER_COLUMNS."""
 
     model: pd.DataFrame
     parameters: pd.DataFrame
@@ -38,11 +38,11 @@ def model_tables(
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
 ) -> ModelTables:
-    """Fit each of `machines` to its calibration, then predict whatever fresh row has a `link`.
+    """Fit each of `machines` to its calibration, then predict every fresh row that has a `link`.
 
-    `summary` is build/summary.csv's table; `machines` are descriptions with the number of `sms`. A
-    machine without that, or with too little calibration, has no parameters and no predictions.
-    Counters need neither. FieldError where a study's `link` is at fault.
+    `summary` is the table of build/summary.csv; `machines` are descriptions with the number of
+    `sms`. A machine without that number, or with too few calibration cases, has no parameters and
+    no predictions. Counters need neither. FieldError if a study's `link` is invalid.
     """
     model, parameters = [], []
     for machine, description in machines.items():
@@ -65,9 +65,9 @@ def model_tables(
 
 
 def fit_machine(rows: pd.DataFrame, studies: Mapping[str, Study]) -> Fit | None:
-    """One machine's parameters, from those of its rows that calibrate and are not held back.
+    """One machine's parameters, from its calibration rows that are not held back.
 
-    A time is as sure as its interval is narrow.
+    The error of a time is half the width of its interval.
     """
     seen = rows[rows["study"].isin(calibrating(studies)) & (rows["held_back"] == 0)]
     work = np.array(seen["work"].tolist(), dtype=float).reshape(-1, len(WORK))
@@ -92,10 +92,11 @@ def _fresh_rows(summary: pd.DataFrame, studies: Mapping[str, Study], sms: int) -
 def _known_work(
     studies: Mapping[str, Study], sms: int
 ) -> Iterator[tuple[tuple[str, str, str], tuple[float, ...], int]]:
-    """(study, variant, case), its row of the model's input, and whether the fit may not see it.
+    """(study, variant, case), its row of the model's input, and whether it is held back from the
+    fit.
 
-    Of each of the calibration's variants a third of the cases, in the order of study.yaml, measured
-    or not.
+    A third of the cases of each calibration variant is held back, in the order of study.yaml,
+    whether they were measured or not.
     """
     for study in studies.values():
         for variant in study.variants:

@@ -23,8 +23,8 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
     """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
 
     `median` is the median over rounds of each round's median; its interval resamples rounds.
-    `verified` is 1 where every sample is; `throttled` is the share of samples taken while the
-    GPU gave a reason to lower its clocks.
+    `verified` is 1 if every sample is verified. `throttled` is the share of samples taken while the
+    GPU reported a throttle reason.
     """
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
@@ -47,7 +47,8 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _intervals(series: pd.Series) -> pd.DataFrame:
-    """median, ci_low and ci_high of lists of one value a round, worked out by equal length."""
+    """median, ci_low and ci_high of lists of one value per round. Lists of equal length are
+    processed together."""
     result = pd.DataFrame(np.nan, index=series.index, columns=["median", "ci_low", "ci_high"])
     for _, group in series.groupby(series.map(len)):
         medians, low, high = median_intervals(np.array(group.tolist(), dtype=float))
@@ -56,7 +57,8 @@ def _intervals(series: pd.Series) -> pd.DataFrame:
 
 
 def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
-    """(variant, what it is held against): its `after`; of steps, also references and ceilings."""
+    """Pairs (variant, other) to compare: with the variant's `after`, and, unless it is itself a
+    reference or ceiling, with all references and ceilings."""
     for variant in study.variants:
         against = [study.variant(variant.after)] if variant.after else []
         if variant.role in ("step", "beyond"):
@@ -65,17 +67,17 @@ def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
 
 
 def ratios(compared: pd.DataFrame) -> pd.DataFrame:
-    """Of `ratios_by_run` the newest run of each comparison, in RATIO_COLUMNS."""
+    """The newest run of each comparison in `ratios_by_run`, in RATIO_COLUMNS."""
     newest = compared.groupby(RATIO_KEY, sort=False)["run"].transform("max")
     return compared[compared["run"] == newest][RATIO_COLUMNS].reset_index(drop=True)
 
 
 def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """Speed-ups: the other's time over the variant's, above 1 where the variant is faster.
+    """Speed-ups: the other's time over the variant's, above 1 if the variant is faster.
 
-    RATIO_COLUMNS and `run`. Pairs the two variants' medians of one run visit by visit, in every
-    run that has fresh samples of both; the ratio of a round is the median of its visits'. Where
-    the CPU takes part in either, only host_time compares them.
+    Returns RATIO_COLUMNS and `run`. Pairs the medians of the two variants visit by visit, in every
+    run that has fresh samples of both. The ratio of a round is the median of its visits' ratios. If
+    the CPU takes part in either variant, gpu_time is not compared.
     """
     fresh = samples[(samples["status"] == "ok") & ~samples["stale"].astype(bool)]
     fresh = fresh[fresh["metric"].isin(["gpu_time", "host_time", "op_time"])]
@@ -111,7 +113,7 @@ def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Dat
 
 
 def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """The rows of `ratios_by_run` between two variants that are one program listed twice."""
+    """The rows of `ratios_by_run` that compare two entries of the same program."""
     same = {
         (study.name, variant.name, variant.after)
         for study in studies.values()
@@ -123,13 +125,13 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
 
 
 def runs(samples: pd.DataFrame) -> pd.DataFrame:
-    """Which run the summary took each variant and case from, in RUN_COLUMNS."""
+    """The run that the summary uses for each variant and case, in RUN_COLUMNS."""
     table = chosen(samples)
     return table.drop_duplicates(RUN_COLUMNS).reindex(columns=RUN_COLUMNS)
 
 
 def skipped(samples: pd.DataFrame) -> pd.DataFrame:
-    """Cases with no measurement and why, in SKIPPED_COLUMNS."""
+    """Cases without a measurement, with the reason, in SKIPPED_COLUMNS."""
     table = chosen(samples)
     if table.empty:
         return pd.DataFrame(columns=SKIPPED_COLUMNS)

@@ -1,4 +1,4 @@
-"""Threads that count, and the check that no increment is lost."""
+"""Counting threads, and the check that no increment is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analysis.measure.cores import cores
 from analysis.study import Case, Variant
 
 LEAST_S = 2e-3
-"""A run is made this long, so that starting its threads together does not count."""
+"""Minimum duration of a run, so that starting its threads together is negligible."""
 
 
 class Workload:
@@ -22,7 +22,7 @@ class Workload:
         del constants, rng
 
     def prepare(self, case: Case) -> None:
-        """Skip where a thread would not have a core of its own."""
+        """Skip if there are fewer cores than threads."""
         threads, available = case.number("threads"), cores()
         if threads > len(available):
             raise Skip(f"{threads} threads need {threads} cores, here are {len(available)}")
@@ -57,7 +57,7 @@ class Counting(Operation):
         return f"counted {self._total} of {expected} increments"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """op_time: seconds a thread takes for an increment and the work before it."""
+        """op_time: seconds that a thread takes for an increment and the work before it."""
         return {"op_time": [self._run() / self._increments for _ in range(count)]}
 
     def _run(self) -> float:

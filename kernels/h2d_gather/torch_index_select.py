@@ -1,4 +1,5 @@
-"""Gather on the CPU into pinned staging, then one non-blocking copy: what a PyTorch user writes."""
+"""A gather on the CPU into pinned staging memory, then one non-blocking copy: what a PyTorch user
+writes."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ class Bound:
 
 
 def bind(src: np.ndarray, dst: Any, pairs: Any, sm_launches: Any = None) -> Bound:
-    """As bindings.cpp: src uint8 [cpu_slots, token_bytes] pinned, dst and pairs in GPU memory.
+    """Like bindings.cpp: src uint8 [cpu_slots, token_bytes] pinned, dst and pairs in GPU memory.
 
-    Raises ValueError where the destination rows are not 0, 1, 2 ...
+    ValueError if the destination rows are not 0, 1, 2 ...
     """
     return Bound(src, dst, pairs)

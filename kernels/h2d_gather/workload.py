@@ -1,4 +1,4 @@
-"""The gather's pools, indices and check: what a measured process sets up around a variant."""
+"""The gather's pools, indices and output check, which every measuring process sets up."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MAX_SMS = 1024
 def draw_pairs(case: Case, slots: int, rng: np.random.Generator) -> np.ndarray:
     """Pairs int32 [bs, topk, 2] of (source row below `slots`, destination row 0, 1, 2 ...).
 
-    `permutation` draws distinct source rows, `with_replacement` lets them repeat. FieldError where
-    the case asks for another draw or for more distinct rows than there are.
+    `permutation` draws distinct source rows, `with_replacement` lets them repeat. FieldError if the
+    case requests another draw, or more distinct rows than there are.
     """
     bs, topk, draw = case.number("bs"), case.number("topk"), case["draw"]
     rows = bs * topk
@@ -50,24 +50,24 @@ def draw_pairs(case: Case, slots: int, rng: np.random.Generator) -> np.ndarray:
 
 
 class Reference:
-    """What a gather leaves in the destination pool [gpu_slots, token_bytes]: the rows it was given
-    in front, poison behind them."""
+    """The expected destination pool [gpu_slots, token_bytes]: the gathered rows, followed by
+    poison."""
 
     def __init__(self, slots: int, row_bytes: int) -> None:
         self.bytes = np.full((slots, row_bytes), POISON, np.uint8)
         self._rows = 0
 
     def gather(self, src: np.ndarray, sources: np.ndarray) -> None:
-        """Row i becomes row `sources`[i] of `src`. Writes only what differs from before, because
-        the pool is large and most cases are small."""
+        """Set row i to row `sources`[i] of `src`. Poisons only the rows that held data before,
+        because the pool is large and most cases are small."""
         rows = len(sources)
         self.bytes[rows : self._rows] = POISON
-        np.take(src, sources, axis=0, out=self.bytes[:rows], mode="clip")  # others would buffer
+        np.take(src, sources, axis=0, out=self.bytes[:rows], mode="clip")  # other modes buffer
         self._rows = rows
 
 
 class Rows:
-    """The rows of one case: their pairs on the GPU, and what the destination must look like."""
+    """The rows of one case: their pairs on the GPU, and the expected destination."""
 
     def __init__(self, slots: int, row_bytes: int) -> None:
         self.reference = Reference(slots, row_bytes)
@@ -82,7 +82,8 @@ class Rows:
 
 
 class Workload:
-    """Random pools of token_bytes rows, made once a process; indices and reference, once a case."""
+    """Random pools of token_bytes rows, created once per process; indices and reference, created
+    once per case."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         row_bytes, slot_bytes = constants["token_bytes"], constants["slot_bytes"]
@@ -95,7 +96,7 @@ class Workload:
         self._dst = DeviceArray((constants["total_gpu_slots"], row_bytes), np.uint8, "dst")
         self._src = pinned((constants["total_cpu_slots"], slot_bytes), np.uint8)
         self._src[:] = random_bytes(self._src.nbytes, rng).reshape(self._src.shape)
-        self._rows = np.ascontiguousarray(self._src[:, :row_bytes])  # itself where rows fill slots
+        self._rows = np.ascontiguousarray(self._src[:, :row_bytes])  # no copy if rows fill slots
         self._managed: np.ndarray | None = None
         self._landed = pinned(self._dst.shape, np.uint8)
         self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
@@ -103,7 +104,8 @@ class Workload:
         self._in_order = Rows(*self._dst.shape)
 
     def prepare(self, case: Case) -> None:
-        """Draw the rows of `case`; ceilings move as many rows, the first ones, in order."""
+        """Draw the rows of `case`. Ceilings move the same number of rows, the first ones in
+        order."""
         drawn = draw_pairs(case, len(self._src), self._rng)
         rows = drawn.size // 2
         if rows > min(len(self._src), len(self._dst)):
@@ -149,7 +151,7 @@ class Bound(Operation):
         self.sm_launches.fill(0)
 
     def check(self) -> str | None:
-        """None where the whole destination pool is the CPU reference's, else what differs."""
+        """None if the whole destination pool equals the CPU reference, else what differs."""
         landed = self.dst.get(self.landed)
         if same_bytes(landed, self.expected):
             return None
@@ -158,6 +160,7 @@ class Bound(Operation):
         return f"destination row {row}, byte {byte}: expected {expected}, got {got}"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """sms_used: multiprocessors that started a block of the one launch so far, if counted."""
+        """sms_used: number of multiprocessors that ran a block of the only launch so far, if
+        counted."""
         used = int(np.count_nonzero(self.sm_launches.get()))
         return {"sms_used": [used]} if used else {}

@@ -1,4 +1,4 @@
-"""The calibration's pool, row places and check."""
+"""The calibration's pool, row positions and output check."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from analysis.study import Case, Variant
 POISON = 0xA5
 VECTOR = np.dtype("V16")
 GUARD = 4096
-"""Bytes behind the destination that must stay as they were."""
+"""Bytes after the destination that must not change."""
 
 
 def row_starts(case: Case, pool: int, rng: np.random.Generator) -> np.ndarray:
     """First vectors int32 [rows] of distinct rows at random slots of a pool of `pool` bytes.
 
-    As many rows as payload_bytes are long.
-
-    Slots are stride_bytes apart (0: row_bytes), all shifted by offset_bytes. FieldError where the
-    pool has too few slots or a size is no multiple of 16.
+    There are as many rows as fit into payload_bytes. Slots are stride_bytes apart (0: row_bytes),
+    all shifted by offset_bytes. FieldError if the pool has too few slots or a size is not a
+    multiple of 16.
     """
     sizes = {key: case.number(key) for key in ("row_bytes", "stride_bytes", "offset_bytes")}
     for key, size in sizes.items():
@@ -45,8 +44,8 @@ def row_starts(case: Case, pool: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def gather_reference(pool: np.ndarray, starts: np.ndarray, row: int, out: np.ndarray) -> None:
-    """Put the rows of `row` bytes that start at vectors `starts` of `pool` into `out`, in order."""
-    # In the largest pieces on whose multiples all rows begin: far fewer than vectors, mostly.
+    """Copy the rows of `row` bytes that start at vectors `starts` of `pool` to `out`, in order."""
+    # Copy in the largest pieces to which all rows are aligned: usually far fewer than vectors.
     vectors = math.gcd(row // 16, int(np.gcd.reduce(starts)))
     piece = np.dtype(f"V{16 * vectors}")
     pieces = pool[: len(pool) // vectors * vectors].view(piece)
@@ -56,7 +55,8 @@ def gather_reference(pool: np.ndarray, starts: np.ndarray, row: int, out: np.nda
 
 
 class Workload:
-    """A pinned pool of random bytes, made once a process; row places and reference, once a case."""
+    """A pinned pool of random bytes, created once per process; row positions and reference, created
+    once per case."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._rng = rng
@@ -67,7 +67,7 @@ class Workload:
         self._starts: DeviceArray | None = None
         self._shape = (0, 0)
         self._launch_shape = (0, 1)
-        # Reused from case to case: touching fresh pages would take longer than the rest of a case.
+        # Reused between cases: touching new pages would take longer than the rest of a case.
         largest = constants["largest_bytes"]
         self._landed = pinned((largest + GUARD,), np.uint8)
         self._reference = np.empty(largest // 16, VECTOR)
@@ -120,7 +120,7 @@ class Bound(Operation):
         self.dst.fill(POISON)
 
     def check(self) -> str | None:
-        """None where the rows arrived in order and the guard behind them is untouched."""
+        """None if the rows arrived in order and the guard after them is unchanged."""
         landed = self.dst.get(self.landed)
         size = self.expected.nbytes
         expected = self.expected.view(np.uint8)

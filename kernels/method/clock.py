@@ -13,7 +13,7 @@ def launch(src: int, dst: int, size: int, stream: int) -> None:
 
 
 def resolution() -> float:
-    """Seconds of the smallest step between two readings that differ."""
+    """The smallest difference between two distinct readings, in seconds."""
     readings = [time.perf_counter_ns() for _ in range(READINGS)]
     steps = {after - before for before, after in pairwise(readings)}
     return min(steps - {0}) * 1e-9

@@ -1,4 +1,4 @@
-"""Buffers and check for the method's own study; GPU memory only for cases that copy something."""
+"""Buffers and output check of the method's own study. Only cases that copy use GPU memory."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 POISON = 0xA5
 AS_IT_IS, NOBODY, THIS_THREAD, OTHER_CORE = range(1, 5)
 ASLEEP_AFTER_S = 0.003
-"""Long enough for a core without work to fall asleep."""
+"""Long enough for an idle core to go to sleep."""
 
 
 class Workload:
-    """Random bytes in pinned memory and a device buffer of the same size, made for each case."""
+    """Random bytes in pinned memory and a device buffer of the same size, created for each case."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._writer = constants["writer"]
@@ -40,7 +40,7 @@ class Workload:
         self._dst: DeviceArray | None = None
 
     def prepare(self, case: Case) -> None:
-        """Make the buffers of `case`; Skip where it takes a second core and here is none."""
+        """Create the buffers of `case`. Skip if it needs a second core and there is only one."""
         if self._writer == OTHER_CORE and len(os.sched_getaffinity(0)) < 2:
             raise Skip("another core has to write, and here is only one")
         size = case.number("bytes")
@@ -48,7 +48,7 @@ class Workload:
             self._src = self._expected = np.empty(0, np.uint8)
             self._dst = None
             return
-        # Imported here because a machine without a GPU measures the cases of no bytes.
+        # Imported here because a machine without a GPU measures the cases without bytes.
         from analysis.measure.memory import DeviceArray, pinned
 
         self._src = pinned((size,), np.uint8)
@@ -70,7 +70,7 @@ class Workload:
 
 @dataclass
 class Bound(Operation):
-    """One variant over one buffer. An operation of no bytes has no output to check."""
+    """One variant on one buffer. An operation without bytes has no output to check."""
 
     module: Any
     expected: np.ndarray
@@ -82,7 +82,7 @@ class Bound(Operation):
             self.dst.fill(POISON)
 
     def check(self) -> str | None:
-        """None where every byte arrived; without bytes, where the call returned."""
+        """None if every byte arrived, or, without bytes, if the call returned."""
         if self.dst is None:
             return None
         landed = self.dst.get()
@@ -92,14 +92,15 @@ class Bound(Operation):
         return f"byte {byte}: expected {self.expected[byte]}, got {landed[byte]}"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """resolution: the smallest step of the host clock, where the module can tell."""
+        """resolution: the smallest step of the host clock, if the module measures it."""
         if not hasattr(self.module, "resolution"):
             return {}
         return {"resolution": [self.module.resolution()]}
 
 
 def write_and_rest(src: np.ndarray, writer: int, stream: int) -> None:
-    """Let `writer` write all of `src` as it was. All rest as long, another core after it wrote."""
+    """Let `writer` rewrite all of `src` unchanged. The pause has the same length for all writers;
+    another core writes before it."""
     del stream
     if writer == OTHER_CORE:
         with ThreadPoolExecutor(1) as pool:
@@ -110,11 +111,11 @@ def write_and_rest(src: np.ndarray, writer: int, stream: int) -> None:
 
 
 def other_core() -> int:
-    """A core that this process may use and this thread is not on, of two or more."""
+    """A core that this process may use and that this thread is not running on, of two or more."""
     here = ctypes.CDLL(None).sched_getcpu()
     return min(os.sched_getaffinity(0), key=lambda core: (core == here, core))
 
 
 def _write_on(core: int, src: np.ndarray) -> None:
-    os.sched_setaffinity(0, {core})  # of this thread alone
+    os.sched_setaffinity(0, {core})  # for this thread only
     np.add(src, 0, out=src)

@@ -1,8 +1,9 @@
-"""Processes that serve writes or ask for them: each a fork of one that has libfabric ready.
+"""Server and client processes, forked from one process that has already loaded libfabric.
 
-Started as `python -I -S peer.py` with a Unix socket as standard input. Each message there is a line
-of JSON, {module, role, setup, ...}, with a socket of its own for the process it makes. On that one
-the process tells what happens, a line of JSON each; an error is one, too, and ends the process.
+Started as `python -I -S peer.py` with a Unix socket as standard input. Each message on it is a line
+of JSON, {module, role, setup, ...}, together with a socket for the process to create. The process
+reports events on that socket, one line of JSON each. An error is reported in the same way and ends
+the process.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ MAX_MESSAGE_BYTES = 65536
 
 
 def load(path: str) -> Any:
-    """The built variant: its classes Setup, Server and Client."""
-    name = f"{path}.variant"  # pybind11 would hand out the first module again for a name it knows
+    """The built variant, with its classes Setup, Server and Client."""
+    name = f"{path}.variant"  # for a name it knows, pybind11 would return the first module again
     loader = ExtensionFileLoader(name, path)
     spec = spec_from_loader(name, loader)
     assert spec is not None
@@ -37,7 +38,7 @@ def tell(channel: TextIO, **what: object) -> None:
 
 
 def serve(channel: TextIO, module: Any, setup: Any) -> None:
-    """Tell the address, then what each request took, until the client says goodbye."""
+    """Report the address, then the time of each request, until the client disconnects."""
     server = module.Server(setup)
     tell(channel, address=server.address().hex())
     server.accept()
@@ -47,7 +48,7 @@ def serve(channel: TextIO, module: Any, setup: Any) -> None:
 
 
 def ask(channel: TextIO, module: Any, setup: Any, server: str, **transfer: int) -> None:
-    """Ask for a fill a line that comes, each a seed; tell what was wrong with its bytes.
+    """For each line received, a seed, request a fill and report what is wrong with its bytes.
 
     A line `send HEX` sends those bytes as a message instead.
     """
@@ -82,7 +83,7 @@ def die_with_parent() -> None:
 
 def main() -> None:
     die_with_parent()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
     orders = socket.socket(fileno=0)
     modules: dict[str, Any] = {}
     ready: set[str] = set()

@@ -1,4 +1,4 @@
-"""The two processes of a transfer, as their parent sees them."""
+"""The two processes of a transfer, as seen by their parent."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 class PeerError(RuntimeError):
-    """What a peer said before it ended, or that it ended without a word."""
+    """The error that a peer reported before it ended, or that it ended without a report."""
 
 
 class Unavailable(Exception):
-    """Why this machine cannot run it."""
+    """This machine cannot run the transfer; the message says why."""
 
 
 class Peer:
@@ -38,8 +38,8 @@ class Peer:
         self.pid: int = self.hear("pid")
 
     def hear(self, key: str) -> Any:
-        """The value under `key` of the next line. PeerError, or Unavailable, with what came else;
-        every wait of a peer has a limit of its own, so this one needs none."""
+        """The value of `key` in the next line. PeerError or Unavailable if the line reports another
+        outcome. No timeout is needed, because every wait in a peer has its own limit."""
         try:
             line = self._channel.readline()
         except ConnectionResetError:
@@ -54,16 +54,16 @@ class Peer:
         return told if len(told) > 1 else told[key]
 
     def say(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # its last words are still to be heard
+        with contextlib.suppress(BrokenPipeError):  # its last report can still be read
             self._channel.write(f"{line}\n")
             self._channel.flush()
 
     def finish(self) -> str | None:
-        """Let it end, and wait for that; the error it ended with, if any."""
+        """Let the peer end and wait for that; returns the error it ended with, if any."""
         with contextlib.suppress(OSError):
             self._end.shutdown(socket.SHUT_WR)
         last: list[Any] = []
-        with contextlib.suppress(ConnectionResetError):  # it died with lines of ours unread
+        with contextlib.suppress(ConnectionResetError):  # it died without reading all our lines
             last += (json.loads(line) for line in self._channel)
         self.close()
         return next((told["error"] for told in last if "error" in told), None)
@@ -73,7 +73,8 @@ class Peer:
             os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Drop the channel, and what a killed process leaves behind of the provider shm."""
+        """Close the channel, and remove the files that the shm provider of a killed process
+        left."""
         with contextlib.suppress(BrokenPipeError):
             self._channel.close()
         self._end.close()
@@ -83,8 +84,8 @@ class Peer:
 
 
 class Peers:
-    """Makes peers. Loading libfabric takes a fifth of a second, so they are forks of one process
-    that has."""
+    """Creates peers. Loading libfabric takes a fifth of a second, so peers are forks of one process
+    that has loaded it."""
 
     def __init__(self) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -116,7 +117,7 @@ class Peers:
 
 
 class Session:
-    """A server, a client connected to it, and the fills they do together."""
+    """A server, a client connected to it, and the fills they perform."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class Session:
     ) -> None:
         self._open: list[Peer] = []
         self.parts: dict[str, float] = {}
-        """Parts of the last fill in seconds a write, by metric, where the server profiles."""
+        """Parts of the last fill in seconds per write, by metric, if the server profiles."""
         try:
             own = setup | {"cores": server_cores, "profiles": profiles}
             self.server = peers.start("server", module, setup=own)
@@ -147,9 +148,9 @@ class Session:
             raise
 
     def fill(self, seed: int) -> tuple[float, str]:
-        """Seconds a write, and what was wrong with the bytes (empty: nothing).
+        """Seconds per write, and what is wrong with the bytes (empty: nothing).
 
-        PeerError with the server's error where it has one, since the client's follows from it.
+        PeerError contains the server's error if it has one, because it causes the client's.
         """
         self.client.say(str(seed))
         try:
@@ -164,7 +165,7 @@ class Session:
         return told["seconds"] / told["writes"], wrong
 
     def close(self) -> None:
-        """Say goodbye; PeerError where one of the two ends with an error."""
+        """End both processes; PeerError if one of them ends with an error."""
         errors = [error for peer in (self.client, self.server) if (error := peer.finish())]
         self._open.clear()
         if errors:
@@ -173,7 +174,7 @@ class Session:
     def kill(self) -> None:
         for peer in self._open:
             peer.kill()
-            with contextlib.suppress(ValueError):  # it may be closed already
+            with contextlib.suppress(ValueError):  # it may already be closed
                 peer.finish()
         self._open.clear()
 

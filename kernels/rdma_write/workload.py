@@ -1,4 +1,4 @@
-"""Transfers between two processes of this machine, and the check of every byte by the client."""
+"""Transfers between two processes on this machine, with a check of every byte by the client."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from analysis.study import Case, Variant
 from .peers import SHARED_MEMORY, Peers, Session, Unavailable
 
 PROVIDERS = {"tcp": "tcp;ofi_rxm"}
-"""What libfabric calls a provider, where a case has another name for it."""
+"""libfabric's name of a provider, if it differs from the name in the case."""
 
 SHARED_BYTES = 5 << 20
-"""At most what an endpoint of the provider shm takes of /dev/shm."""
+"""Upper bound for the space in /dev/shm that an endpoint of the shm provider takes."""
 
 TIMEOUT_S = 10.0
 IDLE_S = 60.0
 
 PROFILED = {"page_bytes": 8, "provider": "shm"}
-"""Cases whose time is taken apart, those in which bytes matter least, ..."""
+"""Cases whose time is profiled by component, those in which bytes matter least, ..."""
 
 PROFILED_THREADS = 8
-"""... with so many threads, or as many as there are cores for."""
+"""... with this number of threads, or as many as there are cores for."""
 
 
 def sides(threads: int, available: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Cores of the server's threads and of the client's; Skip where both cannot poll at once."""
+    """Cores of the server's and the client's threads; Skip if there are too few for both."""
     if 2 * threads > len(available):
         raise Skip(f"{threads} threads a side need {2 * threads} cores, here are {len(available)}")
     return list(available[:threads]), list(available[threads : 2 * threads])
@@ -56,7 +56,7 @@ class Workload:
         self._peers.close()
 
     def prepare(self, case: Case) -> None:
-        """Work out what `case` asks for; Skip where this machine lacks the cores."""
+        """Set up the parameters of `case`; Skip if this machine has too few cores."""
         provider, page = str(case["provider"]), case.number("page_bytes")
         threads = min(PROFILED_THREADS, len(cores()) // 2)
         profiled = PROFILED | {"threads": threads}
@@ -89,7 +89,7 @@ class Workload:
             raise Skip(f"{SHARED_MEMORY} has {free >> 20} MiB free, this needs {needed >> 20} MiB")
 
     def bind(self, variant: Variant, module: Any) -> Transfer:
-        """Connect a client to a server; Skip where the provider is not to be had."""
+        """Connect a client to a server; Skip if the provider is not available."""
         self._end_transfer()
         file = Path(module.__file__)
         connect = partial(Session, self._peers, file, self._setup, *self._sides, **self._sizes)
@@ -106,7 +106,7 @@ class Workload:
 
 
 class Transfer(Operation):
-    """Every launch is a request of the client with bytes of its own, all checked."""
+    """Every launch is a request of the client with new random bytes, all of which are checked."""
 
     def __init__(
         self, connect: Callable[..., Session], rng: np.random.Generator, is_profiled: bool
@@ -127,8 +127,8 @@ class Transfer(Operation):
         return self._wrong or None
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """op_time: seconds of a transfer over its writes, `count` transfers. Its parts are those
-        of one more, by a server of its own that times its calls."""
+        """op_time: seconds per write, of `count` transfers. Its parts come from one more transfer,
+        by a separate server that times its calls."""
         samples = {"op_time": [self._fill() for _ in range(count)]}
         if self._is_profiled:
             samples |= self._profile()

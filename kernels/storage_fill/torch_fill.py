@@ -1,4 +1,4 @@
-"""fill_ of PyTorch, on a tensor over the same memory."""
+"""PyTorch's fill_, on a tensor over the same memory."""
 
 from __future__ import annotations
 

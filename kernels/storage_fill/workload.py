@@ -1,4 +1,4 @@
-"""A square of floats in GPU memory, what fills it, and the check of every element."""
+"""A square of floats in GPU memory, the launch that fills it, and the check of every element."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from analysis.study import Case, Variant
 
 POISON = 0xA5
 GUARD = 256
-"""Elements behind the square that no fill may touch."""
+"""Elements after the square that no fill may change."""
 
 
 class Workload:
-    """An array for each case, filled with a value that each process draws anew."""
+    """One array per case, filled with a value that each process draws at random."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         del constants
@@ -45,7 +45,7 @@ class Square:
 
 
 class Filled(Operation):
-    """One variant over one array."""
+    """One variant on one array."""
 
     def __init__(
         self, array: DeviceArray, count: int, value: np.float32, launch: Callable[[int], None]
@@ -59,7 +59,7 @@ class Filled(Operation):
         self._array.fill(POISON)
 
     def check(self) -> str | None:
-        """None where every element has the value, and those behind the square the poison."""
+        """None if every element has the value and the elements after the square are unchanged."""
         got = self._array.get()
         square, guard = got[: self._count], got[self._count :].view(np.uint8)
         if not (square == self._value).all():

@@ -1,4 +1,4 @@
-"""Where pieces lie on both sides, and what is wrong with what landed there."""
+"""The layout of pieces on both sides, and the check of what arrived there."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from analysis.study import Case
 
 POISON = 0xA5
 UNASKED = 0x5A
-"""Around and between the pieces of a source: a target that has it was given too much."""
+"""Fills the space around and between the pieces of a source. A target that contains it received too
+much."""
 GUARD = 4096
-"""Bytes before and behind all pieces that must stay as they were; also the largest gap."""
+"""Bytes before and after all pieces that must not change; also the largest gap."""
 
 Bytes = np.ndarray
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where `count` pieces of `size` bytes lie: packed on the device, `pitch` apart on the host."""
+    """The layout of `count` pieces of `size` bytes: packed on the device, `pitch` apart on the
+    host."""
 
     size: int
     count: int
@@ -47,21 +49,22 @@ class Layout:
         return self._rows(host)[:, : self.size]
 
     def put(self, host: Bytes, payload: Bytes) -> None:
-        """Make `host` a source: packed `payload` in its pieces, UNASKED everywhere else."""
+        """Make `host` a source: the packed `payload` in its pieces, UNASKED everywhere else."""
         host[:GUARD] = host[self.host_bytes - GUARD : self.host_bytes] = UNASKED
         rows = self._rows(host)
         rows[:, self.size :] = UNASKED
         rows[:, : self.size] = payload.reshape(self.count, self.size)
 
     def image(self, payload: Bytes, around: int, out: Bytes) -> Bytes:
-        """Make `out` what device memory holds: packed `payload`, the byte `around` elsewhere."""
+        """Make `out` an image of device memory: the packed `payload`, the byte `around`
+        elsewhere."""
         image = out[: self.device_bytes]
         image[:GUARD] = image[-GUARD:] = around
         image[GUARD:-GUARD] = payload
         return image
 
     def wrong_on_device(self, image: Bytes, payload: Bytes) -> str | None:
-        """What is wrong with an image of the device's memory that should hold `payload`."""
+        """What is wrong with an image of device memory that should hold `payload`."""
         if wrong := wrong_bytes(image[GUARD:][: payload.nbytes], payload):
             return wrong
         guards = np.concatenate([image[:GUARD], image[GUARD + payload.nbytes :]])
@@ -95,7 +98,7 @@ def _changed(guard: Bytes, where: str) -> str | None:
 
 
 def layout_of(case: Case) -> Layout:
-    """The pieces of a case. FieldError where there are none."""
+    """The layout of a case. FieldError if it has no pieces."""
     size, count = case.number("size"), case.number("count")
     for key, number in (("size", size), ("count", count)):
         if number < 1:

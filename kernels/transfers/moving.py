@@ -1,4 +1,4 @@
-"""Operations that move pieces one way, the other, or both ways at once."""
+"""Operations that move pieces in one direction, the other, or both at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .work import worked_on
 
 
 class Moving(Operation):
-    """An operation of a variant's method, which may have samples of its own."""
+    """An operation around a variant's method, which may take its own samples."""
 
     def __init__(self, method: Any) -> None:
         self.method = method
@@ -51,8 +51,8 @@ class ToDevice(Moving):
 
 
 class ToTensor(Moving):
-    """A tensor PyTorch puts where it likes on the device: maybe where one of another variant was,
-    so each operation moves bytes of its own."""
+    """A tensor that PyTorch places on the device. It may get the memory of another variant's
+    tensor, so each operation moves different bytes."""
 
     _made = itertools.count(1)
 
@@ -62,7 +62,7 @@ class ToTensor(Moving):
         layout.put(host.bytes, self.payload)
 
     def poison(self) -> None:
-        """The next tensor is put where the last one was."""
+        """Poison the memory of the last tensor, which the next one will get."""
         if self.method.output is not None:
             self.method.output.fill_(POISON).cpu()  # the copy waits for the filling
             self.method.output = None
@@ -93,7 +93,7 @@ class ToHost(Moving):
     def check(self) -> str | None:
         image = self.host.bytes[: self.layout.host_bytes]
         if self.host.kind == "write_combined":
-            # The CPU reads such memory very slowly, so the copy engine fetches it.
+            # The CPU reads such memory very slowly, so the copy engine reads it.
             through = DeviceArray(image.shape, np.uint8, "image")
             through.put(image)
             image = through.get(self.landed[: image.nbytes])
@@ -101,10 +101,10 @@ class ToHost(Moving):
 
 
 class InPlace(ToDevice):
-    """A step of work on data that is on the device before and after it."""
+    """A step of work on data that is on the device before and after the step."""
 
     def poison(self) -> None:
-        """The next launch is the first step on fresh data."""
+        """Restore the data, so that the next launch is the first step on it."""
         self.device.put(self.layout.image(self.payload, POISON, self.landed))
 
     def check(self) -> str | None:
@@ -112,7 +112,7 @@ class InPlace(ToDevice):
 
 
 class Both(Operation):
-    """Both directions at once, each on a stream of its own."""
+    """Both directions at once, each on its own stream."""
 
     def __init__(self, there: Operation, back: Operation) -> None:
         self._ways = there, back

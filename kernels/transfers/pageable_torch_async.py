@@ -1,4 +1,4 @@
-"""A tensor in pageable memory, moved with a promise not to wait that cannot be kept."""
+"""A tensor in pageable memory, moved with non_blocking=True, which cannot avoid the wait."""
 
 from __future__ import annotations
 

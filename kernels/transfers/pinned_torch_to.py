@@ -1,4 +1,4 @@
-"""A tensor that is in pinned memory already, moved without waiting."""
+"""A tensor that is already in pinned memory, moved without waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory of a kind costs: to have, use and give back, and while much of it is held."""
+"""The cost of a kind of memory: allocation, use and freeing, and holding a large amount of it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from analysis.measure.host_memory import HostMemory
 from .layout import POISON, Bytes, wrong_bytes
 
 WORK_BYTES = 4 * 2**20
-"""Little enough to stay in the caches, for how much of these others leave changes by the moment."""
+"""Small enough to stay in the caches, because the share of them that others use changes all the
+time."""
 WORK_TIMES = 50
-"""How often the work is timed before, while and after memory is held. The fastest counts: what
-else a machine does makes single times longer by more than the memory may."""
+"""How often the work is timed before, while and after memory is held. The fastest time counts:
+other activity on a machine slows down single runs by more than the held memory may."""
 HELD_SHARE = 4
-"""At most one part in so many of the memory that is free may be held to see what it does."""
+"""At most one part in this many of the free memory may be held."""
 
 
 class Price(Operation):
-    """Memory of one kind allocated, copied into, copied out of and freed.
+    """Memory of one kind that is allocated, copied into, copied out of and freed.
 
-    Its check: the driver takes it for what it is, and what was copied out is what was copied in.
+    The check: the driver reports the right kind, and the bytes copied out are those copied in.
     """
 
     def __init__(self, kind: str, payload: Bytes) -> None:
-        HostMemory(kind, payload.nbytes).close()  # refused here, the case is skipped
+        HostMemory(kind, payload.nbytes).close()  # if this is refused, the case is skipped
         self._kind, self._payload = kind, payload
         self._out = np.zeros_like(payload)
         self._is_page_locked: bool | None = None
@@ -68,14 +69,14 @@ class Price(Operation):
 class Pressure(Operation):
     """Work in pageable memory while `held_bytes` of a kind of memory are held.
 
-    Its check: the work comes to the right sum. Skip where memory is short.
+    The check: the work computes the right sum. Skip if too little memory is free.
     """
 
     def __init__(self, kind: str, held_bytes: int) -> None:
         available = psutil.virtual_memory().available
         if held_bytes > available // HELD_SHARE:
             raise Skip(f"{held_bytes} B is more than a quarter of {available} B available")
-        HostMemory(kind, WORK_BYTES).close()  # refused here, the case is skipped
+        HostMemory(kind, WORK_BYTES).close()  # if this is refused, the case is skipped
         self._kind, self._held_bytes = kind, held_bytes
         self._sum: int | None = None
         self.launch = lambda _: self._work()
@@ -88,8 +89,8 @@ class Pressure(Operation):
         return None if self._sum == expected else f"sum: expected {expected}, got {self._sum}"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """work_time: seconds of the work at its fastest while the memory is held; work_share: over
-        the mean of those before and after."""
+        """work_time: the fastest time of the work in seconds while the memory is held; work_share:
+        its ratio to the mean of the fastest times before and after."""
         del stream, count
         before = self._fastest()
         held = HostMemory(self._kind, self._held_bytes)
@@ -99,7 +100,7 @@ class Pressure(Operation):
         return {"work_time": [beside], "work_share": [beside / without]}
 
     def _fastest(self) -> float:
-        self._work()  # the first one finds what came before it in the caches
+        self._work()  # the first run finds other data in the caches
         return min(_seconds(self._work) for _ in range(WORK_TIMES))
 
     def _work(self) -> None:

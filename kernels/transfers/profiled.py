@@ -1,4 +1,4 @@
-"""Copies timed by the driver's own tracing, which profilers show, and by events, in turn."""
+"""Copies timed alternately by the driver's own tracing, which profilers show, and by events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from analysis.measure.memory import cuda, cudart, synchronize
 from analysis.measure.tracing import copy_seconds
 
 PAIRS = 11
-"""How often a copy is timed by each clock, one right after the other."""
+"""Number of copies timed by each clock, alternately."""
 
 
 class Profiled:
@@ -27,8 +27,8 @@ class Profiled:
         cuda(cudart.cudaMemcpyAsync(*self._copy, stream))
 
     def samples(self, stream: int) -> Mapping[str, list[float]]:
-        """gpu_time: seconds the tracing gives a copy, all its parts together; traced_share: over
-        those between two events around the copy before."""
+        """gpu_time: seconds of a copy from the tracing, the sum of all its parts; traced_share: its
+        ratio to the time between two events around the copy before."""
         pairs = [(self._between_events(stream), self._traced(stream)) for _ in range(PAIRS)]
         return {
             "gpu_time": [traced for _, traced in pairs],
@@ -36,7 +36,7 @@ class Profiled:
         }
 
     def _between_events(self, stream: int) -> float:
-        # Not while it is traced: that keeps the host busy between the events, with its own buffers.
+        # Not while tracing is on: its buffers keep the host busy between the events.
         self.launch(stream)
         synchronize(stream)
         cuda(cudart.cudaEventRecord(self._start, stream))
@@ -68,7 +68,7 @@ def bind(
     streams: int = 0,
     blocks: int = 0,
 ) -> Profiled:
-    """As bindings.cpp. ValueError for more than one piece."""
+    """Like bindings.cpp. ValueError for more than one piece."""
     del landing, pitch, streams, blocks
     if count != 1:
         raise ValueError(f"count: expected 1, got {count}")

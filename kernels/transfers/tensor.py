@@ -1,4 +1,4 @@
-"""A tensor over a piece of host memory, and what PyTorch makes of it on the device."""
+"""A tensor over a piece of host memory, and the tensor that PyTorch creates on the device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Moved:
 
     def launch(self, stream: int) -> None:
         use(stream)
-        self.output = None  # its memory is what the next one gets
+        self.output = None  # the next tensor gets its memory
         self.output = self._move(self._tensor)
 
 
@@ -44,7 +44,8 @@ def binding(move: Move) -> Callable[..., Moved]:
         streams: int = 0,
         blocks: int = 0,
     ) -> Moved:
-        """As bindings.cpp, but to PyTorch's own device memory. ValueError for what it cannot do."""
+        """Like bindings.cpp, but copies to PyTorch's own device memory. ValueError for more than
+        one piece, or for the other direction."""
         del device, landing, pitch, streams, blocks
         if count != 1 or not to_device:
             raise ValueError(f"expected one piece to the device, got {count}, {to_device=}")

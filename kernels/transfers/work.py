@@ -1,4 +1,4 @@
-"""What a step of work makes of the data; round_trip.h and step.h do the same."""
+"""The result of a step of work on the data; round_trip.h and step.h compute the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from .layout import Bytes
 
 FACTOR, TERM = 1664525, 1013904223
-"""Of a 32-bit word: word * FACTOR + TERM."""
+"""One step maps a 32-bit word to word * FACTOR + TERM."""
 
 
 def worked_on(payload: Bytes, rounds: int) -> Bytes:

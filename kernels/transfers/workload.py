@@ -1,4 +1,4 @@
-"""Memory of each kind, random pieces in it, and what is done with them in each case."""
+"""Memory of each kind, random pieces in it, and the operation of each case on them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from .price import Pressure, Price
 from .work import worked_on
 
 MOST_HELD_OPERATIONS = 32
-"""More than these may fill the driver's queue, and then submitting waits for the GPU."""
+"""More operations may fill the driver's queue, and then submitting waits for the GPU."""
 
 
 class Workload:
-    """Host memory is kept for later cases and grows with them; device memory is made a case."""
+    """Host memory is kept for later cases and grows as needed; device memory is created per
+    case."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._rng = rng
@@ -43,10 +44,10 @@ class Workload:
         self._payloads = {}
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """FieldError for a direction nobody knows, Skip where this machine lacks the memory."""
+        """FieldError for an unknown direction, Skip if this machine lacks the memory."""
         case = self._case
         assert case is not None, "prepare comes before bind"
-        # A file that serves several kinds of memory leaves it to the name of the variant.
+        # If a file serves several kinds of memory, the variant's name determines the kind.
         kind = getattr(module, "memory", memory_of(variant.name))
         self._in_use = []
         if "held_bytes" in case.values:
@@ -55,7 +56,7 @@ class Workload:
             return Price(kind, self._payload("there", case.number("size")))
         operation = self._moving(str(case["direction"]), kind, layout_of(case), module)
         operation.settle = partial(_flush_all, tuple(self._in_use))
-        # Held back until all is enqueued, a copy of pageable memory would wait forever.
+        # In a stream blocked until all is enqueued, a copy of pageable memory would wait forever.
         operation.waits = (
             variant.host_work or kind == "pageable" or layout_of(case).count > MOST_HELD_OPERATIONS
         )
@@ -143,7 +144,7 @@ class Workload:
         return device
 
     def _host(self, kind: str, way: str, size: int) -> HostMemory:
-        """At least `size` bytes of `kind`, the same ones as long as they suffice."""
+        """At least `size` bytes of `kind`; the same memory as long as it suffices."""
         have = self._memory.get((kind, way))
         if have is None or have.bytes.nbytes < size:
             if have is not None:
@@ -154,7 +155,7 @@ class Workload:
         return have
 
     def _landed(self, layout: Layout) -> Bytes:
-        """Room for an image of either side; one for both sides of an operation."""
+        """Memory for an image of either side, shared by both sides of an operation."""
         return self._host("pinned", "landed", layout.host_bytes).bytes
 
     def _payload(self, way: str, size: int) -> Bytes:
@@ -164,7 +165,7 @@ class Workload:
                 wanted = max(size + GUARD, 2 * self._random.nbytes)
                 self._random = random_bytes(wanted, self._rng)
             start = int(self._rng.integers(0, self._random.nbytes - size, endpoint=True))
-            # Words must begin where words may begin.
+            # Words must be aligned.
             self._payloads[way] = self._random[start // 16 * 16 :][:size]
         return self._payloads[way]
 

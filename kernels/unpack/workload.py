@@ -1,4 +1,4 @@
-"""Fragments in a bounce buffer: the descriptors that place them, their check, what must arrive."""
+"""Fragments in a bounce buffer: their descriptors, the check of these, and the expected result."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from analysis.study import Case, Variant
 POISON = 0xA5
 VECTOR = 16
 GUARD = 256
-"""Bytes before and behind the destination that must stay as they are."""
+"""Bytes before and after the destination that must not change."""
 
 AT_RANDOM, IN_ORDER = 1, 2
-"""How the fragments of a chunk arrive, as study.yaml's `arrival` says."""
+"""The order in which the fragments of a chunk arrive: `arrival` in study.yaml."""
 
 PARTS_BUDGET_S = 0.01
 MOST_CALLS = 20
-"""How often a call is taken apart for one sample of its parts, and how long that may take."""
+"""Limits for one sample of the parts: total time of its calls in seconds, and number of calls."""
 
 DESCRIPTOR = np.dtype([("src_off", "<u4"), ("len", "<u4"), ("dst_off", "<u8")])
 
 
 def block_type(block_descriptors: int) -> np.dtype[Any]:
-    """A descriptor block as operator.h lays it out."""
+    """The dtype of a descriptor block, with the layout of operator.h."""
     header = [("count", "<u4"), ("reserved", "<u4"), ("bytes", "<u8")]
     pointers = [("bounce", "<u8"), ("dst", "<u8")]
     return np.dtype([*header, *pointers, ("descriptors", DESCRIPTOR, (block_descriptors,))])
@@ -51,17 +51,18 @@ class Plan:
 
     @property
     def descriptors(self) -> np.ndarray:
-        """The descriptors in use, DESCRIPTOR [n], in the order they are handed over."""
+        """The descriptors in use, DESCRIPTOR [n], in the order in which they are passed on."""
         used = [block["descriptors"][: block["count"]] for block in self.blocks]
         return np.concatenate(used) if used else np.empty(0, DESCRIPTOR)
 
 
 def draw_chunks(case: Case, rng: np.random.Generator, arrival: int = AT_RANDOM) -> list[np.ndarray]:
-    """The descriptors of every chunk, DESCRIPTOR [fragments], that `case` asks for.
+    """The descriptors of every chunk of `case`, DESCRIPTOR [fragments].
 
-    Each chunk arrives in fragments of `fragment` bytes, the last one what is left. They lie in
-    slots of whole vectors, `src` bytes in, and belong one behind the other, `dst` bytes behind the
-    guard. A chunk's slots are filled AT_RANDOM or IN_ORDER. FieldError for a case that cannot be.
+    Each chunk arrives in fragments of `fragment` bytes; the last one holds the rest. The sources
+    lie in slots of whole vectors, at offset `src`. The destinations are contiguous and start `dst`
+    bytes after the guard. A chunk's slots are filled AT_RANDOM or IN_ORDER. FieldError for an
+    impossible case.
     """
     chunks, fragment = case.number("chunks"), case.number("fragment")
     size = case.number("kib") * 1024
@@ -88,7 +89,7 @@ def draw_chunks(case: Case, rng: np.random.Generator, arrival: int = AT_RANDOM) 
 
 
 def plan(chunks: Sequence[np.ndarray], block_descriptors: int) -> Plan:
-    """Put the descriptors of each chunk into as many blocks as they need, in buffers that fit."""
+    """Put the descriptors of each chunk into as many blocks as needed, and size the buffers."""
     blocks_of_chunks = tuple(-(-len(chunk) // block_descriptors) for chunk in chunks)
     blocks = np.zeros(sum(blocks_of_chunks), block_type(block_descriptors))
     number = 0
@@ -107,10 +108,10 @@ def plan(chunks: Sequence[np.ndarray], block_descriptors: int) -> Plan:
 
 
 def refuse_bad(plan: Plan, longest_fragment: int) -> None:
-    """FieldError for the first block or descriptor that nothing may be launched with.
+    """FieldError for the first invalid block or descriptor.
 
-    A block must hold what it counts. A descriptor must have 1 to `longest_fragment` bytes, lie
-    within both buffers, and write where none before it does.
+    A block's counts must match its descriptors. A descriptor must have 1 to `longest_fragment`
+    bytes, lie within both buffers, and not overlap the destination of another one.
     """
     if sum(plan.blocks_of_chunks) != len(plan.blocks):
         raise FieldError("blocks_of_chunks", f"{len(plan.blocks)} in all", plan.blocks_of_chunks)
@@ -130,7 +131,7 @@ def refuse_bad(plan: Plan, longest_fragment: int) -> None:
 
 def _refuse_outside(own: np.ndarray, plan: Plan, longest: int, where: str) -> None:
     length, source = own["len"].astype(np.uint64), own["src_off"].astype(np.uint64)
-    # Subtracted rather than added: a destination may be so large that a sum would wrap.
+    # Subtracted instead of added, because a sum could overflow for a very large destination.
     room = np.uint64(plan.dst_bytes) - np.minimum(length, np.uint64(plan.dst_bytes))
     faults: tuple[tuple[np.ndarray, str, str], ...] = (
         ((length < 1) | (length > longest), "len", f"1 to {longest}"),
@@ -170,14 +171,14 @@ def _refuse_overlap(plan: Plan) -> None:
 
 
 def _position(plan: Plan, index: int) -> tuple[int, int]:
-    """Block, and index in it, of a descriptor counted through all blocks."""
+    """The block, and the index within it, of a descriptor given by its index over all blocks."""
     first_after = np.cumsum(plan.blocks["count"], dtype=np.int64)
     block = int(np.searchsorted(first_after, index, side="right"))
     return block, index - (int(first_after[block - 1]) if block else 0)
 
 
 def in_order(plan: Plan) -> Plan:
-    """The same chunks with their bytes one behind the other: what a plain copy can move."""
+    """The same chunks with contiguous bytes, which a plain copy can move."""
     blocks = plan.blocks.copy()
     first = plan.descriptors[np.argmin(plan.descriptors["dst_off"])]
     start = int(plan.descriptors["src_off"].min())
@@ -188,15 +189,16 @@ def in_order(plan: Plan) -> Plan:
 
 
 def place(source: np.ndarray, plan: Plan, out: np.ndarray) -> None:
-    """Make `out` [dst_bytes] what unpacking leaves: poison wherever no fragment belongs."""
+    """Make `out` [dst_bytes] the expected result of unpacking, with poison outside all
+    fragments."""
     out.fill(POISON)
     for source_at, size, at in plan.descriptors.tolist():
         out[at : at + size] = source[source_at : source_at + size]
 
 
 class Buffers:
-    """A bounce buffer with random bytes, a destination, and what the host needs to check it, as
-    large as was ever needed: touching new memory takes longer than anything else here."""
+    """A bounce buffer with random bytes, a destination, and the host memory to check it. They never
+    shrink, because touching new memory takes longer than anything else here."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -207,9 +209,9 @@ class Buffers:
         self.dst: DeviceArray | None = None
 
     def fit(self, bounce_bytes: int, dst_bytes: int) -> None:
-        """Make room; the contents of the bounce buffer change where it grows."""
+        """Grow the buffers as needed; the contents of the bounce buffer change if it grows."""
         if self.bounce is None or self.bounce.nbytes < bounce_bytes:
-            self.bounce = None  # give the smaller one back first
+            self.bounce = None  # free the smaller one first
             self.bounce = DeviceArray((bounce_bytes,), np.uint8, "bounce")
             self.source = random_bytes(bounce_bytes, self._rng)
             self.bounce.put(self.source)
@@ -221,7 +223,7 @@ class Buffers:
 
 
 class Workload:
-    """Descriptors of each case, and what must lie in the destination once they are followed."""
+    """The descriptors of each case, and the destination expected after unpacking."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._room = constants["block_descriptors"]
@@ -236,7 +238,7 @@ class Workload:
         self.prepare_chunks(draw_chunks(case, self._rng, self._arrival))
 
     def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
-        """As `prepare`, for descriptors from elsewhere; FieldError where one of them is bad."""
+        """Like `prepare`, for given descriptors; FieldError if one of them is invalid."""
         made = plan(chunks, self._room)
         refuse_bad(made, self._longest)
         self._buffers.fit(made.bounce_bytes, made.dst_bytes)
@@ -244,7 +246,8 @@ class Workload:
         self._contiguous = None
 
     def bind(self, variant: Variant, module: Any) -> Bound:
-        """Ceilings get as many bytes in order, which a plain copy can move; others, scattered."""
+        """Bind ceilings to the same number of contiguous bytes, which a plain copy can move, and
+        all others to the scattered fragments."""
         assert self._scattered is not None, "prepare comes first"
         receive = self._scattered
         if variant.role == "ceiling":
@@ -256,7 +259,7 @@ class Workload:
 
 
 class Receive:
-    """One plan in its buffers, with the destination it must lead to."""
+    """One plan in its buffers, with the expected destination."""
 
     def __init__(self, plan: Plan, buffers: Buffers, expected: np.ndarray) -> None:
         self.plan = plan
@@ -279,7 +282,7 @@ class Receive:
 
 
 class Bound(Operation):
-    """One variant bound to one receive; what it tells beside times depends on its `role`."""
+    """One variant bound to one receive; its samples besides times depend on its `role`."""
 
     def __init__(
         self,
@@ -304,7 +307,7 @@ class Bound(Operation):
         self._dst.fill(POISON)
 
     def check(self) -> str | None:
-        """None where every byte, of the destination and around it, is as it should be."""
+        """None if every byte of the destination and around it is as expected, else what differs."""
         landed = self._dst.get(self._landed)[: len(self._expected)]
         if same_bytes(landed, self._expected):
             self._wrong_bytes = 0
@@ -319,7 +322,8 @@ class Bound(Operation):
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """wrong_bytes of steps, and seconds of the parts of a call: one sample each.
 
-        A call that is no step is taken apart where it waits: of others, submit_time tells enough.
+        Beyond the steps, only calls that wait are split into parts; submit_time suffices for the
+        others.
         """
         del count
         own: dict[str, list[float]] = {}
@@ -331,7 +335,7 @@ class Bound(Operation):
 
 
 def part_samples(parts: Callable[[], Mapping[str, float]]) -> dict[str, list[float]]:
-    """One sample of each part: the median of some calls after the first, or the first's where
+    """One sample of each part: the median of several calls after the first, or the first call if
     calls take long."""
     first = parts()
     times = min(MOST_CALLS, int(PARTS_BUDGET_S / max(sum(first.values()), 1e-9)))

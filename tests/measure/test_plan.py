@@ -115,7 +115,9 @@ def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> 
     refuse_other_machine(where, None)
     (folder / "machine.json").write_text('{"gpu": "Big GPU"}')
     refuse_other_machine(where, BusyGpu(None, "", "", 0, "sm_90", ""))
-    with pytest.raises(HotpathError, match=r"measured with a GPU \(Big GPU\), here is none"):
+    with pytest.raises(
+        HotpathError, match=r"measured with a GPU \(Big GPU\), but no GPU was found"
+    ):
         refuse_other_machine(where, None)
 
 

@@ -1,4 +1,4 @@
-# Bindings are compiled once a study; each variant is linked with them into a module of its own.
+# Bindings are compiled once per study. Each variant is linked with them into its own module.
 
 
 def modules_of(study):
@@ -11,14 +11,14 @@ def modules_of(study):
 
 
 def code_of(wildcards):
-    """The files a module is made of, and the description that holds its flags."""
+    """The source files of a module, and the study.yaml with its flags."""
     study = CONFIG.studies[wildcards.study]
     variant = study.variant(wildcards.variant)
     code = [path for path in source_files(study, variant) if path.suffix != ".py"]
     return [*code, study.folder / "study.yaml"]
 
 
-# Called by whatever measures, see analysis/measure/cpu_cache.py.
+# Used by every measurement, see analysis/measure/cpu_cache.py.
 rule cpu_cache:
     input:
         "analysis/measure/cpu_cache.cpp",
@@ -29,7 +29,7 @@ rule cpu_cache:
     params:
         compiler=COMPILER,
     message:
-        "Building what flushes the CPU's caches"
+        "Building the library that flushes the CPU's caches"
     shell:
         "{TOOLCHAIN.cxx} -std=c++20 -O3 -Wall -Wextra -fPIC -shared {input} -o {output} 2> {log}"
 
@@ -99,7 +99,7 @@ rule machine_code:
 
 
 def beside_modules(suffix):
-    """The file with this suffix beside every module of every study."""
+    """The file with this suffix next to every module of every study."""
     modules = [module for study in CONFIG.studies for module in modules_of(study)]
     return [module.with_suffix(suffix) for module in modules]
 

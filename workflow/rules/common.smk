@@ -1,4 +1,4 @@
-# What every stage needs to know: the checked configuration, where things are, how to run our code.
+# Shared by every stage: the checked configuration, paths, and how to run our code.
 import hashlib
 import json
 import shlex
@@ -24,12 +24,12 @@ try:
 except HotpathError as error:
     raise WorkflowError(str(error)) from None
 
-# A module belongs to its compiler and to the PyTorch it may be linked with: building anew if another.
+# A module is rebuilt if its compiler changes, or the PyTorch version that it may be linked with.
 COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}, torch {torch_version()}"
 LIBFABRIC = shlex.quote(CONFIG.libfabric)
 PYTHON = shlex.quote(sys.executable)
 SETTINGS = shlex.quote(json.dumps(config))
-# The smoke grid has results, tables and a site of its own, so that it never mixes with the real.
+# The smoke grid has its own results, tables and site, separate from the real ones.
 IS_SMOKE = CONFIG.grid.name == "smoke"
 TABLES = Path("build/smoke" if IS_SMOKE else "build")
 SITE = Path("build/smoke/site" if IS_SMOKE else "site")
@@ -46,7 +46,7 @@ wildcard_constraints:
 
 
 def digest(files):
-    """A short name for a list of files, so that one taken away is noticed, too."""
+    """A hash of a list of files, so that a removed file also triggers its rule."""
     return hashlib.sha256("\n".join(files).encode()).hexdigest()[:16]
 
 

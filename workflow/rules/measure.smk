@@ -1,4 +1,4 @@
-# What is measured is decided by hashes: a study is asked for only while something of it is missing.
+# Hashes decide what is measured: a study is requested only while some of its samples are missing.
 from contextlib import ExitStack
 
 from analysis.gpu import GpuError, open_gpu
@@ -8,8 +8,8 @@ from analysis.study import CAPTURE_KINDS
 
 
 def unfinished():
-    """Studies with a variant that has no fresh sample of some case on this machine, and studies
-    with one that has not been profiled as it is today."""
+    """Studies with a variant that lacks a fresh sample of some case on this machine, and studies
+    with a variant that lacks a capture of its current source."""
     with ExitStack() as stack:
         try:
             gpu = stack.enter_context(open_gpu(CONFIG.gpu))
@@ -20,17 +20,21 @@ def unfinished():
         studies = CONFIG.studies.values()
         return (
             [study.name for study in studies if pending(study, *here)],
-            [study.name for study in studies if lacks_captures(study, *here, CAPTURE_KINDS)],
+            [
+                study.name
+                for study in studies
+                if lacks_captures(study, *here, CAPTURE_KINDS)
+            ],
         )
 
 
 def marker(study):
-    """Says that a study was measured; untrue as soon as something of it is missing again."""
+    """Marks a study as measured; removed as soon as any of its samples is missing."""
     return TABLES / "measured" / f"{study}.done"
 
 
 def measured_now():
-    """Markers of the studies that this invocation has to measure."""
+    """Markers of the studies that this invocation must measure."""
     return [marker(study) for study in PENDING]
 
 
@@ -52,7 +56,7 @@ rule measure_study:
         "build/logs/measure/{study}.log",
     benchmark:
         "build/benchmarks/measure/{study}.tsv"
-    # All of them: nothing else may run on the machine while something is timed.
+    # All cores: nothing else may run on the machine during a measurement.
     threads: workflow.cores
     resources:
         gpu=1,
@@ -76,7 +80,7 @@ rule measure_variant:
     resources:
         gpu=1,
     message:
-        "Measuring {wildcards.study}/{wildcards.variant} anew"
+        "Measuring {wildcards.study}/{wildcards.variant} again"
     shell:
         "{PYTHON} -m analysis.measure {wildcards.study} --variant {wildcards.variant}"
         " --config {SETTINGS} 2>&1 | tee {log}"

@@ -1,13 +1,13 @@
-# Counters and timelines, apart from timing: the headline case of each study, once a source.
+# Counters and timelines, separate from timing: the headline case of each study, once per source.
 
 
 def profiled(study):
-    """Says that a study was profiled; untrue as soon as a capture of today's source is missing."""
+    """Marks a study as profiled; removed as soon as a capture of the current source is missing."""
     return TABLES / "profiled" / f"{study}.done"
 
 
 def profiled_now():
-    """Markers of the studies that this invocation has to profile."""
+    """Markers of the studies that this invocation must profile."""
     return [profiled(study) for study in UNPROFILED]
 
 

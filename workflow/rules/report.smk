@@ -1,4 +1,4 @@
-# The whole site, from tables, sources and pages; it needs neither a GPU nor a network.
+# The whole site, from tables, sources and pages. It needs neither a GPU nor a network.
 
 
 rule report:

@@ -1,4 +1,4 @@
-# Results are plain inputs, whoever measured them; what this run still has to measure comes first.
+# Results are plain inputs, whoever measured them. Missing ones are measured first.
 SUMMARY_TABLES = [
     TABLES / "summary.csv",
     TABLES / "ratios.csv",
@@ -19,7 +19,7 @@ rule summarise:
         measured_now(),
         profiled_now(),
         sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json"),
-        # Whether a result is stale depends on the code beside it.
+        # Whether a result is stale depends on the current code.
         sources(
             "kernels/**/*.*",
             "allocator/**/*.*",
