@@ -1,12 +1,7 @@
-"""Charts of the allocators: against PyTorch by pattern, single operations, and the heap over time.
-
-What lies where does not depend on a GPU: the heap is that of the built allocator over the source
-that only counts.
-"""
+"""Charts of the allocators: against PyTorch by pattern, single operations, the heap over time."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,15 +9,11 @@ import altair as alt
 import pandas as pd
 from scipy.stats import gmean
 
-from analysis import ROOT
 from analysis.charts.theme import CELL_PX, Chart, finish, select
 from analysis.claims.kinds import Speedup
 from analysis.facts.study_facts import StudyFacts
-from analysis.modules import load_module
 from analysis.quantities import INTERVAL, quantity, ratio, ratio_interval
 from analysis.study import Study
-
-from .patterns import PATTERNS, MissingTrace
 
 REFERENCE: Final = "torch_caching"
 MEAN: Final = "geometric mean"
@@ -33,21 +24,16 @@ PERCENTILES: Final = {
     "latency_p999": "99.9 %",
     "latency_max": "longest",
 }
-MAPPED: Final = ("trace_transformer_training", "gradient_accumulation")
-"""The first of these patterns that is there is drawn as a map."""
-GPU_BYTES: Final = 79 * 2**30
-POINTS: Final = 400
-"""Points in time at which the heap is looked at."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart]:
-    """`heat`, `journey` and `latency` from the results, `map` and `heap` from built modules."""
+    """`heat`, `journey` and `latency` from the results, `map` and `heap` from tables.py."""
     made = {
         "heat": heat(facts),
         "journey": journey(facts),
         "latency": latency(facts),
-        "map": memory_map(facts.study),
-        "heap": heap(facts.study),
+        "map": memory_map(facts),
+        "heap": heap(facts),
     }
     return {name: chart for name, chart in made.items() if chart is not None}
 
@@ -225,54 +211,15 @@ def _dashes() -> alt.Legend:
     )
 
 
-def built(study: Study, name: str) -> Any | None:
-    """The module of a variant, whatever architecture it was built for; None where there is none."""
-    for path in sorted(ROOT.glob(f"build/modules/*/{study.name}/{name}.so")):
-        return load_module(path.parent.parent, study, study.variant(name))
-    return None
-
-
-@functools.cache
-def mapped_tape() -> tuple[str, list[list[int]]]:
-    """Name and tape of the pattern that is drawn."""
-    for name in MAPPED:
-        try:
-            return name, PATTERNS[name]().tapes[0].tolist()
-        except MissingTrace:
-            continue
-    raise AssertionError("the last of MAPPED is no trace")
-
-
-def memory_map(study: Study) -> Chart | None:
+def memory_map(facts: StudyFacts) -> Chart | None:
     """Where each allocation lies, from when until when: segments stacked in the order they come."""
-    module = built(study, "p4_final")
-    if module is None:
+    table = facts.derived("memory_map")
+    if table is None:
         return None
-    pattern, tape = mapped_tape()
-    source = module.HostSource(GPU_BYTES)
-    allocator = module.Allocator(source)
-    bases: dict[int, int] = {}
-    top = 0
-    slots: dict[int, tuple[int, int, int]] = {}
-    rows = []
-    for step, (kind, slot, size, _) in enumerate(tape):
-        if kind == 0:
-            slots[slot] = (allocator.allocate(size), size, step)
-            segments = {block["segment"] for block in allocator.snapshot()} - set(bases)
-            for segment in sorted(segments):
-                room = sum(b["size"] for b in allocator.snapshot() if b["segment"] == segment)
-                bases[segment], top = top, top + room
-        elif kind == 1:
-            pointer, size, begin = slots.pop(slot)
-            segment = max(base for base in bases if base <= pointer)
-            low = bases[segment] + pointer - segment
-            rows.append(
-                {"begin": begin, "end": step, "low": low, "high": low + size, "bytes": size}
-            )
-            allocator.free(pointer)
-    table = pd.DataFrame(rows)
+    pattern = table["pattern"].iloc[0]
+    table = table.drop(columns="pattern")
     table["size"] = [quantity(value, "B") for value in table["bytes"]]
-    table["log"] = table["bytes"].map(lambda value: value.bit_length())
+    table["log"] = table["bytes"].map(lambda value: int(value).bit_length())
     blocks: Any = (
         alt.Chart(table)
         .mark_rect(stroke=None)
@@ -290,32 +237,13 @@ def memory_map(study: Study) -> Chart | None:
     return finish(blocks, what, margin=80, compact_margin=70)
 
 
-def heap(study: Study) -> Chart | None:
+def heap(facts: StudyFacts) -> Chart | None:
     """Bytes reserved and bytes asked for, over the same pattern."""
-    rows = []
-    for name in ("p1_exact_cache", "p3_block_pool", "p4_final"):
-        module = built(study, name)
-        if module is None:
-            return None
-        pattern, tape = mapped_tape()
-        source = module.HostSource(GPU_BYTES)
-        allocator = module.Allocator(source)
-        slots: dict[int, tuple[int, int]] = {}
-        every, asked = max(1, len(tape) // POINTS), 0
-        for step, (kind, slot, size, _) in enumerate(tape):
-            if kind == 0:
-                slots[slot] = allocator.allocate(size), size
-                asked += size
-            elif kind == 1:
-                pointer, freed = slots.pop(slot)
-                allocator.free(pointer)
-                asked -= freed
-            if step % every == 0:
-                reserved = source.counts()["reserved"]
-                rows.append({"operation": step, "what": f"reserved by {name}", "bytes": reserved})
-                if name == "p4_final":
-                    rows.append({"operation": step, "what": "asked for", "bytes": asked})
-    table = pd.DataFrame(rows)
+    table = facts.derived("heap")
+    if table is None:
+        return None
+    pattern = table["pattern"].iloc[0]
+    table = table.drop(columns="pattern")
     table["label"] = [quantity(value, "B") for value in table["bytes"]]
     chart: Any = (
         alt.Chart(table)

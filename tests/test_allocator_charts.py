@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,14 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from allocator.charts import REFERENCE, UNPAIRED, heat, latency
+from allocator.charts import REFERENCE, UNPAIRED, heap, heat, latency, memory_map
+from analysis.derived import derive_tables, read_derived
 from analysis.facts.inputs import load_inputs
 from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import discover
 from analysis.tables.summary import RATIO_COLUMNS
+from tests.allocators import Allocators
 from tests.synthetic import RUN
 
 STUDY = discover()["allocator"]
@@ -35,6 +38,12 @@ def facts_of(
     ]
     nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
     return StudyFacts(replace(nothing, summary=pd.DataFrame(rows), ratios=ratios), STUDY)
+
+
+def facts_with(derived: Path, nothing: Path) -> StudyFacts:
+    """The tables in the folder `derived`, and no results."""
+    inputs = load_inputs(nothing, nothing, nothing, {STUDY.name: STUDY})
+    return StudyFacts(replace(inputs, derived={STUDY.name: read_derived(derived)}), STUDY)
 
 
 def test_heat_pairs_the_rounds_where_they_were_and_says_the_interval(tmp_path: Path) -> None:
@@ -62,3 +71,42 @@ def test_the_legend_of_dashes_shows_strokes(tmp_path: Path) -> None:
     # The last legend is that of the patterns: a line from one point to another, with a stroke.
     symbol = re.findall(r'role-legend-symbol"[^>]*>(<path[^>]*>)', svg)[-1]
     assert re.search(r'd="M[^MLA]*L[^MLA]*" stroke="#', symbol)
+
+
+REPLAYED = ("p1_exact_cache", "p3_block_pool", "p4_final")
+
+
+def test_the_heap_is_drawn_from_what_built_allocators_do(
+    allocators: Allocators, tmp_path: Path
+) -> None:
+    files = [Path(allocators(name).__file__) for name in REPLAYED]
+    assert derive_tables(STUDY, files[0].parents[1], tmp_path / "derived") == {}
+    facts = facts_with(tmp_path / "derived", tmp_path / "nothing")
+    drawn, over_time = memory_map(facts), heap(facts)
+    assert drawn is not None
+    assert over_time is not None
+    table = drawn.data
+    assert (table["begin"] < table["end"]).all()
+    assert (table["high"] - table["low"] == table["bytes"]).all()
+    # At no time do two allocations lie on the same bytes.
+    ordered = table.sort_values("begin")
+    for row in ordered.itertuples():
+        alive = ordered[(ordered["begin"] < row.begin) & (ordered["end"] > row.begin)]
+        assert ((alive["high"] <= row.low) | (alive["low"] >= row.high)).all()
+    at = over_time.data.pivot(index="operation", columns="what", values="bytes")
+    assert all((at["asked for"] <= at[f"reserved by {name}"]).all() for name in REPLAYED)
+
+
+def test_without_its_modules_no_heap_is_drawn_and_the_reason_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "derived"
+    folder.mkdir()
+    (folder / "heap.csv").write_text("operation,what,bytes,pattern\n0,asked for,1,of before\n")
+    absent = derive_tables(STUDY, tmp_path / "modules", folder)
+    assert json.loads((folder / "absent.json").read_text()) == absent
+    assert {name: "not built" in reason for name, reason in absent.items()} == {
+        "memory_map": True,
+        "heap": True,
+    }
+    facts = facts_with(folder, tmp_path / "nothing")
+    assert memory_map(facts) is None
+    assert heap(facts) is None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.derived import read_derived
 from analysis.source import fingerprint
 from analysis.store.published import load_published
 from analysis.store.results import Provenance, machines, variant_files
@@ -42,6 +43,7 @@ class Inputs:
 
     The tables have the rows of `analysis.facts.rows`: `summary` MeasuredRow, `resources`
     KernelResources, the others those of their names. `machine_code` is by study and variant.
+    `derived` are the tables of each study's tables.py by their name.
     """
 
     studies: Mapping[str, Study]
@@ -57,6 +59,7 @@ class Inputs:
     model_counters: pd.DataFrame
     resources: pd.DataFrame
     machine_code: Mapping[tuple[str, str], VariantCode]
+    derived: Mapping[str, Mapping[str, pd.DataFrame]]
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
     provenance: Mapping[VariantKey, Provenance]
@@ -116,6 +119,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         model_counters=read_table([tables / "model_counters.csv"], CounterRow),
         resources=read_table(reports, KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
+        derived={name: read_derived(tables / "derived" / name) for name in studies},
         refused=refused,
         machines={
             machine: json.loads((results / machine / "machine.json").read_text())

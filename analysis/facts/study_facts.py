@@ -49,6 +49,10 @@ class StudyFacts:
         """What charts draw, by `analysis.facts.points.points_table`."""
         return points_table(self.figures)
 
+    def derived(self, table: str) -> pd.DataFrame | None:
+        """A table of the study's tables.py; None where it is absent."""
+        return self.inputs.derived[self.study.name].get(table)
+
     @property
     def machines(self) -> list[str]:
         """Machines that have anything of this study."""

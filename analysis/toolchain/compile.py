@@ -123,7 +123,10 @@ def _libfabric_flags(toolchain: Toolchain, *variants: Variant) -> list[str]:
 
 def run(command: Sequence[str]) -> str:
     """Run a compiler; returns what it printed. HotpathError carries its messages."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
     printed = done.stdout + done.stderr
     print(shlex.join(command), printed, sep="\n", file=sys.stderr)
     if done.returncode != 0:

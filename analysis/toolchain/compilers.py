@@ -55,6 +55,14 @@ def find_toolchain(nvcc: str = "auto", libfabric: str = "auto") -> Toolchain:
     return replace(_describe(path), libfabric=find_libfabric(libfabric))
 
 
+def find_cxx() -> str:
+    """The C++ compiler that CXX names, else the first in PATH; HotpathError where there is none."""
+    cxx = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if cxx is None:
+        raise HotpathError("C++ compiler: none in CXX or PATH (Debian: apt install g++)")
+    return cxx
+
+
 def _candidates() -> Iterator[Path]:
     paths = [Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")]
     if cudacxx := os.environ.get("CUDACXX"):
@@ -85,9 +93,7 @@ def _describe(nvcc: Path) -> Toolchain:
     if include is None:
         raise HotpathError(f"{nvcc}: cuda_runtime.h not found in any of {list(map(str, includes))}")
     folders = [root / name for name in ("lib64", "lib", "targets/x86_64-linux/lib")]
-    cxx = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
-    if cxx is None:
-        raise HotpathError("C++ compiler: none in CXX or PATH (Debian: apt install g++)")
+    cxx = find_cxx()
     return Toolchain(
         nvcc=nvcc,
         version=version[1],

@@ -3,11 +3,6 @@ and where a write's time goes."""
 
 from __future__ import annotations
 
-import io
-import re
-import subprocess
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -18,55 +13,13 @@ from analysis.charts.theme import LABEL_LIMIT_PX, WIDE_LABELS, finish, panels, t
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity
 from analysis.study import case_id, parse_case
-from analysis.toolchain.compilers import find_toolchain
-
-FOLDER = Path(__file__).parent
-DRAWN = ("threads_shared_atomic", "sharded_array", "sharded_padded")
-"""Variants whose counters differ in where they lie."""
 
 LINE_BYTES = 64
 PRINTED = "write-up"
 
-PROBE = """
-#include <array>
-#include <atomic>
-#include <cstdio>
-
-#include "messages.h"
-
-%s
-
-Counters counters;
-
-template <typename Member>
-void tell(const char* name, const Member& member) {
-  const auto offset = [](const void* at) {
-    return static_cast<long>(static_cast<const char*>(at) - reinterpret_cast<char*>(&counters));
-  };
-  if constexpr (requires { member.size(); }) {
-    for (size_t i = 0; i < member.size(); ++i) {
-      std::printf("%%s[%%zu],%%ld,one thread\\n", name, i, offset(&member[i]));
-    }
-  } else {
-    std::printf("%%s,%%ld,every thread\\n", name, offset(&member));
-  }
-}
-
-template <typename T>
-void tell_all(const T& all) {
-  tell("posted", all.posted);
-  tell("finished", all.finished);
-  if constexpr (requires { all.finished_devices; }) {
-    tell("finished_devices", all.finished_devices);
-  }
-}
-
-int main() { tell_all(counters); }
-"""
-
 
 def charts(facts: StudyFacts) -> dict[str, Any]:
-    """`lines`, and where there is something to show `scaling`, `ladder` and `parts`."""
+    """`scaling`, `ladder`, `lines` and `parts`, each where there is something to show."""
     made = {
         "scaling": scaling(facts),
         "ladder": ladder(facts),
@@ -76,33 +29,17 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
     return {name: chart for name, chart in made.items() if chart is not None}
 
 
-def counter_fields(source: Path) -> pd.DataFrame:
-    """Where the counters of a variant lie: field, offset in B, and who writes to it.
-
-    The structs at the top of the source are compiled as they stand, and asked.
-    """
-    structs = re.findall(r"^struct .*?^};", source.read_text(), re.MULTILINE | re.DOTALL)
-    toolchain = find_toolchain()
-    with tempfile.TemporaryDirectory() as folder:
-        probe = Path(folder, "probe")
-        command = [toolchain.cxx, "-std=c++20", f"-I{FOLDER}", "-xc++", "-", "-o", str(probe)]
-        code = PROBE % "\n\n".join(structs)
-        subprocess.run(command, input=code, text=True, check=True, capture_output=True)
-        printed = subprocess.run([probe], check=True, capture_output=True, text=True).stdout
-    return pd.read_csv(io.StringIO(printed), names=["field", "offset", "writer"])
-
-
 def lines(facts: StudyFacts) -> Any:
-    """Which counter lies on which cache line, a panel a variant."""
-    tables = []
-    for name in DRAWN:
-        table = counter_fields(facts.study.variant(name).path)
-        tables.append(table.assign(variant=name))
-    table = pd.concat(tables, ignore_index=True)
+    """Which counter lies on which cache line, a panel a variant; None without their fields."""
+    table = facts.derived("counter_fields")
+    if table is None:
+        return None
+    table = table.copy()
     table["line"] = table["offset"] // LINE_BYTES
     table["first_byte"] = table["offset"] % LINE_BYTES
     table["last_byte"] = table["first_byte"] + 8
     table["shown"] = table["field"].str.replace("finished_devices", "devices")
+    drawn = list(dict.fromkeys(table["variant"]))
     base = alt.Chart().encode(
         y=alt.Y("line:O", title="cache line", axis=alt.Axis(grid=False)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "field", "offset", "writer")],
@@ -127,7 +64,7 @@ def lines(facts: StudyFacts) -> Any:
             ),
         )
         .properties(height=alt.Step(15))
-        .facet(facet=alt.Facet("variant:N", title=None, sort=list(DRAWN)), columns=1, data=table)
+        .facet(facet=alt.Facet("variant:N", title=None, sort=drawn), columns=1, data=table)
         .resolve_scale(y="independent")
         .resolve_axis(x="independent")
     )

@@ -10,15 +10,14 @@ import pytest
 from analysis import ROOT
 from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
+from analysis.derived import derive_tables, read_derived
 from analysis.facts.study_facts import StudyFacts
-from analysis.modules import load_python
 from analysis.report.sentences import NOTHING
 from analysis.report.study_pages import headroom
 from analysis.store.published import load_published
 from analysis.store.results import add_run
 from analysis.store.samples import Sample
 from analysis.study import Case, Variant
-from analysis.toolchain.compilers import Toolchain
 from tests.rdma_write.sessions import STUDY
 from tests.report.roots import make_inputs, make_root
 from tests.synthetic import RUN, provenance_of, write_machine
@@ -80,17 +79,28 @@ def test_the_page_says_what_could_be_gained_at_most(measured: StudyFacts) -> Non
     assert headroom(measured, "pinning", "without_own") == NOTHING  # threads_pinned has no parts
 
 
-def test_counters_lie_where_the_page_draws_them(toolchain: Toolchain) -> None:
-    charts = load_python(STUDY, "charts")
-    fields = {
-        name: charts.counter_fields(STUDY.variant(name).path).set_index("field")["offset"]
-        for name in charts.DRAWN
-    }
+def test_counters_lie_where_the_page_draws_them(measured: StudyFacts, tmp_path: Path) -> None:
+    assert derive_tables(STUDY, tmp_path / "modules", tmp_path) == {}
+    derived = {STUDY.name: read_derived(tmp_path)}
+    with_tables = StudyFacts(replace(measured.inputs, derived=derived), STUDY)
+    table = write_chart(study_charts(with_tables)["lines"], tmp_path, "lines", "charts")
+    fields = {name: rows.set_index("field")["offset"] for name, rows in table.groupby("variant")}
     assert set(fields["threads_shared_atomic"] // 64) == {0}
     array, padded = fields["sharded_array"], fields["sharded_padded"]
     assert array["posted[7]"] - array["posted[0]"] == 7 * 8
     assert array["finished_devices"] == 2 * 64
     assert len(set(padded // 64)) == len(padded) == 17
+
+
+def test_without_a_compiler_there_are_no_lines(
+    measured: StudyFacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
+    absent = derive_tables(STUDY, tmp_path / "modules", tmp_path)
+    assert "no-compiler: cannot be run" in absent["counter_fields"]
+    derived = {STUDY.name: read_derived(tmp_path)}
+    facts = StudyFacts(replace(measured.inputs, derived=derived), STUDY)
+    assert "lines" not in study_charts(facts)
 
 
 def test_the_printed_ladder_is_read_as_times_per_write() -> None:

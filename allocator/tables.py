@@ -1,0 +1,101 @@
+"""The heap over time: built allocators replay a tape over the source that only counts.
+
+What lies where does not depend on a GPU.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from analysis.modules import load_module
+from analysis.study import Study
+
+from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Tape
+
+REPLAYED: Final = ("trace_transformer_training", "gradient_accumulation")
+"""The first of these patterns that is there is replayed; the last is no trace."""
+MAPPED: Final = "p4_final"
+RESERVING: Final = ("p1_exact_cache", "p3_block_pool", MAPPED)
+GPU_BYTES: Final = 79 * 2**30
+POINTS: Final = 400
+"""Points in time at which the heap is looked at."""
+
+
+def memory_map(study: Study, modules: Path) -> pd.DataFrame:
+    """Where MAPPED puts each allocation: a row each, in the order they are freed.
+
+    `begin` and `end` count operations; `low` and `high` are addresses in B, segments stacked in
+    the order they come; `bytes` is the size asked for, `pattern` what was replayed.
+    HotpathError where the module is not built.
+    """
+    allocator, _ = _empty(study, modules, MAPPED)
+    pattern, tape = _tape()
+    bases: dict[int, int] = {}
+    top = 0
+    slots: dict[int, tuple[int, int, int]] = {}
+    rows = []
+    for step, (kind, slot, size, _) in enumerate(tape.tolist()):
+        if kind == ALLOCATE:
+            slots[slot] = (allocator.allocate(size), size, step)
+            segments = {block["segment"] for block in allocator.snapshot()} - set(bases)
+            for segment in sorted(segments):
+                room = sum(b["size"] for b in allocator.snapshot() if b["segment"] == segment)
+                bases[segment], top = top, top + room
+        elif kind == FREE:
+            pointer, size, begin = slots.pop(slot)
+            segment = max(base for base in bases if base <= pointer)
+            low = bases[segment] + pointer - segment
+            rows.append((begin, step, low, low + size, size))
+            allocator.free(pointer)
+    table = pd.DataFrame(rows, columns=["begin", "end", "low", "high", "bytes"])
+    return table.assign(pattern=pattern)
+
+
+def heap(study: Study, modules: Path) -> pd.DataFrame:
+    """Bytes asked for and bytes reserved by each of RESERVING, at POINTS of the same pattern.
+
+    Columns `operation`, `what`, `bytes` and `pattern`. HotpathError where a module is not built.
+    """
+    pattern, tape = _tape()
+    every = max(1, len(tape) // POINTS)
+    rows = []
+    for name in RESERVING:
+        allocator, source = _empty(study, modules, name)
+        slots: dict[int, tuple[int, int]] = {}
+        asked = 0
+        for step, (kind, slot, size, _) in enumerate(tape.tolist()):
+            if kind == ALLOCATE:
+                slots[slot] = allocator.allocate(size), size
+                asked += size
+            elif kind == FREE:
+                pointer, freed = slots.pop(slot)
+                allocator.free(pointer)
+                asked -= freed
+            if step % every == 0:
+                rows.append((step, f"reserved by {name}", source.counts()["reserved"]))
+                if name == MAPPED:
+                    rows.append((step, "asked for", asked))
+    return pd.DataFrame(rows, columns=["operation", "what", "bytes"]).assign(pattern=pattern)
+
+
+def _empty(study: Study, modules: Path, name: str) -> tuple[Any, Any]:
+    """A variant's allocator that holds nothing, and the source it takes segments from."""
+    module = load_module(modules, study, study.variant(name))
+    source = module.HostSource(GPU_BYTES)
+    return module.Allocator(source), source
+
+
+def _tape() -> tuple[str, Tape]:
+    """Name and tape of the pattern that is replayed."""
+    for name in REPLAYED:
+        try:
+            return name, PATTERNS[name]().tapes[0]
+        except MissingTrace:
+            continue
+    raise AssertionError("the last of REPLAYED is no trace")
+
+
+TABLES: Final = {"memory_map": memory_map, "heap": heap}
