@@ -4,6 +4,7 @@ configfile: "config/config.yaml"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/build.smk"
+include: "workflow/rules/derive.smk"
 include: "workflow/rules/measure.smk"
 include: "workflow/rules/profile.smk"
 include: "workflow/rules/summarise.smk"
@@ -24,7 +25,8 @@ rule build:
     input:
         [module for study in CONFIG.studies for module in modules_of(study)],
         CPU_CACHE,
-        TABLES / "resources.csv",
+        CODE_TABLES,
+        derived_now(),
 
 
 rule measure:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pynvml
 
+from analysis.cpus import parse_cpu_list
 from analysis.errors import FieldError, HotpathError
 
 _REASONS = {
@@ -72,18 +73,10 @@ class Gpu:
         """The CPUs nearest to this GPU that this process may use; all allowed CPUs if unknown."""
         allowed = os.sched_getaffinity(0)
         try:
-            text = (self.sysfs / "local_cpulist").read_text().strip()
+            text = (self.sysfs / "local_cpulist").read_text()
         except OSError:
             return allowed
-        return (_cpu_list(text) & allowed) or allowed
-
-
-def _cpu_list(text: str) -> set[int]:
-    cpus: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        cpus |= set(range(int(first), int(last or first) + 1))
-    return cpus
+        return (set(parse_cpu_list(text)) & allowed) or allowed
 
 
 @contextmanager

@@ -21,11 +21,12 @@ import yaml
 
 from analysis.errors import FieldError, HotpathError
 from analysis.modules import load_module, module_path
+from analysis.records import write_records
 from analysis.study import Study, discover, load_study
 from analysis.toolchain import compile as compiling
 from analysis.toolchain.compile import compile_bindings, compile_module, defines, torch_settings
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
-from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas, write_resources
+from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas
 
 GATHER = discover()["h2d_gather"]
 # One variant of each file; those that differ in constants only would not build otherwise.
@@ -124,7 +125,7 @@ def test_ptxas_reports_are_read_kernel_by_kernel(tmp_path: Path) -> None:
         KernelResources("study", "variant", "sm_90", "_Z3twoPKdPd", 32, 0, 816, 808, 864),
         KernelResources("study", "variant", "sm_90", "_Z3onePi", 10, 256, 0, 0, 0),
     ]
-    write_resources(tmp_path / "resources.csv", found)
+    write_records(tmp_path / "resources.csv", KernelResources, found)
     with (tmp_path / "resources.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS

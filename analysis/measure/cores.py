@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from analysis.cpus import parse_cpu_list
+
 CPUS = Path("/sys/devices/system/cpu")
 
 
@@ -18,7 +20,6 @@ def _siblings(cpu: int) -> list[int]:
     """The hardware threads of the core of `cpu`, including `cpu`; only `cpu` if unknown."""
     path = CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
     try:
-        spans = [part.split("-") for part in path.read_text().strip().split(",")]
+        return parse_cpu_list(path.read_text())
     except OSError:
         return [cpu]
-    return [number for span in spans for number in range(int(span[0]), int(span[-1]) + 1)]

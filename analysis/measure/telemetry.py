@@ -15,6 +15,7 @@ import pynvml
 
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.clock import utc_now
+from analysis.records import to_text
 from analysis.store.samples import Sample
 
 PERIOD_S = 0.08
@@ -84,7 +85,4 @@ def by_variant(
 
 
 def write_telemetry(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow((*CELL_COLUMNS, *COLUMNS))
-        writer.writerows(rows)
+    path.write_text(to_text((*CELL_COLUMNS, *COLUMNS), rows), newline="")

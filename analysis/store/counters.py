@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.errors import HotpathError
+from analysis.records import columns, read_records, write_records
 
 
 @dataclass(frozen=True)
@@ -21,26 +20,13 @@ class Counter:
     value: float
 
 
-COLUMNS = tuple(field.name for field in fields(Counter))
+COLUMNS = columns(Counter)
 
 
 def read_counters(path: Path) -> list[Counter]:
     """Counters as written by `write_counters`; HotpathError names the invalid file and line."""
-    with path.open(newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            if tuple(next(rows, [])) != COLUMNS:
-                raise ValueError(f"expected the columns {','.join(COLUMNS)}")
-            return [
-                Counter(case, kernel, metric, unit, float(value))
-                for case, kernel, metric, unit, value in rows
-            ]
-        except (ValueError, TypeError, csv.Error) as error:
-            raise HotpathError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
+    return read_records(path, Counter)
 
 
 def write_counters(path: Path, counters: Sequence[Counter]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(astuple(counter) for counter in counters)
+    write_records(path, Counter, counters)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from analysis import records
 from analysis.errors import HotpathError
 
 STATUSES = ("ok", "skipped", "failed")
@@ -41,7 +40,7 @@ class Sample:
     started_at: str
 
 
-COLUMNS = tuple(field.name for field in fields(Sample))
+COLUMNS = records.columns(Sample)
 
 
 class MalformedSamples(HotpathError):
@@ -57,36 +56,18 @@ def write_samples(path: Path, samples: Iterable[Sample]) -> None:
 
 
 def to_text(samples: Iterable[Sample]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for sample in samples:
-        writer.writerow(["" if value is None else _text(value) for value in astuple(sample)])
-    return buffer.getvalue()
-
-
-def _text(value: object) -> str:
-    # The csv module quotes a line feed in a text, but not a carriage return.
-    return f"{value:.7g}" if isinstance(value, float) else str(value).replace("\r", " ")
+    """The file of these samples, numbers to seven digits."""
+    return records.to_text(COLUMNS, map(astuple, samples), number=".7g")
 
 
 def read_samples(path: Path) -> list[Sample]:
     """Every row of a file; MalformedSamples has the line number of the first invalid row."""
-    with path.open(newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            if tuple(next(rows, [])) != COLUMNS:
-                raise ValueError(f"expected the columns {','.join(COLUMNS)}")
-            return [parse_row(row) for row in rows]
-        except (ValueError, csv.Error) as error:  # a wrong encoding is also a ValueError
-            raise MalformedSamples(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
+    return records.read_records(path, Sample, parse_row, MalformedSamples)
 
 
 def parse_row(row: list[str]) -> Sample:
     """One row of the file; ValueError names the invalid column."""
-    if len(row) != len(COLUMNS):
-        raise ValueError(f"expected {len(COLUMNS)} fields, got {len(row)}")
-    cell = dict(zip(COLUMNS, row, strict=True))
+    cell = records.cells(Sample, row)
     if cell["status"] not in STATUSES:
         raise ValueError(f"status: expected one of {STATUSES}, got {cell['status']!r}")
     value = _number(cell, "value") if cell["value"] else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.errors import HotpathError
+from analysis.records import columns, read_records, write_records
 
 
 @dataclass(frozen=True)
@@ -22,39 +21,13 @@ class Event:
     correlation: int
 
 
-COLUMNS = tuple(field.name for field in fields(Event))
+COLUMNS = columns(Event)
 
 
 def read_events(path: Path) -> list[Event]:
     """Events as written by `write_events`; HotpathError names the invalid file and line."""
-    with path.open(newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            if tuple(next(rows, [])) != COLUMNS:
-                raise ValueError(f"expected the columns {','.join(COLUMNS)}")
-            return [_event(*row) for row in rows]
-        except (ValueError, TypeError, csv.Error) as error:
-            raise HotpathError(f"{path}: line {max(rows.line_num, 1)}: {error}") from error
-
-
-def _event(
-    start: str, end: str, stream: str, kind: str, name: str, size: str, correlation: str
-) -> Event:
-    return Event(
-        start=float(start),
-        end=float(end),
-        stream=int(stream) if stream else None,
-        kind=kind,
-        name=name,
-        bytes=int(size) if size else None,
-        correlation=int(correlation),
-    )
+    return read_records(path, Event)
 
 
 def write_events(path: Path, events: list[Event]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for event in events:
-            row = [f"{v:.9f}" if isinstance(v, float) else v for v in astuple(event)]
-            writer.writerow(["" if value is None else value for value in row])
+    write_records(path, Event, events, number=".9f")

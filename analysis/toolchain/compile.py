@@ -20,10 +20,11 @@ import pybind11
 
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
+from analysis.records import write_records
 from analysis.study import Study, Variant, discover
 from analysis.toolchain.compilers import Toolchain, find_toolchain
 from analysis.toolchain.libfabric import MISSING
-from analysis.toolchain.ptxas import parse_ptxas, write_resources
+from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 STANDARD = "-std=c++17"
 HOST_STANDARD = "-std=c++20"
@@ -109,7 +110,8 @@ def compile_module(
         link += toolchain.libfabric.link_flags
     objects = [str(compiled), str(bindings)]
     run([*nvcc, "-shared", *objects, *libraries, *link, "-o", str(out)])
-    write_resources(out.with_suffix(".ptxas.csv"), parse_ptxas(report, study.name, variant.name))
+    resources = parse_ptxas(report, study.name, variant.name)
+    write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
 
 
 def _libfabric_flags(toolchain: Toolchain, *variants: Variant) -> list[str]:

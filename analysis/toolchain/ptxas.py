@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analysis.records import columns
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<kernel>[^']+)' for '(?P<arch>[^']+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -29,7 +29,7 @@ class KernelResources:
     spill_load_bytes: int
 
 
-COLUMNS = tuple(field.name for field in fields(KernelResources))
+COLUMNS = columns(KernelResources)
 
 
 def parse_ptxas(text: str, study: str, variant: str) -> Iterator[KernelResources]:
@@ -46,10 +46,3 @@ def parse_ptxas(text: str, study: str, variant: str) -> Iterator[KernelResources
                 study, variant, arch, kernel, int(used[1]), int(shared[1]) if shared else 0, *stack
             )
             kernel = ""
-
-
-def write_resources(path: Path, resources: Iterable[KernelResources]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(map(astuple, resources))

@@ -6,7 +6,6 @@ python -m analysis.toolchain.sass STUDY VARIANT --module MODULE -o CSV
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from typing import Final
 
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
+from analysis.records import to_text
 
 WIDTHS: Final = (8, 16, 32, 64, 128, 256)
 """Bits a thread loads or stores by one instruction."""
@@ -162,20 +162,17 @@ def write_code(
     path: Path, study: str, variant: str, kernels: Iterable[KernelCode], reason: str = ""
 ) -> None:
     """Write COLUMNS; a `reason` is a row of its own."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
-        writer.writeheader()
-        own = {"study": study, "variant": variant}
-        for code in kernels:
-            writer.writerow(
-                own
-                | {"arch": code.arch, "kernel": code.kernel}
-                | {f"load_{width}": code.loads[width] for width in WIDTHS}
-                | {f"store_{width}": code.stores[width] for width in WIDTHS}
-                | {"loads_in_flight": code.loads_in_flight, "in_flight_bytes": code.in_flight_bytes}
-            )
-        if reason:
-            writer.writerow(own | {"reason": reason})
+    rows: list[list[object]] = [
+        [
+            *(study, variant, code.arch, code.kernel),
+            *(counts[width] for counts in (code.loads, code.stores) for width in WIDTHS),
+            *(code.loads_in_flight, code.in_flight_bytes, ""),
+        ]
+        for code in kernels
+    ]
+    if reason:
+        rows.append([study, variant, *[""] * (len(COLUMNS) - 3), reason])
+    path.write_text(to_text(COLUMNS, rows), newline="")
 
 
 def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:

@@ -10,12 +10,30 @@ def modules_of(study):
     ]
 
 
+def description(wildcards):
+    """The study.yaml. What it says of a module is among the parameters, too: a claim that changes
+    compiles nothing."""
+    return ancient(CONFIG.studies[wildcards.study].folder / "study.yaml")
+
+
 def code_of(wildcards):
-    """The source files of a module, and the study.yaml with its flags."""
+    """The source files of a module."""
     study = CONFIG.studies[wildcards.study]
     variant = study.variant(wildcards.variant)
-    code = [path for path in source_files(study, variant) if path.suffix != ".py"]
-    return [*code, study.folder / "study.yaml"]
+    return [path for path in source_files(study, variant) if path.suffix != ".py"]
+
+
+def settings_of_bindings(wildcards):
+    """What the description says that decides how the bindings are compiled."""
+    study = CONFIG.studies[wildcards.study]
+    needs = {need for variant in study.variants for need in variant.needs}
+    return json.dumps([dict(study.constants), "libfabric" in needs])
+
+
+def settings_of_module(wildcards):
+    """What the description says that decides how the variant is compiled and linked."""
+    variant = CONFIG.studies[wildcards.study].variant(wildcards.variant)
+    return json.dumps([dict(variant.constants), variant.flags, variant.needs])
 
 
 # Used by every measurement, see analysis/measure/cpu_cache.py.
@@ -26,6 +44,10 @@ rule cpu_cache:
         CPU_CACHE,
     log:
         "build/logs/cpu_cache.log",
+    benchmark:
+        "build/benchmarks/cpu_cache.tsv"
+    resources:
+        mem_mb=1000,
     params:
         compiler=COMPILER,
     message:
@@ -38,7 +60,8 @@ rule bindings:
     input:
         lambda w: CONFIG.studies[w.study].folder / "bindings.cpp",
         lambda w: sorted(CONFIG.studies[w.study].folder.glob("*.h")),
-        lambda w: CONFIG.studies[w.study].folder / "study.yaml",
+        description,
+        READERS,
         sources("analysis/toolchain/*.py"),
     output:
         MODULES / "{study}" / "bindings.o",
@@ -51,6 +74,7 @@ rule bindings:
     params:
         compiler=COMPILER,
         libfabric=str(TOOLCHAIN.libfabric),
+        settings=settings_of_bindings,
     message:
         "Compiling the bindings of {wildcards.study}"
     shell:
@@ -61,6 +85,8 @@ rule bindings:
 rule module:
     input:
         code_of,
+        description,
+        READERS,
         sources("analysis/toolchain/*.py"),
         bindings=MODULES / "{study}" / "bindings.o",
     output:
@@ -75,6 +101,7 @@ rule module:
     params:
         compiler=COMPILER,
         libfabric=str(TOOLCHAIN.libfabric),
+        settings=settings_of_module,
     message:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
     shell:
@@ -85,17 +112,22 @@ rule module:
 
 rule machine_code:
     input:
-        MODULES / "{study}" / "{variant}.so",
-        "analysis/toolchain/sass.py",
+        READERS,
+        sources("analysis/toolchain/__init__.py", "analysis/toolchain/sass.py"),
+        module=MODULES / "{study}" / "{variant}.so",
     output:
         MODULES / "{study}" / "{variant}.sass.csv",
     log:
         "build/logs/machine_code/{study}/{variant}.log",
+    benchmark:
+        "build/benchmarks/machine_code/{study}/{variant}.tsv"
+    resources:
+        mem_mb=500,
     message:
         "Reading the machine code of {wildcards.study}/{wildcards.variant}"
     shell:
         "{PYTHON} -m analysis.toolchain.sass {wildcards.study} {wildcards.variant}"
-        " --module {input[0]} --out {output} 2> {log}"
+        " --module {input.module} --out {output} 2> {log}"
 
 
 def beside_modules(suffix):
@@ -104,17 +136,24 @@ def beside_modules(suffix):
     return [module.with_suffix(suffix) for module in modules]
 
 
+CODE_TABLES = [TABLES / "resources.csv", TABLES / "machine_code.csv"]
+
+
 rule resources:
     input:
         resources=beside_modules(".ptxas.csv"),
         code=beside_modules(".sass.csv"),
     output:
-        resources=TABLES / "resources.csv",
-        code=TABLES / "machine_code.csv",
+        resources=CODE_TABLES[0],
+        code=CODE_TABLES[1],
     log:
         "build/logs/resources.log",
+    benchmark:
+        "build/benchmarks/resources.tsv"
+    resources:
+        mem_mb=100,
     message:
         "Collecting registers, shared memory, spills and memory accesses"
     shell:
         "(awk 'FNR > 1 || NR == 1' {input.resources} > {output.resources}"
-        " && awk 'FNR > 1 || NR == 1' {input.code} > {output.code}) 2> {log}"
+        " && awk 'FNR > 1 || NR == 1' {input.code} > {output.code}) < /dev/null 2> {log}"

@@ -52,4 +52,19 @@ def digest(files):
 
 def sources(*patterns):
     """Files of the repository that match any of the glob patterns."""
-    return sorted(str(path) for pattern in patterns for path in Path().glob(pattern))
+    found = {path for pattern in patterns for path in Path().glob(pattern)}
+    return sorted(str(path) for path in found if "__pycache__" not in path.parts)
+
+
+def files_of(study):
+    """Everything in a study's folder: sources, headers, description, recorded traces."""
+    folder = CONFIG.studies[study].folder.relative_to(workflow.basedir)
+    return sources(f"{folder}/**/*.*")
+
+
+# Of all studies: whether a result is stale depends on the code beside it.
+STUDIES = sources("kernels/**/*.*", "allocator/**/*.*")
+SCHEMAS = sources("workflow/schemas/*.yaml")
+# What reads the description of a study. A change in it alone compiles nothing anew: what the
+# description says of a module is among the parameters of its rule.
+READERS = ancient([*SCHEMAS, *sources("analysis/*.py")])

@@ -46,10 +46,21 @@ for study in PENDING:
     marker(study).unlink(missing_ok=True)
 
 
+def read_to_measure(wildcards):
+    """What measuring or profiling a study reads. It adds to earlier results, so they are no input."""
+    code = sources("config/config.yaml", "analysis/**/*.py")
+    return [
+        *modules_of(wildcards.study),
+        CPU_CACHE,
+        *files_of(wildcards.study),
+        *SCHEMAS,
+        *code,
+    ]
+
+
 rule measure_study:
     input:
-        lambda w: modules_of(w.study),
-        CPU_CACHE,
+        read_to_measure,
     output:
         touch(marker("{study}")),
     log:
@@ -68,8 +79,7 @@ rule measure_study:
 
 rule measure_variant:
     input:
-        lambda w: modules_of(w.study),
-        CPU_CACHE,
+        read_to_measure,
     output:
         touch(TABLES / "measured" / "{study}" / "{variant}"),
     log:

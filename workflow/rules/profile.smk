@@ -18,7 +18,7 @@ for study in UNPROFILED:
 rule profile_study:
     input:
         measured_now(),
-        lambda w: modules_of(w.study),
+        read_to_measure,
     output:
         touch(profiled("{study}")),
     log:

@@ -4,8 +4,13 @@
 rule report:
     input:
         SUMMARY_TABLES,
-        TABLES / "resources.csv",
-        sources("docs/**/*.*", "analysis/**/*.py", "results/published/*.csv"),
+        CODE_TABLES,
+        derived_now(),
+        # Pages offer the samples and show the sources, and studies draw charts of their own.
+        results(),
+        STUDIES,
+        SCHEMAS,
+        sources("docs/**/*.*", "analysis/**/*.py"),
     output:
         SITE / "index.html",
     log:
@@ -15,10 +20,13 @@ rule report:
     resources:
         mem_mb=2000,
     params:
+        tables=TABLES,
+        results=RESULTS,
+        modules=MODULES,
         site=SITE,
-        pages=digest(sources("docs/**/*.*")),
+        files=lambda _: digest([*sources("docs/**/*.*"), *STUDIES, *results()]),
     message:
         "Building the site"
     shell:
-        "{PYTHON} -m analysis.report --tables {TABLES} --results {RESULTS} --modules {MODULES}"
-        " --site {params.site} > {log} 2>&1 || (cat {log}; exit 1)"
+        "{PYTHON} -m analysis.report --tables {params.tables} --results {params.results}"
+        " --modules {params.modules} --site {params.site} > {log} 2>&1 || (cat {log}; exit 1)"

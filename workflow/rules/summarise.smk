@@ -14,15 +14,19 @@ SUMMARY_TABLES = [
 ]
 
 
+def results():
+    """What has been measured, on this machine and others, and what others printed."""
+    return sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json")
+
+
 rule summarise:
     input:
         measured_now(),
         profiled_now(),
-        sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json"),
-        # Whether a result is stale depends on the current code.
+        results(),
+        STUDIES,
+        SCHEMAS,
         sources(
-            "kernels/**/*.*",
-            "allocator/**/*.*",
             "analysis/*.py",
             "analysis/claims/*.py",
             "analysis/model/*.py",
@@ -39,8 +43,11 @@ rule summarise:
     resources:
         mem_mb=2000,
     params:
-        results=digest(sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json")),
+        results=RESULTS,
+        tables=TABLES,
+        # Asked again when the job starts: by then there may be new ones.
+        files=lambda _: digest(results()),
     message:
         "Summarising the results of every machine"
     shell:
-        "{PYTHON} -m analysis.tables --results {RESULTS} --out {TABLES} 2>&1 | tee {log}"
+        "{PYTHON} -m analysis.tables --results {params.results} --out {params.tables} 2>&1 | tee {log}"
