@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+import pycxxfilt
 
 from analysis.facts.inputs import Inputs
 from analysis.source import fingerprint
@@ -18,6 +19,12 @@ from analysis.study import Study, Variant
 CAPTURED: Final = "captured"
 STALE: Final = "stale"
 MISSING: Final = "not captured"
+
+_KERNEL: Final = re.compile(
+    r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
+)
+"""A kernel returns nothing and is no member, so what comes before its name are namespaces."""
+_LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 UNTRIED: Final = "no profiler has been run"
 UNWANTED: Final = "the study asks for none"
@@ -103,33 +110,16 @@ def read_events(path: Path) -> pd.DataFrame:
 
 
 def kernel_name(symbol: str) -> str:
-    """The function's own part of a mangled name, with template arguments: copy_rows<4, Wide>.
+    """The kernel's own part of a mangled name: copy_rows<4, Wide>.
 
-    What is not mangled, or in another way than the usual, stays as it is.
+    Template arguments are left out unless each is a number or one word. What is not mangled stays
+    as it is.
     """
-    nested = symbol.startswith("_ZN")
-    rest = symbol.removeprefix("_ZN" if nested else "_Z")
-    name = ""
-    while rest != symbol and (found := _source_name(rest)) and (nested or not name):
-        name, rest = found
-    arguments = []
-    rest = rest[1:] if name and rest.startswith("I") else ""
-    while rest and not rest.startswith("E"):
-        if number := re.match(r"L[ijlm](\d+)E", rest):
-            arguments.append(number[1])
-            rest = rest[number.end() :]
-        elif found := _source_name(rest):
-            arguments.append(found[0])
-            rest = found[1]
-        else:
-            return name
-    return f"{name}<{', '.join(arguments)}>" if arguments else name or symbol
-
-
-def _source_name(mangled: str) -> tuple[str, str] | None:
-    """The name that `mangled` begins with, `4copyXY` for copy, and what follows it."""
-    length = re.match(r"\d+", mangled)
-    if length is None:
-        return None
-    end = length.end() + int(length[0])
-    return mangled[length.end() : end], mangled[end:]
+    try:
+        demangled = pycxxfilt.itanium_demangle(symbol)
+    except ValueError:  # it begins as a mangled name does, and is none
+        return symbol
+    found = _KERNEL.match(demangled or "")
+    if found is None:
+        return symbol
+    return found["name"] + _LITERAL.sub(r"\1", found["arguments"] or "")
