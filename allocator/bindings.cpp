@@ -1,5 +1,9 @@
 // Python's way in, the same for every variant: an allocator over a source, and a tape replayed on
-// it.
+// it. Called by workload.py, tables.py and tests.
+//
+// An allocator keeps its source alive, a runner its allocator. Only replays let other Python
+// threads run. Errors: MemoryError and ValueError as the interface's OutOfMemory and
+// InvalidPointer, ValueError for a tape that makes no sense, RuntimeError with CUDA's own message.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -1,4 +1,4 @@
-// What an allocator knows of a block of device memory, kept in host memory.
+// What an allocator knows of a block of device memory, kept in host memory. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,9 @@
 class Pool;
 
 // A piece of a segment. Links of three kinds run through it, so that no list needs memory of its
-// own: neighbours by address, and the list it is in, of free or of cached blocks.
+// own: neighbours by address (`before`, `after`), and the list it is in, of free or of cached
+// blocks (`next`, `previous`). The store owns it; `pool` is where it goes when it is free. Sizes
+// are in B.
 struct alignas(64) Block {
   char* ptr = nullptr;
   size_t size = 0;
@@ -32,6 +34,7 @@ class BlockStore {
  public:
   BlockStore() { refill(); }
 
+  // A free block without neighbours, the caller's until it is dropped.
   Block* make(Pool* pool, char* ptr, size_t size) {
     if (spare_ == nullptr) {
       refill();
@@ -65,11 +68,13 @@ class BlockStore {
   Block* spare_ = nullptr;
 };
 
-// The block that starts at an address: open addressing, linear probing, no tombstones.
+// The block that starts at an address: open addressing, linear probing, no tombstones. It owns none
+// of them. A block is inserted once, and erased only while it is in.
 class AddressTable {
  public:
   AddressTable() : slots_(size_t{1} << kFirstBits) {}
 
+  // nullptr where no block starts at `ptr`.
   Block* find(const void* ptr) const {
     for (size_t i = home(ptr);; i = (i + 1) & mask()) {
       if (slots_[i].ptr == ptr) {
@@ -105,6 +110,7 @@ class AddressTable {
     slots_[hole] = {};
   }
 
+  // Calls visit(block) for every block, in no order; it must not change the table.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const Slot& slot : slots_) {

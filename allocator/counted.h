@@ -5,6 +5,8 @@
 
 #include "allocator.h"
 
+// One thread, no streams. A derived class calls count_allocation and count_free with the bytes of
+// the block, as large as it made it; `requested` stays 0.
 class CountedAllocator : public Allocator {
  public:
   explicit CountedAllocator(MemorySource& source) : source_(source) {}
@@ -25,6 +27,7 @@ class CountedAllocator : public Allocator {
   }
 
  protected:
+  // New memory of the source; throws OutOfMemory where it has none.
   void* from_driver(size_t bytes, int device) {
     void* ptr = source_.allocate(device, bytes);
     if (ptr == nullptr) {
@@ -50,6 +53,7 @@ class CountedAllocator : public Allocator {
   Statistics statistics_;
 };
 
+// Where `ptr` is in a table of live allocations by address; throws InvalidPointer where it is not.
 template <typename Table>
 auto live_or_throw(Table& table, void* ptr) {
   const auto found = table.find(ptr);

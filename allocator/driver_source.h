@@ -12,14 +12,17 @@
 
 #include "memory_source.h"
 
+// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
 inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
   }
 }
 
+// cudaMalloc, cudaFree and CUDA events. Every call leaves the thread's current device as it was.
 class DriverSource : public MemorySource {
  public:
+  // Frees what was not given back. Nothing is done about errors: the driver may be gone by then.
   ~DriverSource() override {
     for (size_t device = 0; device < devices_.size(); ++device) {
       for (const auto& [ptr, size] : devices_[device].ranges) {

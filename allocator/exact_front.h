@@ -6,9 +6,10 @@
 
 #include "pool.h"
 
+// Kept blocks count as cached: their neighbours do not merge with them. One thread at a time.
 class ExactFront {
  public:
-  // A kept block of exactly `size` bytes, or nullptr.
+  // A kept block of exactly `size` bytes, used from now on; nullptr where there is none.
   Block* pop(size_t size) {
     Block* block = head_;
     if (block == nullptr || block->size != size) {

@@ -11,6 +11,7 @@
 
 class HostSource : public MemorySource {
  public:
+  // `capacity` bytes on each device.
   explicit HostSource(size_t capacity) : capacity_(capacity) {}
 
   void* allocate(int device, size_t bytes) override {
@@ -79,7 +80,8 @@ class HostSource : public MemorySource {
     counts = {counts.reserved, counts.reserved, 0, 0, 0, 0, 0};
   }
 
-  // What a test does: work enqueued on a stream, work of it done, allocations that will fail.
+  // What a test does: work enqueued on a stream, the next `count` pieces of it done, the next
+  // `count` allocations to fail. An event is reached when the work enqueued before it is done.
   uint64_t enqueue(int device, Stream stream) { return ++at(device).streams[stream].enqueued; }
 
   void complete(int device, Stream stream, uint64_t count) {
@@ -87,6 +89,7 @@ class HostSource : public MemorySource {
     progress.done = std::min(progress.enqueued, progress.done + count);
   }
 
+  // What a test sees: pieces of work by stream, memory given out by address, events not recycled.
   uint64_t enqueued(int device, Stream stream) { return at(device).streams[stream].enqueued; }
   uint64_t done(int device, Stream stream) { return at(device).streams[stream].done; }
   void fail_next(int device, uint64_t count) { at(device).failures = count; }

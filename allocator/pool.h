@@ -1,4 +1,5 @@
-// Segments of one kind, cut into blocks: find, split, merge, grow, give back.
+// Segments of one kind, cut into blocks: find, split, merge, grow, give back. One thread at a time;
+// sizes are in B, and those of blocks multiples of FreeIndex::kGranule.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +9,11 @@
 constexpr size_t kSmallRequest = size_t{1} << 20;  // up to this from the small pool
 constexpr size_t kMaxRequest = size_t{1} << 44;    // beyond any device; FreeIndex has bins for it
 
+// The size of the block that a request of `bytes` gets.
 inline size_t rounded(size_t bytes) { return round_up(bytes, FreeIndex::kGranule); }
 
-// What the pools of one device share.
+// What the pools of one device share. `limit` is the most they may reserve together. The arena owns
+// what is known of the blocks; the segments themselves are the source's.
 struct Arena {
   Arena(MemorySource& source, int device) : source(source), device(device) {}
 
@@ -23,6 +26,8 @@ struct Arena {
   size_t reserved() const { return source.counts(device).reserved; }
 };
 
+// Segments of 2 MiB for small requests, else of 20 MiB, or of their own for the largest, and the
+// free blocks among them. All are memory of one stream. The arena outlives the pool.
 class Pool {
  public:
   Pool(Arena& arena, bool is_small, Stream stream = 0)
@@ -59,7 +64,7 @@ class Pool {
     return cut(block, size);
   }
 
-  // Makes a block free and one with its free neighbours.
+  // Makes a block of this pool free and one with its free neighbours; `block` may be gone then.
   void give(Block* block) {
     block->state = BlockState::kFree;
     if (Block* after = block->after; after != nullptr && after->state == BlockState::kFree) {

@@ -1,4 +1,5 @@
 // Replays a tape of operations on an allocator: checked, timed as a whole, or timed one by one.
+// workload.py makes the tapes and calls it through bindings.cpp.
 #pragma once
 
 #include <x86intrin.h>
@@ -88,6 +89,7 @@ class Histogram {
   uint64_t max_ = 0;
 };
 
+// Percentiles of single operations, in s.
 struct Latencies {
   double p50_s, p99_s, p999_s, max_s;
 };
@@ -98,9 +100,13 @@ struct Checked {
   std::string fault;
 };
 
+// Every replay frees all it allocated, so that the next begins as this one did. What an allocator
+// throws ends the replay of its thread and comes out of the call; what it held then is not freed.
 class Runner {
  public:
-  // One tape a thread, each with slots of its own. FieldError-like messages name the operation.
+  // One tape a thread, each with slots of its own; `streams` are those that tapes count from 0.
+  // Throws std::invalid_argument, which names the operation that makes no sense. `allocator`
+  // outlives it.
   Runner(Allocator& allocator, std::vector<Tape> tapes, std::vector<Stream> streams, int device,
          Write write)
       : allocator_(allocator),
@@ -151,8 +157,9 @@ class Runner {
             all.max() * tick_s};
   }
 
-  // Replays once and looks at every address handed out: aligned, and apart from all others that
-  // are live. `touch(ptr, bytes, stream)` is called for each allocation, so that it can be written.
+  // Replays once and looks at every address handed out: aligned to 256 B, and apart from all others
+  // that are live. `touch(ptr, bytes, stream)` is called for each allocation, by one thread at a
+  // time, so that it can be written. Throws std::runtime_error with the first fault.
   template <typename Touch>
   Checked check(Touch touch) {
     std::mutex mutex;
@@ -188,6 +195,7 @@ class Runner {
     return result;
   }
 
+  // Of the longest tape.
   size_t operations() const {
     size_t longest = 0;
     for (const Tape& tape : tapes_) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+// For std::lock_guard; not recursive, and not fair.
 class SpinLock {
  public:
   void lock() {

@@ -18,9 +18,12 @@ struct Broken : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// The allocator must serve streams and give snapshots: p4_final. Every action checks everything.
+// The allocator must serve streams, tickets and limits and give snapshots: p4_final. Every action
+// checks everything and throws Broken where something is not as it must be. Sizes are in B. `index`
+// picks a live allocation, counted round. Tests call it through bindings.cpp, from one thread.
 class StateCheck {
  public:
+  // A device of `capacity` bytes with nothing allocated.
   explicit StateCheck(size_t capacity)
       : source_(capacity), allocator_(make_allocator(source_)), limit_(SIZE_MAX) {}
 
@@ -66,6 +69,7 @@ class StateCheck {
     return int64_t(live_.size()) - 1;
   }
 
+  // Frees a live allocation, by its ticket if asked to; nothing where none is live.
   void free(uint64_t index, bool with_ticket) {
     if (live_.empty()) {
       return;
@@ -105,12 +109,14 @@ class StateCheck {
     check();
   }
 
+  // The stream gets the next `count` pieces of its work done.
   void complete(uint64_t stream, uint64_t count) {
     source_.complete(kDevice, stream, count);
     forget_done();
     check();
   }
 
+  // Afterwards no free segment is kept beyond `keep` bytes.
   void trim(uint64_t keep) {
     allocator_->trim(kDevice, keep);
     for (const BlockInfo& block : snapshot()) {
@@ -123,6 +129,7 @@ class StateCheck {
     check();
   }
 
+  // From now on growth beyond `bytes` is a fault.
   void set_limit(uint64_t bytes) {
     limit_ = bytes;
     allocator_->set_limit(kDevice, bytes);
@@ -203,9 +210,12 @@ class StateCheck {
     require(source_.events_alive(kDevice) == 0, "every event recycled", "some left");
   }
 
+  // Random actions so far, and allocations that are live.
   uint64_t operations() const { return operations_; }
   size_t live() const { return live_.size(); }
 
+  // Segments are tiled by their blocks, free neighbours merged, live allocations in used blocks of
+  // their stream, and the tallies add up.
   void check() {
     const std::vector<BlockInfo> blocks = snapshot();
     const Statistics told = allocator_->statistics(kDevice);

@@ -3,6 +3,7 @@
 
 #include "pool.h"
 
+// In B and calls, as Statistics says. One thread at a time, the one that changes the arena.
 struct Tally {
   size_t requested = 0;
   size_t active = 0;
@@ -11,6 +12,7 @@ struct Tally {
   uint64_t frees = 0;
   uint64_t tickets = 0;
 
+  // Counts a block that is handed out for a request of `bytes`, and gives it a ticket of its own.
   void* allocated(Block* block, size_t bytes) {
     block->requested = bytes;
     block->ticket = ++tickets;
@@ -21,6 +23,7 @@ struct Tally {
     return block->ptr;
   }
 
+  // Counts a block that comes back; its size and request are still those it was handed out with.
   void freed(const Block* block) {
     ++frees;
     requested -= block->requested;
@@ -45,7 +48,8 @@ struct Tally {
   }
 };
 
-// The used block that starts at `ptr`; InvalidPointer says what the pointer is instead.
+// The used block that starts at `ptr`; throws InvalidPointer, which says what the pointer is
+// instead.
 inline Block* used_block(const Arena& arena, const void* ptr) {
   Block* block = arena.table.find(ptr);
   if (__builtin_expect(block != nullptr && block->state == BlockState::kUsed, 1)) {
@@ -67,6 +71,7 @@ inline Block* used_block(const Arena& arena, const void* ptr) {
                        std::to_string(arena.device) + ", got " + got);
 }
 
+// Throws OutOfMemory for a request of `bytes`, with the heap as it is.
 [[noreturn]] inline void out_of_memory(const Arena& arena, const Tally& tally, size_t bytes) {
   const std::string limit = arena.limit == SIZE_MAX ? "" : ", limit " + std::to_string(arena.limit);
   throw OutOfMemory("out of memory on device " + std::to_string(arena.device) + ": asked for " +

@@ -9,10 +9,13 @@
 
 #include "blocks.h"
 
+// It owns none of the blocks: their `next` and `previous` are its own while they are in. Sizes are
+// multiples of kGranule, up to kMaxRequest (pool.h). One thread at a time.
 class FreeIndex {
  public:
   static constexpr size_t kGranule = 512;
 
+  // A block that is not in any list.
   void insert(Block* block) {
     const Bin bin = bin_of(block->size);
     Block*& head = heads_[bin.index()];
@@ -26,6 +29,7 @@ class FreeIndex {
     second_[bin.first] |= 1u << bin.second;
   }
 
+  // A block that is in, and whose size has not changed since.
   void remove(Block* block) {
     if (block->next != nullptr) {
       block->next->previous = block->previous;
@@ -58,6 +62,7 @@ class FreeIndex {
     return smallest(heads_[own.index()], size, SIZE_MAX);  // before the driver is asked
   }
 
+  // Calls visit(block) for every block, the smallest bins first.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (Block* head : heads_) {

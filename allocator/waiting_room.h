@@ -6,6 +6,8 @@
 
 #include "pool.h"
 
+// A block that is let go of goes back to its pool. The arena outlives the room, whose owner waits
+// for what is in it or leaves it to the source. One thread at a time.
 class WaitingRoom {
  public:
   explicit WaitingRoom(Arena& arena) : arena_(arena) {}

@@ -1,4 +1,5 @@
-// Python's way in, the same for every variant.
+// Python's way in, the same for every variant. ValueError for a wrong number of cores, RuntimeError
+// for one that cannot be had. Other Python threads run meanwhile.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

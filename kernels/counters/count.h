@@ -1,4 +1,5 @@
-// Threads that count: each does some work, increments a counter, and again.
+// Threads that count: each does some work, increments a counter, and again. workload.py calls it
+// through bindings.cpp.
 #pragma once
 
 #include <pthread.h>
@@ -29,9 +30,11 @@ struct Counted {
   uint64_t total;  // of all threads, read when they were done
 };
 
-// Counts as the variant does; each variant defines it.
+// Counts as the variant does, with 1 to kMaxThreads threads; each variant defines it. Throws
+// std::runtime_error where a thread cannot be pinned.
 Counted count(const Run& run);
 
+// Keeps the calling thread on this core; throws std::runtime_error where it may not run there.
 inline void pin_to(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -42,6 +45,7 @@ inline void pin_to(int core) {
   }
 }
 
+// Takes as long as so many multiplications one after the other.
 inline void work(uint64_t multiplications) {
   uint64_t value = 1;
   for (uint64_t i = 0; i < multiplications; ++i) {
@@ -50,7 +54,8 @@ inline void work(uint64_t multiplications) {
   }
 }
 
-// Runs body(thread) in a thread on every core, all starting together.
+// Runs body(thread) in a thread on every core, all starting together: the seconds from the first
+// start to the last end. `body` must not throw. Errors of pinning are thrown once all have ended.
 template <typename Body>
 double time_threads(const Run& run, const Body& body) {
   using Clock = std::chrono::steady_clock;

@@ -84,6 +84,8 @@ void require_pairs_inside(const Gather& gather, int64_t src_slots, int64_t dst_s
   }
 }
 
+// A gather that was checked, and the arrays it points to, which it keeps alive. One Python thread
+// at a time; launches do not wait for the GPU.
 class Bound {
  public:
   Bound(py::array src, py::object dst, py::object pairs, py::object sm_launches)

@@ -1,4 +1,5 @@
-// The operator every variant of this study implements.
+// The operator every variant of this study implements. workload.py binds and launches it through
+// bindings.cpp, which has checked shapes, kinds of memory and rows by then.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +17,8 @@ static_assert(kSlotBytes % 16 == 0 && kSlotBytes >= kRowBytes, "slot_bytes must 
 constexpr int kWarp = 32;
 constexpr int kBlock = 256;  // threads of a block, in every variant
 
-// One gather: for i in [0, rows), row pairs[i].x of src goes to row pairs[i].y of dst.
+// One gather: for i in [0, rows), row pairs[i].x of src goes to row pairs[i].y of dst. It owns
+// nothing; what it points to stays until the gather is done.
 struct Gather {
   const uint8_t* src;  // pinned host memory, mapped into the device's address space
   uint8_t* dst;        // device memory
@@ -25,7 +27,8 @@ struct Gather {
   uint32_t* sm_launches;  // device memory, [SMs], or null: blocks that started on each SM
 };
 
-// Enqueues the gather on `stream`. Each variant defines it.
+// Enqueues the gather on `stream` and waits for nothing. Each variant defines it. A launch that
+// CUDA refuses is left to cudaGetLastError, which the caller asks.
 void launch(const Gather& gather, cudaStream_t stream);
 
 #ifdef __CUDACC__
@@ -34,6 +37,7 @@ void launch(const Gather& gather, cudaStream_t stream);
 #define HOST_DEVICE
 #endif
 
+// Where a row of either side begins, as bytes or as 16-byte vectors.
 HOST_DEVICE inline const uint8_t* source_bytes(const Gather& gather, int row) {
   return gather.src + static_cast<int64_t>(row) * kSlotBytes;
 }
@@ -50,6 +54,7 @@ HOST_DEVICE inline int4* destination_vectors(const Gather& gather, int row) {
   return reinterpret_cast<int4*>(destination_bytes(gather, row));
 }
 
+// Blocks of kBlock threads that have at least so many in all.
 inline int blocks_for(int64_t threads) { return static_cast<int>((threads + kBlock - 1) / kBlock); }
 
 #ifdef __CUDACC__

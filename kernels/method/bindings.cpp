@@ -1,4 +1,5 @@
-// Python's way in, the same for every compiled variant.
+// Python's way in, the same for every compiled variant. Addresses and streams are integers, taken
+// at their word; RuntimeError carries CUDA's own message.
 #include <pybind11/pybind11.h>
 
 #include <stdexcept>

@@ -1,15 +1,18 @@
-// The operation of this study: copy `bytes` from pinned host memory, or nothing.
+// The operation of this study: copy `bytes` from pinned host memory, or nothing. workload.py
+// launches it through bindings.cpp and answers for what the pointers point to.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
+// Owns nothing; what it points to stays until the copy is done.
 struct Copy {
   const uint8_t* src;  // pinned host memory
   uint8_t* dst;        // device memory
-  int64_t bytes;
+  int64_t bytes;       // a multiple of 16
 };
 
-// Performs or enqueues the operation; says whether that worked. Each variant defines it.
+// Performs the operation or enqueues it on `stream`, and returns CUDA's error, if any. Each variant
+// defines it.
 cudaError_t launch(const Copy& copy, cudaStream_t stream);

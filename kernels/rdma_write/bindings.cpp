@@ -1,4 +1,5 @@
-// Python's way in, the same for every variant: a server, or a client of one.
+// Python's way in, the same for every variant: a server, or a client of one. While they wait, other
+// Python threads run. RuntimeError carries what was not as agreed, and libfabric's own message.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

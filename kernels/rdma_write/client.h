@@ -1,4 +1,5 @@
-// The side that is written to: asks for random fills and checks every byte.
+// The side that is written to: asks for random fills and checks every byte. peer.py calls it
+// through bindings.cpp, in a process of its own.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,13 @@ struct Target {
   std::vector<Region> regions;
 };
 
+// One thread calls it; a fill has a thread of its own for each device, on its core in `setup`.
+// Errors: ProtocolError for arguments or answers out of range, FabricError for what the provider
+// refuses, ProviderUnavailable, TimedOut after setup.timeout_s without a completion.
 class Client {
  public:
+  // Tells the server at this address (Endpoint::address) of `devices`, each with `endpoints` and
+  // memory for `pages` pages and some more; without `connects` it tells nothing yet.
   Client(Setup setup, const std::string& server, size_t devices, size_t endpoints,
          uint64_t page_bytes, uint64_t pages, bool connects = true)
       : setup_(std::move(setup)),
@@ -79,9 +85,11 @@ class Client {
     return "";
   }
 
+  // The last request: the server serves no more.
   void bye() { send(Writer(MessageType::kBye).text()); }
 
-  // Sends any bytes, so that what a server makes of wrong ones can be tested.
+  // Sends any bytes, at most kMaxMessageBytes, and waits until they are out. So what a server makes
+  // of wrong ones can be tested.
   void send(const std::string& text) {
     message_.assign(text);
     const Region region = outbox_.register_memory(message_.data(), message_.size(), 1, FI_SEND);

@@ -23,6 +23,7 @@
 
 constexpr int kCompletionsPerRead = 16;
 
+// A call of libfabric failed, or an operation that it had taken.
 struct FabricError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -32,12 +33,14 @@ struct ProviderUnavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Throws FabricError with libfabric's own message for a negative status.
 inline void check(int64_t status, const char* call) {
   if (status < 0) {
     throw FabricError(std::string(call) + ": " + fi_strerror(static_cast<int>(-status)));
   }
 }
 
+// Owners of what libfabric opened or allocated.
 struct CloseFid {
   template <typename T>
   void operator()(T* object) const {
@@ -52,7 +55,8 @@ struct FreeInfo {
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
-// Reliable datagram endpoints that can send messages and write to remote memory.
+// Reliable datagram endpoints that can send messages and write to remote memory. Throws
+// ProviderUnavailable.
 inline Info find_provider(const std::string& provider) {
   Info hints(fi_allocinfo());
   hints->caps = FI_MSG | FI_RMA;
@@ -79,7 +83,8 @@ inline Info find_provider(const std::string& provider) {
   return Info(found);
 }
 
-// Registered memory: how a peer, or this endpoint itself, names it.
+// Registered memory: how a peer, or this endpoint itself, names it. The registration ends with it;
+// the memory is the caller's and outlives it, and the endpoint does, too.
 struct Region {
   Handle<fid_mr> mr;
   uint64_t address;  // what a peer puts into a write: virtual, or an offset from the start
@@ -87,6 +92,8 @@ struct Region {
   void* descriptor;
 };
 
+// It opens a domain, queue and address table of its own, and is used by one thread at a time.
+// Besides what is named below, FabricError.
 class Endpoint {
  public:
   // With `counts_writes`, a counter tells how many writes are complete, and fi_writemsg makes a
@@ -113,6 +120,7 @@ class Endpoint {
     check(status, "fi_enable");
   }
 
+  // Its name as a peer's `resolve` takes it, at most 256 bytes of the provider's own format.
   std::string address() const {
     std::string name(256, '\0');
     size_t length = name.size();
@@ -121,6 +129,7 @@ class Endpoint {
     return name;
   }
 
+  // The handle of a peer, by which it is sent and written to.
   fi_addr_t resolve(const std::string& address) {
     fi_addr_t peer = FI_ADDR_UNSPEC;
     // The provider reads as many bytes as its format has, whatever the peer sent.
@@ -132,6 +141,8 @@ class Endpoint {
     return peer;
   }
 
+  // Registers `bytes` at `data` for the kinds of `access` (FI_SEND, FI_REMOTE_WRITE ...). `key` is
+  // one that no other region of this endpoint has; the provider may choose another.
   Region register_memory(void* data, size_t bytes, uint64_t key, uint64_t access) {
     Region region{};
     check(fi_mr_reg(domain_.get(), data, bytes, access, 0, key, 0, out(region.mr), nullptr),
@@ -147,7 +158,8 @@ class Endpoint {
     return region;
   }
 
-  // Completions that are there, at most kCompletionsPerRead; drives the provider's progress.
+  // Completions that are there, at most kCompletionsPerRead, until the next read; drives the
+  // provider's progress. Throws FabricError for an operation that failed.
   std::span<const fi_cq_data_entry> read_completions() {
     const ssize_t count = fi_cq_read(cq_.get(), entries_, kCompletionsPerRead);
     if (count > 0) {
@@ -159,12 +171,13 @@ class Endpoint {
     return {};
   }
 
-  // Writes complete so far, by the counter; drives the provider's progress.
+  // Writes complete so far, by the counter; drives the provider's progress. Only with
+  // `counts_writes`.
   uint64_t count_writes() { return fi_cntr_read(cntr_.get()); }
 
   fid_ep* ep() const { return ep_.get(); }
 
-  // Has the calls from now on timed.
+  // Has the calls from now on timed. `profile` is null before; the endpoint owns it.
   void begin_profile() {
     profile_ = std::make_unique<Profile>();
     profile_->attach(ep_.get(), cq_.get(), cntr_.get());

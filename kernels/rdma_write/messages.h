@@ -20,11 +20,14 @@ constexpr uint64_t kMaxEndpoints = 16;  // of one device
 constexpr uint64_t kMaxPageBytes = 16 << 20;
 constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 32;  // of one device
 
+// A message, an argument or an answer that is not as agreed: which field, what was expected, what
+// came.
 struct ProtocolError : std::runtime_error {
   ProtocolError(const std::string& field, const std::string& expected, const std::string& got)
       : std::runtime_error(field + ": expected " + expected + ", got " + got) {}
 };
 
+// Throws ProtocolError unless low <= value <= high.
 inline void require_between(const std::string& field, uint64_t value, uint64_t low, uint64_t high) {
   if (value < low || value > high) {
     throw ProtocolError(field, std::to_string(low) + " to " + std::to_string(high),
@@ -48,6 +51,8 @@ inline const char* name_of(MessageType type) {
   return "unknown";
 }
 
+// The bytes of a message: its type, then what is put in, as it lies in memory. Both ends run on one
+// machine, or on two of one kind.
 class Writer {
  public:
   explicit Writer(MessageType type) { put(static_cast<uint64_t>(type)); }
@@ -67,6 +72,8 @@ class Writer {
   std::string text_;
 };
 
+// Takes a message apart in the order it was written. Every step throws ProtocolError where the
+// bytes are not there or out of range. `text` outlives it.
 class Reader {
  public:
   explicit Reader(const std::string& text) : text_(text) {
@@ -123,6 +130,7 @@ struct RemoteRegion {
   uint64_t key;
 };
 
+// What a client has. `encode` and `decode` are each other's inverse; decode throws ProtocolError.
 struct Connect {
   uint64_t devices = 0;
   uint64_t endpoints = 0;              // of each device
@@ -176,7 +184,8 @@ struct RandomFill {
     return writer.text();
   }
 
-  // Every page must lie inside the regions of `connect`, and every endpoint must have one.
+  // Every page must lie inside the regions of `connect`, and every endpoint must have one. Throws
+  // ProtocolError.
   static RandomFill decode(const std::string& text, const Connect& connect) {
     Reader reader(text);
     reader.require(MessageType::kRandomFill);

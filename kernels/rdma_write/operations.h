@@ -7,6 +7,8 @@
 
 #include "transfer.h"
 
+// Of one device, which one thread owns: it posts, polls and runs the callbacks. Device, limits and
+// memory outlive them. Throws FabricError, TimedOut and Stopped.
 class Operations {
  public:
   Operations(Device& device, const Limits& limits)
@@ -14,7 +16,8 @@ class Operations {
         queues_(device.rails.size()),
         watch_(limits, "device " + std::to_string(device.index)) {}
 
-  // Queues the device's next write and posts what the provider takes.
+  // Queues the device's next write, which must be there, and posts what the provider takes. A poll
+  // calls `done` when the write is complete.
   void post(std::function<void()> done) { progress(queue(std::move(done))); }
 
   // Queues the device's next write; a later poll posts it. Returns its rail.

@@ -34,7 +34,8 @@ struct Parts {
 };
 
 // Times the calls of one endpoint. It puts itself between the program and the provider, as
-// libfabric's own hooks do, so that an endpoint without one runs nothing of it.
+// libfabric's own hooks do, so that an endpoint without one runs nothing of it. It is added to by
+// the thread that uses the endpoint, read when that thread is done, and outlives the last call.
 class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
  public:
   // `cntr` counts what is complete; it may be none.
@@ -56,6 +57,7 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
     }
   }
 
+  // Forgets what was timed; before a transfer, while nothing runs.
   void reset() {
     times_ = {};
     times_.reading = clock_ticks();

@@ -1,4 +1,5 @@
 // The side that writes: waits for a client, then serves its requests one after the other.
+// peer.py calls it through bindings.cpp, in a process of its own.
 #pragma once
 
 #include <deque>
@@ -7,8 +8,10 @@
 #include "pattern.h"
 #include "transfer.h"
 
+// What transfer.h declares, for variants that leave it out.
 [[gnu::weak]] bool counts_writes() { return false; }
 
+// How either side runs; times in s.
 struct Setup {
   std::string provider;
   std::vector<int> cores;  // one a device
@@ -18,13 +21,15 @@ struct Setup {
   bool profiles = false;  // which makes calls longer, so never where time is measured
 };
 
+// What serving one request came to.
 struct Written {
   uint64_t writes;
   double seconds;  // from the first post until the client has said that it has all
   std::map<std::string, double> parts;  // seconds a write, by metric; empty without a profile
 };
 
-// Receives messages on an endpoint of its own, so that none meets the completions of writes.
+// Receives messages on an endpoint of its own, so that none meets the completions of writes. One
+// thread.
 class Inbox {
  public:
   explicit Inbox(const std::string& provider) : endpoint_(provider) {
@@ -38,7 +43,8 @@ class Inbox {
 
   std::string address() const { return endpoint_.address(); }
 
-  // The next message; TimedOut where none comes.
+  // The next message; throws TimedOut where none comes. With `naps` the thread sleeps between
+  // polls, else it keeps its core.
   std::string receive(const Limits& limits, const std::string& from, bool naps) {
     Watch watch(limits, from);
     while (true) {
@@ -78,10 +84,15 @@ class Inbox {
   Endpoint endpoint_;
 };
 
+// One thread calls it; a request has a thread of its own for each device while pages are prepared
+// and written. Errors: ProtocolError for a message that is not as agreed, FabricError,
+// ProviderUnavailable, TimedOut after setup.timeout_s without a completion or setup.idle_s without
+// a message.
 class Server {
  public:
   explicit Server(Setup setup) : setup_(std::move(setup)), inbox_(setup_.provider) {}
 
+  // What a client's constructor takes.
   std::string address() const { return inbox_.address(); }
 
   // Waits for CONNECT and makes as many devices as the client has.
@@ -109,7 +120,7 @@ class Server {
     }
   }
 
-  // Serves one RANDOM_FILL; nothing where the client says BYE instead.
+  // Serves one RANDOM_FILL of the client that was accepted; nothing where it says BYE instead.
   std::optional<Written> serve() {
     const std::string text = receive("waiting for a request", setup_.idle_s, true);
     if (Reader(text).type() == MessageType::kBye) {

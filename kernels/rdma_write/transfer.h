@@ -1,4 +1,5 @@
-// What a variant is given: devices with pages to write, and where to tell how far it is.
+// What a variant is given: devices with pages to write, and where to tell how far it is. The server
+// owns all of it.
 #pragma once
 
 #include <pthread.h>
@@ -27,7 +28,8 @@ struct Rail {
   Region source{};
 };
 
-// One write of a page.
+// One write of a page: by which rail, from where, and to which address as the peer's region names
+// it.
 struct Write {
   size_t rail;
   const uint8_t* source;
@@ -54,7 +56,8 @@ struct alignas(64) Device {
   }
 };
 
-// Progress on the terminal: what was posted and finished, and the rate since the start.
+// Progress on the terminal: what was posted and finished, and the rate since the start. Any thread
+// may report.
 class Progress {
  public:
   Progress(bool is_shown, uint64_t writes, uint64_t page_bytes)
@@ -92,12 +95,14 @@ struct Transfer {
 };
 
 // Writes every page that the devices have next; returns when all of them are complete. Each variant
-// defines it.
+// defines it, and may start threads, which end before it returns. It throws what its threads throw:
+// FabricError, TimedOut.
 void write_pages(Transfer& transfer);
 
 // Whether the endpoints count complete writes: not where a variant defines nothing else.
 bool counts_writes();
 
+// Keeps the calling thread on this core; throws std::runtime_error where it may not run there.
 inline void pin_to(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -108,7 +113,8 @@ inline void pin_to(int core) {
   }
 }
 
-// Calls work(i) in a thread for each i below `count`. The first error ends all of them.
+// Calls work(i) in a thread for each i below `count` and returns when all have ended. The first
+// error sets limits.stop, which ends the others at their next wait, and is thrown.
 template <typename Work>
 void in_threads(size_t count, Limits& limits, const Work& work) {
   std::exception_ptr error;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+// Nothing completed for as long as the limits allow.
 struct TimedOut : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -24,11 +25,14 @@ struct Limits {
   std::atomic<bool> stop{false};
 };
 
-// One thread's count of polls that found nothing.
+// One thread's count of polls that found nothing; `what` it waits for is said in the error. The
+// limits outlive it.
 class Watch {
  public:
   Watch(const Limits& limits, std::string what) : limits_(limits), what_(std::move(what)) {}
 
+  // After every poll: whether it found anything. Throws TimedOut, or Stopped where another thread
+  // has failed; now and then it yields the core.
   void found(bool anything) {
     if (anything) {
       idle_ = 0;

@@ -1,4 +1,5 @@
-// Python's way in, the same for every variant: bind() checks once, launch() only moves.
+// Python's way in, the same for every variant: bind() checks once, launch() only moves. Addresses
+// and streams are integers; the memory is the caller's and outlives the method.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -3,6 +3,8 @@
 
 #include "transfer.h"
 
+// A CUDA event, of the device that is current when it is made. Throws std::runtime_error where CUDA
+// refuses.
 class Event {
  public:
   explicit Event(unsigned flags = cudaEventDefault) {
@@ -12,11 +14,13 @@ class Event {
   Event& operator=(const Event&) = delete;
   ~Event() { cudaEventDestroy(event_); }
 
+  // It is reached when what `stream` has been given so far is done, and `delay` lets another stream
+  // wait for that.
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
   void delay(cudaStream_t stream) const {
     check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
   }
-  // Seconds from `start` to this one, once it is reached.
+  // Seconds from `start` to this one; waits until it is reached. Both must be timing events.
   double since(const Event& start) const {
     float ms = 0;
     check(cudaEventSynchronize(event_), "cudaEventSynchronize");

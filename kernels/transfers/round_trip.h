@@ -27,7 +27,8 @@ __global__ void work(uint32_t* words, int64_t count) {
   }
 }
 
-// The three parts of every piece's trip, and streams that start and end with the caller's.
+// The three parts of every piece's trip, and streams that start and end with the caller's. It owns
+// the streams. Throws std::invalid_argument without any, std::runtime_error where CUDA refuses.
 class RoundTrip : public Method {
  public:
   explicit RoundTrip(const Pieces& moved) : Method(moved) {
@@ -61,8 +62,10 @@ class RoundTrip : public Method {
   }
 
  protected:
+  // Gives the streams all parts of all trips; each variant has its own order.
   virtual void enqueue() = 0;
 
+  // The stream of piece i, and the three parts of its trip, each enqueued on a stream.
   cudaStream_t stream_of(int64_t i) const { return streams_[i % streams_.size()]; }
   void copy_in(int64_t i, cudaStream_t stream) const {
     check(cudaMemcpyAsync(pieces.on_device(i), pieces.on_host(i), pieces.size,

@@ -5,6 +5,7 @@
 
 #include "transfer.h"
 
+// Pieces i, at from + i * from_pitch and to + i * to_pitch, in B. It owns nothing.
 struct Tiles {
   uint8_t* from;
   uint8_t* to;
@@ -16,6 +17,7 @@ struct Tiles {
   int64_t count;      // of all tiles
 };
 
+// The pieces cut into tiles of `tile` bytes.
 inline Tiles tiles_of(const Pieces& pieces, int64_t tile) {
   const int64_t host = pieces.pitch;
   const int64_t device = pieces.size;

@@ -1,4 +1,5 @@
-// What every variant of this study does: move pieces between host and device memory.
+// What every variant of this study does: move pieces between host and device memory. workload.py
+// makes a method through bindings.cpp; whoever measures launches it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +14,8 @@
 // The kinds of host memory a variant can ask for; workload.py allocates them.
 enum class Memory { kPageable, kPinned, kWriteCombined, kRegistered, kRegisteredHuge, kManaged };
 
-// Pieces of `size` bytes, `pitch` bytes apart in host memory and packed in device memory.
+// Pieces of `size` bytes, `pitch` bytes apart in host memory and packed in device memory. They own
+// nothing: the memory outlives the method that moves them.
 struct Pieces {
   uint8_t* host;
   uint8_t* device;
@@ -35,7 +37,7 @@ struct Pieces {
   }
 };
 
-// A way of moving some pieces. What can be done once is done when it is made.
+// A way of moving some pieces. What can be done once is done when it is made. One thread at a time.
 class Method {
  public:
   explicit Method(const Pieces& moved) : pieces(moved) {}
@@ -43,22 +45,25 @@ class Method {
   Method& operator=(const Method&) = delete;
   virtual ~Method() = default;
 
-  // Moves the pieces in the order of `stream`. Throws where CUDA refuses.
+  // Moves the pieces in the order of `stream`; some methods do so before this returns, the others
+  // are done when the stream is. Throws std::runtime_error where CUDA refuses.
   virtual void launch(cudaStream_t stream) = 0;
 
-  // Samples that only this method can take, in s, by metric.
+  // Samples that only this method can take, in s, by metric; none of most. It waits for the stream.
   virtual std::map<std::string, std::vector<double>> samples(cudaStream_t /*stream*/) { return {}; }
 
  protected:
   const Pieces pieces;
 };
 
+// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
 inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
   }
 }
 
-// Each variant defines these two: the memory it is about and its way of moving pieces.
+// Each variant defines these two: the memory it is about and its way of moving pieces, which throws
+// std::invalid_argument for pieces it cannot move.
 extern const Memory kMemory;
 std::unique_ptr<Method> method(const Pieces& pieces);

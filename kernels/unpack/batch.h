@@ -15,6 +15,8 @@ inline void gather_descriptors(const Receive& receive, Descriptor* out) {
   }
 }
 
+// Room for `count` descriptors in pinned memory, which the caller frees by cudaFreeHost, or in
+// device memory, by cudaFree. They throw std::runtime_error where there is none.
 inline Descriptor* pinned_descriptors(uint32_t count) {
   void* allocated = nullptr;
   check(cudaHostAlloc(&allocated, count * sizeof(Descriptor), cudaHostAllocMapped),

@@ -11,6 +11,7 @@ struct Ends {
   uint8_t* dst;
 };
 
+// The lowest address of either side over all fragments.
 inline Ends ends_of(const Receive& receive) {
   uint64_t src = receive.bounce_bytes;
   uint64_t dst = receive.dst_bytes;

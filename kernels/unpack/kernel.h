@@ -8,6 +8,7 @@ constexpr int kLeastTeamLog2 = 2;    // four threads move the smallest fragments
 constexpr uint32_t kTeamBytes = 64;  // a thread moves four vectors of an average fragment
 constexpr int kHeld = 4;             // loads a thread has under way
 
+// What one launch is given. It owns nothing; descriptors and buffers stay until it has run.
 struct Batch {
   const uint8_t* bounce;
   uint8_t* dst;
@@ -25,6 +26,7 @@ inline uint32_t team_log2(uint64_t bytes, uint32_t count) {
   return log2;
 }
 
+// Blocks that have a team for each of `count` fragments.
 inline uint32_t blocks_for(uint32_t count, uint32_t team_log2) {
   return static_cast<uint32_t>(((uint64_t{count} << team_log2) + kBlock - 1) / kBlock);
 }
@@ -73,7 +75,8 @@ __device__ void copy_words(const Share& share) {
   }
 }
 
-// The widest access that source and destination are both aligned to.
+// The widest access that source and destination are both aligned to. A `Way`, as the kernels below
+// take it: `copy` is one thread's part of copying a fragment.
 struct ByWidth {
   __device__ static void copy(const Share& share) {
     const uintptr_t bits =
@@ -112,7 +115,8 @@ static __global__ void __launch_bounds__(kBlock) unpack_fragments(Batch batch) {
   }
 }
 
-// Enqueues `count` descriptors of `bytes` in all; they stay where they are until it has run.
+// Enqueues `count` descriptors of `bytes` in all on `stream`; they stay where they are until it has
+// run. Throws std::runtime_error where CUDA refuses.
 template <typename Way>
 void enqueue(const Receive& receive, const Descriptor* descriptors, uint32_t count, uint64_t bytes,
              cudaStream_t stream) {

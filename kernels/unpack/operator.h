@@ -1,4 +1,5 @@
-// The operation every variant of this study implements, and the host path it goes by.
+// The operation every variant of this study implements, and the host path it goes by. workload.py
+// makes the descriptors and launches through bindings.cpp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,6 +13,7 @@
 #include <vector>
 
 // One fragment: `len` bytes at bounce + src_off go to dst + dst_off. Destinations never overlap.
+// Offsets and lengths are in B.
 struct alignas(16) Descriptor {
   uint32_t src_off;
   uint32_t len;
@@ -41,7 +43,7 @@ struct Chunk {
 };
 
 // All chunks of one receive. The bounce buffer starts on a 16-byte boundary and is whole 16-byte
-// vectors long.
+// vectors long. It owns neither the buffers nor the blocks.
 struct Receive {
   const uint8_t* bounce;  // device memory
   uint64_t bounce_bytes;
@@ -58,7 +60,8 @@ constexpr std::array<const char*, kParts> kPartNames = {"create_time", "malloc_t
                                                         "copy_time",   "launch_time", "wait_time",
                                                         "free_time",   "destroy_time"};
 
-// Books the time since the last booking, so that the parts of a call add up to the call.
+// Books the time since the last booking, so that the parts of a call add up to the call. Until it
+// is started it books nothing and costs no clock. One thread.
 class Parts {
  public:
   using Clock = std::chrono::steady_clock;
@@ -83,12 +86,14 @@ class Parts {
 };
 
 // A variant's way from descriptors on the host to bytes at their destination. What it sets up once
-// belongs into its constructor. A receive is unpacked again only after the one before is done.
+// belongs into its constructor. A receive is unpacked again only after the one before is done. One
+// thread at a time; std::runtime_error carries CUDA's own message.
 class Path {
  public:
   virtual ~Path() = default;
 
-  // Unpacks every chunk; done once this has returned and `stream` is idle.
+  // Unpacks every chunk and books what the host does to `parts`; done once this has returned and
+  // `stream` is idle.
   virtual void unpack(cudaStream_t stream, Parts& parts) = 0;
 
   // Whether `unpack` waits for the GPU, or submits so much that the driver might.
@@ -102,6 +107,7 @@ class Path {
 // Each variant defines it. `receive` outlives the path.
 std::unique_ptr<Path> make_path(const Receive& receive);
 
+// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
 inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));

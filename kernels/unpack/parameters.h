@@ -12,6 +12,7 @@ constexpr uint32_t kFew = 64;
 constexpr uint32_t kMany = 1024;
 constexpr uint32_t kMost = 2045;
 
+// As Batch in kernel.h, with the descriptors themselves: the first `count` are used.
 template <uint32_t Capacity>
 struct Parameters {
   const uint8_t* bounce;
@@ -35,7 +36,9 @@ static __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Descriptors on their way into a launch; each full load is launched by itself.
+// Descriptors on their way into a launch; each full load is launched by itself. `receive` outlives
+// it. One thread, one stream until the load is launched. Throws std::runtime_error where CUDA
+// refuses.
 template <typename Way>
 class Loader {
  public:
@@ -49,6 +52,7 @@ class Loader {
     bytes_ += fragment.len;
   }
 
+  // Launches what is loaded, if anything; the launch has copied it when this returns.
   void launch(cudaStream_t stream) {
     if (load_.count == 0) {
       return;
