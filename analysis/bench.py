@@ -23,7 +23,7 @@ import numpy as np
 
 from analysis.cli import fail_in_one_line
 from analysis.config import Config, load_config
-from analysis.errors import FieldError, HotpathError
+from analysis.errors import HotpathError, require_known
 from analysis.expression import evaluate
 from analysis.gpu import open_gpu
 from analysis.measure.needs import Provision
@@ -100,8 +100,7 @@ def main(words: Sequence[str]) -> None:
     )
     parser.add_argument("study", help=f"one of {', '.join(sorted(studies))}")
     name = parser.parse_args(words[:1]).study
-    if name not in studies:
-        raise FieldError("study", f"one of {sorted(studies)}", name)
+    require_known("study", name, sorted(studies))
     study = studies[name]
     names = argparse.ArgumentParser(
         prog=f"python -m analysis.bench {study.name}",

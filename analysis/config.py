@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
-from analysis.errors import FieldError
+from analysis.errors import require_known
 from analysis.schema import check, read_yaml
 from analysis.study import Study, discover
 
@@ -54,8 +54,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     check(data, "config", "config")
     studies = discover()
     for name in data["studies"]:
-        if name not in studies:
-            raise FieldError("config: studies", f"one of {sorted(studies)}", name)
+        require_known("config: studies", name, sorted(studies))
     chosen = {name: studies[name] for name in data["studies"]} or studies
     grid = Grid(name=data["grid"], **data["grids"][data["grid"]])
     return Config(

@@ -18,7 +18,7 @@ from typing import Final
 import pandas as pd
 
 from analysis.cli import fail_in_one_line
-from analysis.errors import HotpathError
+from analysis.errors import HotpathError, require_known
 from analysis.modules import load_python
 from analysis.study import Study, discover
 
@@ -60,7 +60,9 @@ def main() -> None:
     parser.add_argument("--modules", type=Path, required=True, help="built for one architecture")
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
-    absent = derive_tables(discover()[arguments.study], arguments.modules, arguments.out)
+    studies = discover()
+    require_known("study", arguments.study, sorted(studies))
+    absent = derive_tables(studies[arguments.study], arguments.modules, arguments.out)
     for name, reason in absent.items():
         print(f"warning: table {name} is absent: {reason}", file=sys.stderr)
 

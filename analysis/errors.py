@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 
 class HotpathError(Exception):
     """Something a person can mend; printed as one line, without a traceback."""
@@ -13,3 +15,18 @@ class FieldError(HotpathError):
     def __init__(self, field: str, expected: str, got: object) -> None:
         super().__init__(f"{field}: expected {expected}, got {got!r}")
         self.field = field
+
+
+def require_known(field: str, got: str, known: Collection[str]) -> None:
+    """FieldError unless `got` is one of `known`, which the error lists in their order."""
+    if got not in known:
+        raise FieldError(field, f"one of {list(known)}", got)
+
+
+def refuse_repeats(field: str, items: Iterable[str]) -> None:
+    """FieldError for the first of `items` that has come before."""
+    seen: set[str] = set()
+    for item in items:
+        if item in seen:
+            raise FieldError(field, "every entry once", item)
+        seen.add(item)

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from analysis.cli import fail_in_one_line
 from analysis.config import load_config
-from analysis.errors import FieldError, HotpathError
+from analysis.errors import HotpathError, require_known
 from analysis.gpu import Gpu, GpuError, open_gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
@@ -25,8 +25,7 @@ from analysis.toolchain.compilers import find_toolchain, resolve_arch
 def measure(study_name: str, variant: str | None, overrides: dict[str, object]) -> None:
     """Run every round the plan still lacks, then put the samples into the results."""
     config = load_config(overrides)
-    if study_name not in config.studies:
-        raise FieldError("study", f"one of {sorted(config.studies)}", study_name)
+    require_known("study", study_name, sorted(config.studies))
     study = config.studies[study_name]
     with ExitStack() as stack:
         gpu: Gpu | None = None

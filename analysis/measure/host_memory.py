@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import runtime as cudart
 
-from analysis.errors import FieldError
+from analysis.errors import FieldError, require_known
 from analysis.measure.cell import Skip
 from analysis.measure.memory import cuda, managed
 
@@ -49,8 +49,7 @@ class HostMemory:
     """
 
     def __init__(self, kind: str, size: int) -> None:
-        if kind not in KINDS:
-            raise FieldError("memory", f"one of {KINDS}", kind)
+        require_known("memory", kind, KINDS)
         if size < 1:
             raise FieldError("size", "at least 1", size)
         self.kind = kind

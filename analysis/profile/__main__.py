@@ -16,7 +16,7 @@ from pathlib import Path
 
 from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, Config, load_config
-from analysis.errors import FieldError, HotpathError
+from analysis.errors import FieldError, HotpathError, require_known
 from analysis.gpu import open_gpu
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
@@ -119,8 +119,7 @@ def main() -> None:
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
     arguments = parser.parse_args()
     config = load_config(arguments.config)
-    if arguments.study not in config.studies:
-        raise FieldError("study", f"one of {sorted(config.studies)}", arguments.study)
+    require_known("study", arguments.study, sorted(config.studies))
     study = config.studies[arguments.study]
     capture_all(study, arguments.case or study.headline, config)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.errors import FieldError
+from analysis.errors import FieldError, require_known
 from analysis.study import Study
 from analysis.units import SI
 
@@ -71,8 +71,7 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
 
 def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float:
     """Seconds of one operation from a printed time or rate; NaN for a rate without payload."""
-    if unit not in SI:
-        raise FieldError(where, f"one of {list(SI)}", unit)
+    require_known(where, unit, SI)
     base, scale = SI[unit]
     if base == "s":
         return value * scale

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from analysis import ROOT
 from analysis.claims import Claim, Subjects, comparison_schema, parse_claims
-from analysis.errors import FieldError
+from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
 from analysis.study.description import (
@@ -73,11 +73,10 @@ def _check_case_sets(data: Entry, where: str) -> None:
 
 def _variants(data: Entry, folder: Path, where: str) -> tuple[Variant, ...]:
     names = [entry["name"] for entry in data["variants"]]
-    _refuse_repeats(names, f"{where}: variants")
+    refuse_repeats(f"{where}: variants", names)
     for entry in data["variants"]:
-        if "after" in entry and entry["after"] not in names:
-            here = f"{where}: variants.{entry['name']}.after"
-            raise FieldError(here, f"one of {names}", entry["after"])
+        if "after" in entry:
+            require_known(f"{where}: variants.{entry['name']}.after", entry["after"], names)
     return tuple(_variant(entry, data, folder, where) for entry in data["variants"])
 
 
@@ -129,10 +128,9 @@ def _cases(
     """The cases of a variant's case sets, evaluated with its constants."""
     cases: list[Case] = []
     for name in names:
-        if name not in sets:
-            raise FieldError(f"{here}.cases", f"one of {sorted(sets)}", name)
+        require_known(f"{here}.cases", name, sorted(sets))
         cases += _expand(sets[name], constants, f"{where}: cases.{name}")
-    _refuse_repeats([case.id for case in cases], f"{here}.cases")
+    refuse_repeats(f"{here}.cases", [case.id for case in cases])
     return tuple(cases)
 
 
@@ -192,11 +190,3 @@ def _claims(
         headline=headline,
     )
     return parse_claims(data.get("claims", []), subjects, where, ours="write_up" not in data)
-
-
-def _refuse_repeats(items: Iterable[str], where: str) -> None:
-    seen: set[str] = set()
-    for item in items:
-        if item in seen:
-            raise FieldError(where, "every entry once", item)
-        seen.add(item)

@@ -33,7 +33,8 @@ def settings_of_bindings(wildcards):
 def settings_of_module(wildcards):
     """What the description says that decides how the variant is compiled and linked."""
     variant = CONFIG.studies[wildcards.study].variant(wildcards.variant)
-    return json.dumps([dict(variant.constants), variant.flags, variant.needs])
+    macros = dict(variant.constants) | dict(variant.options)
+    return json.dumps([macros, variant.flags, variant.needs])
 
 
 # Used by every measurement, see analysis/measure/cpu_cache.py.

@@ -65,6 +65,8 @@ def files_of(study):
 # Of all studies: whether a result is stale depends on the code beside it.
 STUDIES = sources("kernels/**/*.*", "allocator/**/*.*")
 SCHEMAS = sources("workflow/schemas/*.yaml")
-# What reads the description of a study. A change in it alone compiles nothing anew: what the
-# description says of a module is among the parameters of its rule.
-READERS = ancient([*SCHEMAS, *sources("analysis/*.py")])
+# What every stage stands on; what reads the description of a study is there.
+CORE = sources("analysis/*.py", "analysis/claims/*.py", "analysis/study/*.py")
+# A change in them alone compiles nothing anew: what the description says of a module is among the
+# parameters of its rule.
+READERS = ancient([*SCHEMAS, *CORE])

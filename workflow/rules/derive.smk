@@ -15,7 +15,8 @@ rule derive:
         lambda w: modules_of(w.study),
         lambda w: files_of(w.study),
         SCHEMAS,
-        sources("analysis/*.py", "analysis/toolchain/*.py"),
+        CORE,
+        sources("analysis/toolchain/*.py"),
     output:
         directory(TABLES / "derived" / "{study}"),
     log:

@@ -26,14 +26,8 @@ rule summarise:
         results(),
         STUDIES,
         SCHEMAS,
-        sources(
-            "analysis/*.py",
-            "analysis/claims/*.py",
-            "analysis/model/*.py",
-            "analysis/store/*.py",
-            "analysis/study/*.py",
-            "analysis/tables/*.py",
-        ),
+        CORE,
+        sources("analysis/model/*.py", "analysis/store/*.py", "analysis/tables/*.py"),
     output:
         SUMMARY_TABLES,
     log:
