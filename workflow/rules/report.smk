@@ -20,10 +20,10 @@ rule report:
     resources:
         mem_mb=2000,
     params:
-        tables=TABLES,
-        results=RESULTS,
-        modules=MODULES,
-        site=SITE,
+        tables=str(TABLES),
+        results=str(RESULTS),
+        modules=str(MODULES),
+        site=str(SITE),
         files=lambda _: digest([*sources("docs/**/*.*"), *STUDIES, *results()]),
     message:
         "Building the site"

@@ -37,8 +37,8 @@ rule summarise:
     resources:
         mem_mb=2000,
     params:
-        results=RESULTS,
-        tables=TABLES,
+        results=str(RESULTS),
+        tables=str(TABLES),
         # Asked again when the job starts: by then there may be new ones.
         files=lambda _: digest(results()),
     message:
