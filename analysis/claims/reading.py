@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.claims.kinds import BOUNDS, KINDS, Bounded, Comparison
 from analysis.claims.verdicts import Bound
-from analysis.errors import FieldError
+from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.quantities import digits
 
 
@@ -66,13 +66,11 @@ def parse_claims(
 
     Raises FieldError for the first key, variant, case, metric or unit that does not fit.
     """
-    claims: dict[str, Claim] = {}
-    for entry in entries:
-        here = f"{where}: claims.{entry['id']}"
-        if entry["id"] in claims:
-            raise FieldError(f"{where}: claims", "every entry once", entry["id"])
-        claims[entry["id"]] = _claim({"ours": ours, **entry}, subjects, here)
-    return tuple(claims.values())
+    refuse_repeats(f"{where}: claims", [entry["id"] for entry in entries])
+    return tuple(
+        _claim({"ours": ours, **entry}, subjects, f"{where}: claims.{entry['id']}")
+        for entry in entries
+    )
 
 
 def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:
@@ -117,7 +115,7 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
     known = {"variant": subjects.cases, "metric": subjects.units}
     for name, key in kind.keys().items():
         if name in given and (what := key.metadata["names"]):
-            _refuse_unknown(given[name], known[what], f"{where}.{name}")
+            require_known(f"{where}.{name}", given[name], known[what])
     for name in test.variants:
         if test.case not in subjects.cases[name]:
             raise FieldError(f"{where}.case", f"a case that {name} has", test.case)
@@ -131,8 +129,3 @@ def _refuse_other_keys(given: Collection[str], kind: type[Comparison], where: st
     if not set(needed) <= set(given) <= set(keys):
         expected = f"the keys {needed}" + (f", perhaps {allowed}" if allowed else "")
         raise FieldError(where, expected, sorted(given))
-
-
-def _refuse_unknown(name: str, known: Collection[str], where: str) -> None:
-    if name not in known:
-        raise FieldError(where, f"one of {list(known)}", name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
@@ -13,6 +13,7 @@ from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED, Figures
 from analysis.facts.rows import PublishedRow, rows_of
 from analysis.quantities import digits, quantity, quantity_interval
+from analysis.records import columns
 from analysis.store.published import best_statement
 from analysis.study import Case, Variant, parse_case
 
@@ -57,7 +58,7 @@ class Point:
     href: str
 
 
-COLUMNS = [field.name for field in fields(Point)]
+COLUMNS = list(columns(Point))
 
 
 def points_table(figures: Figures) -> pd.DataFrame:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.errors import FieldError, require_known
+from analysis.records import columns
 from analysis.study import Study
 from analysis.units import SI
 
@@ -34,7 +35,7 @@ class PublishedRow:
         return SI[self.unit_meant][0] == "s"
 
 
-COLUMNS = [field.name for field in fields(PublishedRow)]
+COLUMNS = list(columns(PublishedRow))
 
 
 def load_published(results: Path, study: Study) -> pd.DataFrame:

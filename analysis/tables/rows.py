@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import pandas as pd
 
+from analysis import records
 from analysis.claims.verdicts import short
 
 Row = TypeVar("Row")
@@ -180,8 +181,8 @@ class CounterRow:
 
 
 def columns(row: type[Any]) -> list[str]:
-    """The columns of the table with such rows."""
-    return [field.name for field in fields(row)]
+    """The columns of the table with such rows, as pandas takes them."""
+    return list(records.columns(row))
 
 
 def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:

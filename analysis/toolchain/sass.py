@@ -6,6 +6,7 @@ python -m analysis.toolchain.sass STUDY VARIANT --module MODULE -o CSV
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import re
 import shutil
