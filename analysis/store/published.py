@@ -35,6 +35,8 @@ class PublishedRow:
 
 
 COLUMNS = [field.name for field in fields(PublishedRow)]
+FILE_COLUMNS = COLUMNS[: COLUMNS.index("payload_bytes")]
+"""What a file has; the others follow from these."""
 
 
 def load_published(results: Path, study: Study) -> pd.DataFrame:
