@@ -47,7 +47,7 @@ def write(copy: Path, path: str, where: str, content: str) -> None:
             assert before.count(f"\n{found[1]}\n") == 1
             target.write_text(before.replace(f"\n{found[1]}\n", f"\n{found[1]}\n{content}"))
         case re.Match():
-            target.write_text(before + content)
+            target.write_text(before + "\n\n" * bool(before and path.endswith(".py")) + content)
         case None:
             pytest.fail(f"{path}{where}: where is that?")
 

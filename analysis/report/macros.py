@@ -14,9 +14,9 @@ from typing import Any, Concatenate, Final, ParamSpec
 
 from mkdocs.utils import get_relative_url
 
-from analysis import statistics, store
 from analysis.config import CONFIG_FILE
 from analysis.facts.study_facts import StudyFacts
+from analysis.interface import CONSTANTS
 from analysis.quantities import whole
 from analysis.report import agreement as agreements
 from analysis.report import architecture, home, machines, model, reference, study_pages
@@ -26,7 +26,6 @@ from analysis.report.html import link
 from analysis.report.staging import Staged
 from analysis.report.variants import sections
 from analysis.schema import read_yaml
-from analysis.store import samples as store_samples
 
 
 @dataclass(frozen=True, repr=False)  # see Staged
@@ -185,9 +184,9 @@ def download(page: Page, name: str) -> str:
 def constant(page: Page, name: str) -> str:
     """A constant as it is in the code; shares as percentages, sizes in MiB.
 
-    name: of a constant of analysis/statistics.py or analysis/store, such as `CONFIDENCE`
+    name: of one of those in analysis/interface.py, such as `CONFIDENCE`
     """
-    value = {**vars(statistics), **vars(store), **vars(store_samples)}[name]
+    value = CONSTANTS[name]
     if name.endswith("_BYTES"):
         return f"{value / 2**20:g} MiB"
     return f"{value * 100:g} %" if isinstance(value, float) else whole(value)

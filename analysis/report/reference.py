@@ -5,65 +5,25 @@ from __future__ import annotations
 import argparse
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING
 from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from analysis import bench
 from analysis.claims import comparison_schema
 from analysis.claims.kinds import BOUNDS, KINDS, Bounded
-from analysis.measure import __main__ as measure
-from analysis.measure import telemetry
+from analysis.interface import FILES, programs
 from analysis.model.access import NEEDED, OPTIONAL
-from analysis.profile import __main__ as profile
 from analysis.quantities import listing
 from analysis.report import __main__ as report
 from analysis.report.html import code, table
 from analysis.schema import SCHEMAS, read_yaml
-from analysis.store import counters, published, samples, timelines
 from analysis.study import Study
-from analysis.tables import __main__ as tables
-from analysis.tables.rows import (
-    ClaimPartRow,
-    ClaimRow,
-    CounterRow,
-    ModelRow,
-    ParameterRow,
-    RatioRow,
-    RepeatRow,
-    RunRow,
-    SkippedRow,
-    SummaryRow,
-    columns,
-)
-from analysis.toolchain import ptxas, sass
 
 Schema = Mapping[str, Any]
 
 HELP_COLUMNS: Final = 88
-
-FILES: Final[Mapping[str, Sequence[str]]] = {
-    "<variant>.csv": samples.COLUMNS,
-    "<variant>.telemetry.csv": (*telemetry.CELL_COLUMNS, *telemetry.COLUMNS),
-    "<variant>.ncu.csv": counters.COLUMNS,
-    "<variant>.timeline.csv": timelines.COLUMNS,
-    "published/<study>.csv": published.FILE_COLUMNS,
-    "summary.csv": columns(SummaryRow),
-    "ratios.csv": columns(RatioRow),
-    "claims.csv": columns(ClaimRow),
-    "claim_parts.csv": columns(ClaimPartRow),
-    "model.csv": columns(ModelRow),
-    "model_parameters.csv": columns(ParameterRow),
-    "skipped.csv": columns(SkippedRow),
-    "repeats.csv": columns(RepeatRow),
-    "runs.csv": columns(RunRow),
-    "model_counters.csv": columns(CounterRow),
-    "resources.csv": ptxas.COLUMNS,
-    "machine_code.csv": sass.COLUMNS,
-}
-"""Columns of every file that others may read, by its name as the contract has it."""
 
 _TYPES: Final = {
     "string": "text",
@@ -267,12 +227,9 @@ def _macro(name: str, function: Callable[..., str], given: tuple[type, ...]) -> 
 
 def program_reference(studies: Mapping[str, Study]) -> str:
     """What `--help` says of every program; of the one that runs a variant, for some variant."""
-    # One with constants shows every sort of option.
+    # A study with constants shows every sort of option.
     study = next(filter(lambda one: one.constants, studies.values()), next(iter(studies.values())))
-    parsers = [
-        bench.options(study, study.variants[0]),
-        *(module.command_line() for module in (measure, profile, tables, report)),
-    ]
+    parsers = [*programs(study, study.variants[0]), report.command_line()]
     return "\n\n".join(_program(parser) for parser in parsers)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from analysis import ROOT
 from analysis.errors import HotpathError
-from analysis.report.readme import BAR_COLUMNS, picture, rates, updated
+from analysis.readme import BAR_COLUMNS, picture, rates, updated
 from analysis.study import Case, Variant, discover
 from tests.report.roots import STUDY
 from tests.synthetic import write_machine
@@ -17,7 +17,7 @@ from tests.synthetic import write_machine
 def test_the_readme_shows_the_committed_results() -> None:
     readme = (ROOT / "README.md").read_text()
     shown = updated(readme, ROOT / "results", discover())
-    assert readme == shown, "run: env/run python -m analysis.report.readme"
+    assert readme == shown, "run: env/run python -m analysis.readme"
 
 
 def test_bars_are_as_long_as_rates(tmp_path: Path) -> None:

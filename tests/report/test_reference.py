@@ -16,11 +16,11 @@ import pytest
 from analysis import ROOT
 from analysis.claims.kinds import KINDS
 from analysis.config import CONFIG_FILE
+from analysis.interface import FILES
 from analysis.measure.machine import describe
 from analysis.report.architecture import NARROW, WIDE, Structure, draw, part_table, read_structure
 from analysis.report.macros import MACROS, Page
 from analysis.report.reference import (
-    FILES,
     Schema,
     claim_kinds,
     config_schema,

@@ -1,6 +1,6 @@
 """Put the rates of one study, from the committed results, into README.md.
 
-python -m analysis.report.readme
+python -m analysis.readme
 """
 
 from __future__ import annotations
