@@ -103,9 +103,9 @@ def test_a_stranger_who_follows_the_page_has_a_study(copy: Path) -> None:
     run(copy, f"env/run clang-format --dry-run -Werror kernels/{STUDY}/*.cpp kernels/{STUDY}/*.h")
     for commands in COMMANDS.findall(study):
         run(copy, commands)
-    said = "".join(run(copy, commands) for commands in COMMANDS.findall(variant))
-    assert "every byte verified" in said
-    assert "host time from memory" in said
+    printed = "".join(run(copy, commands) for commands in COMMANDS.findall(variant))
+    assert "every byte verified" in printed
+    assert "host time from memory" in printed
 
     site = copy / "build" / "smoke" / "site"
     page = (site / "studies" / STUDY / "index.html").read_text()

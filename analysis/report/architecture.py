@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import statistics
 import textwrap
 import tomllib
@@ -71,7 +72,7 @@ class Structure:
 
 
 def read_structure() -> Structure:
-    """The package as it is: layers of the import contract, first docstring lines, imports."""
+    """The package as it is: the contract's layers, first sentences of docstrings, imports."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = [
         [name.strip() for name in line.split("|")] for line in settings["contracts"][0]["layers"]
@@ -80,7 +81,7 @@ def read_structure() -> Structure:
     names = [name for layer in layers for name in layer]
     return Structure(
         layers=layers,
-        purposes={name: _first_line(f"{PACKAGE}.{name}") for name in names},
+        purposes={name: _first_sentence(f"{PACKAGE}.{name}") for name in names},
         imports={
             name: frozenset(
                 other
@@ -95,8 +96,9 @@ def read_structure() -> Structure:
     )
 
 
-def _first_line(module: str) -> str:
-    return (importlib.import_module(module).__doc__ or "").splitlines()[0]
+def _first_sentence(module: str) -> str:
+    paragraph = (importlib.import_module(module).__doc__ or "").partition("\n\n")[0]
+    return re.split(r"(?<=\.)\s", paragraph.replace("\n", " "))[0]
 
 
 @dataclass(eq=False)
@@ -140,19 +142,20 @@ def _place(layers: list[list[Node]], size: Size) -> float:
     widths = [sum(node.width(size) + size.gap for node in layer) - size.gap for layer in layers]
     width = max(widths)
 
-    def set_out(layer: list[Node], own: float) -> None:
-        x = (width - own) / 2
+    def set_out(layer: list[Node], layer_width: float) -> None:
+        x = (width - layer_width) / 2
         for node in layer:
             node.x = x + node.width(size) / 2
             x += node.width(size) + size.gap
 
-    for layer, own in zip(layers, widths, strict=True):
-        set_out(layer, own)
+    rows = list(zip(layers, widths, strict=True))
+    for row in rows:
+        set_out(*row)
     for sweep in range(SWEEPS):
         is_down = sweep % 2 == 0
-        for layer, own in list(zip(layers, widths, strict=True))[:: 1 if is_down else -1]:
+        for layer, layer_width in rows[:: 1 if is_down else -1]:
             layer.sort(key=lambda node: _pull(node, is_down))
-            set_out(layer, own)
+            set_out(layer, layer_width)
     return width
 
 

@@ -143,7 +143,7 @@ def _type(root: Schema, schema: Schema) -> Markup:
         return Markup(" or ".join(_type(root, option) for option in schema["oneOf"]))
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     words = " or ".join(_kind(root, schema, kind) for kind in kinds)
-    limits = [say.format(schema[key]) for key, say in _LIMITS.items() if key in schema]
+    limits = [limit.format(schema[key]) for key, limit in _LIMITS.items() if key in schema]
     return Markup(f"{words}, {' and '.join(limits)}" if limits else words)
 
 
@@ -214,14 +214,14 @@ def _macro(name: str, function: Callable[..., str], given: tuple[type, ...]) -> 
         for parameter in inspect.signature(function).parameters.values()
         if parameter.annotation not in names
     ]
-    says, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
+    meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
     items = [
-        f"- `{argument}`: {meaning}"
-        for argument, _, meaning in (
+        f"- `{argument}`: {value}"
+        for argument, _, value in (
             item.partition(": ") for item in arguments.replace("\n    ", " ").splitlines() if item
         )
     ]
-    parts = [f"### `{name}({', '.join(parameters)})` {{#macro-{name}}}", says.replace("\n", " ")]
+    parts = [f"### `{name}({', '.join(parameters)})` {{#macro-{name}}}", meaning.replace("\n", " ")]
     return "\n\n".join([*parts, "\n".join(items)]).strip()
 
 

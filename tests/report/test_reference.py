@@ -91,10 +91,12 @@ def test_defaults_of_the_schema_are_those_of_the_code(tmp_path: Path) -> None:
     )
     checked = 0
     for thing, part in places:
-        for key, own in part["properties"].items():
-            if "default" in own:
+        for key, described in part["properties"].items():
+            if "default" in described:
                 value = getattr(thing, key)
-                assert (list(value) if isinstance(value, tuple) else value) == own["default"], key
+                assert (list(value) if isinstance(value, tuple) else value) == described[
+                    "default"
+                ], key
                 checked += 1
     assert checked >= 6
 
@@ -103,14 +105,14 @@ def test_every_kind_of_claim_is_listed_with_what_it_is() -> None:
     page = claim_kinds()
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]]
     assert [kind for kind, *_ in rows] == [f"<code>{kind}</code>" for kind in KINDS]
-    assert all(says.endswith(".") for *_, says in rows)
+    assert all(meaning.endswith(".") for *_, meaning in rows)
 
 
 @pytest.mark.parametrize("name", MACROS)
 def test_a_macro_says_what_it_does_and_explains_its_arguments(name: str) -> None:
     function = MACROS[name]
-    says, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
-    assert says.endswith(".")
+    meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
+    assert meaning.endswith(".")
     given = [
         parameter.name
         for parameter in inspect.signature(function).parameters.values()
