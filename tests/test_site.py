@@ -12,11 +12,15 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Error, Page, Request, sync_playwright
 
+from analysis.report.site import CONTRIBUTING
 from analysis.study import discover
 from tests.report.roots import STUDY, build, make_root
 from tests.synthetic import write_machine
 
-PAGES = ["", f"studies/{STUDY}/", "studies/method/", "ledger/", "machines/", "data/"]
+PAGES = [
+    *("", f"studies/{STUDY}/", "studies/method/", "ledger/", "machines/", "data/"),
+    *(f"{name}/" for name in CONTRIBUTING),
+]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

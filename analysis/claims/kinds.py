@@ -40,10 +40,21 @@ KINDS: Final[dict[str, type[Comparison]]] = {}
 """Every kind by its name in study.yaml."""
 
 BOUNDS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "at_least": {"type": "number", "exclusiveMinimum": 0},
-    "at_most": {"type": "number", "exclusiveMinimum": 0},
+    "at_least": {
+        "description": "The figure's whole interval must lie at or above this.",
+        "type": "number",
+        "exclusiveMinimum": 0,
+    },
+    "at_most": {
+        "description": "The figure's whole interval must lie at or below this.",
+        "type": "number",
+        "exclusiveMinimum": 0,
+    },
     "within": {
-        "description": "A share of the published figure.",
+        "description": (
+            "The figure's interval must reach into this margin around the published figure, a share"
+            " of that."
+        ),
         "type": "number",
         "exclusiveMinimum": 0,
         "maximum": 1,
@@ -52,6 +63,15 @@ BOUNDS: Final[Mapping[str, Mapping[str, Any]]] = {
 """Schemas of the bounds that a figure may have to meet."""
 
 _NAME: Final = {"$ref": "#/$defs/name"}
+_OF: Final = {"description": "The variant that the claim is about.", **_NAME}
+_OVER: Final = {"description": "The variant that it is compared with.", **_NAME}
+_METRIC: Final = {
+    "description": (
+        "The metric to compare. Where it may be left out, that is the first time of a whole"
+        " operation that the variants have, and never gpu_time where the CPU works in one of them."
+    ),
+    **_NAME,
+}
 _DATA_RATE: Final = {"enum": list(DATA_RATES)}
 _CASE: Final = {
     "description": "As results name it, key=value joined by commas; left out, the headline.",
@@ -172,9 +192,9 @@ class _Paired(Bounded):
     Left out, `metric` is the preferred one that compares the two.
     """
 
-    of: str = key(_NAME, names="variant")
-    over: str = key(_NAME, names="variant")
-    metric: str = key(_NAME, names="metric", default="")
+    of: str = key(_OF, names="variant")
+    over: str = key(_OVER, names="variant")
+    metric: str = key(_METRIC, names="metric", default="")
     case: str = key(_CASE, default="")
 
     def _paired(self, evidence: Evidence, *, by_rate: bool) -> Figure:
@@ -228,8 +248,8 @@ class Share(_Paired, _OfShares, kind="share"):
 class ModelShare(_OfShares, kind="model_share"):
     """The share of the predicted rate that is reached: predicted over measured time."""
 
-    of: str = key(_NAME, names="variant")
-    metric: str = key(_NAME, names="metric", default="")
+    of: str = key(_OF, names="variant")
+    metric: str = key(_METRIC, names="metric", default="")
     case: str = key(_CASE, default="")
 
     def figure(self, evidence: Evidence) -> Figure:
@@ -242,8 +262,8 @@ class ModelShare(_OfShares, kind="model_share"):
 class Measured(Bounded, kind="figure"):
     """A metric of a variant, in its unit."""
 
-    of: str = key(_NAME, names="variant")
-    metric: str = key(_NAME, names="metric")
+    of: str = key(_OF, names="variant")
+    metric: str = key(_METRIC, names="metric")
     case: str = key(_CASE, default="")
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
@@ -268,7 +288,7 @@ class Correct(Comparison, kind="correct"):
     A wrong output leaves a failed row without a value, so no figure could tell of it.
     """
 
-    of: str = key(_NAME, names="variant")
+    of: str = key(_OF, names="variant")
     case: str = key(_CASE, default="")
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
@@ -284,8 +304,8 @@ class Units(Comparison, kind="units"):
 
     on_rows: ClassVar[bool] = True
 
-    printed: str = key(_DATA_RATE)
-    meant: str = key(_DATA_RATE)
+    printed: str = key({"description": "The unit that rates were printed in.", **_DATA_RATE})
+    meant: str = key({"description": "The unit that they are in.", **_DATA_RATE})
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         pairs = [
@@ -315,9 +335,15 @@ class PrintedShare(_OfShares, kind="printed_share"):
 
     on_rows: ClassVar[bool] = True
 
-    of: str = key(_NAME, names="variant")
-    limit: float = key({"type": "number", "exclusiveMinimum": 0})
-    unit: str = key(_DATA_RATE)
+    of: str = key(_OF, names="variant")
+    limit: float = key(
+        {
+            "description": "What the printed rate is a share of, in `unit`.",
+            "type": "number",
+            "exclusiveMinimum": 0,
+        }
+    )
+    unit: str = key({"description": "The unit of `limit` and of the printed rate.", **_DATA_RATE})
     case: str = key(_CASE, default="")
 
     def figure(self, evidence: Evidence) -> Figure:
@@ -340,7 +366,11 @@ def comparison_schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "required": ["kind"],
-        "properties": {"kind": {"enum": list(KINDS)}, **keys, **BOUNDS},
+        "properties": {
+            "kind": {"description": "What is compared.", "enum": list(KINDS)},
+            **keys,
+            **BOUNDS,
+        },
     }
 
 

@@ -81,12 +81,18 @@ def other_users(gpu: Gpu | None, policy: str) -> list[int]:
     return others
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure one study on this machine.")
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.measure", description="Measure one study on this machine."
+    )
     parser.add_argument("study")
     parser.add_argument("--variant", help="measure it again, with its `after` and the ceilings")
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
     measure(arguments.study, arguments.variant, arguments.config)
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from analysis.errors import FieldError
 from analysis.expression import evaluate
 from analysis.study import Case, Variant
 
-_NEEDED = {
+NEEDED: Final = {
     "warp_rows": {"row_bytes"},
     "thread_rows": {"row_bytes", "access_bytes", "in_flight_bytes"},
     "contiguous": {"in_flight_bytes"},
     "copy_engine": set[str](),
 }
-_OPTIONAL = {
+OPTIONAL: Final = {
     "warp_rows": {"stride_bytes", "offset_bytes", "access_bytes", "in_flight_bytes", "warps"},
     "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
     "contiguous": {"warps"},
     "copy_engine": set[str](),
 }
+"""Keys of a `link` by what it says of `reads`."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,9 @@ def access_of(variant: Variant, case: Case) -> Access | None:
     where = f"variants.{variant.name}.link"
     reads = str(variant.link["reads"])
     given = set(variant.link) - {"reads"}
-    allowed = _NEEDED[reads] | _OPTIONAL[reads]
-    if not _NEEDED[reads] <= given <= allowed:
-        expected = f"{sorted(_NEEDED[reads])} and of {sorted(_OPTIONAL[reads])} for {reads}"
+    allowed = NEEDED[reads] | OPTIONAL[reads]
+    if not NEEDED[reads] <= given <= allowed:
+        expected = f"{sorted(NEEDED[reads])} and of {sorted(OPTIONAL[reads])} for {reads}"
         raise FieldError(where, expected, sorted(given))
     numbers = {}
     for key in given:
@@ -71,7 +73,7 @@ def access_of(variant: Variant, case: Case) -> Access | None:
         except ValueError as error:
             expected = f"whole-number arithmetic of the case and the constants ({error})"
             raise FieldError(f"{where}.{key}", expected, variant.link[key]) from error
-        if numbers[key] < (key in _NEEDED[reads]):
+        if numbers[key] < (key in NEEDED[reads]):
             raise FieldError(f"{where}.{key}", "a positive number", numbers[key])
     if reads in ("warp_rows", "thread_rows"):
         for key in ("stride_bytes", "in_flight_bytes"):

@@ -112,12 +112,19 @@ def keep(
     set_capture(where.root, where.machine, study.name, variant.name, kind, entry)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Capture counters and a timeline of a study.")
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.profile",
+        description="Capture counters and a timeline of a study.",
+    )
     parser.add_argument("study")
     parser.add_argument("--case", help="a case id; the headline case by default")
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
     config = load_config(arguments.config)
     require_known("study", arguments.study, sorted(config.studies))
     study = config.studies[arguments.study]

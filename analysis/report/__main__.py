@@ -1,4 +1,7 @@
-"""Build the site: python -m analysis.report --tables build --results results --site site"""
+"""Build the site.
+
+python -m analysis.report --tables build --results results --site site
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,22 @@ from analysis.cli import fail_in_one_line
 from analysis.report.site import build_site
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m analysis.report", description=__doc__)
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.report",
+        description="Build the site from results, tables and pages.",
+    )
     parser.add_argument("--tables", type=Path, default=ROOT / "build", help="the summary's tables")
     parser.add_argument("--results", type=Path, default=ROOT / "results", help="measured results")
     parser.add_argument(
         "--modules", type=Path, default=ROOT / "build" / "modules", help="modules as built"
     )
     parser.add_argument("--site", type=Path, default=ROOT / "site", help="where the site goes")
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
     build_site(arguments.tables, arguments.results, arguments.modules, arguments.site)
 
 

@@ -107,4 +107,6 @@ def sample_table(inputs: Inputs, files: Mapping[VariantKey, list[str]], root: st
 
 
 def _commit(entry: Mapping[str, Any]) -> str:
+    if entry["commit"] is None:
+        return "unknown"
     return f"{entry['commit'][:10]}{' with changes' if entry.get('dirty') else ''}"

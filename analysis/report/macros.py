@@ -1,111 +1,297 @@
-"""The words pages may use: each macro embeds something made from the results.
+"""The macros that pages embed: functions of this module that `@macro` or `@study_macro` registers.
 
-On the page of a study (docs/studies/<study>.md) a macro may speak of that study.
+A page calls `{{ name(arguments) }}`. The first parameter is not the page's to give: it is the Page
+that is being built, or of a macro of a study what is known of that page's study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec
 
 from mkdocs.utils import get_relative_url
 
-from analysis import statistics
+from analysis.config import CONFIG_FILE
+from analysis.facts.study_facts import StudyFacts
+from analysis.interface import CONSTANTS
 from analysis.quantities import whole
-from analysis.report import agreement, home, ledger, machines, model, study_pages
+from analysis.report import agreement as agreements
+from analysis.report import architecture, home, machines, model, reference, study_pages
+from analysis.report import ledger as claim_pages
 from analysis.report.chart_figures import chart_figure
 from analysis.report.html import link
 from analysis.report.staging import Staged
 from analysis.report.variants import sections
+from analysis.schema import read_yaml
 
 
-@dataclass(frozen=True)
-class Pages:
-    """The pages being built, one after the other, and what was staged for them."""
+@dataclass(frozen=True, repr=False)  # see Staged
+class Page:
+    """The page that is being built, and what was staged for its macros."""
 
-    env: Any
     staged: Staged
+    env: Any
 
-    @property
-    def study(self) -> str:
-        """The name of the study that the page is about, if it is about one."""
-        return PurePosixPath(self.env.page.file.src_uri).stem
+    def address(self, path: str) -> str:
+        """`path` within the site as seen from this page."""
+        return get_relative_url(path, self.env.page.url)
 
     @property
     def root(self) -> str:
-        """The root of the site as seen from the page."""
+        """The site's root as seen from this page, with a slash at its end."""
         return self.address("").removesuffix("/") + "/"
 
-    def address(self, path: str) -> str:
-        """`path` within the site as seen from the page."""
-        return str(get_relative_url(path, self.env.page.url))
-
-    def constant(self, name: str) -> str:
-        """A constant of the statistics as it is in the code; shares as percentages."""
-        value = getattr(statistics, name)
-        return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
+    @property
+    def stem(self) -> str:
+        """The name of the page's file, which on the page of a study is the study's."""
+        return PurePosixPath(self.env.page.file.src_uri).stem
 
 
-Macro = Callable[..., str]
+Arguments = ParamSpec("Arguments")
+Macro = Callable[Concatenate[Page, Arguments], str]
+StudyMacro = Callable[Concatenate[Page, StudyFacts, Arguments], str]
 
-OF_A_STUDY: Final[Mapping[str, Macro]] = {
-    "lead": lambda pages, facts: study_pages.lead(facts),
-    "chart": lambda pages, facts, name, caption: chart_figure(
-        pages.staged, facts, name, caption, pages.address
-    ),
-    "variants": lambda pages, facts, *roles: sections(facts, roles, pages.root),
-    "measured_order": lambda pages, facts: study_pages.order(facts),
-    "headroom": lambda pages, facts, claim, bound: study_pages.headroom(facts, claim, bound),
-    "metrics": lambda pages, facts, *roles: study_pages.metric_table(facts, roles),
-    "published": lambda pages, facts: study_pages.published_table(facts),
-    "skipped": lambda pages, facts: study_pages.skipped_table(facts),
-    "claims": lambda pages, facts: ledger.claims_of(facts, pages.root),
-    "predictions": lambda pages, facts: model.model_table(facts),
-    "judgement": lambda pages, facts: model.judgement(facts),
-    "counters": lambda pages, facts: model.counter_table(facts),
-}
-"""By name: what each makes of the pages, the facts of the page's study and its own arguments."""
+MACROS: Final[dict[str, Callable[..., str]]] = {}
+"""Every macro by its name."""
 
-OF_THE_SITE: Final[Mapping[str, Macro]] = {
-    "download": lambda pages, name: link(pages.address(f"data/{name}"), name),
-    "constant": lambda pages, name: pages.constant(name),
-    "ledger": lambda pages: ledger.ledger(pages.staged.studies, pages.staged.pages, pages.root),
-    "link_parameters": lambda pages: model.parameter_table(pages.staged.inputs),
-    "agreement": lambda pages: agreement.agreement(pages.staged.inputs),
-    "overview": lambda pages: home.overview(pages.staged.studies, pages.staged.pages),
-    "freshness": lambda pages: machines.freshness(pages.staged.inputs),
-    "machine_table": lambda pages: machines.machine_table(pages.staged.inputs),
-    "provenance": lambda pages: machines.provenance_table(pages.staged.inputs),
-    "samples": lambda pages: machines.sample_table(
-        pages.staged.inputs, pages.staged.files, pages.root
-    ),
-}
-"""By name: what each makes of the pages and its own arguments."""
+
+def macro(function: Macro[Arguments]) -> Macro[Arguments]:
+    """Register `function` for all pages."""
+    MACROS[function.__name__] = function
+    return function
+
+
+def study_macro(function: StudyMacro[Arguments]) -> Macro[Arguments]:
+    """Register `function` for the pages of studies, with the study of the page."""
+
+    @functools.wraps(function)
+    def of_page(page: Page, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
+        facts = page.staged.studies.get(page.stem)
+        if facts is None:
+            return f"This repository has no study named {page.stem} yet."
+        return function(page, facts, *args, **kwargs)
+
+    return macro(of_page)
 
 
 def define_env(env: Any) -> None:
     """Called by mkdocs-macros; the configuration's `extra.staged` holds what was staged."""
-    pages = Pages(env, env.conf["extra"]["staged"])
-    for name, macro in OF_A_STUDY.items():
-        env.macro(_with_facts(pages, macro), name)
-    for name, macro in OF_THE_SITE.items():
-        env.macro(_with_pages(pages, macro), name)
+    page = Page(env.conf["extra"]["staged"], env)
+    for name, function in MACROS.items():
+        env.macro(functools.partial(function, page), name)
 
 
-def _with_facts(pages: Pages, macro: Macro) -> Macro:
-    def called(*arguments: Any) -> str:
-        facts = pages.staged.studies.get(pages.study)
-        if facts is None:
-            return f"This repository has no study named {pages.study} yet."
-        return macro(pages, facts, *arguments)
-
-    return called
+@study_macro
+def lead(page: Page, facts: StudyFacts) -> str:
+    """The question of the study, and the text it goes back to."""
+    return study_pages.lead(facts)
 
 
-def _with_pages(pages: Pages, macro: Macro) -> Macro:
-    def called(*arguments: Any) -> str:
-        return macro(pages, *arguments)
+@study_macro
+def chart(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
+    """A chart with its selects, its data and a caption.
 
-    return called
+    name: one of the common charts (`steps`, `cases`, `model`, `agreement`, `timeline`), or of those
+        that the study's charts.py returns
+    caption: one or two sentences below it
+    """
+    return chart_figure(page.staged, facts, name, caption, page.address)
+
+
+@study_macro
+def variants(page: Page, facts: StudyFacts, *roles: str) -> str:
+    """A section for each variant: its idea, its difference in code, its figures.
+
+    roles: `step`, `reference`, `ceiling` or `beyond`; one or several
+    """
+    return sections(facts, roles, page.root)
+
+
+@study_macro
+def measured_order(page: Page, facts: StudyFacts) -> str:
+    """Where a step is surely slower than an earlier one, a sentence each."""
+    return study_pages.order(facts)
+
+
+@study_macro
+def headroom(page: Page, facts: StudyFacts, claim: str, bound: str) -> str:
+    """How far a bound could take the speed-up that a claim measures, a sentence a machine.
+
+    claim: id of a claim of this study
+    bound: name of the variant that is the bound
+    """
+    return study_pages.headroom(facts, claim, bound)
+
+
+@study_macro
+def metrics(page: Page, facts: StudyFacts, *roles: str) -> str:
+    """Every metric of some variants on every machine, in a table.
+
+    roles: as of `variants`
+    """
+    return study_pages.metric_table(facts, roles)
+
+
+@study_macro
+def published(page: Page, facts: StudyFacts) -> str:
+    """What the write-up printed, in SI units, beside what each machine measures."""
+    return study_pages.published_table(facts)
+
+
+@study_macro
+def skipped(page: Page, facts: StudyFacts) -> str:
+    """Every case that was skipped or failed, with the reason."""
+    return study_pages.skipped_table(facts)
+
+
+@study_macro
+def claims(page: Page, facts: StudyFacts) -> str:
+    """The claims of the study, with the verdict on each machine."""
+    return claim_pages.claims_of(facts, page.root)
+
+
+@study_macro
+def predictions(page: Page, facts: StudyFacts) -> str:
+    """What limits each variant by the link model, and how far it is from that."""
+    return model.model_table(facts)
+
+
+@study_macro
+def judgement(page: Page, facts: StudyFacts) -> str:
+    """How near the link model's predictions are, where the link surely binds."""
+    return model.judgement(facts)
+
+
+@study_macro
+def counters(page: Page, facts: StudyFacts) -> str:
+    """The hardware counters that the link model predicts, beside those counted."""
+    return model.counter_table(facts)
+
+
+@macro
+def download(page: Page, name: str) -> str:
+    """A link to a table as CSV.
+
+    name: file name of one of the tables, such as `summary.csv`
+    """
+    return link(page.address(f"data/{name}"), name)
+
+
+@macro
+def constant(page: Page, name: str) -> str:
+    """A constant as it is in the code; shares as percentages, sizes in MiB.
+
+    name: of one of those in analysis/interface.py, such as `CONFIDENCE`
+    """
+    value = CONSTANTS[name]
+    if name.endswith("_BYTES"):
+        return f"{value / 2**20:g} MiB"
+    return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
+
+
+@macro
+def columns(page: Page, file: str) -> str:
+    """The columns of a file of results or of a table, in their order.
+
+    file: as the page about the contract names it, such as `summary.csv`
+    """
+    return reference.column_list(file)
+
+
+@macro
+def ledger(page: Page) -> str:
+    """Every claim of every study, with the verdict on each machine."""
+    return claim_pages.ledger(page.staged.studies, page.staged.pages, page.root)
+
+
+@macro
+def link_parameters(page: Page) -> str:
+    """The parameters of the link model on every machine."""
+    return model.parameter_table(page.staged.inputs)
+
+
+@macro
+def agreement(page: Page) -> str:
+    """How often the method calls two measurements of one program different."""
+    return agreements.agreement(page.staged.inputs)
+
+
+@macro
+def overview(page: Page) -> str:
+    """Every study with its question and what came out."""
+    return home.overview(page.staged.studies, page.staged.pages)
+
+
+@macro
+def freshness(page: Page) -> str:
+    """When and from which commit each machine was measured, and what is stale."""
+    return machines.freshness(page.staged.inputs)
+
+
+@macro
+def machine_table(page: Page) -> str:
+    """What every machine reported of itself."""
+    return machines.machine_table(page.staged.inputs)
+
+
+@macro
+def provenance(page: Page) -> str:
+    """Every run of every machine: commit, compiler, how many variants."""
+    return machines.provenance_table(page.staged.inputs)
+
+
+@macro
+def samples(page: Page) -> str:
+    """Links to the samples of every machine, study and variant."""
+    return machines.sample_table(page.staged.inputs, page.staged.files, page.root)
+
+
+@macro
+def layers(page: Page) -> str:
+    """A drawing of the package's layers, from its imports."""
+    return architecture.drawing(architecture.read_structure())
+
+
+@macro
+def parts(page: Page) -> str:
+    """Every part of the package, what it is and what it imports."""
+    return architecture.part_table(architecture.read_structure())
+
+
+@macro
+def study_keys(page: Page) -> str:
+    """Every key of study.yaml, from its schema."""
+    return reference.schema_reference(reference.study_schema())
+
+
+@macro
+def setting_keys(page: Page) -> str:
+    """Every setting of config.yaml, from its schema, with its value there."""
+    return reference.schema_reference(reference.config_schema(), read_yaml(CONFIG_FILE))
+
+
+@macro
+def claim_kinds(page: Page) -> str:
+    """Every kind of comparison that a claim may make, with its keys."""
+    return reference.claim_kinds()
+
+
+@macro
+def link_keys(page: Page) -> str:
+    """Which keys a `link` has for each way of reading host memory."""
+    return reference.link_keys()
+
+
+@macro
+def macro_list(page: Page) -> str:
+    """Every macro, as on this page."""
+    return reference.macro_reference(MACROS, given=(Page, StudyFacts))
+
+
+@macro
+def programs(page: Page) -> str:
+    """What each program of the package says when asked for help."""
+    return reference.program_reference(page.staged.inputs.studies)

@@ -14,6 +14,9 @@ from analysis.facts.inputs import load_inputs
 from analysis.report.staging import stage
 from analysis.study import discover
 
+CONTRIBUTING = ("contributing", "architecture", "workload", "contract", "reference")
+"""Pages for contributors, in their order."""
+
 
 def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Path = ROOT) -> None:
     """Write the site to the folder `site`, from the studies and docs/ under `root`.
@@ -44,4 +47,6 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
 def navigation(pages: Path) -> list[str | dict[str, object]]:
     """Home, the page of every study, and the pages about the whole; titles are the pages' own."""
     studies = sorted(path.relative_to(pages).as_posix() for path in pages.glob("studies/*.md"))
-    return ["index.md", {"Studies": studies}, "ledger.md", "machines.md", "data.md"]
+    contributing = [f"{name}.md" for name in CONTRIBUTING if (pages / f"{name}.md").exists()]
+    about = ["ledger.md", "machines.md", "data.md"]
+    return ["index.md", {"Studies": studies}, *about, {"Contributing": contributing}]

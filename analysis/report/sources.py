@@ -38,4 +38,4 @@ def _origin(provenance: Mapping[str, Any], variant: Variant, is_current: bool) -
     mark = "#" if variant.path.suffix == ".py" else "//"
     dirty = " with changes" if provenance.get("dirty") else ""
     since = "unchanged since" if is_current else "this or a file it needs has changed since: stale"
-    return f"{mark} Measured at commit {provenance['commit']}{dirty}; {since}.\n"
+    return f"{mark} Measured at commit {provenance['commit'] or 'unknown'}{dirty}; {since}.\n"

@@ -31,7 +31,7 @@ class StagedChart:
     data: pd.DataFrame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
 class Staged:
     """What was put where: charts by study and name, files in data/ by the variant and machine they
     are of, pages of studies."""

@@ -36,6 +36,8 @@ class PublishedRow:
 
 
 COLUMNS = list(columns(PublishedRow))
+FILE_COLUMNS = COLUMNS[: COLUMNS.index("payload_bytes")]
+"""What a file has; the others follow from these."""
 
 
 def load_published(results: Path, study: Study) -> pd.DataFrame:

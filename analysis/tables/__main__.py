@@ -14,11 +14,17 @@ from analysis.study import discover
 from analysis.tables.writing import write_tables
 
 
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.tables", description="Summarise the results of every machine."
+    )
+    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
+    return parser
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Summarise the results of every machine.")
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments = command_line().parse_args()
     refused = write_tables(arguments.results, discover(), arguments.out)
     for machine, reason in refused.items():
         print(f"warning: machine {machine} is left out: {reason}", file=sys.stderr)

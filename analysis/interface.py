@@ -1,0 +1,68 @@
+"""What other programs and pages rely on: columns of files, constants, command lines."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from analysis import bench, statistics, store
+from analysis.measure import __main__ as measure
+from analysis.measure import telemetry
+from analysis.profile import __main__ as profile
+from analysis.store import counters, published, samples, timelines
+from analysis.study import Study, Variant
+from analysis.tables import __main__ as tables
+from analysis.tables.rows import (
+    ClaimPartRow,
+    ClaimRow,
+    CounterRow,
+    ModelRow,
+    ParameterRow,
+    RatioRow,
+    RepeatRow,
+    RunRow,
+    SkippedRow,
+    SummaryRow,
+    columns,
+)
+from analysis.toolchain import ptxas, sass
+
+CONSTANTS: Final[Mapping[str, Any]] = {
+    "CONFIDENCE": statistics.CONFIDENCE,
+    "RESAMPLES": statistics.RESAMPLES,
+    "SAME_WITHIN": statistics.SAME_WITHIN,
+    "METHOD_VERSION": store.METHOD_VERSION,
+    "KEPT_RUNS": samples.KEPT_RUNS,
+    "MACHINE_LIMIT_BYTES": samples.MACHINE_LIMIT_BYTES,
+}
+"""Those that pages speak of."""
+
+FILES: Final[Mapping[str, Sequence[str]]] = {
+    "<variant>.csv": samples.COLUMNS,
+    "<variant>.telemetry.csv": (*telemetry.CELL_COLUMNS, *telemetry.COLUMNS),
+    "<variant>.ncu.csv": counters.COLUMNS,
+    "<variant>.timeline.csv": timelines.COLUMNS,
+    "published/<study>.csv": published.FILE_COLUMNS,
+    "summary.csv": columns(SummaryRow),
+    "ratios.csv": columns(RatioRow),
+    "claims.csv": columns(ClaimRow),
+    "claim_parts.csv": columns(ClaimPartRow),
+    "model.csv": columns(ModelRow),
+    "model_parameters.csv": columns(ParameterRow),
+    "skipped.csv": columns(SkippedRow),
+    "repeats.csv": columns(RepeatRow),
+    "runs.csv": columns(RunRow),
+    "model_counters.csv": columns(CounterRow),
+    "resources.csv": ptxas.COLUMNS,
+    "machine_code.csv": sass.COLUMNS,
+}
+"""Columns of every file that others may read, by its name as the contract has it."""
+
+
+def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
+    """Command lines of bench, with the options of this variant, measure, profile and tables."""
+    return [
+        bench.options(study, variant),
+        *(module.command_line() for module in (measure, profile, tables)),
+    ]

@@ -1,0 +1,282 @@
+"""Pages for contributors: what is generated is complete, what is written is true of the code."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import grimp
+import pytest
+
+from analysis import ROOT
+from analysis.claims.kinds import KINDS
+from analysis.config import CONFIG_FILE
+from analysis.interface import FILES
+from analysis.measure.machine import describe
+from analysis.report.architecture import NARROW, WIDE, Structure, draw, part_table, read_structure
+from analysis.report.macros import MACROS, Page
+from analysis.report.reference import (
+    Schema,
+    claim_kinds,
+    config_schema,
+    macro_reference,
+    program_reference,
+    resolved,
+    schema_reference,
+    study_schema,
+)
+from analysis.schema import read_yaml
+from analysis.store.results import REQUIRED
+from analysis.study import discover, load_study
+from tests.synthetic import description, write_description
+
+CONTRACT = (ROOT / "docs" / "contract.md").read_text()
+DATA = (ROOT / "docs" / "data.md").read_text()
+
+# What every table has said of it once, under `Names`, and not again with its columns.
+NAMES = {"machine", "study", "variant", "case", "metric", "run", "round"}
+
+
+def keys_of(schema: Any, root: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(key, its schema) of everything that a file of this schema may say, at any depth."""
+    schema = resolved(root, schema)
+    for key, part in schema.get("properties", {}).items():
+        yield key, resolved(root, part)
+    inner = [*schema.get("properties", {}).values(), schema.get("items")]
+    for part in (*inner, schema.get("additionalProperties")):
+        if isinstance(part, dict):
+            yield from keys_of(part, root)
+
+
+@pytest.mark.parametrize("schema", [study_schema(), config_schema()], ids=["study", "config"])
+def test_every_key_is_described_and_listed(schema: Schema) -> None:
+    keys = dict(keys_of(schema, schema))
+    assert len(keys) > 10
+    undescribed = [key for key, part in keys_of(schema, schema) if not part.get("description")]
+    assert undescribed == []
+    page = schema_reference(schema)
+    assert [key for key in keys if f"<td><code>{key}</code></td>" not in page] == []
+
+
+def test_settings_are_listed_with_their_values() -> None:
+    settings = read_yaml(CONFIG_FILE)
+    page = schema_reference(config_schema(), settings)
+    rounds = ", ".join(f"<code>{grid['rounds']}</code>" for grid in settings["grids"].values())
+    assert rounds in page
+    assert f"<code>{settings['round_limit_s']}</code>" in page
+
+
+def test_defaults_of_the_schema_are_those_of_the_code(tmp_path: Path) -> None:
+    """A study that says nothing has what the schema calls the default."""
+    study = description(
+        "Nothing said",
+        {"host_time": ("s", "time")},
+        {"all": {"n": [1], "payload_bytes": 0}},
+        [{"name": "only"}],
+        headline={"n": 1},
+    )
+    (tmp_path / "only.py").touch()
+    loaded = load_study(write_description(tmp_path, study))
+    variant = loaded.variants[0]
+    schema = study_schema()
+    places = (
+        (loaded, schema),
+        (variant, schema["properties"]["variants"]["items"]),
+        (variant.cases[0], schema["properties"]["cases"]["additionalProperties"]),
+    )
+    checked = 0
+    for thing, part in places:
+        for key, described in part["properties"].items():
+            if "default" in described:
+                value = getattr(thing, key)
+                assert (list(value) if isinstance(value, tuple) else value) == described[
+                    "default"
+                ], key
+                checked += 1
+    assert checked >= 6
+
+
+def test_every_kind_of_claim_is_listed_with_what_it_is() -> None:
+    page = claim_kinds()
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]]
+    assert [kind for kind, *_ in rows] == [f"<code>{kind}</code>" for kind in KINDS]
+    assert all(meaning.endswith(".") for *_, meaning in rows)
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_a_macro_says_what_it_does_and_explains_its_arguments(name: str) -> None:
+    function = MACROS[name]
+    meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
+    assert meaning.endswith(".")
+    given = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.annotation not in ("Page", "StudyFacts")
+    ]
+    assert re.findall(r"^(\w+): ", arguments, re.MULTILINE) == given
+
+
+def test_the_pages_use_only_macros_that_are_listed_and_most_of_them() -> None:
+    listed = macro_reference(MACROS, given=(Page,))
+    used = set()
+    for page in ROOT.glob("docs/**/*.md"):
+        if "render_macros: false" not in page.read_text():
+            used |= set(re.findall(r"{{ *(\w+)\(", page.read_text())) - {"name"}
+    assert used <= set(MACROS)
+    assert set(MACROS) - used == set()
+    assert all(f"### `{name}(" in listed for name in used)
+
+
+def test_programs_are_listed_with_their_options() -> None:
+    page = program_reference(discover())
+    for name, option in (
+        ("bench", "--single-launch"),
+        ("measure", "--variant"),
+        ("profile", "--case"),
+        ("tables", "--results"),
+        ("report", "--modules"),
+    ):
+        assert re.search(rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}", page), (
+            name
+        )
+
+
+def documented(text: str, heading: str) -> set[str]:
+    """The names in the first column of the table that follows a heading or a name in bold."""
+    body = text[text.index(f"\n{heading}") :]
+    rows = re.search(r"\n\|[^\n]*\|\n\|[-|]+\|\n((?:\|[^\n]*\n)+)", body)
+    assert rows, heading
+    firsts = [row.split("|")[1] for row in rows[1].splitlines()]
+    return set(itertools.chain(*(re.findall(r"`([^`]+)`", first) for first in firsts)))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "heading"),
+    [
+        ("<variant>.csv", DATA, "## Samples"),
+        ("summary.csv", DATA, "**summary.csv**"),
+        ("ratios.csv", DATA, "**ratios.csv**"),
+        ("claims.csv", DATA, "**claims.csv**"),
+        ("claim_parts.csv", DATA, "**claim_parts.csv**"),
+        ("model.csv", DATA, "**model.csv**"),
+        ("model_parameters.csv", DATA, "**model_parameters.csv**"),
+        ("<variant>.telemetry.csv", CONTRACT, "### Telemetry"),
+        ("<variant>.ncu.csv", CONTRACT, "### Counters"),
+        ("<variant>.timeline.csv", CONTRACT, "### Timelines"),
+        ("published/<study>.csv", CONTRACT, "### Published figures"),
+    ],
+)
+def test_every_column_has_a_meaning(file: str, text: str, heading: str) -> None:
+    columns, explained = set(FILES[file]), documented(text, heading)
+    assert explained <= columns
+    of_claims = set(FILES["claims.csv"]) if file == "claim_parts.csv" else set()
+    assert columns - explained <= NAMES | of_claims
+
+
+def test_the_contract_lists_the_columns_of_every_file() -> None:
+    assert set(re.findall(r"{{ columns\('([^']+)'\) }}", CONTRACT)) == set(FILES)
+    for path in ROOT.glob("results/published/*.csv"):
+        header = path.open().readline().strip().split(",")
+        assert header == list(FILES["published/<study>.csv"]), path.name
+
+
+def test_the_contract_names_every_key_of_a_provenance() -> None:
+    keys = documented(CONTRACT, "### Provenance")
+    files = list(ROOT.glob("results/*/*/*.json"))
+    assert files
+    for path in files:
+        newest = json.loads(path.read_text())
+        assert set(newest) == keys, path
+        for earlier in newest["runs"]:
+            assert set(earlier) == keys - {"runs", "samples_sha256"}, path
+    assert set(REQUIRED) <= keys
+
+
+def test_the_contract_names_every_key_of_a_machine() -> None:
+    keys = documented(CONTRACT, "### The machine")
+    machines = [json.loads(path.read_text()) for path in ROOT.glob("results/*/machine.json")]
+    assert machines
+    assert all(set(machine) == keys for machine in machines)
+    assert set(describe(None)) <= keys
+
+
+def test_every_rule_of_the_workflow_is_on_the_page_of_the_architecture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    stages = {path.name: path.read_text() for path in ROOT.glob("workflow/rules/*.smk")}
+    rules = {rule for text in stages.values() for rule in re.findall(r"^rule (\w+):", text, re.M)}
+    named = re.findall(r"^\| [^|]*\| ([^|]*) \|", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(named))) == rules
+    assert [name for name, text in stages.items() if "\nrule " in text and name not in page] == []
+
+
+@pytest.fixture(scope="module")
+def structure() -> Structure:
+    return read_structure()
+
+
+def test_the_structure_is_that_of_the_imports(structure: Structure) -> None:
+    graph = grimp.build_graph("analysis", cache_dir=None)
+    parts = {name for layer in structure.layers for name in layer}
+    assert parts == {child.partition(".")[2] for child in graph.find_children("analysis")}
+    crossing = {
+        (one.split(".")[1], other.split(".")[1])
+        for one in graph.modules
+        if one.count(".")
+        for other in graph.find_modules_directly_imported_by(one)
+        if other.count(".") and other.split(".")[1] != one.split(".")[1]
+    }
+    assert {(one, other) for one, all_ in structure.imports.items() for other in all_} == crossing
+    assert all(purpose.endswith(".") for purpose in structure.purposes.values())
+
+
+def test_arrows_lead_down_and_lose_no_import(structure: Structure) -> None:
+    level = {name: i for i, layer in enumerate(structure.layers) for name in layer}
+    arrows = structure.arrows()
+    assert all(level[one] < level[other] for one, other in arrows)
+    drawn = Structure(
+        structure.layers,
+        structure.purposes,
+        {name: frozenset(b for a, b in arrows if a == name) for name in level},
+    )
+    for name in level:
+        assert drawn.reached(name) == structure.reached(name)
+    fewer = Structure(
+        structure.layers,
+        structure.purposes,
+        {name: drawn.imports[name] - {arrows[0][1]} for name in level},
+    )
+    assert fewer.reached(arrows[0][0]) != structure.reached(arrows[0][0])
+
+
+def test_the_drawing_has_every_part_and_arrow_within_its_frame(structure: Structure) -> None:
+    for size in (WIDE, NARROW):
+        drawing = draw(structure, size)
+        assert drawing.count("marker-end") == len(structure.arrows())
+        left, top, width, height = map(float, re.search(r'viewBox="([^"]+)"', drawing)[1].split())
+        boxes = re.findall(
+            r'<rect x="([\d.-]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"', drawing
+        )
+        assert len(boxes) == len(structure.purposes)
+        spans = [tuple(map(float, box)) for box in boxes]
+        for x, y, wide, high in spans:
+            assert left <= x and x + wide <= left + width
+            assert top <= y and y + high <= top + height
+        for (x, y, wide, high), (u, v, _, _) in itertools.permutations(spans, 2):
+            assert not (x <= u < x + wide and y <= v < y + high), "two boxes overlap"
+        assert all(f">{name}</text>" in drawing for name in structure.purposes)
+    words = part_table(structure)
+    assert all(f"<code>{name}</code></td>" in words for name in structure.purposes)
+
+
+def test_files_named_on_pages_for_contributors_exist() -> None:
+    named: set[str] = set()
+    for name in ("contributing", "architecture", "workload", "contract", "reference"):
+        text = (ROOT / "docs" / f"{name}.md").read_text()
+        named |= set(re.findall(r"`((?:analysis|workflow|config|env|tests)/[\w./-]+?/?)`", text))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
