@@ -54,12 +54,18 @@ def read_derived(folder: Path) -> dict[str, pd.DataFrame]:
     return {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the tables of a study's code.")
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.derived", description="Make the tables of a study's code."
+    )
     parser.add_argument("study")
     parser.add_argument("--modules", type=Path, required=True, help="built for one architecture")
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    arguments = parser.parse_args()
+    parser.add_argument("-o", "--out", type=Path, required=True, help="where the tables go")
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
     studies = discover()
     require_known("study", arguments.study, sorted(studies))
     absent = derive_tables(studies[arguments.study], arguments.modules, arguments.out)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from analysis import bench, statistics, store
+from analysis import bench, derived, statistics, store
 from analysis.measure import __main__ as measure
 from analysis.measure import telemetry
 from analysis.profile import __main__ as profile
@@ -61,8 +61,9 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
 
 
 def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
-    """Command lines of bench, with the options of this variant, measure, profile and tables."""
+    """Command lines of the bench, with the options of this variant, and of what the pipeline runs
+    on a study."""
     return [
         bench.options(study, variant),
-        *(module.command_line() for module in (measure, profile, tables)),
+        *(module.command_line() for module in (measure, profile, derived, tables)),
     ]

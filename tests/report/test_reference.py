@@ -138,6 +138,7 @@ def test_programs_are_listed_with_their_options() -> None:
         ("bench", "--single-launch"),
         ("measure", "--variant"),
         ("profile", "--case"),
+        ("derived", "--modules"),
         ("tables", "--results"),
         ("report", "--modules"),
     ):

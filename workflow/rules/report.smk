@@ -10,6 +10,9 @@ rule report:
         results(),
         STUDIES,
         SCHEMAS,
+        # The reference shows settings, the drawing of the package its layers.
+        "config/config.yaml",
+        "pyproject.toml",
         sources("docs/**/*.*", "analysis/**/*.py"),
     output:
         SITE / "index.html",
