@@ -136,7 +136,7 @@ def program(
 
     def compiled(source: Path) -> Path:
         command = [cxx, "-g", "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
-        made_of = [source, *headers(folder), *flags]
+        made_of: list[Path | str] = [source, *headers(folder), *flags]
         made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
         return made / "object.o"
 

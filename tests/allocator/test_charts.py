@@ -26,10 +26,12 @@ def facts_of(
     folder: Path, times: dict[str, float], ratios: pd.DataFrame, metric: str = "op_time"
 ) -> StudyFacts:
     """A machine that has measured these variants' median `metric` in one pattern."""
-    counts = {"n": 8, "rounds": 8, "verified": 1, "throttled": 0.0, "stale": 0}
     rows = [
         MeasuredRow(
-            *("box", STUDY.name, name, CASE, metric, "s"), *[seconds] * 5, **counts, run=RUN
+            *("box", STUDY.name, name, CASE, metric, "s"),
+            *(seconds, seconds, seconds, seconds, seconds),
+            *(8, 8, 1, 0.0, 0),
+            run=RUN,
         )
         for name, seconds in times.items()
     ]

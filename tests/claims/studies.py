@@ -126,8 +126,7 @@ def tables_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> Cl
 def claims_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:
     table = tables_of(results, study, model).claims
     assert list(table.columns) == CLAIM_COLUMNS
-    rows: list[dict[str, Any]] = table.to_dict("records")
-    return rows
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def parts_of(results: Path, study: Study) -> list[ClaimPartRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_every_row_is_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
         @staticmethod
         def flush_pieces(base: int, indices: int, count: int, stride: int, size: int) -> None:
             assert (stride, size) == (100, 40)
-            found = (cpu_cache.ctypes.c_int64 * count).from_address(indices)
+            found = (ctypes.c_int64 * count).from_address(indices)
             pieces.extend((base + index * stride) for index in found)
 
     monkeypatch.setattr(cpu_cache, "_CHUNK", 64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuda.bindings import runtime as cudart
 
 from analysis.errors import FieldError
 from analysis.measure import host_memory
@@ -18,7 +19,7 @@ class FakeCudart:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
-        success = host_memory.cudart.cudaError_t.cudaSuccess
+        success = cudart.cudaError_t.cudaSuccess
         self._ok = (success,)
 
     def __getattr__(self, name: str) -> Any:
@@ -31,7 +32,8 @@ class FakeCudart:
 
 def test_pageable_memory_is_there_until_it_is_closed() -> None:
     memory = host_memory.HostMemory("pageable", 10_000)
-    assert (memory.bytes.shape, memory.bytes.dtype) == ((10_000,), np.uint8)
+    assert memory.bytes.shape == (10_000,)
+    assert memory.bytes.dtype == np.uint8
     assert memory.pointer % host_memory.HUGE_PAGE == 0
     memory.bytes[:] = 7
     assert int(memory.bytes.sum()) == 70_000
@@ -68,7 +70,7 @@ def test_a_kernel_without_huge_pages_has_pages_of_the_base_size(
         def madvise(self, *_: Any) -> None:
             raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(host_memory.mmap, "mmap", Mapping)
+    monkeypatch.setattr(mmap, "mmap", Mapping)
     monkeypatch.setattr(host_memory, "cudart", FakeCudart())
     host_memory.HostMemory("pageable", 100).close()
     with pytest.raises(host_memory.NoHugePages, match="the kernel has none"):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -38,11 +39,16 @@ def job(study: Study, number: int, grid: str = "default") -> RoundJob:
 @pytest.fixture
 def many_cells(tmp_path: Path) -> Study:
     """Two variants with nine cases, and one with one of them."""
-    variants = [{"name": "one"}, {"name": "other"}, {"name": "few", "cases": ["few"]}]
+    variants: list[dict[str, Any]] = [
+        {"name": "one"},
+        {"name": "other"},
+        {"name": "few", "cases": ["few"]},
+    ]
     data = describe(*variants)
     data["cases"]["sizes"]["n"] = list(range(1, 10))
     data["cases"]["few"] = {"n": [7], "payload_bytes": "n * 8"}
-    study = write_study(tmp_path / "many", {"name": "one"}, {"name": "other"}, {"name": "few"})
+    names = ({"name": variant["name"]} for variant in variants)
+    study = write_study(tmp_path / "many", *names)
     (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     return load_study(study.folder / "study.yaml")
 
@@ -171,7 +177,7 @@ class Recorded(Operation):
     def launch(self, stream: int) -> None:
         self.events.append("launch")
 
-    def settle(self) -> None:  # type: ignore[override]
+    def settle(self) -> None:
         self.events.append("settle")
 
 
@@ -235,9 +241,8 @@ def measured(
 ) -> Cell:
     """The cell of `operation` after it was measured."""
     study = write_study(folder / "recorded", {"name": "one", "host_work": host_work})
-    settings = {"samples": samples, "sample_budget_s": sample_budget_s}
-    work = replace(job(study, 0), out=folder / "round.csv", **settings)
-    bench = Bench(work, None)
+    work = replace(job(study, 0), out=folder / "round.csv", samples=samples)
+    bench = Bench(replace(work, sample_budget_s=sample_budget_s), None)
     monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
     cell = Cell(study.variants[0], study.variants[0].cases[0])

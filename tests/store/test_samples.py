@@ -77,11 +77,11 @@ def unmeasured() -> st.SearchStrategy[Sample]:
 
 def as_kept(sample: Sample) -> Sample:
     """Numbers are written with seven digits: finer than any clock, and a third smaller."""
-    short = {
-        name: None if number is None else float(f"{number:.7g}")
-        for name, number in (("value", sample.value), ("sm_mhz", sample.sm_mhz))
-    }
-    return replace(sample, **short)
+
+    def short(number: float | None) -> float | None:
+        return None if number is None else float(f"{number:.7g}")
+
+    return replace(sample, value=short(sample.value), sm_mhz=short(sample.sm_mhz))
 
 
 @given(samples=st.lists(measured() | unmeasured(), max_size=5))

@@ -49,7 +49,8 @@ def outcome(study: Study, name: str, stream: int, at: Case, seed: int = 0) -> st
     operation.poison()
     operation.launch(stream)
     synchronize(stream)
-    return operation.check()
+    wrong: str | None = operation.check()
+    return wrong
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -60,7 +60,8 @@ def test_rows_that_do_not_fit_are_an_error(case: Case, field: str) -> None:
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 4097])
 def test_random_bytes_are_as_many_as_asked(size: int) -> None:
     values = random_bytes(size, np.random.default_rng(0))
-    assert (values.shape, values.dtype) == ((size,), np.uint8)
+    assert values.shape == (size,)
+    assert values.dtype == np.uint8
 
 
 def test_every_random_byte_takes_every_value() -> None:

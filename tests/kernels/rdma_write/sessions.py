@@ -26,7 +26,7 @@ def some_cores(count: int) -> list[int]:
     return [here[i % len(here)] for i in range(count)]
 
 
-def session(peers: Any, module: Path, devices: int = 2, **more: Any) -> Any:
+def session(peers: Any, module: Path, *, devices: int = 2, **more: Any) -> Any:
     settings = setup(**{k: more.pop(k) for k in ("provider", "timeout_s", "idle_s") if k in more})
     sizes = {"devices": devices, "endpoints": 2, "page_bytes": 8, "pages": 50} | more
     both = some_cores(2 * devices)

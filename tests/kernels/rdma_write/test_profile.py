@@ -46,8 +46,8 @@ def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
 def test_parts_add_up_to_the_time_of_a_write(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:
-    sizes = {"provider": provider, "pages": 5000}
-    with session(peers, modules[name], profiles=True, **sizes) as transfer:
+    settings: dict[str, Any] = {"provider": provider, "pages": 5000, "profiles": True}
+    with session(peers, modules[name], **settings) as transfer:
         for seed in (1, 2):
             seconds, wrong = transfer.fill(seed)
             parts = transfer.parts

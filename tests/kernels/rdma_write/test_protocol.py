@@ -21,8 +21,8 @@ from tests.kernels.rdma_write.sessions import PEERS, session, setup, some_cores
 def test_a_client_killed_in_mid_run_is_an_error_of_the_server(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:
-    limits = {"timeout_s": 1.0, "idle_s": 1.5}
-    sizes = {"page_bytes": 256, "pages": 65536}
+    limits: dict[str, Any] = {"timeout_s": 1.0, "idle_s": 1.5}
+    sizes: dict[str, Any] = {"page_bytes": 256, "pages": 65536}
     with pytest.raises(RuntimeError):  # its session cannot end well
         with session(peers, modules[name], provider=provider, **limits, **sizes) as transfer:
             for seed in range(1, 20):

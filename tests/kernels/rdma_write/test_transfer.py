@@ -90,7 +90,7 @@ def test_a_write_that_is_lost_or_misplaced_is_seen(
 
 
 def workload() -> Any:
-    return WORKLOAD.Workload(STUDY.constants | {"writes": 500}, np.random.default_rng(1))
+    return WORKLOAD.Workload({**STUDY.constants, "writes": 500}, np.random.default_rng(1))
 
 
 def test_the_workload_measures_a_transfer(

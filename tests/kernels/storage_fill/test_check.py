@@ -33,7 +33,8 @@ def filled(write: Any) -> str | None:
     operation = WORKLOAD.Filled(array, COUNT, VALUE, write)
     operation.poison()
     operation.launch(array.values)
-    return operation.check()
+    wrong: str | None = operation.check()
+    return wrong
 
 
 def test_a_filled_square_is_right() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.measure.cell import Operation
 from analysis.modules import load_python
-from analysis.study import Case
+from analysis.study import Case, CaseValue
 from tests.repository import STUDIES
 
 TRANSFERS = STUDIES["transfers"]
@@ -20,7 +20,7 @@ MOVING, PRICE, WORK = (load_python(TRANSFERS, name) for name in ("moving", "pric
 
 
 def move(size: int, count: int, direction: str) -> Case:
-    values = {"size": size, "count": count, "direction": direction}
+    values: dict[str, CaseValue] = {"size": size, "count": count, "direction": direction}
     return Case(values, size * count, "default")
 
 

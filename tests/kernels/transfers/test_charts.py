@@ -22,6 +22,7 @@ from kernels.transfers.chart_map import map_table
 from kernels.transfers.chart_prices import break_even_table
 from kernels.transfers.charts import at_headline, charts
 from kernels.transfers.kinds import memory_of, method_of
+from tests.kernels.transfers.fake import move
 from tests.repository import STUDIES
 from tests.roots import make_inputs
 from tests.synthetic import provenance_of, samples_of, write_machine
@@ -93,14 +94,15 @@ def test_the_map_names_the_fastest_of_what_was_measured(facts: StudyFacts) -> No
     by_memory = at.set_index("memory")
     assert by_memory.loc["pageable", "fastest"] == "pageable_packed"
     assert by_memory.loc["pinned", "fastest"] != "pinned_loop"
-    values = {"size": 1024, "count": 256, "direction": "h2d"}
-    one = Case(values, 1024 * 256, "default")
+    one = move(1024, 256, "h2d")
     seconds = {
         name: plausible(TRANSFERS.variant(name), one, "host_time")
         for name in ("pageable_packed", "pageable_loop")
     }
     expected = seconds["pageable_loop"] / seconds["pageable_packed"]
-    assert float(by_memory.loc["pageable", "by"].rstrip("×")) == pytest.approx(expected, rel=0.02)
+    assert float(str(by_memory.loc["pageable", "by"]).rstrip("×")) == pytest.approx(
+        expected, rel=0.02
+    )
 
 
 def test_single_pieces_of_the_default_grid_are_on_the_map() -> None:

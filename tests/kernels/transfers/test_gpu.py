@@ -11,7 +11,7 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.modules import load_python
-from analysis.study import Case, Study, load_study
+from analysis.study import Case, CaseValue, Study, load_study
 from tests.compiled import gpu_module
 from tests.repository import STUDIES
 
@@ -35,13 +35,14 @@ def outcome(study: Study, name: str, case: Case, stream: int) -> str | None:
         operation.poison()
         operation.launch(stream)
         synchronize(stream)
-        if wrong := operation.check():
+        wrong: str | None = operation.check()
+        if wrong:
             return wrong
     return None
 
 
 def pieces(direction: str, size: int, count: int, **more: int) -> Case:
-    values = {"size": size, "count": count, "direction": direction, **more}
+    values: dict[str, CaseValue] = {"size": size, "count": count, "direction": direction, **more}
     return Case(values, size * count, "default")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from analysis.errors import FieldError
 from analysis.measure import host_memory
-from analysis.measure.cell import Skip
+from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
 from kernels.transfers.kinds import memory_of
 from tests.kernels.transfers.fake import (
@@ -84,7 +84,8 @@ def test_a_held_stream_is_only_for_what_can_be_enqueued(workload: Any) -> None:
         workload.prepare(move(16, count, "h2d"))
         module = python_module()
         module.memory = memory
-        return workload.bind(TRANSFERS.variant(name), module).waits
+        operation: Operation = workload.bind(TRANSFERS.variant(name), module)
+        return operation.waits
 
     assert waits("pinned_loop", "pinned", 32) is False
     assert waits("pinned_loop", "pinned", 33) is True

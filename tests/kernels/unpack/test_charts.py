@@ -34,8 +34,10 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
                 for number, name in enumerate(parts)
             ]
         add_run(results, "box", study.name, variant.name, samples, provenance_of(study, variant))
-        events = [(1, 9_001, None, "host call", "cudaLaunchKernel", None, 1)]
-        events.append((4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1))
+        events: list[tuple[int, int, int | None, str, str, int | None, int]] = [
+            (1, 9_001, None, "host call", "cudaLaunchKernel", None, 1),
+            (4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1),
+        ]
         write_events(
             results / "box" / study.name / f"{variant.name}.timeline.csv", normalised(events)
         )
