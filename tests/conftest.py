@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 from filelock import ReadWriteLock
+from xdist.scheduler import LoadFileScheduling
 
 from analysis import ROOT
 from analysis.facts.inputs import Inputs
@@ -18,6 +21,16 @@ from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
 
 BUILD = ROOT / "build" / "tests"
+FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/report/test_site.py")
+"""What takes longest, so that no worker is left with it at the end."""
+TOGETHER = ("tests/kernels/rdma_write/",)
+"""Folders whose tests are for one worker: they count what the processes they start leave behind."""
+
+# How long an example takes is no fault where other tests run beside it.
+hypothesis.settings.register_profile(
+    "beside_others", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("beside_others")
 
 
 def pytest_configure() -> None:
@@ -26,6 +39,20 @@ def pytest_configure() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="tests marked `long`, too")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist=loadfile a file's tests go to one worker, and so do those of some folders."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = room_of
+    return scheduler
+
+
+def room_of(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    return next(filter(file.startswith, TOGETHER), file)
 
 
 def has_gpu() -> bool:
@@ -43,7 +70,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = [item for item in items if any(map(item.get_closest_marker, left_out))]
     if out:
         config.hook.pytest_deselected(items=out)
-        items[:] = [item for item in items if item not in set(out)]
+    kept = set(items) - set(out)
+    items[:] = sorted(
+        filter(kept.__contains__, items), key=lambda i: not i.nodeid.startswith(FIRST)
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Tests marked `alone` or `gpu` have the machine to themselves, all others share it."""
+    lock = ReadWriteLock(BUILD / "machine.db")
+    alone = any(map(item.get_closest_marker, ("alone", "gpu")))
+    with lock.write_lock() if alone else lock.read_lock():
+        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -77,12 +116,3 @@ def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def calibrated(calibrated_root: Path) -> Inputs:
     return make_inputs(calibrated_root)
-
-
-@pytest.fixture(autouse=True)
-def machine(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Tests marked `alone` or `gpu` have the machine to themselves, all others share it."""
-    lock = ReadWriteLock(BUILD / "machine.lock.db")
-    alone = any(map(request.node.get_closest_marker, ("alone", "gpu")))
-    with lock.write_lock() if alone else lock.read_lock():
-        yield

@@ -86,7 +86,6 @@ def test_every_state_holds(operations: int) -> None:
     machine.settings = settings(
         max_examples=operations // 250,
         stateful_step_count=50,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     machine().runTest()

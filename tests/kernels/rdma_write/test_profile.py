@@ -16,6 +16,7 @@ TAKEN = ("post", "refused", "poll", "empty", "own")
 PARTS = {metric.name for metric in STUDY.metrics.values() if metric.part_of == "op_time"}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("threads", [1, 2])
 def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
     libfabric: Libfabric, threads: int

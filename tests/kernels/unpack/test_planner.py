@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import FieldError
@@ -57,7 +57,6 @@ def random_chunks(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
     arrival=st.sampled_from([WORKLOADS.AT_RANDOM, WORKLOADS.IN_ORDER]),
     seed=st.integers(0, 2**32),
 )
-@settings(deadline=None)
 def test_a_case_is_cut_into_fragments_that_fill_its_destination(
     chunks: int, kib: int, fragment: int, src: int, dst: int, arrival: int, seed: int
 ) -> None:
@@ -103,7 +102,6 @@ def test_a_case_that_cannot_be_is_an_error(
 
 
 @given(chunks=random_chunks())
-@settings(deadline=None)
 def test_random_descriptors_are_planned_whole_and_placed_as_a_plain_loop_would(
     chunks: list[list[tuple[int, int, int]]],
 ) -> None:
@@ -123,7 +121,6 @@ def test_random_descriptors_are_planned_whole_and_placed_as_a_plain_loop_would(
 
 
 @given(chunks=random_chunks())
-@settings(deadline=None)
 def test_in_order_the_same_destinations_take_bytes_one_behind_the_other(
     chunks: list[list[tuple[int, int, int]]],
 ) -> None:
@@ -217,7 +214,6 @@ def test_blocks_that_belong_to_no_chunk_are_refused() -> None:
 
 
 @given(chunks=random_chunks(), data=st.data())
-@settings(deadline=None)
 def test_whatever_overlaps_is_refused_at_the_first_that_does(
     chunks: list[list[tuple[int, int, int]]], data: st.DataObject
 ) -> None:
