@@ -1,12 +1,58 @@
-"""What tests share: those that need a GPU are left out where there is none, and this is said."""
+"""What tests share: which of them run, and which run alone."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
 import pytest
+from filelock import ReadWriteLock
+from xdist.scheduler import LoadFileScheduling
 
+from analysis import ROOT
+from analysis.facts.inputs import Inputs
 from analysis.gpu import GpuError, open_gpu
+from analysis.store.counters import Counter, write_counters
+from analysis.study import discover
+from tests.linked import GATHER, made_up
+from tests.roots import make_inputs, make_root
+from tests.synthetic import write_machine
 
-from .allocators import Allocators, Host, builds_in
+BUILD = ROOT / "build" / "tests"
+FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/report/test_site.py")
+"""What takes longest, so that no worker is left with it at the end."""
+TOGETHER = ("tests/kernels/rdma_write/",)
+"""Folders whose tests are for one worker: they count what the processes they start leave behind."""
+
+# How long an example takes is no fault where other tests run beside it.
+hypothesis.settings.register_profile(
+    "beside_others", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("beside_others")
+
+
+def pytest_configure() -> None:
+    BUILD.mkdir(parents=True, exist_ok=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="tests marked `long`, too")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist=loadfile a file's tests go to one worker, and so do those of some folders."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = room_of
+    return scheduler
+
+
+def room_of(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    return next(filter(file.startswith, TOGETHER), file)
 
 
 def has_gpu() -> bool:
@@ -18,19 +64,55 @@ def has_gpu() -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    needing = [item for item in items if item.get_closest_marker("gpu")]
-    if needing and not has_gpu():
-        config.hook.pytest_deselected(items=needing)
-        items[:] = [item for item in items if item not in needing]
+    left_out = set() if config.getoption("--long") else {"long"}
+    if any(item.get_closest_marker("gpu") for item in items) and not has_gpu():
+        left_out.add("gpu")
+    out = [item for item in items if any(map(item.get_closest_marker, left_out))]
+    if out:
+        config.hook.pytest_deselected(items=out)
+    kept = set(items) - set(out)
+    items[:] = sorted(
+        filter(kept.__contains__, items), key=lambda i: not i.nodeid.startswith(FIRST)
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Tests marked `alone` or `gpu` have the machine to themselves, all others share it."""
+    lock = ReadWriteLock(BUILD / "machine.db")
+    alone = any(map(item.get_closest_marker, ("alone", "gpu")))
+    with lock.write_lock() if alone else lock.read_lock():
+        return (yield)
 
 
 @pytest.fixture(scope="session")
-def allocators(tmp_path_factory: pytest.TempPathFactory) -> Allocators:
-    """Loads an allocator's module by its name, built when it is first asked for."""
-    return builds_in(tmp_path_factory.mktemp("allocators"))
+def two_machines(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    """What the report reads where two machines have measured all of the synthetic studies."""
+    root = make_root(tmp_path_factory.mktemp("two_machines"))
+    for study in discover(root).values():
+        for name in ("box", "other-box"):
+            write_machine(root / "results", name, study)
+    return make_inputs(root)
 
 
-@pytest.fixture
-def final(allocators: Allocators) -> Host:
-    """The allocator that is finally ours, over a source that only counts."""
-    return Host(allocators("p4_final"))
+@pytest.fixture(scope="session")
+def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The machine whose link is known has measured the gather, and counted once."""
+    root = made_up(tmp_path_factory.mktemp("calibrated"))
+    name = "v3_loads_first"
+    requests = "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum"
+    counted = [
+        Counter(GATHER.headline, "gather_rows", *found)
+        for found in (
+            ("pcie__read_bytes.sum", "byte", 195e6),
+            (requests, "", 1.6e6),
+            ("sm__cycles_active.avg", "cycle", 5.0),
+        )
+    ]
+    write_counters(root / "results" / "box" / GATHER.name / f"{name}.ncu.csv", counted)
+    return root
+
+
+@pytest.fixture(scope="session")
+def calibrated(calibrated_root: Path) -> Inputs:
+    return make_inputs(calibrated_root)

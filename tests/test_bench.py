@@ -6,38 +6,39 @@ import pytest
 
 from analysis.bench import case_of, main, options
 from analysis.errors import HotpathError
-from analysis.study import discover
+from tests.synthetic import COPY, STUDIES
 
-GATHER = discover()["h2d_gather"]
-CALIBRATION = discover()["link_calibration"]
+STRIDES = STUDIES["strides"]
 
 
 def test_the_defaults_are_the_headline() -> None:
-    variant = GATHER.variant("v3_loads_first")
-    case, constants = case_of(GATHER, variant, options(GATHER, variant).parse_args([]))
-    assert case.id == GATHER.headline
+    variant = COPY.variant("in_flight")
+    case, constants = case_of(COPY, variant, options(COPY, variant).parse_args([]))
+    assert case.id == COPY.headline
     assert constants == variant.constants
 
 
 def test_any_number_can_be_asked_for_and_the_payload_follows() -> None:
-    variant = GATHER.variant("v3_loads_first")
-    words = ["--bs", "3", "--topk", "5", "--token-bytes", "32"]
-    case, constants = case_of(GATHER, variant, options(GATHER, variant).parse_args(words))
-    assert case.id == "bs=3,topk=5,draw=with_replacement"
-    assert (case.payload_bytes, constants["token_bytes"]) == (3 * 5 * 32, 32)
+    variant = COPY.variant("in_flight")
+    words = ["--batch", "3", "--rows", "5", "--row-bytes", "32"]
+    case, constants = case_of(COPY, variant, options(COPY, variant).parse_args(words))
+    assert case.id == "batch=3,rows=5,draw=repeated"
+    assert (case.payload_bytes, constants["row_bytes"]) == (3 * 5 * 32, 32)
 
 
 def test_a_variant_without_the_headline_has_options_of_its_own() -> None:
-    variant = CALIBRATION.variant("sm_contiguous")
-    parsed = options(CALIBRATION, variant).parse_args(["--bytes", "4096"])
-    case, _ = case_of(CALIBRATION, variant, parsed)
+    variant = STRIDES.variant("engine")
+    parsed = options(STRIDES, variant).parse_args(["--bytes", "4096"])
+    case, _ = case_of(STRIDES, variant, parsed)
     assert (case.id, case.payload_bytes) == ("bytes=4096", 4096)
 
 
-@pytest.mark.parametrize("words", [["--bs", "-1"], ["--bs", "x"], ["--draw", "sorted"]])
-def test_what_no_case_can_be_is_refused(words: list[str], capsys: pytest.CaptureFixture) -> None:
+@pytest.mark.parametrize("words", [["--batch", "-1"], ["--batch", "x"], ["--draw", "sorted"]])
+def test_what_no_case_can_be_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        options(GATHER, GATHER.variant("v3_loads_first")).parse_args(words)
+        options(COPY, COPY.variant("in_flight")).parse_args(words)
     assert words[0] in capsys.readouterr().err
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from analysis.errors import HotpathError
-from analysis.modules import load_python
+from analysis.modules import load_module, load_python
 from analysis.study import Study
 from tests.measure.studies import write_study
+from tests.synthetic import COPY
 
 
 def study_named(folder: Path, **files: str) -> Study:
@@ -46,3 +47,8 @@ def test_studies_of_one_name_in_two_folders_stay_apart(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(HotpathError, match=r"charts\.py: no such file"):
         load_python(study_named(tmp_path / "bare"), "charts")
+
+
+def test_a_module_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
+    with pytest.raises(HotpathError, match=r"bytewise\.so: not built; run: snakemake"):
+        load_module(tmp_path, COPY, COPY.variant("bytewise"))

@@ -28,6 +28,7 @@ from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 STANDARD = "-std=c++17"
 HOST_STANDARD = "-std=c++20"
+OPTIMISATION = "-O3"
 
 
 def defines(settings: Mapping[str, int | str]) -> list[str]:
@@ -35,13 +36,19 @@ def defines(settings: Mapping[str, int | str]) -> list[str]:
     return [f"-D{name.upper()}={value}" for name, value in settings.items()]
 
 
-def host_compile(toolchain: Toolchain, source: Path, extra: Sequence[str], out: Path) -> None:
+def host_compile(
+    toolchain: Toolchain,
+    source: Path,
+    extra: Sequence[str],
+    out: Path,
+    optimisation: str = OPTIMISATION,
+) -> None:
     """Compile a C++ file into an object with the host's compiler."""
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
     command = [
         toolchain.cxx,
         HOST_STANDARD,
-        "-O3",
+        optimisation,
         "-fPIC",
         "-fvisibility=hidden",
         "-Wall",
@@ -75,18 +82,29 @@ def torch_settings(variant: Variant) -> tuple[list[str], list[str]]:
     return [f"-isystem{root / 'include'}"], link
 
 
-def compile_bindings(study: Study, toolchain: Toolchain, out: Path) -> None:
+def compile_bindings(
+    study: Study, toolchain: Toolchain, out: Path, optimisation: str = OPTIMISATION
+) -> None:
     """The study's bindings with its own constants, shared by the variants that have the same."""
     if study.bindings is None:
         raise HotpathError(f"{study.name}: no bindings.cpp")
     settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
-    host_compile(toolchain, study.bindings, settings, out)
+    host_compile(toolchain, study.bindings, settings, out, optimisation)
 
 
 def compile_module(
-    study: Study, variant: Variant, toolchain: Toolchain, arch: str, bindings: Path, out: Path
+    study: Study,
+    variant: Variant,
+    toolchain: Toolchain,
+    arch: str,
+    bindings: Path,
+    out: Path,
+    optimisation: str = OPTIMISATION,
 ) -> None:
-    """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV."""
+    """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV.
+
+    `optimisation` is that of host code; a kernel is always optimised.
+    """
     folder = out.parent
     folder.mkdir(parents=True, exist_ok=True)
     includes, link = torch_settings(variant)
@@ -95,16 +113,16 @@ def compile_module(
     settings = [*macros, *includes, *variant.flags, *uses_libfabric]
     if macros != defines(study.constants) and study.bindings:
         bindings = folder / f"{variant.name}.bindings.o"
-        host_compile(toolchain, study.bindings, settings, bindings)
+        host_compile(toolchain, study.bindings, settings, bindings, optimisation)
     sm = arch.removeprefix("sm_")
-    nvcc = [str(toolchain.nvcc), STANDARD, "-O3", f"-gencode=arch=compute_{sm},code=sm_{sm}"]
+    nvcc = [str(toolchain.nvcc), STANDARD, optimisation, f"-gencode=arch=compute_{sm},code=sm_{sm}"]
     report = ""
     compiled = folder / f"{variant.name}.o"
     if variant.path.suffix == ".cu":
         flags = ["-Xptxas=-v", "-lineinfo", "-Xcompiler=-fPIC,-fvisibility=hidden"]
         report = run([*nvcc, *flags, *settings, "-c", str(variant.path), "-o", str(compiled)])
     else:
-        host_compile(toolchain, variant.path, settings, compiled)
+        host_compile(toolchain, variant.path, settings, compiled, optimisation)
     libraries = [f"-L{path}" for path in toolchain.libraries]
     if uses_libfabric and toolchain.libfabric:
         link += toolchain.libfabric.link_flags

@@ -37,7 +37,7 @@ fast,rows=1000000,throughput,29.80,GB/s,GiB/s,Notes,bytes divided by 1024^3
 """
 
 
-def describe(*claims: Mapping[str, Any]) -> dict[str, Any]:
+def describe(*claims: Mapping[str, Any], write_up: bool = True) -> dict[str, Any]:
     return description(
         "Copy",
         {
@@ -58,13 +58,13 @@ def describe(*claims: Mapping[str, Any]) -> dict[str, Any]:
         ],
         headline={"rows": 1_000_000},
         constants={"row_bytes": ROW_BYTES},
-        write_up={"title": "Notes", "date": None},
+        **({"write_up": {"title": "Notes", "date": None}} if write_up else {}),
         **({"claims": list(claims)} if claims else {}),
     )
 
 
-def write_study(root: Path, *claims: Mapping[str, Any]) -> Study:
-    path = write_description(root / "copy", describe(*claims))
+def write_study(root: Path, *claims: Mapping[str, Any], write_up: bool = True) -> Study:
+    path = write_description(root / "copy", describe(*claims, write_up=write_up))
     for name in SECONDS:
         path.with_name(f"{name}.py").touch()
     return load_study(path)
@@ -126,8 +126,7 @@ def tables_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> Cl
 def claims_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:
     table = tables_of(results, study, model).claims
     assert list(table.columns) == CLAIM_COLUMNS
-    rows: list[dict[str, Any]] = table.to_dict("records")
-    return rows
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def parts_of(results: Path, study: Study) -> list[ClaimPartRow]:

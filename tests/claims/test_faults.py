@@ -58,3 +58,9 @@ def test_a_fault_in_a_claim_is_one_error(
 def test_two_claims_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FieldError, match="every entry once, got 'it'"):
         write_study(tmp_path, claim(**SPEEDUP), claim(**SPEEDUP))
+
+
+def test_a_study_without_a_write_up_has_claims_of_its_own_alone(tmp_path: Path) -> None:
+    for write_up in (True, False):
+        study = write_study(tmp_path, claim(**SPEEDUP), write_up=write_up)
+        assert [one.ours for one in study.claims] == [not write_up]

@@ -14,8 +14,8 @@ from analysis.claims.verdicts import Figure
 from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
 from analysis.report import ledger
-from analysis.study import discover
 from tests.claims.studies import CASE, claim, claims_of, measure, parts_of, read, write_study
+from tests.repository import STUDIES
 
 NAME = {"$ref": "#/$defs/name"}
 
@@ -87,6 +87,6 @@ def test_only_what_has_a_name_is_a_kind() -> None:
 
 def test_every_kind_is_in_use() -> None:
     tests: list[Comparison] = [
-        test for study in discover().values() for one in study.claims for test in one.tests
+        test for study in STUDIES.values() for one in study.claims for test in one.tests
     ]
     assert {test.kind for test in tests} == set(KINDS)

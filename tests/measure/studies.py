@@ -14,11 +14,10 @@ from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 from analysis.store.results import load_variant
 from analysis.store.samples import Sample
-from analysis.study import Study, discover, load_study
-from analysis.toolchain.compilers import find_toolchain
+from analysis.study import Study, load_study
+from tests.compiled import toolchain
 from tests.synthetic import description, write_description
 
-METHOD = discover()["method"]
 HERE = Provision(None, "13.0")
 WITH_GPU = Provision(Gpu(None, "GPU", "GPU-0", 0, "sm_90", ""), "13.0")
 GRID = Grid("default", rounds=3, samples=2, sample_budget_s=0.05)
@@ -81,7 +80,6 @@ TROUBLE = '''\
 
 import os
 import signal
-import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -103,7 +101,8 @@ def fill(out):
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         case "hang":
-            time.sleep(600)
+            (HERE / "hangs").touch()
+            signal.pause()
 '''
 REFUSES = '''\
 """Refuse all but the smallest buffer."""
@@ -118,29 +117,6 @@ def refuse(size):
 
 def fill(out):
     out[:] = b"\\x01" * len(out)
-'''
-WITH_RESET = '''\
-"""Fill at once, after a reset that takes long; both are written down."""
-
-import time
-from pathlib import Path
-
-TOLD = Path(__file__).with_name("told")
-
-
-def tell(what):
-    with TOLD.open("a") as file:
-        file.write(f"{what} ")
-
-
-def reset(stream):
-    time.sleep(0.05)
-    tell("reset")
-
-
-def fill(out):
-    out[:] = b"\\x01" * len(out)
-    tell("launch")
 '''
 
 
@@ -164,14 +140,14 @@ def write_study(folder: Path, *variants: dict[str, Any]) -> Study:
     return load_study(study)
 
 
-def host(folder: Path, limit_s: float = 60) -> Host:
-    return Host(None, [], find_toolchain(), "sm_90", folder, limit_s)
+def host(folder: Path) -> Host:
+    return Host(None, [], toolchain(), "sm_90", folder, round_limit_s=60)
 
 
-def run(plan: Plan, folder: Path, limit_s: float = 60) -> list[str]:
+def run(plan: Plan, folder: Path) -> list[str]:
     """Measure and publish; returns what is told of each variant."""
-    run_rounds(plan, HERE, host(folder, limit_s))
-    return list(publish(plan, HERE, host(folder, limit_s)))
+    run_rounds(plan, HERE, host(folder))
+    return list(publish(plan, HERE, host(folder)))
 
 
 def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:

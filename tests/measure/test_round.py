@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 
 from analysis.config import Grid
+from analysis.measure import rig
 from analysis.measure.cell import Cell, Operation, Skip
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
 from analysis.study import Study, load_study
 from tests.measure.studies import (
-    FILL,
     GRID,
     HERE,
-    METHOD,
     describe,
     run,
     samples_at,
@@ -37,41 +36,56 @@ def job(study: Study, number: int, grid: str = "default") -> RoundJob:
     return RoundJob(file, names, grid, 1, 0.05, RUN, number, Path(), None, Path("round.csv"))
 
 
-def test_each_round_covers_every_cell_once_in_an_order_of_its_own() -> None:
-    orders = [
-        [str(cell) for cell in Bench(job(METHOD, number), None).schedule()] for number in range(4)
+@pytest.fixture
+def many_cells(tmp_path: Path) -> Study:
+    """Two variants with nine cases, and one with one of them."""
+    variants: list[dict[str, Any]] = [
+        {"name": "one"},
+        {"name": "other"},
+        {"name": "few", "cases": ["few"]},
     ]
+    data = describe(*variants)
+    data["cases"]["sizes"]["n"] = list(range(1, 10))
+    data["cases"]["few"] = {"n": [7], "payload_bytes": "n * 8"}
+    names = ({"name": variant["name"]} for variant in variants)
+    study = write_study(tmp_path / "many", *names)
+    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    return load_study(study.folder / "study.yaml")
+
+
+def order(study: Study, number: int) -> list[str]:
+    """The cells of a round."""
+    return [str(cell) for cell in Bench(job(study, number), None).schedule()]
+
+
+def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: Study) -> None:
+    orders = [order(many_cells, number) for number in range(4)]
     every = sorted(
         f"{variant.name} {case.id}"
-        for variant in METHOD.variants
+        for variant in many_cells.variants
         for case in variant.in_grid("default")
     )
     assert all(sorted(order) == every for order in orders)
     assert len({tuple(order) for order in orders}) == len(orders)
     # Within a case the variants stand together, and either may come first.
-    pairs = [[cell.split()[0] for cell in order if cell.endswith("=67108864")] for order in orders]
-    assert all(sorted(pair) == ["copy_a", "copy_b"] for pair in pairs)
-    for order in orders:
-        cases = [cell.split()[1] for cell in order]
+    pairs = [[cell.split()[0] for cell in cells if cell.endswith("n=3")] for cells in orders]
+    assert all(sorted(pair) == ["one", "other"] for pair in pairs)
+    for cells in orders:
+        cases = [cell.split()[1] for cell in cells]
         blocks = [case for case, before in zip(cases, ["", *cases], strict=False) if case != before]
         assert len(blocks) == len(set(cases))
 
 
-def test_a_rounds_order_can_be_repeated() -> None:
-    first, again = (
-        [str(cell) for cell in Bench(job(METHOD, 5), None).schedule()] for _ in range(2)
-    )
-    assert first == again
+def test_a_rounds_order_can_be_repeated(many_cells: Study) -> None:
+    assert order(many_cells, 5) == order(many_cells, 5)
 
 
-def test_either_of_two_variants_may_come_first() -> None:
+def test_either_of_two_variants_may_come_first(many_cells: Study) -> None:
     leaders: Counter[str] = Counter()
     for number in range(20):
-        for cell in Bench(job(METHOD, number), None).schedule():
-            if cell.case.id == METHOD.headline:
-                leaders[cell.variant.name] += 1
-                break
-    assert min(leaders["copy_a"], leaders["copy_b"]) >= 4
+        first = next(cell for cell in order(many_cells, number) if cell.endswith("n=3"))
+        leaders[first.split()[0]] += 1
+    assert min(leaders["one"], leaders["other"]) >= 4
 
 
 def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
@@ -115,22 +129,6 @@ def test_what_failed_on_one_visit_is_not_timed_on_another(
     assert [row.status for row in bench.rows([cell, cell])] == ["failed"]
 
 
-def test_a_slow_cell_takes_fewer_samples_but_one(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "slow", {"name": "one"}, {"name": "slow"}, {"name": "slower"})
-    for name, seconds in (("slow", 0.02), ("slower", 0.2)):
-        source = study.folder / f"{name}.py"
-        source.write_text(f"import time\n{FILL}    time.sleep({seconds})\n")
-    grid = Grid("smoke", rounds=1, samples=5, sample_budget_s=0.08)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    counts = {
-        name: sum(s.metric == "host_time" for s in samples_at(where, study, name))
-        for name in study.variant_names
-    }
-    assert counts["one"] == 5
-    assert 1 <= counts["slow"] <= 4
-    assert counts["slower"] == 1
-
-
 def test_a_case_takes_the_metrics_and_samples_it_names(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "named", {"name": "one"})
     data = describe({"name": "one", "cases": ["sizes", "few", "none"]})
@@ -164,14 +162,6 @@ def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
     assert not pending(study, where, "default", HERE)
 
 
-def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path) -> None:
-    operation = Recorded()
-    operation.launch = lambda stream: time.sleep(0.002)  # type: ignore[method-assign]
-    variant = write_study(tmp_path / "slow", {"name": "one"}).variants[0]
-    (times,) = Bound(variant, operation, 0, lambda: time.sleep(0.02)).host_times(1)
-    assert 0.002 <= times["submit_time"] < 0.02 <= times["host_time"]
-
-
 class Recorded(Operation):
     """Notes what is asked of it."""
 
@@ -187,8 +177,50 @@ class Recorded(Operation):
     def launch(self, stream: int) -> None:
         self.events.append("launch")
 
-    def settle(self) -> None:  # type: ignore[override]
+    def settle(self) -> None:
         self.events.append("settle")
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+    def perf_counter_ns(self) -> int:
+        return round(self.now_s * 1e9)
+
+    def advance(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """What the rig takes times by."""
+    clock = Clock()
+    monkeypatch.setattr(rig, "time", clock)
+    return clock
+
+
+class Timed(Recorded):
+    """Takes a known time to launch, and another to be reset before it."""
+
+    def __init__(self, clock: Clock, launch_s: float, reset_s: float = 0) -> None:
+        super().__init__()
+        self.clock, self.launch_s, self.reset_s = clock, launch_s, reset_s
+        if reset_s:
+            self.reset = self.take_long
+
+    def launch(self, stream: int) -> None:
+        super().launch(stream)
+        self.clock.advance(self.launch_s)
+
+    def take_long(self, stream: int) -> None:
+        self.events.append("reset")
+        self.clock.advance(self.reset_s)
 
 
 def rig_of(operation: Operation) -> SimpleNamespace:
@@ -199,16 +231,50 @@ def rig_of(operation: Operation) -> SimpleNamespace:
 
 
 def measured(
-    folder: Path, operation: Operation, monkeypatch: pytest.MonkeyPatch, **entry: object
+    folder: Path,
+    operation: Operation,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    host_work: bool = False,
+    samples: int = 2,
+    sample_budget_s: float = 0.05,
 ) -> Cell:
-    """The cell of `operation` after it was measured, two samples a metric."""
-    study = write_study(folder / "recorded", {"name": "one", **entry})
-    bench = Bench(replace(job(study, 0), samples=2, out=folder / "round.csv"), None)
+    """The cell of `operation` after it was measured."""
+    study = write_study(folder / "recorded", {"name": "one", "host_work": host_work})
+    work = replace(job(study, 0), out=folder / "round.csv", samples=samples)
+    bench = Bench(replace(work, sample_budget_s=sample_budget_s), None)
     monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
     cell = Cell(study.variants[0], study.variants[0].cases[0])
     bench.measure(cell)
     return cell
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])
+def test_a_slow_cell_takes_fewer_samples_but_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: float, count: int
+) -> None:
+    slow = Timed(clock, launch_s=seconds)
+    cell = measured(tmp_path, slow, monkeypatch, samples=5, sample_budget_s=0.08)
+    times = [value for metric, value in cell.values if metric == "host_time"]
+    assert times == pytest.approx([seconds] * count)
+
+
+def test_a_reset_comes_before_every_timed_launch_and_is_not_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    operation = Timed(clock, launch_s=0.001, reset_s=5)
+    cell = measured(tmp_path, operation, monkeypatch)
+    assert operation.events[-4:] == ["reset", "launch"] * 2
+    times = [value for metric, value in cell.values if metric == "host_time"]
+    assert times == pytest.approx([0.001, 0.001])
+
+
+def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path, clock: Clock) -> None:
+    operation = Timed(clock, launch_s=0.002)
+    variant = write_study(tmp_path / "slow", {"name": "one"}).variants[0]
+    (times,) = Bound(variant, operation, 0, lambda: clock.advance(0.02)).host_times(1)
+    assert times == pytest.approx({"submit_time": 0.002, "host_time": 0.022})
 
 
 @pytest.mark.parametrize("host_work", [False, True])

@@ -8,13 +8,14 @@ import signal
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from analysis.errors import HotpathError
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
-from analysis.measure.run import round_file, run_id, run_rounds
+from analysis.measure.run import Host, round_file, run_id, run_rounds
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.store.samples import read_samples
@@ -22,12 +23,12 @@ from tests.measure.studies import (
     GRID,
     HERE,
     WITH_GPU,
-    WITH_RESET,
     host,
     run,
     samples_at,
     write_study,
 )
+from tests.waiting import wait_for
 
 
 def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target) -> None:
@@ -100,36 +101,45 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: 
     assert pending(study, where, "default", WITH_GPU) == list(study.variants)
 
 
-def test_a_reset_comes_before_every_timed_launch_and_is_not_timed(
-    tmp_path: Path, where: Target
-) -> None:
-    study = write_study(tmp_path / "resets", {"name": "one"})
-    (study.folder / "one.py").write_text(WITH_RESET)
-    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
-    samples = samples_at(where, study, "one")
-    assert {s.status for s in samples} == {"ok"}
-    assert all(s.value is not None and s.value < 0.05 for s in samples if s.metric == "host_time")
-    told = (study.folder / "told").read_text().split()
-    assert told[-4:] == ["reset", "launch"] * GRID.samples
+class Impatient:
+    """A host that waits for the third round until it hangs, and no longer."""
+
+    def __init__(self, host: Host, mark: Path) -> None:
+        self._host, self._mark = host, mark
+        self._rounds = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._host, name)
+
+    @property
+    def round_limit_s(self) -> float:
+        self._rounds += 1
+        if self._rounds < 3:
+            return self._host.round_limit_s
+        wait_for(self._mark.exists)
+        return 0.01
 
 
 @pytest.mark.parametrize(
-    ("trouble", "limit_s", "told"),
+    ("trouble", "told"),
     [
-        ("raise", 60, "no such luck"),
-        ("exit", 60, "its process ended with code 7"),
-        ("kill", 60, f"its process ended with code {-signal.SIGKILL}"),
-        ("hang", 4, "took longer than 4 s (round_limit_s)"),
+        ("raise", "no such luck"),
+        ("exit", "its process ended with code 7"),
+        ("kill", f"its process ended with code {-signal.SIGKILL}"),
+        ("hang", "took longer than 0.01 s (round_limit_s)"),
     ],
 )
 def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
-    tmp_path: Path, where: Target, trouble: str, limit_s: float, told: str
+    tmp_path: Path, where: Target, trouble: str, told: str
 ) -> None:
     study = write_study(tmp_path / trouble, {"name": "trouble"})
     (study.folder / "trouble").write_text(f"3 {trouble}")
     plan = Plan(study, study.variants, GRID, where)
+    patience = host(tmp_path)
+    if trouble == "hang":
+        patience = cast(Host, Impatient(patience, study.folder / "hangs"))
     with pytest.raises(HotpathError) as caught:
-        run_rounds(plan, HERE, host(tmp_path, limit_s))
+        run_rounds(plan, HERE, patience)
     said = str(caught.value)
     assert re.match(rf"{trouble}: round 3: trouble n=[12]: {re.escape(told)}; ", said)
     assert "finished rounds kept: 2" in said

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
 from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
-from tests.report.roots import (
-    STUDY,
-    make_inputs,
-    make_root,
-)
+from tests.roots import build, copy_of_repository, make_inputs, make_root
 from tests.synthetic import provenance_of, samples_of, write_machine
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     root = make_root(tmp_path_factory.mktemp("measured"))
-    study = discover(root)[STUDY]
+    study = discover(root)["copy"]
     # Speeds that tell each verdict: v1 faster, v2 the same, v3 slower, v4 unclear.
     speed = dict(zip(study.variant_names, (1.0, 4.0, 4.0, 2.0, 2.0), strict=False))
 
@@ -29,5 +27,16 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     results = root / "results"
     write_machine(results, "box", study, variants=study.variants, seconds=seconds, noise=1e-4)
     samples = samples_of(study, steps[4], seconds=seconds, noise=0.2)
-    add_run(results, "box", STUDY, steps[4].name, samples, provenance_of(study, steps[4]))
+    add_run(results, "box", "copy", steps[4].name, samples, provenance_of(study, steps[4]))
     return StudyFacts(make_inputs(root), study)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of this repository: a machine has measured all of its studies, another a few."""
+    root = copy_of_repository(tmp_path_factory.mktemp("site"))
+    for study in discover(root).values():
+        write_machine(root / "results", "box", study, rounds=4, grid="default")
+        if study.name in ("h2d_gather", "method"):
+            write_machine(root / "results", "other-box", study, rounds=4, grid="default")
+    return build(root)

@@ -9,13 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis import ROOT
 from analysis.errors import HotpathError
 from analysis.report.site import build_site
 from analysis.store.results import add_run
 from analysis.study import discover
-from tests.report.roots import (
-    STUDY,
+from tests.roots import (
     build,
     make_root,
     rows_without_value,
@@ -24,24 +22,17 @@ from tests.report.roots import (
 from tests.synthetic import RUN, plausible, provenance_of, write_machine
 
 
-def test_pages_hold_no_measured_figure() -> None:
-    figure = re.compile(r"\d[\d.,]*\s*(?:[GM]i?B/s|Gbps|[mµun]s\b|seconds|%|×|times faster)")
-    for page in ROOT.glob("docs/**/*.md"):
-        found = figure.findall(page.read_text())
-        assert not found, f"{page.name}: {found}"
-
-
 def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    shutil.rmtree(root / "kernels" / "method")
-    (root / "docs" / "studies" / f"{STUDY}.md").unlink()
+    shutil.rmtree(root / "kernels" / "calls")
+    (root / "docs" / "studies" / "copy.md").unlink()
     site = root / "site"
     build_site(root / "build", root / "results", root / "modules", site, root)
     home = text_of(site / "index.html")
     assert "No machine has been measured yet." in home
-    assert discover(root)[STUDY].title in home
-    assert "no study named method yet" in text_of(site / "studies" / "method" / "index.html")
-    assert not (site / "studies" / STUDY).exists()
+    assert discover(root)["copy"].title in home
+    assert "no study named calls yet" in text_of(site / "studies" / "calls" / "index.html")
+    assert not (site / "studies" / "copy").exists()
     assert (site / "data" / "summary.csv").read_text().startswith("machine,study,variant,case")
     parts = (site / "data" / "claim_parts.csv").read_text()
     assert parts.startswith("study,claim,machine,part,comparison,verdict,reason,published")
@@ -50,7 +41,7 @@ def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
 
 def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    study = discover(root)[STUDY]
+    study = discover(root)["copy"]
     results = root / "results"
     v0, v1, v2, v3, v4 = study.with_role("step")
     write_machine(results, "whole-box", study, variants=[v0, v1, v2])
@@ -60,36 +51,36 @@ def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:
         (v4, "failed", "illegal address"),
     ):
         rows = rows_without_value(study, variant, status, reason)
-        add_run(results, "whole-box", STUDY, variant.name, rows, provenance_of(study, variant))
-    with (results / "torn-box" / STUDY / f"{v0.name}.csv").open("a") as samples:
+        add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
+    with (results / "torn-box" / "copy" / f"{v0.name}.csv").open("a") as samples:
         samples.write("\n")
     v2.path.write_text(v2.path.read_text() + "\nint later_than_the_results;\n")
     site = build(root)
-    home, page = (text_of(site / name) for name in ("index.html", f"studies/{STUDY}/index.html"))
+    home, page = (text_of(site / name) for name in ("index.html", "studies/copy/index.html"))
     assert re.search(r"torn-box is left out: torn-box/.*expected 15 fields", home)
     assert "torn-box" not in page
     assert f"the result of {v2.name} is stale" in page
     assert "skipped: needs sm_999 &lt;or later&gt;" in page
     assert "illegal address all 16" in page
-    data = pd.read_csv(site / "charts" / STUDY / "steps.csv")
+    data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
     states = data[data["machine"] == "whole-box"].groupby("variant")["state"].agg(set)
     assert states[v2.name] == {"stale", "published"}
     assert states[v3.name] == {"skipped", "published"}
     assert states[v4.name] == {"failed", "published"}
-    assert states["torch_index_select"] == {"not measured"}
+    assert states["library"] == {"not measured"}
     assert set(data.loc[data["state"] == "stale", "run"]) == {RUN}
-    assert (site / "data" / "whole-box" / STUDY / f"{v0.name}.csv").exists()
+    assert (site / "data" / "whole-box" / "copy" / f"{v0.name}.csv").exists()
     assert not (site / "data" / "torn-box").exists()
 
 
 def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    folder = root / "kernels" / STUDY
-    shutil.copy(folder / "v3_loads_first.cu", folder / "v9_renamed.cu")
+    folder = root / "kernels" / "copy"
+    shutil.copy(folder / "in_flight.cu", folder / "v9_renamed.cu")
     entry = """
   - name: v9_renamed
     role: step
-    after: v3_loads_first
+    after: in_flight
     title: The same under another name
     idea: Only the name differs.
     cases: [grid]
@@ -98,18 +89,18 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
     description = folder / "study.yaml"
     before, variants, after = description.read_text().partition("\nvariants:")
     description.write_text(f"{before}{variants}{entry.rstrip()}{after}")
-    study = discover(root)[STUDY]
+    study = discover(root)["copy"]
     write_machine(root / "results", "box", study, seconds=plausible)
     site = build(root)
-    page = (site / "studies" / STUDY / "index.html").read_text()
+    page = (site / "studies" / "copy" / "index.html").read_text()
     assert '<h3 id="v9_renamed">' in page
-    assert "On box this step is" in text_of(site / "studies" / STUDY / "index.html")
+    assert "On box this step is" in text_of(site / "studies" / "copy" / "index.html")
     for name in ("steps", "cases"):
-        assert '"v9_renamed"' in (site / "charts" / STUDY / f"{name}.json").read_text()
-        data = pd.read_csv(site / "charts" / STUDY / f"{name}.csv")
+        assert '"v9_renamed"' in (site / "charts" / "copy" / f"{name}.json").read_text()
+        data = pd.read_csv(site / "charts" / "copy" / f"{name}.csv")
         assert "v9_renamed" in set(data["variant"])
         assert data["variant"].value_counts()["v9_renamed"] >= 16
-    assert 'id="box-h2d_gather-v9_renamed"' in (site / "data" / "index.html").read_text()
+    assert 'id="box-copy-v9_renamed"' in (site / "data" / "index.html").read_text()
     for embedded in re.findall(r'<figure class="hp-chart">.*?</figure>', page, re.DOTALL):
         assert "v9_renamed" in embedded
 

@@ -258,7 +258,9 @@ def test_the_drawing_has_every_part_and_arrow_within_its_frame(structure: Struct
     for size in (WIDE, NARROW):
         drawing = draw(structure, size)
         assert drawing.count("marker-end") == len(structure.arrows())
-        left, top, width, height = map(float, re.search(r'viewBox="([^"]+)"', drawing)[1].split())
+        frame = re.search(r'viewBox="([^"]+)"', drawing)
+        assert frame is not None
+        left, top, width, height = map(float, frame[1].split())
         boxes = re.findall(
             r'<rect x="([\d.-]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"', drawing
         )

@@ -22,8 +22,7 @@ from analysis.report.study_pages import order
 from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
 from analysis.tables.rows import RatioRow
-from tests.report.roots import (
-    STUDY,
+from tests.roots import (
     make_inputs,
     make_root,
     rows_without_value,
@@ -44,7 +43,7 @@ from tests.synthetic import provenance_of, write_machine
 def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
-    compared = ("box", STUDY, "after", "before", "n=1", "gpu_time")
+    compared = ("box", "copy", "after", "before", "n=1", "gpu_time")
     row = RatioRow(*compared, value, low, high, verdict)
     assert expected in comparison_phrase(row, "before", "this step")
     of_another = comparison_phrase(row, "before", "this variant")
@@ -66,11 +65,11 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
 
 
 def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
-    speeds = {"v3_loads_first": 4.0, "v3_shifted_lanes": 8.0, "ceiling_sm_copy": 8.0}
+    speeds = {"in_flight": 4.0, "shifted": 8.0, "ceiling_kernel": 8.0}
     facts = measured_at(make_root(tmp_path), speeds)
     beyond, ceiling = (facts.study.variant(name) for name in list(speeds)[1:])
     assert "On box this variant is 2.00×" in step_sentence(facts, "box", beyond)
-    assert "the fastest variant beyond the steps, `v3_shifted_lanes`" in reach_sentence(
+    assert "the fastest variant beyond the steps, `shifted`" in reach_sentence(
         facts, "box", ceiling
     )
     assert order_sentences(facts) == []
@@ -79,7 +78,7 @@ def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
 
 def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    study = discover(root)[STUDY]
+    study = discover(root)["copy"]
 
     def seconds(variant: Variant, case: Case, metric: str) -> float:
         return case.payload_bytes / 1e9 / (1 + study.variant_names.index(variant.name))
@@ -91,7 +90,7 @@ def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
 
 def measured_at(root: Path, speeds: Mapping[str, float]) -> StudyFacts:
     """Nearly exact results of the variants in `speeds`, and of no other."""
-    study = discover(root)[STUDY]
+    study = discover(root)["copy"]
 
     def seconds(variant: Variant, case: Case, metric: str) -> float:
         return case.payload_bytes / 1e9 / speeds[variant.name]
@@ -102,47 +101,42 @@ def measured_at(root: Path, speeds: Mapping[str, float]) -> StudyFacts:
 
 
 def test_an_easier_problem_is_never_the_fastest(tmp_path: Path) -> None:
-    facts = measured_at(
-        make_root(tmp_path), {"v0_byte_copy": 1.0, "v3_loads_first": 3.0, "v3_aligned_slots": 9.0}
-    )
-    easier = facts.study.variant("v3_aligned_slots")
-    first = facts.study.variant("v0_byte_copy")
+    facts = measured_at(make_root(tmp_path), {"bytewise": 1.0, "in_flight": 3.0, "aligned": 9.0})
+    easier = facts.study.variant("aligned")
+    first = facts.study.variant("bytewise")
     assert facts.figures.shown_case(easier) == facts.figures.shown_case(first)
-    assert [step.name for step in facts.ranking.contenders("box")] == [
-        "v3_loads_first",
-        "v0_byte_copy",
-    ]
+    assert [step.name for step in facts.ranking.contenders("box")] == ["in_flight", "bytewise"]
 
 
 def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Path) -> None:
-    speeds = {"v1_vectorized": 2.0, "v2_warp_per_token": 4.0, "v3_loads_first": 4.001}
-    facts = measured_at(make_root(tmp_path), {**speeds, "ceiling_sm_copy": 8.0})
+    speeds = {"vectors": 2.0, "warps": 4.0, "in_flight": 4.001}
+    facts = measured_at(make_root(tmp_path), {**speeds, "ceiling_kernel": 8.0})
     (tie,) = facts.ranking.ties("box")
     best = facts.ranking.fastest("box")
     assert best is not None
-    assert {best.name, tie.name} == {"v2_warp_per_token", "v3_loads_first"}
-    ceiling = facts.study.variant("ceiling_sm_copy")
+    assert {best.name, tie.name} == {"warps", "in_flight"}
+    ceiling = facts.study.variant("ceiling_kernel")
     said = f"the fastest step, `{best.name}` (not told apart from `{tie.name}`), has 0.50"
     assert said in reach_sentence(facts, "box", ceiling)
-    home = overview({STUDY: facts}, {})
+    home = overview({"copy": facts}, {})
     assert f"<code>{best.name}</code>, not told apart from <code>{tie.name}</code>" in home
 
 
 def test_home_pairs_rounds_where_two_variants_are_compared(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    slow, fast = discover(root)[STUDY].with_role("step")[:2]
+    slow, fast = discover(root)["copy"].with_role("step")[:2]
     facts = measured_at(root, {slow.name: 1.0, fast.name: 2.0})
     # As a paired ratio may, it differs from that of the medians.
     ratios = facts.inputs.ratios.assign(ratio=1.75)
     paired = StudyFacts(replace(facts.inputs, ratios=ratios), facts.study)
-    assert '<td class="hp-number">1.75×</td>' in overview({STUDY: paired}, {})
+    assert '<td class="hp-number">1.75×</td>' in overview({"copy": paired}, {})
     alone = StudyFacts(replace(facts.inputs, ratios=ratios.iloc[:0]), facts.study)
-    assert re.search(r"2\.00× of medians</td>", overview({STUDY: alone}, {}))
+    assert re.search(r"2\.00× of medians</td>", overview({"copy": alone}, {}))
 
 
 def test_without_a_comparison_intervals_that_are_apart_tell(tmp_path: Path) -> None:
-    facts = measured_at(make_root(tmp_path), {"v1_vectorized": 2.0, "v3_loads_first": 4.0})
-    slow, fast = (facts.study.variant(name) for name in ("v1_vectorized", "v3_loads_first"))
+    facts = measured_at(make_root(tmp_path), {"vectors": 2.0, "in_flight": 4.0})
+    slow, fast = (facts.study.variant(name) for name in ("vectors", "in_flight"))
     assert facts.figures.comparison("box", fast, slow) is None
     assert facts.ranking.is_surely_faster("box", fast, slow)
     assert not facts.ranking.is_surely_faster("box", slow, fast)
@@ -151,11 +145,11 @@ def test_without_a_comparison_intervals_that_are_apart_tell(tmp_path: Path) -> N
 
 def test_absent_results_are_said(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    study = discover(root)[STUDY]
+    study = discover(root)["copy"]
     first, second, third, *_ = study.with_role("step")
     write_machine(root / "results", "box", study, variants=[first])
     rows = rows_without_value(study, second, "skipped", "needs a newer driver")
-    add_run(root / "results", "box", STUDY, second.name, rows, provenance_of(study, second))
+    add_run(root / "results", "box", "copy", second.name, rows, provenance_of(study, second))
     facts = StudyFacts(make_inputs(root), study)
     assert f"`{second.name}` was skipped: needs a newer driver" in step_sentence(
         facts, "box", second

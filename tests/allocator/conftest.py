@@ -1,0 +1,13 @@
+"""What tests of the allocators share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.allocator.modules import Host, built
+
+
+@pytest.fixture
+def final() -> Host:
+    """The allocator that is finally ours, over a source that only counts."""
+    return Host(built("p4_final"))

@@ -1,0 +1,116 @@
+"""What only a GPU can show of the allocators: reuse across streams, the real driver, PyTorch."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.modules import load_python
+from analysis.study import Case, Variant
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
+from tests.compiled import gpu_module
+from tests.repository import STUDIES
+
+pytestmark = pytest.mark.gpu
+
+STUDY = STUDIES["allocator"]
+WORKLOAD = load_python(STUDY, "workload")
+MIB = 2**20
+
+
+def canary(folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    """Build and run the canary over the p4_final of `folder`."""
+    toolchain, sm = find_toolchain(), resolve_arch("auto", 0).removeprefix("sm_")
+    libraries = [f"-L{path}" for path in toolchain.libraries]
+    sources = [Path(__file__).with_name("canary.cu"), folder / "p4_final.cpp"]
+    subprocess.run(
+        [
+            *(str(toolchain.nvcc), "-std=c++17", "-O2", f"-I{folder}", *libraries),
+            *(f"-gencode=arch=compute_{sm},code=sm_{sm}", "-o", str(out)),
+            *map(str, sources),
+        ],
+        check=True,
+    )
+    return subprocess.run([out, "10000"], capture_output=True, text=True, check=False)
+
+
+def test_no_stream_reads_what_another_has_overwritten(tmp_path: Path) -> None:
+    done = canary(STUDY.folder, tmp_path / "canary")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_canary_finds_an_allocator_that_does_not_wait(tmp_path: Path) -> None:
+    shutil.copytree(STUDY.folder, tmp_path / "allocator")
+    final = tmp_path / "allocator" / "p4_final.cpp"
+    checked = "if (!block->users.empty()) {"
+    assert checked in final.read_text()
+    final.write_text(final.read_text().replace(checked, "if (false) {"))
+    done = canary(tmp_path / "allocator", tmp_path / "canary")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "words changed" in done.stdout
+
+
+def runnable() -> list[Variant]:
+    has_torch = importlib.util.find_spec("torch") is not None
+    return [variant for variant in STUDY.variants if has_torch or "torch" not in variant.needs]
+
+
+@pytest.mark.parametrize("variant", runnable(), ids=lambda variant: variant.name)
+def test_every_variant_serves_its_cases(variant: Variant) -> None:
+    """A first case of each way of calling it, checked and measured."""
+    cases: dict[str, Case] = {}
+    for case in variant.in_grid("default"):
+        cases.setdefault(str(case["pattern"]).rpartition(".")[0], case)
+    for case in cases.values():
+        workload = WORKLOAD.Workload({}, np.random.default_rng(0))
+        workload.prepare(case)
+        operation = workload.bind(variant, gpu_module(STUDY, variant.name))
+        operation.poison()
+        operation.launch(0)
+        assert operation.check() is None
+        samples = operation.own_samples(0, 1)
+        assert set(samples) <= set(STUDY.metrics)
+        assert 0 < samples["op_time"][0] < 0.1
+
+
+def test_ours_reserves_what_pytorch_reserves() -> None:
+    pytest.importorskip("torch")
+    for pattern in ("transformer_training", "dynamic_batches", "streams_4", "random_pair"):
+        reserved = {}
+        for name in ("p4_final", "torch_caching"):
+            variant = STUDY.variant(name)
+            workload = WORKLOAD.Workload({}, np.random.default_rng(0))
+            workload.prepare(Case({"pattern": pattern}, 0, "default"))
+            operation = workload.bind(variant, gpu_module(STUDY, variant.name))
+            operation.launch(0)
+            assert operation.check() is None
+            reserved[name] = operation.own_samples(0, 1)["reserved"][0]
+        theirs = reserved["torch_caching"]
+        assert reserved["p4_final"] <= max(1.05 * theirs, theirs + 20 * MIB), pattern
+
+
+def test_the_driver_gives_back_everything() -> None:
+    from cuda.bindings import runtime as cudart
+
+    from analysis.measure.memory import cuda
+
+    module = gpu_module(STUDY, "p4_final")
+    module.DriverSource()
+    before, _ = cuda(cudart.cudaMemGetInfo())
+    allocator = module.Allocator(module.DriverSource())
+    held = [allocator.allocate(64 * MIB) for _ in range(8)]
+    during, _ = cuda(cudart.cudaMemGetInfo())
+    assert before - during >= 8 * 64 * MIB
+    for pointer in held:
+        allocator.free(pointer)
+    allocator.trim()
+    after, _ = cuda(cudart.cudaMemGetInfo())
+    assert after >= before - 4 * MIB
+    with pytest.raises(module.OutOfMemory):
+        allocator.allocate(2**40)
+    assert allocator.allocate(MIB)  # the failure left no error behind

@@ -1,0 +1,19 @@
+"""Charts of two machines that have measured all of the synthetic studies."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.charts import study_charts
+from analysis.charts.theme import Chart
+from analysis.facts.inputs import Inputs
+from analysis.facts.study_facts import StudyFacts
+
+Charts = dict[str, dict[str, Chart]]
+
+
+@pytest.fixture(scope="session")
+def charts(two_machines: Inputs) -> Charts:
+    """Charts by name, by study."""
+    studies = two_machines.studies
+    return {name: study_charts(StudyFacts(two_machines, study)) for name, study in studies.items()}

@@ -1,0 +1,96 @@
+"""Chart specifications: valid Vega-Lite, complete, and of the colours of no palette."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from analysis.charts.theme import Chart, configurations
+from analysis.charts.writing import write_chart
+from analysis.facts.inputs import Inputs
+from tests.charts.conftest import Charts
+
+
+def drawn_names(chart: Chart, folder: Path, name: str) -> set[str]:
+    write_chart(chart, folder, name, "charts")
+    return set(re.findall(r'"(\w+)"', (folder / f"{name}.json").read_text()))
+
+
+@pytest.mark.parametrize("name", ["steps", "cases"])
+def test_common_charts_show_every_variant(
+    two_machines: Inputs, charts: Charts, name: str, tmp_path: Path
+) -> None:
+    names = set(two_machines.studies["copy"].variant_names)
+    assert names <= drawn_names(charts["copy"][name], tmp_path, name)
+
+
+def test_written_charts_are_valid_and_refer_to_their_data(charts: Charts, tmp_path: Path) -> None:
+    for name, own in charts.items():
+        for chart_name, chart in own.items():
+            data = write_chart(chart, tmp_path / name, chart_name, f"charts/{name}")
+            spec = json.loads((tmp_path / name / f"{chart_name}.json").read_text())
+            alt.Chart.from_dict(spec)
+            assert spec["data"]["url"] == f"charts/{name}/{chart_name}.csv"
+            assert spec["description"]
+            written = pd.read_csv(tmp_path / name / f"{chart_name}.csv")
+            assert len(written) == len(data)
+            assert set(spec["data"]["format"]["parse"]) == set(written.columns)
+
+
+def test_a_study_may_add_charts_of_its_own(charts: Charts) -> None:
+    assert set(charts["copy"]) >= {"steps", "cases", "dots"}
+
+
+def test_selects_start_at_the_headline_and_all_machines(
+    charts: Charts,
+) -> None:
+    spec = charts["copy"]["steps"].to_dict()
+    selects = {param["name"]: param for param in spec["params"] if "bind" in param}
+    assert {name: param["value"] for name, param in selects.items()} == {
+        "machine_shown": None,
+        "case_batch_shown": 128,
+        "case_rows_shown": 2048,
+        "case_draw_shown": "repeated",
+        "clock_shown": None,
+    }
+    assert selects["machine_shown"]["bind"]["options"] == [None, "box", "other-box"]
+
+
+def test_agreement_compares_repeats_of_one_program_only(
+    two_machines: Inputs, charts: Charts, tmp_path: Path
+) -> None:
+    table = two_machines.repeats
+    assert set(table["study"]) == {"calls"}
+    assert set(zip(table["variant"], table["against"], strict=True)) == {("again", "python")}
+    assert "compiled" not in drawn_names(charts["calls"]["agreement"], tmp_path, "agreement")
+
+
+def test_charts_name_no_colour(charts: Charts) -> None:
+    for own in charts.values():
+        for chart in own.values():
+            spec = chart.to_dict()
+            spec.pop("config", None), spec.pop("datasets", None)
+            assert not re.search(r"#[0-9a-f]{6}\b", json.dumps(spec))
+
+
+@pytest.mark.parametrize(("palette", "page"), [("default", "#ffffff"), ("slate", "#1e2129")])
+def test_colours_stand_out_from_the_page(palette: str, page: str) -> None:
+    category = configurations()[palette]["range"]["category"]
+    assert all(contrast(colour, page) >= 3 for colour in category)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two #rrggbb colours as WCAG 2 defines it."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)

@@ -1,0 +1,149 @@
+"""Compiled code that tests share: built once for what it is made of, kept for the next run.
+
+Workers that ask for the same wait for the first of them. Whoever tests compiling itself does not
+ask here.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pybind11
+from filelock import FileLock
+
+from analysis import ROOT
+from analysis.modules import load_module, module_path
+from analysis.study import Study, Variant
+from analysis.toolchain import compile as compiling
+from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
+
+KEPT = ROOT / "build" / "tests" / "compiled"
+ARCH = "sm_90"
+QUICK = "-O0"
+"""Where neither speed nor what an optimiser may do is tested."""
+UNUSED_S = 7 * 24 * 3600
+"""What has not been asked for that long is removed when something new is made."""
+
+
+@cache
+def toolchain() -> Toolchain:
+    return find_toolchain()
+
+
+def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None]) -> Path:
+    """The folder that `make` fills, made once for these files and words, whichever process asks."""
+    digest = hashlib.sha256()
+    for part in (*made_of, str(toolchain()), pybind11.__version__, sys.version):
+        digest.update(part.read_bytes() if isinstance(part, Path) else part.encode())
+        digest.update(b"\0")
+    folder = KEPT / f"{name}-{digest.hexdigest()[:16]}"
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with FileLock(KEPT / f"{name}.lock"):
+        if folder.exists():
+            os.utime(folder)
+        else:
+            _remove_unused()
+            made = Path(tempfile.mkdtemp(dir=KEPT))
+            make(made)
+            made.rename(folder)
+    return folder
+
+
+def _remove_unused() -> None:
+    for path in KEPT.iterdir():
+        with suppress(FileNotFoundError):  # by another process, just now
+            if path.stat().st_mtime < time.time() - UNUSED_S and path.is_dir():
+                shutil.rmtree(path)
+
+
+def headers(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.h"))
+
+
+def module_file(
+    study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
+) -> Path:
+    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
+    code = [Path(compiling.__file__), *headers(study.folder)]
+    bindings = study.bindings
+    assert bindings is not None, f"{study.name} has no bindings.cpp"
+    bound = kept(
+        f"{study.name}.bindings{optimisation}",
+        [*code, bindings, str(study.constants)],
+        lambda folder: compiling.compile_bindings(
+            study, toolchain(), folder / "bindings.o", optimisation
+        ),
+    )
+    settings = str((variant.constants, variant.options, variant.flags, study.constants))
+    folder = kept(
+        f"{study.name}.{variant.name}.{arch}{optimisation}",
+        [*code, bindings, variant.path, settings],
+        lambda folder: compiling.compile_module(
+            study,
+            variant,
+            toolchain(),
+            arch,
+            bound / "bindings.o",
+            module_path(folder, study, variant),
+            optimisation,
+        ),
+    )
+    return module_path(folder, study, variant)
+
+
+def module(
+    study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
+) -> ModuleType:
+    """The variant, imported; one in Python as it is."""
+    if not variant.is_compiled:
+        return load_module(Path(), study, variant)
+    file = module_file(study, variant, arch=arch, optimisation=optimisation)
+    return load_module(file.parents[1], study, variant)
+
+
+def resources(module: Path) -> list[dict[str, str]]:
+    """What ptxas says of the module's kernels, from the table beside it."""
+    with module.with_suffix(".ptxas.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def gpu_module_file(study: Study, name: str) -> Path:
+    """The variant as a module for the GPU that is here."""
+    return module_file(study, study.variant(name), arch=resolve_arch("auto", 0))
+
+
+def gpu_module(study: Study, name: str) -> ModuleType:
+    return module(study, study.variant(name), arch=resolve_arch("auto", 0))
+
+
+def program(
+    name: str, sources: Iterable[Path], folder: Path, flags: Sequence[str], *libraries: str
+) -> Path:
+    """What the host's compiler makes of `sources`, with the headers of `folder`."""
+    cxx = toolchain().cxx
+
+    def compiled(source: Path) -> Path:
+        command = [cxx, "-g", "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
+        made_of: list[Path | str] = [source, *headers(folder), *flags]
+        made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
+        return made / "object.o"
+
+    objects = [compiled(source) for source in sources]
+    command = [cxx, *flags, *map(str, objects), *libraries]
+    return kept(name, command, lambda out: run(*command, "-o", str(out / name))) / name
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True)

@@ -1,0 +1,16 @@
+"""What tests of kernels on a GPU share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def stream() -> Iterator[int]:
+    from cuda.bindings import runtime as cudart
+
+    from analysis.measure.memory import cuda
+
+    yield int(cuda(cudart.cudaStreamCreate()))

@@ -1,0 +1,69 @@
+"""The calibration's workload: where its rows lie, and what must arrive; random inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.errors import FieldError
+from analysis.measure.data import random_bytes
+from analysis.modules import load_python
+from analysis.study import Case
+from tests.repository import STUDIES
+
+WORKLOADS = load_python(STUDIES["link_calibration"], "workload")
+POOL = 4096
+
+
+def rows_case(row: int, stride: int, offset: int, rows: int) -> Case:
+    values = {"row_bytes": row, "stride_bytes": stride, "offset_bytes": offset}
+    return Case(values, rows * row, "default")
+
+
+@given(
+    row=st.integers(1, 6),
+    spare=st.integers(0, 6),
+    offset=st.integers(0, 4),
+    rows=st.integers(1, 12),
+    seed=st.integers(0, 2**32),
+)
+def test_the_calibrations_reference_is_the_plain_loop(
+    row: int, spare: int, offset: int, rows: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pool = random_bytes(POOL, rng)
+    case = rows_case(16 * row, 16 * (row + spare), 16 * offset, rows)
+    starts = WORKLOADS.row_starts(case, POOL, rng)
+    assert len(set(starts.tolist())) == rows
+    assert ((starts - offset) % (row + spare) == 0).all()
+    out = np.zeros(rows * row, WORKLOADS.VECTOR)
+    WORKLOADS.gather_reference(pool.view(WORKLOADS.VECTOR), starts, 16 * row, out)
+    expected = [pool[16 * start : 16 * (start + row)] for start in starts]
+    assert out.tobytes() == np.concatenate(expected).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("case", "field"),
+    [
+        (rows_case(100, 0, 0, 1), "row_bytes: expected a multiple of 16, got 100"),
+        (rows_case(512, 0, 0, 9), "at most 8 rows in slots of 512 B, got 9"),
+        (rows_case(512, 256, 0, 1), "rows in slots of 256 B, got 1"),
+    ],
+)
+def test_rows_that_do_not_fit_are_an_error(case: Case, field: str) -> None:
+    with pytest.raises(FieldError, match=field):
+        WORKLOADS.row_starts(case, POOL, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 4097])
+def test_random_bytes_are_as_many_as_asked(size: int) -> None:
+    values = random_bytes(size, np.random.default_rng(0))
+    assert values.shape == (size,)
+    assert values.dtype == np.uint8
+
+
+def test_every_random_byte_takes_every_value() -> None:
+    values = random_bytes(8 * 2**14, np.random.default_rng(0)).reshape(-1, 8)
+    assert [len(set(column)) for column in values.T.tolist()] == [256] * 8

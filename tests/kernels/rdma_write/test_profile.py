@@ -1,0 +1,66 @@
+"""Where the time of posting threads goes: a provider of known times, and the real one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.toolchain.libfabric import Libfabric
+from tests.compiled import program
+from tests.kernels.rdma_write.sessions import STUDY, session
+
+TAKEN = ("post", "refused", "poll", "empty", "own")
+PARTS = {metric.name for metric in STUDY.metrics.values() if metric.part_of == "op_time"}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("threads", [1, 2])
+def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
+    libfabric: Libfabric, threads: int
+) -> None:
+    source = Path(__file__).with_name("profile.cpp")
+    flags = ["-std=c++20", "-O2", *libfabric.compile_flags]
+    timed = program("rdma-profile", [source], STUDY.folder, flags)
+    # The least of some runs: whoever else runs here only adds to a time.
+    runs = []
+    for _ in range(20):
+        said = subprocess.run([timed, str(threads)], check=True, capture_output=True, text=True)
+        first, *named = said.stdout.splitlines()
+        runs.append([float(ticks) for ticks in first.split()])
+        per_write = {name: float(value) for name, value in map(str.split, named)}
+        # Of 32e6 ticks in 1 s and 10 writes; what the parts leave over is the rest.
+        for name, ticks in zip(TAKEN, runs[-1], strict=False):
+            assert per_write[f"{name}_time"] == pytest.approx(ticks / 320e6, abs=1e-7)
+        rest = max(0.0, 32e6 - sum(runs[-1]))
+        assert per_write["rest_time"] == pytest.approx(rest / 320e6, abs=1e-7)
+        assert set(per_write) == PARTS
+    *parts, clock = (min(column) for column in zip(*runs, strict=True))
+    assert parts == pytest.approx([4e6, 1e6, 3e6, 2e6, 6e6], rel=0.1)
+    assert 0 < clock < 0.05 * sum(parts)
+
+
+@pytest.mark.parametrize("provider", ["shm", "tcp"])
+@pytest.mark.parametrize("name", ["single_thread", "pooled_contexts", "selective_completion"])
+def test_parts_add_up_to_the_time_of_a_write(
+    peers: Any, modules: dict[str, Path], name: str, provider: str
+) -> None:
+    settings: dict[str, Any] = {"provider": provider, "pages": 5000, "profiles": True}
+    with session(peers, modules[name], **settings) as transfer:
+        for seed in (1, 2):
+            seconds, wrong = transfer.fill(seed)
+            parts = transfer.parts
+            assert wrong == ""
+            assert set(parts) == PARTS
+            assert all(value >= 0 for value in parts.values())
+            assert all(parts[f"{part}_time"] > 0 for part in ("post", "poll", "own", "rest"))
+            # All but reading the clock, which the parts are without.
+            assert 0.3 * seconds < sum(parts.values()) < 1.001 * seconds
+
+
+def test_a_server_times_no_calls_unless_it_is_told_to(peers: Any, modules: dict[str, Path]) -> None:
+    with session(peers, modules["pooled_contexts"]) as transfer:
+        assert transfer.fill(1)[1] == ""
+        assert transfer.parts == {}

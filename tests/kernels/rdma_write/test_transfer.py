@@ -1,0 +1,130 @@
+"""Every byte of a transfer, over the real libfabric."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.measure.cell import Skip
+from analysis.measure.cores import cores
+from analysis.source import source_files
+from analysis.toolchain.libfabric import Libfabric
+from tests.compiled import module_file
+from tests.kernels.rdma_write.sessions import NAMES, STUDY, WORKLOAD, session
+
+# What tells a fault of a write path from a correct one.
+FAULTY = """
+#include "operations.h"
+
+void write_pages(Transfer& transfer) {
+  for (Device& device : transfer.devices) {
+    Operations operations(device, transfer.limits);
+    uint64_t posted = 0;
+    uint64_t finished = 0;
+    const RemoteRegion right = device.rails[0].remote;
+    FAULT
+    while (device.has_next()) {
+      operations.post([&] { ++finished; });
+      ++posted;
+    }
+    while (finished < posted) {
+      operations.poll();
+    }
+    device.rails[0].remote = right;
+  }
+}
+"""
+FAULTS = {
+    "right": "",
+    "lost": "device.page = 1;",
+    "misplaced": "device.rails[0].remote.address += device.fill->page_bytes;",
+    "too_low": "device.rails[0].remote.address -= device.fill->page_bytes;",
+}
+
+
+@pytest.mark.parametrize("provider", ["shm", "tcp"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_byte_arrives_and_no_other_changes(
+    peers: Any, modules: dict[str, Path], name: str, provider: str
+) -> None:
+    for sizes in ({"page_bytes": 8, "pages": 2000}, {"page_bytes": 65536, "pages": 7}):
+        with session(peers, modules[name], provider=provider, **sizes) as transfer:
+            for seed in (1, 2):
+                seconds, wrong = transfer.fill(seed)
+                assert wrong == ""
+                assert 0 < seconds < 1
+
+
+@pytest.mark.parametrize("endpoints", [1, 3])
+def test_devices_and_endpoints_of_any_number(
+    peers: Any, modules: dict[str, Path], endpoints: int
+) -> None:
+    for devices in (1, 3):
+        sizes = {"devices": devices, "endpoints": endpoints, "pages": endpoints}
+        with session(peers, modules["pooled_contexts"], **sizes) as transfer:
+            assert transfer.fill(3)[1] == ""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_write_that_is_lost_or_misplaced_is_seen(
+    peers: Any, libfabric: Libfabric, tmp_path: Path, fault: str
+) -> None:
+    source = tmp_path / f"fault_{fault}.cpp"
+    source.write_text(FAULTY.replace("FAULT", FAULTS[fault]))
+    pooled = STUDY.variant("pooled_contexts")
+    flags = (*pooled.flags, f"-I{STUDY.folder}")
+    module = module_file(STUDY, replace(pooled, name=source.stem, path=source, flags=flags))
+    with session(peers, module, devices=1, endpoints=1) as transfer:
+        seconds, wrong = transfer.fill(7)
+        assert seconds > 0
+        if fault == "right":
+            assert wrong == ""
+        else:
+            assert re.match(r"device 0, page \d+, byte \d: (not what|changed, though)", wrong)
+
+
+def workload() -> Any:
+    return WORKLOAD.Workload({**STUDY.constants, "writes": 500}, np.random.default_rng(1))
+
+
+def test_the_workload_measures_a_transfer(
+    modules: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if len(cores()) < 2:
+        pytest.skip("both sides poll, so two cores are needed")
+    monkeypatch.setattr(WORKLOAD, "cores", lambda: cores()[:2])  # so one thread is profiled
+    variant = STUDY.variant("threads_pinned")
+    module = ModuleType("variant")
+    module.__file__ = str(modules[variant.name])
+    made = workload()
+    made.prepare(variant.cases[0])
+    operation = made.bind(variant, module)
+    operation.poison()
+    operation.launch(0)
+    assert operation.check() is None
+    samples = operation.own_samples(0, 3)
+    assert set(samples) == set(STUDY.metrics)
+    assert len(samples["op_time"]) == 3
+    assert all(1e-9 < value < 1e-3 for value in samples["op_time"])
+    assert samples["without_own"][0] > 1
+    large = next(case for case in variant.cases if case["page_bytes"] != 8 and case["threads"] == 1)
+    made.prepare(large)
+    assert list(made.bind(variant, module).own_samples(0, 1)) == ["op_time"]
+    made.close()
+
+
+def test_what_starts_the_peers_is_part_of_the_source() -> None:
+    files = {path.name for path in source_files(STUDY, STUDY.variants[0])}
+    assert {"workload.py", "peers.py", "peer.py", "profile.h"} <= files
+
+
+def test_more_threads_than_cores_are_skipped() -> None:
+    assert WORKLOAD.sides(2, [5, 6, 7, 8]) == ([5, 6], [7, 8])
+    with pytest.raises(Skip, match="3 threads a side need 6 cores, here are 4"):
+        WORKLOAD.sides(3, [5, 6, 7, 8])

@@ -1,0 +1,106 @@
+"""The transfers' workload without a GPU: memory of any kind is host memory, a method is Python."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.measure.cell import Operation
+from analysis.modules import load_python
+from analysis.study import Case, CaseValue
+from tests.repository import STUDIES
+
+TRANSFERS = STUDIES["transfers"]
+WORKLOADS = load_python(TRANSFERS, "workload")
+MOVING, PRICE, WORK = (load_python(TRANSFERS, name) for name in ("moving", "price", "work"))
+
+
+def move(size: int, count: int, direction: str) -> Case:
+    values: dict[str, CaseValue] = {"size": size, "count": count, "direction": direction}
+    return Case(values, size * count, "default")
+
+
+class FakeDevice:
+    """A device's memory in host memory."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
+        self.array = np.empty(shape, dtype)
+        self.nbytes = self.array.nbytes
+        self.pointer = int(self.array.ctypes.data)
+
+    def fill(self, byte: int) -> None:
+        self.array[:] = byte
+
+    def put(self, host: np.ndarray) -> None:
+        self.array[:] = host
+
+    def get(self, out: np.ndarray) -> np.ndarray:
+        out[:] = self.array
+        return out
+
+
+class FakeHost:
+    """Host memory that is of any kind by name only."""
+
+    def __init__(self, kind: str, size: int) -> None:
+        self.kind, self.bytes = kind, np.empty(size, np.uint8)
+        self.pointer = int(self.bytes.ctypes.data)
+
+    def close(self) -> None:
+        self.bytes[:] = 0
+
+
+def fake_workload(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The study's workload, all of its memory in plain host memory."""
+    for module in (WORKLOADS, MOVING):
+        monkeypatch.setattr(module, "DeviceArray", FakeDevice)
+    for module in (WORKLOADS, PRICE):
+        monkeypatch.setattr(module, "HostMemory", FakeHost)
+    return WORKLOADS.Workload({"work_rounds": 3}, np.random.default_rng(0))
+
+
+class Mover:
+    """A method in Python, as bindings.cpp offers one, and what can go wrong with it."""
+
+    def __init__(self, fault: str, host: int, device: int, landing: int, **pieces: Any) -> None:
+        self.fault, self.pieces = fault, SimpleNamespace(**pieces)
+        self.host, self.device, self.landing = host, device, landing
+
+    def launch(self, stream: int) -> None:
+        p = self.pieces
+        for i in range(p.count):
+            ends = self.host + i * p.pitch, self.device + i * p.size
+            source, target = ends if p.to_device else ends[::-1]
+            size = p.size
+            if i == p.count - 1:
+                size -= self.fault == "short"
+                size += self.fault == "long"
+            data = bytes_at(source, size).copy()
+            if self.fault == "bit" and i == 0:
+                data[-1] ^= 1
+            bytes_at(target, size)[:] = data
+            if self.fault == "before" and i == 0:
+                bytes_at(target - 1, 1)[:] = 0
+        if self.fault == "gap" and not p.to_device:
+            bytes_at(self.host + p.size, 1)[:] = 0
+
+
+def bytes_at(address: int, size: int) -> np.ndarray:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+
+def python_module(fault: str = "") -> Any:
+    def bind(host: int, device: int, landing: int = 0, **pieces: Any) -> Mover:
+        return Mover(fault, host, device, landing, **pieces)
+
+    return SimpleNamespace(memory="pinned", bind=bind)
+
+
+def outcome(operation: Operation) -> str | None:
+    operation.poison()
+    operation.launch(0)
+    return operation.check()

@@ -1,0 +1,171 @@
+"""The command that says what to call."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from analysis.errors import FieldError, HotpathError
+from kernels.transfers.advise import (
+    advise,
+    answer,
+    moves,
+    parse_count,
+    parse_size,
+)
+from kernels.transfers.kinds import MEMORIES, memory_of, method_of
+from tests.repository import STUDIES
+
+TRANSFERS = STUDIES["transfers"]
+
+
+def summary(seconds: Callable[[str, int, int], float | None], machine: str = "box") -> pd.DataFrame:
+    """A summary of every variant and case for which `seconds` knows a time."""
+    rows = [
+        {
+            "machine": machine,
+            "study": "transfers",
+            "variant": variant.name,
+            "case": case.id,
+            "metric": "host_time",
+            "unit": "s",
+            "median": time,
+            "ci_low": time * 0.99,
+            "ci_high": time * 1.01,
+            "verified": 1,
+            "stale": 0,
+        }
+        for variant in TRANSFERS.variants
+        for case in variant.cases
+        if "direction" in case.values
+        and "streams" not in case.values
+        and "count" in case.values
+        and (time := seconds(variant.name, case.number("size"), case.number("count"))) is not None
+    ]
+    return pd.DataFrame(rows)
+
+
+def crossing(name: str, size: int, count: int) -> float | None:
+    """The loop pays a piece, the others once: they cross between 4 and 16 pieces."""
+    if name == "pinned_loop":
+        return 2e-6 * count + size * count / 5e10
+    if name == "pinned_gather":
+        return 20e-6 + size * count / 5e10
+    return None
+
+
+def ask(table: pd.DataFrame, **changes: object) -> list[str]:
+    asked: dict[str, object] = {"size": 1024, "count": 256, "memory": "pinned"}
+    asked |= {"direction": "h2d", "machine": "all"}
+    return answer(table, TRANSFERS, **(asked | changes))  # type: ignore[arg-type]
+
+
+def test_a_measured_cell_is_answered_as_measured() -> None:
+    lines = ask(summary(crossing))
+    assert lines[0] == "box: 256 x 1024 B, h2d, pinned memory"
+    assert lines[1].startswith("pinned_gather") and "measured" in lines[1]
+    assert "25.24 µs (24.99 to 25.50 µs)" in lines[1]
+    assert lines[-1] == "use pinned_gather: 20.5× as fast as pinned_loop, surely faster"
+
+
+@pytest.mark.parametrize(("count", "best"), [(5, "pinned_loop"), (40, "pinned_gather")])
+def test_between_cells_it_interpolates(count: int, best: str) -> None:
+    rows = moves(TRANSFERS, summary(crossing))
+    rows = rows[rows["direction"] == "h2d"]
+    found = advise(rows, 3000, count)
+    assert found[0].variant == best
+    assert not found[0].is_measured
+    expected = crossing(best, 3000, count)
+    assert expected is not None
+    assert found[0].seconds == pytest.approx(expected, rel=0.35)
+    assert found[0].low < found[0].seconds < found[0].high
+
+
+def test_beyond_what_was_measured_it_says_nothing() -> None:
+    table = summary(crossing)
+    for size, count in ((2**40, 1), (1, 100_000), (2**20, 65536)):
+        with pytest.raises(HotpathError, match="nothing was measured around"):
+            ask(table, size=size, count=count)
+
+
+def test_a_machine_with_nothing_near_says_so_and_the_other_answers() -> None:
+    few = summary(lambda name, size, count: crossing(name, size, count) if size < 128 else None)
+    table = pd.concat([few, summary(crossing, "other")])
+    lines = ask(table)
+    assert lines[:3] == [
+        "box: 256 x 1024 B, h2d, pinned memory",
+        "nothing was measured around this size and count",
+        "other: 256 x 1024 B, h2d, pinned memory",
+    ]
+    assert lines[-1] == "use pinned_gather: 20.5× as fast as pinned_loop, surely faster"
+    assert ask(table, machine="other") == lines[2:]
+    message = r"nothing was measured around this size and count on box$"
+    with pytest.raises(HotpathError, match=message):
+        ask(table, machine="box")
+    with pytest.raises(HotpathError, match=r"nothing was measured .* on box, other$"):
+        ask(table, size=2**40)
+    with pytest.raises(HotpathError, match=r"registered memory: nothing was measured .*"):
+        ask(table, memory="registered")
+
+
+def test_near_ties_are_not_sure() -> None:
+    table = summary(lambda name, s, n: {"pinned_loop": 1e-5, "pinned_gather": 1.005e-5}.get(name))
+    assert ask(table)[-1].endswith("not surely faster")
+
+
+@pytest.mark.parametrize(("column", "value"), [("stale", 1), ("verified", 0)])
+def test_stale_and_unchecked_rows_do_not_count(column: str, value: int) -> None:
+    with pytest.raises(HotpathError, match="no fresh results"):
+        ask(summary(crossing).assign(**{column: value}))
+
+
+def test_an_unknown_machine_is_an_error() -> None:
+    with pytest.raises(FieldError, match=r"--machine: expected one of \['box'\], got 'other'"):
+        ask(summary(crossing), machine="other")
+
+
+def test_ways_of_timing_are_no_ways_of_moving() -> None:
+    rows = moves(TRANSFERS, summary(lambda name, size, count: 1e-6))
+    assert {"pinned_loop", "pageable_packed", "registered_huge_loop"} <= set(rows["variant"])
+    assert not {"pinned_nvbandwidth", "pinned_profiled", "pinned_step_on_host"} & set(
+        rows["variant"]
+    )
+    assert not rows.duplicated(["variant", "size", "count", "direction"]).any()
+
+
+def test_managed_memory_is_never_advised() -> None:
+    rows = moves(TRANSFERS, summary(lambda name, size, count: 1e-6))
+    assert set(rows["memory"]) == set(MEMORIES)
+
+
+def test_names_of_variants_are_memory_and_method() -> None:
+    assert (memory_of("registered_huge_loop"), method_of("registered_huge_loop")) == (
+        "registered_huge",
+        "loop",
+    )
+    assert memory_of("managed_loop") == "managed"
+    assert memory_of("loop") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1", 1), ("4KiB", 4096), ("16 MiB", 2**24), ("1GiB", 2**30), ("7B", 7)]
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "4KB", "4.5MiB", "x"])
+def test_other_sizes_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="expected bytes as"):
+        parse_size(text)
+
+
+def test_counts_are_whole() -> None:
+    assert parse_count("3") == 3
+    assert math.isfinite(parse_count("65536"))
+    with pytest.raises(argparse.ArgumentTypeError, match="at least 1, got 0"):
+        parse_count("0")

@@ -1,0 +1,77 @@
+"""The host code of the transfers' variants, with a CUDA runtime that copies at once."""
+
+from __future__ import annotations
+
+import importlib.util
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pybind11
+import pytest
+
+from analysis.modules import COMPILED_NAME
+from tests.compiled import program, toolchain
+from tests.kernels.transfers.fake import TRANSFERS, fake_workload, move, outcome
+
+STUB = Path(__file__).parent / "stub_cudart.cpp"
+HOST_METHODS = ["pinned_loop", "pinned_packed", "pinned_2d", "pinned_batch", "pinned_graph"]
+
+
+@pytest.fixture
+def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return fake_workload(monkeypatch)
+
+
+def stubbed(name: str) -> Any:
+    """The variant, linked with the runtime that copies at once."""
+    includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
+    flags = ["-std=c++17", "-fPIC", "-shared", *(f"-isystem{path}" for path in includes)]
+    sources = STUB, TRANSFERS.folder / "bindings.cpp", TRANSFERS.variant(name).path
+    out = program(f"{name}.so", sources, TRANSFERS.folder, flags)
+    spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", HOST_METHODS)
+def test_host_methods_move_every_piece(workload: Any, name: str) -> None:
+    module = stubbed(name)
+    assert module.memory == "pinned"
+    for direction in ("h2d", "d2h"):
+        for size, count in ((1, 1), (7, 9), (4096, 3), (5000, 40)):
+            workload.prepare(move(size, count, direction))
+            operation = workload.bind(TRANSFERS.variant(name), module)
+            for _ in range(2):
+                assert outcome(operation) is None
+            assert operation.own_samples(0, 1) == {}
+
+
+def test_a_step_by_the_cpu_changes_the_data_in_place(workload: Any) -> None:
+    workload.prepare(move(4096, 1, "in_place"))
+    name = "pinned_step_on_host"
+    operation = workload.bind(TRANSFERS.variant(name), stubbed(name))
+    for _ in range(2):
+        assert outcome(operation) is None
+    (seconds,) = operation.own_samples(0, 1)["step_time"]
+    assert seconds > 0
+    operation.launch(0)
+    assert operation.check() is not None  # a second step on the same data
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"size": 0}, "size: expected at least 1, got 0"),
+        ({"count": 0}, "count: expected at least 1, got 0"),
+        ({"pitch": 7}, "pitch: expected at least the size, got 7"),
+        ({"blocks": -1}, "blocks: expected at least 0, got -1"),
+        ({"host": 0}, "host: expected an address, got 0"),
+    ],
+)
+def test_bindings_refuse_what_cannot_be(change: dict[str, int], message: str) -> None:
+    arguments = {"host": 16, "device": 16, "size": 8, "pitch": 8} | change
+    with pytest.raises(ValueError, match=message):
+        stubbed("pinned_loop").bind(**arguments)

@@ -1,0 +1,90 @@
+"""What memory of a kind costs, and what much of it does to other work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from analysis.measure.cell import Skip
+from analysis.study import Case
+from tests.kernels.transfers.fake import (
+    PRICE,
+    TRANSFERS,
+    FakeHost,
+    fake_workload,
+    outcome,
+    python_module,
+)
+
+
+@pytest.fixture
+def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return fake_workload(monkeypatch)
+
+
+def test_pinning_is_refused_where_memory_is_short(
+    workload: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = SimpleNamespace(available=100)
+    monkeypatch.setattr(PRICE.psutil, "virtual_memory", lambda: memory)
+    assert PRICE.Pressure("registered_huge", 25).check() is not None  # nothing ran
+    with pytest.raises(Skip, match="26 B is more than a quarter of 100 B"):
+        PRICE.Pressure("registered_huge", 26)
+
+
+def test_a_price_is_that_of_its_parts(workload: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked = {"answer": True}
+
+    class Locked(FakeHost):
+        seconds: ClassVar = {"allocate": 0.5, "register": 0.25, "free": 0.125}
+
+        def is_page_locked(self) -> bool:
+            return locked["answer"]
+
+    monkeypatch.setattr(PRICE, "HostMemory", Locked)
+    workload.prepare(Case({"size": 5000}, 0, "default"))
+    operation = workload.bind(TRANSFERS.variant("pinned_price"), python_module())
+    operation.poison()
+    assert operation.check() is not None
+    assert outcome(operation) is None
+    samples = operation.own_samples(0, 2)
+    assert samples["allocate_time"] == [0.5, 0.5]
+    assert set(samples) == {
+        f"{part}_time" for part in ("allocate", "register", "free", "write", "read")
+    }
+    locked["answer"] = False
+    assert outcome(operation) == "page-locked: expected True, got False"
+
+
+def test_work_beside_held_memory_is_compared_with_work_before_and_after(
+    workload: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: set[int] = set()
+
+    class Held(FakeHost):
+        def __init__(self, kind: str, size: int) -> None:
+            super().__init__(kind, size)
+            held.add(id(self))
+
+        def close(self) -> None:
+            held.discard(id(self))
+            super().close()
+
+    def seconds(work: Callable[[], object]) -> float:
+        work()
+        return 0.03 if held else 0.02
+
+    monkeypatch.setattr(PRICE, "WORK_BYTES", 4096)
+    monkeypatch.setattr(PRICE, "HostMemory", Held)
+    monkeypatch.setattr(PRICE, "_seconds", seconds)
+    workload.prepare(Case({"held_bytes": 4096}, 0, "default"))
+    operation = workload.bind(TRANSFERS.variant("pinned_pressure"), python_module())
+    operation.poison()
+    assert operation.check() is not None
+    assert outcome(operation) is None
+    samples = operation.own_samples(0, 3)
+    assert samples == {"work_time": [0.03], "work_share": [pytest.approx(1.5)]}
+    assert not held

@@ -1,0 +1,80 @@
+"""The unpack study's charts: parts of a call, first and last step, what alignment costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.charts import study_charts
+from analysis.charts.writing import write_chart
+from analysis.facts.study_facts import StudyFacts
+from analysis.profile.timeline import normalised
+from analysis.source import fingerprint
+from analysis.store.results import add_run, set_capture
+from analysis.store.timelines import write_events
+from tests.repository import STUDIES
+from tests.roots import make_inputs
+from tests.synthetic import provenance_of, samples_of, write_machine
+
+
+def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
+    study = STUDIES["unpack"]
+    results = tmp_path / "results"
+    write_machine(results, "box", study, variants=[])
+    parts = [metric.name for metric in study.metrics.values() if metric.part_of]
+    for variant in study.variants:
+        samples = samples_of(study, variant)
+        if variant.role == "step":
+            samples += [
+                replace(sample, metric=name, value=(number + 1) * 1e-6)
+                for sample in samples
+                if sample.metric == "host_time"
+                for number, name in enumerate(parts)
+            ]
+        add_run(results, "box", study.name, variant.name, samples, provenance_of(study, variant))
+        events: list[tuple[int, int, int | None, str, str, int | None, int]] = [
+            (1, 9_001, None, "host call", "cudaLaunchKernel", None, 1),
+            (4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1),
+        ]
+        write_events(
+            results / "box" / study.name / f"{variant.name}.timeline.csv", normalised(events)
+        )
+        entry = {
+            "status": "captured",
+            "case": study.headline,
+            "source_sha256": fingerprint(study, variant),
+        }
+        set_capture(results, "box", study.name, variant.name, "timeline", entry)
+    made_charts = study_charts(StudyFacts(make_inputs(tmp_path, {"unpack": study}), study))
+    tables = {
+        name: write_chart(made_charts[name], tmp_path / "out", name, "charts")
+        for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")
+    }
+    steps = {step.name for step in study.with_role("step")}
+    assert set(tables["parts"]["variant"]) == set(tables["part_shares"]["variant"]) == steps
+    a_step = tables["parts"][tables["parts"]["variant"] == "s4_batched"]
+    # Each part is that of the headline's eight chunks.
+    assert a_step["us"].tolist() == pytest.approx([(n + 1) / 8 for n in range(8)])
+    assert a_step["share"].sum() == pytest.approx(1)
+    ends = {"s0_everything_per_chunk", "s4_batched"}
+    assert set(tables["first_and_last"]["variant"]) == ends
+    assert set(tables["first_and_last"]["lane"]) == {"host", "GPU"}
+    fragments = tables["fragments"]
+    assert set(fragments["variant"]) == {"s4_batched"}
+    assert sorted(set(fragments["fragment"])) == [64, 256, 1024, 4093, 4096, 65536]
+    # All chunks of the operation together.
+    assert fragments["us"].tolist() == pytest.approx([float(n + 1) for n in range(8)] * 6)
+    measured = set(zip(tables["alignment"]["variant"], tables["alignment"]["source"], strict=True))
+    assert {variant for variant, _ in measured} == {
+        "s4_batched",
+        "descriptors_in_place",
+        "shifted_in_registers",
+        "one_copy",
+    }
+    assert len(measured) == 7
+    (copy,) = tables["alignment"][tables["alignment"]["variant"] == "one_copy"]["of one copy"]
+    assert copy == "100%"
+    aligned = tables["alignment"][tables["alignment"]["source"] == "0 behind a boundary"]
+    assert set(aligned["of aligned"]) == {"100%"}

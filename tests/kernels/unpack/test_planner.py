@@ -1,0 +1,253 @@
+"""The unpack study's planner: which descriptors it makes, which it refuses, what must arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.errors import FieldError
+from analysis.modules import load_python
+from analysis.study import Case
+from tests.repository import STUDIES
+
+UNPACK = STUDIES["unpack"]
+WORKLOADS = load_python(UNPACK, "workload")
+ROOM = 8
+LONGEST = UNPACK.constants["longest_fragment"]
+GUARD = WORKLOADS.GUARD
+
+
+def unpack_case(**changes: int | str) -> Case:
+    values: dict[str, int | str] = {"chunks": 3, "kib": 1, "fragment": 96, "src": 0, "dst": 0}
+    return Case(values | changes, 0, "default")
+
+
+def made(*chunks: list[tuple[int, int, int]], room: int = ROOM) -> Any:
+    """A plan of chunks of (src_off, len, dst_off)."""
+    return WORKLOADS.plan([np.array(chunk, WORKLOADS.DESCRIPTOR) for chunk in chunks], room)
+
+
+@st.composite
+def random_chunks(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
+    """Descriptors anywhere in the bounce buffer, their destinations apart, in any order."""
+    lengths = draw(st.lists(st.integers(1, 40), min_size=1, max_size=30))
+    at = GUARD
+    placed = []
+    for length in lengths:
+        at += draw(st.integers(0, 5))
+        placed.append((draw(st.integers(0, 200)), length, at))
+        at += length
+    shuffled = draw(st.permutations(placed))
+    cut = draw(st.integers(0, len(shuffled) - 1))
+    return [part for part in (shuffled[:cut], shuffled[cut:]) if part]
+
+
+@given(
+    chunks=st.integers(1, 4),
+    kib=st.integers(1, 3),
+    fragment=st.integers(1, 700),
+    src=st.integers(0, 15),
+    dst=st.integers(0, 15),
+    arrival=st.sampled_from([WORKLOADS.AT_RANDOM, WORKLOADS.IN_ORDER]),
+    seed=st.integers(0, 2**32),
+)
+def test_a_case_is_cut_into_fragments_that_fill_its_destination(
+    chunks: int, kib: int, fragment: int, src: int, dst: int, arrival: int, seed: int
+) -> None:
+    case = unpack_case(chunks=chunks, kib=kib, fragment=fragment, src=src, dst=dst)
+    drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(seed), arrival)
+    plan = WORKLOADS.plan(drawn, ROOM)
+    WORKLOADS.refuse_bad(plan, LONGEST)
+    every = plan.descriptors
+    assert (plan.blocks["count"] <= ROOM).all() and plan.bounce_bytes % 16 == 0
+    assert int(every["len"].sum()) == int(plan.blocks["bytes"].sum()) == chunks * kib * 1024
+    # One behind the other, in the order of the destination.
+    assert every["dst_off"][0] == GUARD + dst
+    ends = every["dst_off"] + every["len"]
+    assert (every["dst_off"][1:] == ends[:-1]).all()
+    assert plan.dst_bytes == int(ends[-1]) + GUARD
+    # Every source byte at most once, each at the alignment that was asked for.
+    starts = np.sort(every["src_off"])
+    assert (np.diff(starts) >= fragment).all() and (every["src_off"] % 16 == src).all()
+    if arrival == WORKLOADS.IN_ORDER:
+        assert (starts == every["src_off"]).all()
+
+
+def test_fragments_arrive_in_random_order() -> None:
+    (one,) = WORKLOADS.draw_chunks(unpack_case(chunks=1, fragment=16), np.random.default_rng(0))
+    assert (np.diff(one["src_off"].astype(int)) < 0).any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "expected"),
+    [
+        ({"chunks": 0}, "chunks", "at least 1"),
+        ({"fragment": 0}, "fragment", "at least 1"),
+        ({"chunks": 5, "kib": 2**20}, "case", "sources within 4 GiB"),
+    ],
+)
+def test_a_case_that_cannot_be_is_an_error(
+    changes: dict[str, Any], field: str, expected: str
+) -> None:
+    case = unpack_case(**({"fragment": 2**20} | changes))
+    with pytest.raises(FieldError, match=expected) as caught:
+        WORKLOADS.draw_chunks(case, np.random.default_rng(0))
+    assert field in caught.value.field
+
+
+@given(chunks=random_chunks())
+def test_random_descriptors_are_planned_whole_and_placed_as_a_plain_loop_would(
+    chunks: list[list[tuple[int, int, int]]],
+) -> None:
+    plan = made(*chunks)
+    WORKLOADS.refuse_bad(plan, LONGEST)
+    flat = [descriptor for chunk in chunks for descriptor in chunk]
+    assert plan.descriptors.tolist() == flat
+    assert plan.blocks_of_chunks == tuple(-(-len(chunk) // ROOM) for chunk in chunks)
+    source = np.random.default_rng(0).integers(0, 256, plan.bounce_bytes, np.uint8)
+    out = np.empty(plan.dst_bytes, np.uint8)
+    WORKLOADS.place(source, plan, out)
+    expected = [WORKLOADS.POISON] * plan.dst_bytes
+    for src_off, length, dst_off in flat:
+        for byte in range(length):
+            expected[dst_off + byte] = source[src_off + byte]
+    assert out.tolist() == expected
+
+
+@given(chunks=random_chunks())
+def test_in_order_the_same_destinations_take_bytes_one_behind_the_other(
+    chunks: list[list[tuple[int, int, int]]],
+) -> None:
+    plan = made(*chunks)
+    sorted_plan = WORKLOADS.in_order(plan)
+    before, after = plan.descriptors, sorted_plan.descriptors
+    assert (before["dst_off"] == after["dst_off"]).all() and (before["len"] == after["len"]).all()
+    offsets = after["src_off"].astype(int) - after["dst_off"].astype(int)
+    assert len(set(offsets.tolist())) == 1 and after["src_off"].min() == before["src_off"].min()
+    assert plan.descriptors.tolist() == [d for chunk in chunks for d in chunk]
+
+
+def test_in_order_a_study_case_stays_in_its_bounce_buffer() -> None:
+    for variant in UNPACK.with_role("ceiling"):
+        for case in variant.in_grid("default"):
+            small = Case(dict(case.values) | {"chunks": 2, "kib": 64}, 0, "default")
+            drawn = WORKLOADS.draw_chunks(small, np.random.default_rng(0))
+            plan = WORKLOADS.in_order(WORKLOADS.plan(drawn, ROOM))
+            WORKLOADS.refuse_bad(plan, LONGEST)
+
+
+GOOD = ([(0, 16, 256), (16, 8, 272)], [(32, 16, 288), (48, 4, 300 + 16)])
+
+
+def corrupt(block: int, index: int | None, **changes: int) -> Callable[[Any], None]:
+    """An edit of one block's header, or of its descriptor `index`."""
+
+    def edit(plan: Any) -> None:
+        target = plan.blocks[block] if index is None else plan.blocks[block]["descriptors"][index]
+        for field, value in changes.items():
+            target[field] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "field", "expected", "got"),
+    [
+        (corrupt(1, 1, src_off=80), "blocks[1].descriptors[1].src_off", "within 64", "84"),
+        (
+            corrupt(0, 1, src_off=2**32 - 1),
+            "blocks[0].descriptors[1].src_off",
+            "within",
+            "4294967303",
+        ),
+        (corrupt(1, 0, dst_off=570), "blocks[1].descriptors[0].dst_off", "within 576", "586"),
+        (
+            corrupt(1, 0, dst_off=2**64 - 4),
+            "blocks[1].descriptors[0].dst_off",
+            "within",
+            "1844674407370955",
+        ),
+        (corrupt(0, 0, len=0), "blocks[0].descriptors[0].len", "1 to 2147483648", "0"),
+        (corrupt(0, 1, len=2**31 + 1), "blocks[0].descriptors[1].len", "1 to", "2147483649"),
+        (
+            corrupt(1, 0, dst_off=279),
+            "blocks[1].descriptors[0].dst_off",
+            "blocks[0].descriptors[1]",
+            "279",
+        ),
+        (
+            corrupt(1, 1, dst_off=256),
+            "blocks[1].descriptors[1].dst_off",
+            "blocks[0].descriptors[0]",
+            "256",
+        ),
+        (corrupt(0, None, count=0), "blocks[0].count", "1 to 8", "0"),
+        (corrupt(1, None, count=9), "blocks[1].count", "1 to 8", "9"),
+        (corrupt(1, None, count=3), "blocks[1].descriptors[2].len", "1 to", "0"),
+        (corrupt(1, None, count=1), "blocks[1].bytes", "lengths, 16", "20"),
+        (corrupt(0, None, bytes=25), "blocks[0].bytes", "lengths, 24", "25"),
+    ],
+)
+def test_bad_descriptors_are_refused_with_their_index(
+    edit: Callable[[Any], None], field: str, expected: str, got: str
+) -> None:
+    plan = made(*GOOD)
+    WORKLOADS.refuse_bad(plan, LONGEST)
+    edit(plan)
+    with pytest.raises(FieldError) as caught:
+        WORKLOADS.refuse_bad(plan, LONGEST)
+    assert caught.value.field == field
+    said_expected, _, said_got = str(caught.value).partition(", got ")
+    assert expected in said_expected and said_got.startswith(got)
+
+
+def test_blocks_that_belong_to_no_chunk_are_refused() -> None:
+    plan = replace(made(*GOOD), blocks_of_chunks=(1, 2))
+    with pytest.raises(FieldError, match="blocks_of_chunks: expected 2 in all"):
+        WORKLOADS.refuse_bad(plan, LONGEST)
+
+
+@given(chunks=random_chunks(), data=st.data())
+def test_whatever_overlaps_is_refused_at_the_first_that_does(
+    chunks: list[list[tuple[int, int, int]]], data: st.DataObject
+) -> None:
+    flat = [descriptor for chunk in chunks for descriptor in chunk]
+    moved = data.draw(st.integers(0, len(flat) - 1))
+    to = data.draw(st.integers(GUARD, max(at for _, _, at in flat)))
+    flat[moved] = (*flat[moved][:2], to)
+    plan = made(flat)
+    taken: set[int] = set()
+    first = None
+    for index, (_, length, at) in enumerate(flat):
+        own = set(range(at, at + length))
+        if taken & own:
+            first = index
+            break
+        taken |= own
+    if first is None:
+        WORKLOADS.refuse_bad(plan, LONGEST)
+        return
+    block, own_index = divmod(first, ROOM)
+    with pytest.raises(FieldError) as caught:
+        WORKLOADS.refuse_bad(plan, LONGEST)
+    assert caught.value.field == f"blocks[{block}].descriptors[{own_index}].dst_off"
+
+
+def test_the_block_is_laid_out_as_the_kernels_read_it() -> None:
+    block = WORKLOADS.block_type(2048)
+    offsets = {name: block.fields[name][1] for name in block.names}
+    assert offsets == {
+        "count": 0,
+        "reserved": 4,
+        "bytes": 8,
+        "bounce": 16,
+        "dst": 24,
+        "descriptors": 32,
+    }
+    assert (block.itemsize, WORKLOADS.DESCRIPTOR.itemsize) == (32 + 2048 * 16, 16)

@@ -1,0 +1,165 @@
+"""The unpack study's workload: what a variant is bound to, its check, what it tells of itself."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.errors import FieldError
+from tests.kernels.unpack.test_planner import GUARD, ROOM, UNPACK, WORKLOADS, unpack_case
+
+
+def test_parts_are_medians_of_calls_after_the_first() -> None:
+    calls = iter([{"a": 9.0e-5, "b": 1e-5}, *({"a": i * 1e-5, "b": 1e-6} for i in range(1, 21))])
+    found = WORKLOADS.part_samples(lambda: next(calls))
+    assert found == {"a": [pytest.approx(10.5e-5)], "b": [1e-6]}
+
+
+def test_a_call_that_takes_long_is_taken_apart_once() -> None:
+    calls = iter([{"wait_time": 0.4}])
+    assert WORKLOADS.part_samples(lambda: next(calls)) == {"wait_time": [0.4]}
+
+
+def test_every_part_the_host_paths_book_is_a_metric() -> None:
+    header = (UNPACK.folder / "operator.h").read_text()
+    start = header.index("kPartNames")
+    named = {
+        word for word in header[start : header.index(";", start)].split('"') if "_time" in word
+    }
+    metrics = {name for name, metric in UNPACK.metrics.items() if metric.part_of == "host_time"}
+    assert named == metrics
+
+
+class HostArray:
+    """Stands in for memory of the GPU."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
+        del what
+        self.array = np.zeros(shape, dtype)
+        self.nbytes = self.array.nbytes
+        self.pointer = self.array.ctypes.data
+
+    def fill(self, byte: int) -> None:
+        self.array.fill(byte)
+
+    def put(self, host: np.ndarray) -> None:
+        self.array[:] = host
+
+    def get(self, out: np.ndarray) -> np.ndarray:
+        out[:] = self.array
+        return out
+
+
+class HostModule:
+    """Stands in for a built variant: a plain loop over the blocks it is given, with one fault."""
+
+    def __init__(self, fault: str = "", room: int = ROOM) -> None:
+        self.fault = fault
+        self.block = WORKLOADS.block_type(room)
+        self.plans: list[np.ndarray] = []
+
+    def bind(self, blocks: np.ndarray, of_chunks: Any, *ends: int) -> Any:
+        assert sum(of_chunks) * self.block.itemsize == blocks.nbytes
+        bounce, bounce_bytes, dst, dst_bytes = ends
+        own = blocks.view(self.block)
+        assert (own["bounce"] == bounce).all() and (own["dst"] == dst).all()
+        self.plans.append(own)
+        fault, calls = self.fault, []
+
+        class Bound:
+            def launch(self, stream: int) -> None:
+                for block in own:
+                    for src_off, length, at in block["descriptors"][: block["count"]].tolist():
+                        assert src_off + length <= bounce_bytes and at + length <= dst_bytes
+                        length -= fault == "short"
+                        ctypes.memmove(dst + at, bounce + src_off, length)
+                if fault == "around":
+                    ctypes.memset(dst + GUARD - 1, 0, 1)
+
+            def waits(self) -> bool:
+                return True
+
+            def must_get_ready(self) -> bool:
+                return True
+
+            def get_ready(self) -> None:
+                calls.append("ready")
+
+            def parts(self, stream: int) -> dict[str, float]:
+                return {"launch_time": 1.0, "wait_time": 2.0}
+
+        bound = Bound()
+        bound.calls = calls  # type: ignore[attr-defined]
+        return bound
+
+
+@pytest.fixture
+def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(WORKLOADS, "DeviceArray", HostArray)
+    monkeypatch.setattr(WORKLOADS, "pinned", np.empty)
+    constants = dict(UNPACK.constants) | {"block_descriptors": ROOM}
+    return WORKLOADS.Workload(constants, np.random.default_rng(1))
+
+
+def outcome(workload: Any, name: str, fault: str = "") -> str | None:
+    operation = workload.bind(UNPACK.variant(name), HostModule(fault))
+    operation.poison()
+    operation.launch(0)
+    said: str | None = operation.check()
+    return said
+
+
+def test_every_case_of_one_process_is_checked_against_its_own_bytes(workload: Any) -> None:
+    # Larger, smaller and larger again: buffers are kept where they are large enough.
+    for size, fragment, src in ((2, 96, 0), (1, 96, 1), (3, 77, 5), (1, 1024, 0)):
+        workload.prepare(unpack_case(kib=size, fragment=fragment, src=src))
+        for name in ("s4_batched", "one_copy", "copy_per_fragment", "s4_batched"):
+            assert outcome(workload, name) is None
+            assert "bytes are wrong" in str(outcome(workload, name, "short"))
+            at_guard = str(outcome(workload, name, "around"))
+            assert f"destination byte {GUARD - 1}: expected 165, got 0; 1 of" in at_guard
+
+
+def test_ceilings_get_contiguous_bytes_and_others_scattered_ones(workload: Any) -> None:
+    workload.prepare(unpack_case(chunks=1, fragment=64))
+    for name, is_contiguous in (("one_copy", True), ("s4_batched", False)):
+        module = HostModule()
+        workload.bind(UNPACK.variant(name), module)
+        (own,) = module.plans
+        sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in own])
+        assert (np.diff(sources.astype(int)) == 64).all() == is_contiguous
+
+
+def test_fragments_arrive_as_the_constants_say(workload: Any) -> None:
+    constants = dict(UNPACK.constants)
+    rng = np.random.default_rng(0)
+    ordered = WORKLOADS.Workload(constants | {"arrival": WORKLOADS.IN_ORDER}, rng)
+    ordered.prepare(unpack_case(chunks=2, fragment=64))
+    module = HostModule(room=2048)
+    ordered.bind(UNPACK.variant("coalesced_in_order"), module)
+    (own,) = module.plans
+    sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in own])
+    assert (np.diff(sources.astype(int)) == 64).all()
+    with pytest.raises(FieldError, match=r"constants\.arrival: expected 1 or 2, got 3"):
+        WORKLOADS.Workload(constants | {"arrival": 3}, rng).prepare(unpack_case())
+
+
+def test_bad_descriptors_never_reach_a_variant(workload: Any) -> None:
+    bad = np.array([(0, 16, 256), (0, 16, 260)], WORKLOADS.DESCRIPTOR)
+    with pytest.raises(FieldError, match=r"blocks\[0\]\.descriptors\[1\]\.dst_off"):
+        workload.prepare_chunks([bad])
+
+
+def test_an_operation_says_when_it_waits_and_what_must_come_before_it(workload: Any) -> None:
+    workload.prepare(unpack_case())
+    module = HostModule()
+    operation = workload.bind(UNPACK.variant("persistent_queue"), module)
+    assert operation.waits and operation.reset is not None
+    operation.reset(0)
+    assert operation.own_samples(0, 2) == {"launch_time": [1.0], "wait_time": [2.0]}
+    step = workload.bind(UNPACK.variant("s0_everything_per_chunk"), module)
+    assert step.own_samples(0, 2)["wrong_bytes"] == [0]
+    assert workload.bind(UNPACK.variant("copy_per_fragment"), module).own_samples(0, 2) == {}

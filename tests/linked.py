@@ -1,0 +1,69 @@
+"""Links whose times the model gives: parameters to be found again, and a machine that has them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from analysis import ROOT
+from analysis.model.access import Access, access_of
+from analysis.model.terms import Parameters, predicted_seconds, work_of
+from analysis.study import Case, Variant
+from tests.repository import STUDIES
+from tests.roots import make_root
+from tests.synthetic import plausible, write_machine
+
+GATHER, CALIBRATION = STUDIES["h2d_gather"], STUDIES["link_calibration"]
+
+SMS = 132
+"""As tests.synthetic describes its machines."""
+TRUE = Parameters(
+    link_rate=59e9,
+    half_line=6.0,
+    request_rate=0.82e9,
+    sm_request_rate=37e6,
+    latency=1.9e-6,
+    start_up=4e-6,
+    index_latency=0.6e-6,
+    copy_engine_start_up=2e-6,
+)
+MIB = 2**20
+
+
+def rows(row_bytes: int, stride_bytes: int = 0, **more: int) -> Access:
+    """16 MiB read by warps in rows, one row in flight."""
+    sizes = {"stride_bytes": stride_bytes or row_bytes, "in_flight_bytes": row_bytes}
+    payload = 16 * MIB // row_bytes * row_bytes
+    return Access("warp_rows", payload, row_bytes, **{**sizes, **more})
+
+
+def true_seconds(variant: Variant, case: Case, metric: str) -> float:
+    """What the model says of every variant with a link."""
+    access = access_of(variant, case)
+    if access is None:
+        return plausible(variant, case, metric)
+    return float(predicted_seconds(np.array([work_of(access, SMS)]), TRUE.values())[0])
+
+
+def model_root(folder: Path) -> Path:
+    """A repository of the two studies that the model is about, and their pages."""
+    root = make_root(folder)
+    for made_up in ("kernels", "docs/studies", "results/published"):
+        shutil.rmtree(root / made_up)
+    (root / "docs" / "studies").mkdir()
+    (root / "results" / "published").mkdir()
+    for study in (GATHER, CALIBRATION):
+        shutil.copytree(study.folder, root / "kernels" / study.name)
+        shutil.copy(ROOT / "docs" / "studies" / f"{study.name}.md", root / "docs" / "studies")
+    return root
+
+
+def made_up(folder: Path, seconds: Callable[[Variant, Case, str], float] = true_seconds) -> Path:
+    """Such a repository whose machine `box` has measured both, with 1 % of noise."""
+    root = model_root(folder)
+    for study in (GATHER, CALIBRATION):
+        write_machine(root / "results", "box", study, seconds=seconds, rounds=4)
+    return root

@@ -1,0 +1,28 @@
+"""The name a machine's results get."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.measure.machine import slug
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("NVIDIA H200", "nvidia-h200"),
+        ("NVIDIA H100 80GB HBM3", "nvidia-h100-80gb-hbm3"),
+        ("GeForce RTX(TM) 4090 / D ", "geforce-rtx-tm-4090-d"),
+    ],
+)
+def test_a_machines_folder_is_named_after_its_gpu(name: str, folder: str) -> None:
+    assert slug(name) == folder
+
+
+@given(st.text())
+def test_a_slug_is_lower_case_letters_digits_and_single_hyphens(name: str) -> None:
+    assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", slug(name))

@@ -1,0 +1,80 @@
+"""NVBench's samples go back into their cells."""
+
+from __future__ import annotations
+
+import array
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.measure.cell import Cell
+from analysis.measure.nvbench import add_device_times
+from tests.synthetic import COPY
+
+
+def binary(folder: Path, name: str, tag: str, values: list[float]) -> dict[str, Any]:
+    """A summary of NVBench's JSON and the file of 32-bit floats it points to."""
+    (folder / name).write_bytes(array.array("f", values).tobytes())
+    data = [
+        {"name": "filename", "type": "string", "value": str(folder / name)},
+        {"name": "size", "type": "int64", "value": str(len(values))},
+    ]
+    return {"tag": tag, "name": tag, "hide": "Not needed in table.", "data": data}
+
+
+def state(folder: Path, cell: int, times: list[float], clocks: list[float]) -> dict[str, Any]:
+    summaries = [
+        binary(folder, f"{cell}.bin", "nv/json/bin:nv/cold/sample_times", times),
+        binary(folder, f"{cell}-freqs.bin", "nv/json/freqs-bin:nv/cold/sample_freqs", clocks),
+    ]
+    return {
+        "name": f"Device=0 cell={cell}",
+        "device": 0,
+        "type_config_index": 0,
+        "axis_values": [{"name": "cell", "type": "int64", "value": str(cell)}],
+        "summaries": summaries,
+        "is_skipped": False,
+    }
+
+
+def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
+    cells = [Cell(COPY.variant("warps"), case) for case in COPY.variant("warps").cases[:4]]
+    cells[0].values.append(("host_time", 3e-5))
+    cells[3].sm_mhz = 1500.0
+    left_out = {**state(tmp_path, 1, [9.0], [9e8]), "is_skipped": True, "skip_reason": "wrong"}
+    unsampled = {**state(tmp_path, 3, [], []), "summaries": []}
+    axis = {
+        "name": "cell",
+        "type": "int64",
+        "flags": "",
+        "values": [{"input_string": str(n), "description": "", "value": n} for n in range(4)],
+    }
+    document = {
+        "devices": [{"id": 0, "name": "NVIDIA H200"}],
+        "benchmarks": [
+            {
+                "name": "cells",
+                "index": 0,
+                "devices": [0],
+                "axes": [axis],
+                # NVBench may run them in any order; the axis says which is which.
+                "states": [
+                    state(tmp_path, 2, [5e-6], [1.98e9]),
+                    left_out,
+                    unsampled,
+                    state(tmp_path, 0, [1e-5, 2e-5, 4e-5], [1.2e9, 1.9804e9, 1.9806e9]),
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "round-00.nvbench.json"
+    file.write_text(json.dumps(document))
+    add_device_times(cells, file)
+    assert cells[0].values[0] == ("host_time", 3e-5)
+    assert [metric for metric, _ in cells[0].values[1:]] == ["gpu_time"] * 3
+    assert [value for _, value in cells[0].values[1:]] == pytest.approx([1e-5, 2e-5, 4e-5])
+    assert [value for _, value in cells[2].values] == pytest.approx([5e-6])
+    assert cells[1].values == cells[3].values == []
+    assert [cell.sm_mhz for cell in cells] == [1980, None, 1980, 1500.0]

@@ -1,0 +1,39 @@
+"""The driver's records as a timeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.errors import HotpathError
+from analysis.facts.captures import read_events
+from analysis.profile.timeline import normalised
+from analysis.store.timelines import write_events
+
+Raw = tuple[int, int, int | None, str, str, int | None, int]
+
+
+def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
+    raw: list[Raw] = [
+        (5_000, 9_000, 7, "kernel", "_Z4copyv", None, 3),
+        (2_000, 3_500, None, "host call", "cudaLaunchKernel", None, 3),
+        (0, 0, 7, "memcpy", "memcpy", 64, 4),
+    ]
+    first, second = normalised(raw)
+    assert (first.name, first.start, first.end) == ("cudaLaunchKernel", 0.0, 1.5e-6)
+    assert second.stream == 7
+    assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
+    write_events(tmp_path / "t.csv", [first, second])
+    read = read_events(tmp_path / "t.csv")
+    assert read["end"].tolist() == [1.5e-6, 7e-6]
+    assert read["stream"].isna().tolist() == [True, False]
+
+
+def test_an_empty_timeline_has_a_header_alone(tmp_path: Path) -> None:
+    assert normalised([]) == []
+    write_events(tmp_path / "t.csv", [])
+    assert read_events(tmp_path / "t.csv").empty
+    (tmp_path / "t.csv").write_text("")
+    with pytest.raises(HotpathError, match=r"t\.csv: line 1: expected the columns"):
+        read_events(tmp_path / "t.csv")

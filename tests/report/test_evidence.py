@@ -1,0 +1,108 @@
+"""What pages show of captures, machine code and sources."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.facts.study_facts import StudyFacts
+from analysis.report.captured import counter_tables, gaps
+from analysis.report.compiled import machine_code
+from analysis.report.sources import stage_sources
+from analysis.study import discover
+from analysis.toolchain import sass
+from tests.captured import captured_root
+from tests.roots import build, make_inputs, make_root, text_of
+from tests.synthetic import COPY
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return captured_root(tmp_path)
+
+
+def test_an_unread_module_says_why(tmp_path: Path) -> None:
+    step = COPY.with_role("step")[0]
+    sass.write_code(tmp_path / "code.csv", "copy", step.name, [], "no tool <here>")
+    facts = StudyFacts(make_inputs(make_root(tmp_path / "root")), COPY)
+    unread = replace(facts.inputs, machine_code=sass.read_code(tmp_path / "code.csv"))
+    sentence = machine_code(StudyFacts(unread, COPY), step)
+    assert sentence == "The machine code was not read: no tool &lt;here&gt;."
+    assert sass.read_code(tmp_path / "none.csv") == {}
+    assert machine_code(facts, step) == ""
+
+
+def test_machine_code_stands_beside_that_of_the_step_before(tmp_path: Path) -> None:
+    loads, stores = Counter({64: 1, 128: 2}), Counter({128: 2})
+    texts, written = [], {}
+    for name, in_flight in (("vectors", 1), ("warps", 1), ("in_flight", 2)):
+        code = sass.KernelCode("sm_90", "copy", loads, stores, in_flight, in_flight * 512)
+        written[name] = [code]
+        sass.write_code(tmp_path / "one.csv", "copy", name, [code])
+        texts.append((tmp_path / "one.csv").read_text())
+    (tmp_path / "all.csv").write_text(texts[0] + "".join(t.partition("\n")[2] for t in texts[1:]))
+    read = sass.read_code(tmp_path / "all.csv")
+    assert {name: read["copy", name].kernels for name in written} == written
+    inputs = replace(make_inputs(make_root(tmp_path / "root")), machine_code=read)
+    shown = machine_code(StudyFacts(inputs, COPY), COPY.variant("in_flight"))
+    assert shown.index("warps") < shown.index("in_flight")
+    assert shown.replace("\u00a0", " ").count("1 of 8 B, 2 of 16 B") == 2
+    assert "1.02 kB" in shown
+
+
+def test_counters_stale_and_missing_are_said(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, second, third, fourth, fifth = study.with_role("step")
+    facts = StudyFacts(make_inputs(root), study)
+    alone, beside, stale, refused, never = (
+        counter_tables(facts, step, "../") for step in (first, second, third, fourth, fifth)
+    )
+    for row in ("read over the link", "achieved occupancy", "warps wait for", "not a timing"):
+        assert row in alone
+    assert f"{second.name}.ncu.csv" in beside
+    assert f'<th scope="col">{first.name}</th><th scope="col">{second.name}</th>' in beside
+    assert f"{third.name}, stale" in stale and f"{second.name}, stale" not in stale
+    assert refused == never == ""
+    assert gaps(facts, first) == []
+    assert gaps(facts, third) == ["The timeline on box is stale: the code has changed since."]
+    assert gaps(facts, fourth) == [
+        "No counters and no timeline on box: counters need &lt;permission&gt;."
+    ]
+    assert gaps(facts, fifth) == ["No counters and no timeline on box: no profiler has been run."]
+    (root / "results" / "box" / "copy" / f"{first.name}.ncu.csv").unlink()
+    assert "is missing" in facts.captures.find("box", first, "ncu").reason
+
+
+def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, second = study.with_role("step")[:2]
+    second.path.write_text(second.path.read_text() + "\nint later_than_the_results;\n")
+    site = build(root)
+    data = (site / "data" / "index.html").read_text()
+    row = re.search(rf'<tr id="box-copy-{first.name}">.*?</tr>', data)
+    assert row is not None
+    for kind in ("csv", "json", "ncu.csv", "timeline.csv", "source.cu"):
+        assert f"data/box/copy/{first.name}.{kind}" in row[0]
+    folder = site / "data" / "box" / "copy"
+    same = (folder / f"{first.name}.source.cu").read_text()
+    assert same == f"// Measured at commit {'0' * 40}; unchanged since.\n{first.path.read_text()}"
+    assert not (folder / f"{second.name}.source.cu").exists()
+    assert "stale" in (folder / f"{second.name}.source-changed.cu").read_text().splitlines()[0]
+    page = text_of(site / "studies" / "copy" / "index.html")
+    assert "Counters on box" in page
+    assert "No counters and no timeline on box: counters need &lt;permission&gt;." in page
+    assert (site / "charts" / "copy" / "timeline.csv").exists()
+
+
+def test_samples_of_a_variant_that_is_gone_have_no_source(root: Path) -> None:
+    folder = root / "results" / "box" / "copy"
+    inputs = make_inputs(root)
+    key = ("box", "copy", "gone")
+    provenance = json.loads((folder / "bytewise.json").read_text())
+    inputs.provenance[key] = provenance  # type: ignore[index]
+    assert stage_sources(inputs, {key: ["gone.csv"]}, root) == {key: ["gone.csv"]}

@@ -1,0 +1,96 @@
+"""How pages tell claims and their verdicts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.facts.study_facts import StudyFacts
+from analysis.report.ledger import claims_of, ledger
+from tests.claims.studies import (
+    FEW_SMS,
+    NEW,
+    SPEEDUP,
+    UNITS,
+    add_samples,
+    claim,
+    measure,
+    publish,
+    read,
+    write_study,
+)
+from tests.synthetic import samples_of
+
+
+def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path,
+        claim(**SPEEDUP),
+        {"id": "sms", "says": "Few <SMs>.", "test": {**FEW_SMS, "at_most": 15}},
+        {"id": "units", "says": "GiB/s.", "test": UNITS},
+        {"id": "later", "says": "Later.", "untested": "needs two GPUs"},
+    )
+    results = tmp_path / "results"
+    publish(results)
+    measure(results, study)
+    page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, "../")
+    assert page.startswith("## Copy\n")
+    assert "- On box: holds 1, does not hold 1, not tested 1." in page
+    assert "- By the published rows alone: holds 1." in page
+    assert "Few &lt;SMs&gt;." in page and "needs two GPUs" in page
+    assert "4.00×" in page and 'hp-fails">does not hold<' in page
+    assert '<a href="../data/#box-copy-fast"><code>fast</code></a>' in page
+
+
+def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path) -> None:
+    own = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
+    study = write_study(tmp_path, own, claim(**SPEEDUP))
+    measure(tmp_path / "results", study)
+    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
+    theirs, _, ours = page.partition("**Ours:**")
+    assert theirs.startswith("**Of the write-up:**\n\n- On box: holds 1.\n\n")
+    assert "It is so." in theirs and "Faster." not in theirs
+    assert ours.startswith("\n\n- On box: does not hold 1.\n\n")
+    assert "Faster." in ours and "It is so." not in ours
+    alone = replace(study, claims=tuple(one for one in study.claims if one.ours))
+    assert claims_of(StudyFacts(read(tmp_path, alone), alone), "../").startswith("**Ours:**")
+
+
+def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path) -> None:
+    part = {"kind": "speedup", "of": "fast", "over": "slow"}
+    bounds = [3.0, 3.9, 2.0, 1.0]
+    other = {"kind": "figure", "of": "slow", "metric": "sms_used", "case": "rows=2", "at_most": 15}
+    parts = [*({**part, "at_least": bound} for bound in bounds), other]
+    study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts})
+    measure(tmp_path / "results", study)
+    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
+    view, _, folded = page.partition("<summary>and 4 more</summary>")
+    assert "slow sms_used in rows=2: 16 (16 to 16), not at most 15" in view
+    assert re.findall(r"at least ([\d.]+)", folded) == ["3.9", "3", "2", "1"]
+    study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts[:4]})
+    assert "<summary>" not in claims_of(StudyFacts(read(tmp_path, study), study), "../")
+
+
+def test_a_reason_is_one_part_whatever_is_in_it(tmp_path: Path) -> None:
+    parts = [{"kind": "correct", "of": "fast"}, {**SPEEDUP, "over": "slow"}]
+    study = write_study(tmp_path, {"id": "it", "says": "Both.", "all": parts})
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    fast = samples_of(study, study.variant("fast"), run=NEW)
+    wrong = [
+        replace(s, value=None, verified=0, status="failed", reason="byte 3; 5 are wrong")
+        for s in fast
+    ]
+    add_samples(results, study, "fast", wrong, NEW)
+    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
+    cells = "fast: failed its check: byte 3; 5 are wrong<br>fast over slow: fast failed its check:"
+    assert cells in page
+
+
+def test_claims_are_listed_before_anything_is_measured(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(**SPEEDUP))
+    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
+    assert "no machine has been measured" in page
+    none = replace(study, claims=())
+    assert claims_of(StudyFacts(read(tmp_path, none), none), "../") == "This study tests no claims."

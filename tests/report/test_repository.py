@@ -1,0 +1,45 @@
+"""The pages of this repository, over made-up results of all its studies."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import vl_convert
+
+from analysis import ROOT
+from tests.repository import STUDIES
+
+
+def test_pages_hold_no_measured_figure() -> None:
+    figure = re.compile(r"\d[\d.,]*\s*(?:[GM]i?B/s|Gbps|[mµun]s\b|seconds|%|×|times faster)")
+    for page in ROOT.glob("docs/**/*.md"):
+        found = figure.findall(page.read_text())
+        assert not found, f"{page.name}: {found}"
+
+
+COLOURED = {("allocator", "heat")}
+"""From slower over the same to faster, in colours that go with either palette."""
+
+
+def charts_of(site: Path, study: str) -> list[Path]:
+    return sorted((site / "charts" / study).glob("*.json"))
+
+
+@pytest.mark.parametrize("study", sorted(STUDIES))
+def test_every_study_has_a_page_and_charts_that_are_valid(site: Path, study: str) -> None:
+    assert (site / "studies" / study / "index.html").exists()
+    assert charts_of(site, study)
+    for path in charts_of(site, study):
+        specification = json.loads(path.read_text())
+        assert vl_convert.vegalite_to_vega(specification)
+        assert specification["description"]
+        data = path.with_suffix(".csv")
+        assert specification["data"]["url"] == data.relative_to(site).as_posix()
+        assert set(specification["data"]["format"]["parse"]) == set(pd.read_csv(data).columns)
+        specification.pop("config", None)
+        names_colours = re.search(r"#[0-9a-f]{6}\b", json.dumps(specification))
+        assert not names_colours or (study, path.stem) in COLOURED

@@ -1,0 +1,62 @@
+"""The page of a study: sections of variants, and the table of what was published."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.facts.study_facts import StudyFacts
+from analysis.report.study_pages import published_table
+from analysis.report.variants import sections
+from tests.roots import make_inputs, make_root
+from tests.synthetic import COPY, write_machine
+
+
+def test_sections_show_registers_and_spills(measured: StudyFacts) -> None:
+    step = measured.study.with_role("step")[1].name
+    resources = pd.DataFrame(
+        [["copy", step, "sm_90", "gather", 40, 0, 8, 16, 16]],
+        columns=measured.inputs.resources.columns,
+    )
+    facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
+    assert "40 registers a thread for sm_90, 32 B of spills" in sections(facts, ["step"], "../")
+
+
+def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
+    step = measured.study.with_role("step")[1].name
+    rows = [
+        ["copy", step, "sm_90", symbol, registers, 0, 0, 0, 0]
+        for symbol, registers in (("_Z4copyILi1EEvv", 40), ("_Z4copyILi2EEvv", 40), ("fill", 8))
+    ]
+    columns = measured.inputs.resources.columns
+    for shown, said in (
+        (rows[:2], "Compiled: 40 registers a thread for sm_90, no spills."),
+        (rows, "Compiled: `copy<1>` and `copy<2>` with 40 registers a thread"),
+    ):
+        resources = pd.DataFrame(shown, columns=columns)
+        facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
+        assert said in sections(facts, ["step"], "../")
+
+
+def test_published_table_has_printed_and_measured(measured: StudyFacts) -> None:
+    page = published_table(measured)
+    assert "1.95 GB/s" in page and "2.10 GB/s" in page and "box" in page
+
+
+def test_published_table_leaves_out_a_machine_that_has_none_of_it(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    write_machine(root / "results", "box", COPY, variants=COPY.with_role("ceiling"))
+    facts = StudyFacts(make_inputs(root), COPY)
+    assert facts.machines == ["box"]
+    page = published_table(facts)
+    assert "1.95 GB/s" in page and "box" not in page
+
+
+def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: StudyFacts) -> None:
+    for study in measured.inputs.studies.values():
+        facts = StudyFacts(measured.inputs, study)
+        for variant in study.variants:
+            usual = variant.in_grid("default")
+            assert not usual or facts.figures.shown_case(variant) in usual

@@ -1,0 +1,7 @@
+"""The studies of the repository, read once."""
+
+from __future__ import annotations
+
+from analysis.study import discover
+
+STUDIES = discover()

@@ -1,0 +1,60 @@
+"""Repositories to change, and what the tables and the report make of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from analysis import ROOT
+from analysis.facts.inputs import Inputs, load_inputs
+from analysis.report.site import build_site
+from analysis.store.samples import Sample
+from analysis.study import Study, Variant, discover
+from analysis.tables.writing import write_tables
+from tests import synthetic
+from tests.synthetic import samples_of
+
+
+def make_root(folder: Path) -> Path:
+    """A copy of the synthetic repository, with the looks of the real pages."""
+    shutil.copytree(synthetic.ROOT, folder, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "docs" / "assets", folder / "docs" / "assets")
+    shutil.copy(ROOT / "docs" / "mkdocs.yml", folder / "docs")
+    return folder
+
+
+def copy_of_repository(folder: Path) -> Path:
+    """What the report reads of this repository but what was measured."""
+    for name in ("kernels", "allocator", "docs", "results/published"):
+        shutil.copytree(ROOT / name, folder / name)
+    return folder
+
+
+def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Inputs:
+    """What the report reads of the results under `root`, with the tables of the summary stage."""
+    studies = discover(root) if studies is None else studies
+    write_tables(root / "results", studies, root / "build")
+    return load_inputs(root / "build", root / "results", root / "modules", studies)
+
+
+def build(root: Path) -> Path:
+    """The site of `root`."""
+    write_tables(root / "results", discover(root), root / "build")
+    site = root / "site"
+    build_site(root / "build", root / "results", root / "modules", site, root)
+    return site
+
+
+def rows_without_value(study: Study, variant: Variant, status: str, reason: str) -> list[Sample]:
+    return [
+        replace(sample, value=None, verified=0, status=status, reason=reason)
+        for sample in samples_of(study, variant, rounds=1)
+    ]
+
+
+def text_of(page: Path) -> str:
+    """The page as words: no tags, white space collapsed."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text()))

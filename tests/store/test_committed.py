@@ -1,0 +1,56 @@
+"""What the repository itself holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from analysis.facts.captures import read_events
+from analysis.store.results import load_variant, machines, variant_files
+from analysis.store.samples import MACHINE_LIMIT_BYTES
+
+COMMITTED = ROOT / "results"
+TIMELINES = sorted(COMMITTED.glob("*/*/*.timeline.csv"))
+
+
+@pytest.mark.parametrize("machine", machines(COMMITTED))
+class TestCommitted:
+    """What the repository itself holds."""
+
+    def test_every_file_loads_and_says_its_own_name(self, machine: str) -> None:
+        for path in variant_files(COMMITTED, machine):
+            loaded = load_variant(path)
+            names = {(sample.study, sample.variant) for sample in loaded.samples}
+            assert names == {(path.parent.name, path.stem)}
+            assert {sample.run for sample in loaded.samples} == set(loaded.run_provenance())
+
+    def test_it_is_small(self, machine: str) -> None:
+        files = [path for path in (COMMITTED / machine).rglob("*") if path.is_file()]
+        assert sum(path.stat().st_size for path in files) <= MACHINE_LIMIT_BYTES
+
+    def test_it_was_measured_from_clean_commits(self, machine: str) -> None:
+        for path in variant_files(COMMITTED, machine):
+            for run, entry in load_variant(path).run_provenance().items():
+                assert entry["dirty"] is False, f"{path}: {run}"
+                assert len(entry["commit"]) == 40, f"{path}: {run}"
+
+    def test_every_value_was_verified(self, machine: str) -> None:
+        for path in variant_files(COMMITTED, machine):
+            for sample in load_variant(path).samples:
+                assert sample.verified == (sample.status == "ok"), f"{path}: {sample}"
+
+
+@pytest.mark.parametrize("path", TIMELINES, ids=lambda path: path.name)
+def test_real_timelines_are_in_order_and_the_host_comes_first(path: Path) -> None:
+    events = read_events(path)
+    assert events["start"].iloc[0] == 0
+    assert events["start"].is_monotonic_increasing
+    assert (events["end"] >= events["start"]).all()
+    assert set(events["kind"]) <= {"host call", "kernel", "memcpy", "memset"}
+    calls, work = (events[events["stream"].isna() == is_host] for is_host in (True, False))
+    assert set(calls["kind"]) <= {"host call"}
+    assert "host call" not in set(work["kind"])
+    launched = work.merge(calls, on="correlation", suffixes=("", "_call"))
+    assert (launched["start"] >= launched["start_call"]).all()

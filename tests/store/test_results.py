@@ -1,0 +1,116 @@
+"""Runs of a variant: which are kept, which are fresh, and which go where there is no room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.errors import HotpathError
+from analysis.source import fingerprint
+from analysis.store.results import add_run, load_variant, shrink
+from analysis.store.samples import KEPT_RUNS, checksum
+from tests.store.runs import RUNS, edit_json, runs_of, store
+from tests.synthetic import CALLS, provenance_of, samples_of
+
+
+def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:
+    for run in RUNS:
+        path = store(tmp_path, run)
+    newest = RUNS[::-1][:KEPT_RUNS]
+    assert runs_of(path) == newest
+    loaded = load_variant(path)
+    assert list(loaded.run_provenance()) == newest
+    assert loaded.provenance["samples_sha256"] == checksum(path)
+    assert loaded.fresh_runs(fingerprint(CALLS, CALLS.variant("kernel"))) == newest
+
+
+def test_runs_that_were_measured_in_another_way_are_not_kept(tmp_path: Path) -> None:
+    path = store(tmp_path, RUNS[0])
+    kernel = CALLS.variant("kernel")
+    changed = provenance_of(CALLS, kernel, run=RUNS[1])
+    changed["method_version"] += 1
+    add_run(tmp_path, "box", "calls", "kernel", samples_of(CALLS, kernel, run=RUNS[1]), changed)
+    assert runs_of(path) == [RUNS[1]]
+    assert list(load_variant(path).run_provenance()) == [RUNS[1]]
+
+
+def test_a_run_that_is_added_again_takes_its_own_place(tmp_path: Path) -> None:
+    for run in (RUNS[0], RUNS[1], RUNS[1]):
+        path = store(tmp_path, run)
+    assert runs_of(path) == [RUNS[1], RUNS[0]]
+    once = samples_of(CALLS, CALLS.variant("kernel"), rounds=2)
+    assert len(load_variant(path).samples) == 2 * len(once)
+
+
+def test_earlier_provenance_stands_beside_its_samples(tmp_path: Path) -> None:
+    store(tmp_path, RUNS[0])
+    path = tmp_path / "box" / "calls" / "kernel.csv"
+    kernel = CALLS.variant("kernel")
+    changed = provenance_of(CALLS, kernel, run=RUNS[1]) | {"source_sha256": "other"}
+    add_run(tmp_path, "box", "calls", "kernel", samples_of(CALLS, kernel, run=RUNS[1]), changed)
+    loaded = load_variant(path)
+    assert loaded.fresh_runs(fingerprint(CALLS, kernel)) == [RUNS[0]]
+    assert loaded.fresh_runs("other") == [RUNS[1]]
+    assert loaded.fresh_runs("neither") == []
+
+
+def test_a_run_of_another_method_is_not_fresh(tmp_path: Path) -> None:
+    kernel = CALLS.variant("kernel")
+    old = provenance_of(CALLS, kernel) | {"method_version": 0}
+    add_run(tmp_path, "box", "calls", "kernel", samples_of(CALLS, kernel), old)
+    path = tmp_path / "box" / "calls" / "kernel.csv"
+    assert load_variant(path).fresh_runs(fingerprint(CALLS, kernel)) == []
+
+
+def test_shrinking_drops_the_oldest_extra_runs_of_the_machine(tmp_path: Path) -> None:
+    for run in RUNS[1:4]:
+        python = store(tmp_path, run, variant="python")
+    for run in (RUNS[0], RUNS[4]):
+        kernel = store(tmp_path, run)
+    folder = tmp_path / "box"
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    before = kernel.stat().st_size
+
+    shrink(tmp_path, "box", size)
+    assert (len(runs_of(kernel)), len(runs_of(python))) == (2, 3)
+    shrink(tmp_path, "box", size - before // 4)
+    assert (runs_of(kernel), runs_of(python)) == ([RUNS[4]], RUNS[3:0:-1])
+    shrink(tmp_path, "box", size - before)
+    assert (runs_of(kernel), runs_of(python)) == ([RUNS[4]], RUNS[3:1:-1])
+    for path in (kernel, python):
+        loaded = load_variant(path)
+        assert list(loaded.run_provenance()) == runs_of(path)
+        assert loaded.provenance["samples_sha256"] == checksum(path)
+
+
+def test_shrinking_keeps_a_run_that_others_are_compared_in(tmp_path: Path) -> None:
+    # All were measured in RUNS[0]; then one of them again, and another after its code had changed.
+    for variant in ("kernel", "python", "again"):
+        store(tmp_path, RUNS[0], variant=variant)
+    store(tmp_path, RUNS[1], variant="python")
+    again = store(tmp_path, RUNS[2], variant="python")
+    edited = store(tmp_path, RUNS[2], variant="again")
+    edit_json(edited.with_suffix(".json"), lambda d: d["runs"][0].update(source_sha256="0" * 64))
+    folder = tmp_path / "box"
+
+    def drop_one() -> None:
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        shrink(tmp_path, "box", size - 1)
+
+    drop_one()
+    assert (runs_of(again), runs_of(edited)) == ([RUNS[2], RUNS[1], RUNS[0]], [RUNS[2]])
+    drop_one()
+    assert runs_of(again) == [RUNS[2], RUNS[0]]
+    drop_one()
+    assert runs_of(again) == [RUNS[2]]
+
+
+def test_results_that_cannot_shrink_enough_are_an_error_that_drops_no_newest_run(
+    tmp_path: Path,
+) -> None:
+    for run in RUNS[:2]:
+        path = store(tmp_path, run)
+    with pytest.raises(HotpathError, match=r"box: more than 10 bytes with one run of each"):
+        shrink(tmp_path, "box", 10)
+    assert runs_of(path) == [RUNS[1]]

@@ -1,0 +1,105 @@
+"""What a study is asked: its cases, grids, companions, repeats, and what compares its variants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.errors import FieldError
+from analysis.study import Case, Study, parse_case
+from tests.study.described import description, load
+
+NAME = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return load(tmp_path / "copy", description())
+
+
+def test_cases_are_the_product_in_the_order_written(study: Study) -> None:
+    assert [case.id for case in study.variant("second").cases] == [
+        "rows=1,draw=once",
+        "rows=1,draw=twice",
+        "rows=2,draw=once",
+        "rows=2,draw=twice",
+    ]
+    assert study.case_keys == ["rows", "draw"]
+    assert study.headline == "rows=2,draw=once"
+
+
+def test_a_case_set_may_name_metrics_samples_and_visits(tmp_path: Path) -> None:
+    data = description()
+    data["cases"]["large"] |= {"metrics": [], "samples": 1, "visits": 3}
+    small, *_, large = load(tmp_path / "copy", data).variant("first").cases
+    assert (small.metrics, small.samples, small.visits) == (None, None, 1)
+    assert (large.metrics, large.samples, large.visits) == ((), 1, 3)
+    assert large.id == "rows=64,draw=once"
+
+
+def test_payloads_use_a_variants_own_constants(study: Study) -> None:
+    assert [case.payload_bytes for case in study.variant("first").cases] == [16, 16, 32, 32, 1024]
+    assert [case.payload_bytes for case in study.variant("second").cases] == [32, 32, 64, 64]
+
+
+def test_grids_run_the_cheapest_case_the_default_ones_or_all(study: Study) -> None:
+    first = study.variant("first")
+    assert [case.id for case in first.in_grid("smoke")] == ["rows=1,draw=once"]
+    assert first.in_grid("default") == first.cases[:4]
+    assert first.in_grid("full") == first.cases
+
+
+def test_a_calibration_is_measured_whole(tmp_path: Path) -> None:
+    calibration = load(tmp_path / "copy", description() | {"calibrates": True})
+    assert calibration.companions("second") == list(calibration.variants)
+
+
+def test_companions_are_what_it_comes_after_and_the_ceilings(study: Study) -> None:
+    assert [v.name for v in study.companions("second")] == ["first", "second", "limit"]
+    assert [v.name for v in study.companions("limit")] == ["limit"]
+    with pytest.raises(FieldError, match=r"study copy: variant: expected one of .* got 'third'"):
+        study.companions("third")
+
+
+def test_a_repeat_is_the_same_file_with_the_same_settings(tmp_path: Path, study: Study) -> None:
+    repeats = {variant.name for variant in study.variants if study.is_repeat(variant)}
+    assert repeats == {"again"}
+    settings = {"flags": ["-O1"], "constants": {"row_bytes": 48}, "options": {"lanes": "wide"}}
+    for key, value in settings.items():
+        data = description()
+        data["variants"][2][key] = value
+        changed = load(tmp_path / key, data)
+        assert not changed.is_repeat(changed.variant("again"))
+
+
+@given(
+    values=st.dictionaries(
+        NAME,
+        st.integers(min_value=0)
+        | st.from_regex(r"[A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*", fullmatch=True),
+        min_size=1,
+    )
+)
+def test_case_ids_say_their_values(values: dict[str, int | str]) -> None:
+    parsed = parse_case(Case(values, 0, "default").id)
+    assert parsed == values
+    assert list(parsed) == list(values)
+
+
+def test_parts_of_a_time_are_no_clock(tmp_path: Path) -> None:
+    data = description()
+    data["metrics"]["call_time"] = {"unit": "s", "label": "one call", "part_of": "host_time"}
+    study = load(tmp_path / "copy", data)
+    assert study.time_metrics == study.metrics_for(*study.variants) == ["host_time"]
+
+
+def test_a_number_asked_of_a_case_must_be_one() -> None:
+    case = Case({"rows": 3, "draw": "once"}, 0, "default")
+    assert case.number("rows") == 3
+    with pytest.raises(FieldError, match=r"case rows=3,draw=once: draw: .* got 'once'"):
+        case.number("draw")
+    with pytest.raises(FieldError, match=r"topk: expected a whole number, got None"):
+        case.number("topk")

@@ -1,0 +1,139 @@
+"""What study.yaml may say, and the one error that each fault in it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.errors import FieldError, HotpathError
+from analysis.study import load_study
+from tests.study.described import description, drop, load, put
+
+
+@pytest.mark.parametrize(
+    ("edit", "field", "expected", "got"),
+    [
+        (put("Copy", "titel"), "", "one of the keys", "['titel']"),
+        (drop("question"), "", "the keys", "['budget_s'"),
+        (put([], "variants", 0, "neds"), "variants.0", "one of the keys", "['neds']"),
+        (put("x", "metrics", "host_time", "lable"), "metrics.host_time", "'label'", "['lable']"),
+        (put("ms", "metrics", "host_time", "unit"), "metrics.host_time.unit", "one of", "'ms'"),
+        (
+            put("host_tim", "metrics", "host_time", "part_of"),
+            "metrics.host_time.part_of",
+            "in s",
+            "tim",
+        ),
+        (put("fulll", "cases", "small", "grid"), "cases.small.grid", "one of", "'fulll'"),
+        (drop("cases", "small", "payload_bytes"), "cases.small", "payload_bytes", "rows"),
+        (put(["sass"], "variants", 0, "captures"), "variants.0.captures.0", "one of", "'sass'"),
+        (put("stepp", "variants", 0, "role"), "variants.0.role", "one of", "'stepp'"),
+        (put("First", "variants", 0, "name"), "variants.0.name", "text like", "'First'"),
+        (put("none", "variants", 1, "after"), "variants.second.after", "'first'", "'none'"),
+        (put(["huge"], "variants", 1, "cases"), "variants.second.cases", "'small'", "'huge'"),
+        (put([-1], "cases", "small", "rows"), "cases.small.rows.0", "at least 0", "-1"),
+        (put([1.5], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "1.5"),
+        (put([True], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "True"),
+        (put(["a,b"], "cases", "small", "draw"), "cases.small.draw.0", "text like", "'a,b'"),
+        (put([1, 1], "cases", "small", "rows"), "cases.small.rows", "differ", "[1, 1]"),
+        (put([], "cases", "small", "rows"), "cases.small.rows", "not empty", "[]"),
+        (put("first", "variants", 1, "name"), "variants", "every entry once", "'first'"),
+        (put([2], "cases", "large", "rows"), "variants.first.cases", "once", "'rows=2,draw=once'"),
+        (put("gone", "variants", 2, "source"), "variants.again.source", "'gone.cu'", "[]"),
+        (drop("variants", 4, "needs"), "variants.kernel.needs", "gpu among them", "None"),
+        (put(["torch"], "variants", 4, "needs"), "variants.kernel.needs", "gpu", "['torch']"),
+        (put(0, "constants", "row_bytes"), "constants.row_bytes", "at least 1", "0"),
+        (put({"lanes": 2}, "variants", 0, "options"), "variants.0.options.lanes", "string", "2"),
+        (
+            put({"lanes": "2x"}, "variants", 0, "options"),
+            "variants.0.options.lanes",
+            "text like",
+            "'2x'",
+        ),
+        (
+            put({"row_bytes": "wide"}, "variants", 0, "options"),
+            "variants.first.options",
+            "names that no constant has",
+            "'row_bytes'",
+        ),
+        (put(0, "budget_s"), "budget_s", "at least 1", "0"),
+        (put({"rows": 3, "draw": "once"}, "headline"), "headline", "some variant", "rows=3"),
+        (put({"rows": 2, "darw": "once"}, "headline"), "headline", "some variant", "darw=once"),
+        (put([], "variants"), "variants", "not empty", "[]"),
+        (put(["gpu"], "cases", "large", "metrics"), "cases.large.metrics", "'host_time'", "'gpu'"),
+        (put(0, "cases", "large", "samples"), "cases.large.samples", "at least 1", "0"),
+        (put(0, "cases", "large", "visits"), "cases.large.visits", "at least 1", "0"),
+    ],
+)
+def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(
+    tmp_path: Path, edit: Callable[[dict[str, Any]], None], field: str, expected: str, got: str
+) -> None:
+    data = description()
+    edit(data)
+    with pytest.raises(FieldError) as caught:
+        load(tmp_path / "copy", data)
+    assert caught.value.field == (f"copy/study.yaml: {field}" if field else "copy/study.yaml")
+    said_expected, _, said_got = str(caught.value).partition(", got ")
+    assert expected in said_expected.partition(": expected ")[2]
+    assert got in said_got
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("payload", "cause"),
+    [
+        ("rows * row_bytez", "row_bytez"),
+        ("rows * draw", "draw"),
+        ("rows // 0", "by zero"),
+        ("rows ** 2", "rows ** 2"),
+        ("rows / 2", "rows / 2"),
+        ("rows *", "invalid syntax"),
+        ("max(rows, 2)", "max(rows, 2)"),
+        ("__import__('os')", "__import__"),
+    ],
+)
+def test_payload_bytes_that_is_no_arithmetic_of_known_names_is_refused(
+    tmp_path: Path, payload: str, cause: str
+) -> None:
+    data = description()
+    data["cases"]["small"]["payload_bytes"] = payload
+    with pytest.raises(FieldError) as caught:
+        load(tmp_path / "copy", data)
+    assert caught.value.field == "copy/study.yaml: cases.small.payload_bytes"
+    assert cause in str(caught.value)
+    assert "'draw', 'row_bytes', 'rows'" in str(caught.value)
+    assert str(caught.value).endswith(f"got {payload!r}")
+
+
+def test_a_negative_payload_is_refused(tmp_path: Path) -> None:
+    data = description()
+    data["cases"]["small"]["payload_bytes"] = "rows - 2"
+    with pytest.raises(FieldError, match=r"payload_bytes: expected a value of at least 0, got -1"):
+        load(tmp_path / "copy", data)
+
+
+def test_a_fault_in_a_case_set_that_no_variant_takes_is_seen(tmp_path: Path) -> None:
+    data = description()
+    data["cases"]["spare"] = {"rows": [1], "payload_bytes": "nothing"}
+    with pytest.raises(FieldError, match=r"cases\.spare\.payload_bytes"):
+        load(tmp_path / "copy", data)
+
+
+def test_two_files_of_one_stem_are_ambiguous(tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "first.cpp").touch()
+    with pytest.raises(FieldError) as caught:
+        load(tmp_path / "copy", description())
+    assert caught.value.field == "copy/study.yaml: variants.first.source"
+    assert str(caught.value).endswith("got ['first.cpp', 'first.py']")
+
+
+def test_a_study_that_cannot_be_parsed_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(HotpathError, match=r"study\.yaml: cannot be read"):
+        load_study(tmp_path / "study.yaml")
+    (tmp_path / "study.yaml").write_text("title: [")
+    with pytest.raises(HotpathError, match=r"study\.yaml: not valid YAML"):
+        load_study(tmp_path / "study.yaml")

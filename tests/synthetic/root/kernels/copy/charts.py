@@ -1,0 +1,15 @@
+"""A chart of this study's own."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from analysis.charts.theme import Chart
+from analysis.facts.study_facts import StudyFacts
+
+
+def charts(facts: StudyFacts) -> dict[str, Chart]:
+    """One dot a row."""
+    dots = alt.Chart(facts.points, description="Every time.").mark_point()
+    shown = dots.encode(x="seconds", y="variant").add_params(alt.param(name="p", value=1))
+    return {"dots": shown}

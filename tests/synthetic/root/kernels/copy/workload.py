@@ -1,0 +1,3 @@
+"""The rows that are copied, and what must arrive."""
+
+POISON = 0xA5

@@ -1,0 +1,2 @@
+// All at once.
+void launch() {}

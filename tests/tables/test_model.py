@@ -1,0 +1,78 @@
+"""The tables of the model: predictions beside times, parameters, and counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.facts.inputs import Inputs
+from analysis.model.fit import NAMES, held_back
+from analysis.model.terms import TERMS
+from analysis.study import Case, Variant
+from analysis.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
+from tests.linked import CALIBRATION, GATHER, made_up, model_root, true_seconds
+from tests.roots import make_inputs
+from tests.synthetic import write_machine
+
+
+def test_tables_have_the_columns_others_read(calibrated: Inputs, calibrated_root: Path) -> None:
+    model = pd.read_csv(calibrated_root / "build" / "model.csv")
+    parameters = pd.read_csv(calibrated_root / "build" / "model_parameters.csv")
+    assert list(model) == MODEL_COLUMNS
+    assert list(parameters) == PARAMETER_COLUMNS
+    assert list(parameters["parameter"]) == list(NAMES)
+    assert set(model["binding"]) <= set(TERMS)
+    assert (model["margin"] >= 1).all()
+    residual = model["measured"] / model["predicted"] - 1
+    assert model["residual"].to_numpy() == pytest.approx(residual.to_numpy(), abs=1e-6)
+    predictable = {variant.name for variant in GATHER.variants if variant.link}
+    assert set(model.loc[model["study"] == GATHER.name, "variant"]) == predictable
+    assert model.loc[model["study"] == GATHER.name, "held_back"].sum() == 0
+    assert model["residual"].abs().max() < 0.05
+
+
+def test_held_back_rows_do_not_take_part_in_the_fit(calibrated: Inputs, tmp_path: Path) -> None:
+    out = {
+        (variant.name, case.id)
+        for variant in CALIBRATION.variants
+        for case, kept in zip(variant.cases, held_back(len(variant.cases)), strict=True)
+        if kept
+    }
+
+    def broken(variant: Variant, case: Case, metric: str) -> float:
+        return true_seconds(variant, case, metric) * (1 + ((variant.name, case.id) in out))
+
+    other = make_inputs(made_up(tmp_path, broken))
+    assert other.model_parameters.equals(calibrated.model_parameters)
+    own = other.model[other.model["study"] == CALIBRATION.name]
+    assert own.loc[own["held_back"] == 1, "residual"].min() > 0.9
+
+
+def test_stale_results_are_not_compared(tmp_path: Path) -> None:
+    root = made_up(tmp_path)
+    source = root / "kernels" / GATHER.name / "v3_loads_first.cu"
+    source.write_text(source.read_text() + "int changed;\n")
+    model = make_inputs(root).model
+    assert "v3_loads_first" not in set(model["variant"])
+    assert "v2_warp_per_token" in set(model["variant"])
+
+
+def test_counters_are_compared_in_bytes(calibrated: Inputs) -> None:
+    table = calibrated.model_counters.set_index("metric")
+    assert len(table) == 2
+    bytes_read = table.loc["pcie__read_bytes.sum"]
+    assert bytes_read["predicted"] == pytest.approx(262144 * (672 + 6 * 12))
+    assert bytes_read["counted"] == pytest.approx(195e6)
+    assert bytes_read["residual"] == pytest.approx(195e6 / (262144 * 744) - 1, rel=1e-4)
+
+
+def test_a_malformed_capture_leaves_its_machine_out(tmp_path: Path) -> None:
+    root = model_root(tmp_path)
+    write_machine(root / "results", "box", GATHER)
+    file = root / "results" / "box" / GATHER.name / "v3_loads_first.ncu.csv"
+    file.write_text("case,kernel,metric,value\n")
+    inputs = make_inputs(root)
+    assert "v3_loads_first.ncu.csv: line 1: expected the columns" in inputs.refused["box"]
+    assert inputs.summary.empty

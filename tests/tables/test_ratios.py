@@ -1,0 +1,186 @@
+"""Ratios of two variants: what is held against what, and how it is paired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.store.collect import collect, visits
+from analysis.study import Study
+from analysis.tables.summary import (
+    RATIO_COLUMNS,
+    SUMMARY_COLUMNS,
+    comparisons,
+    ratios,
+    ratios_by_run,
+    repeats,
+)
+from analysis.tables.writing import write_tables
+from tests.synthetic import CALLS, COPY, STUDIES, write_machine
+from tests.tables.rows import NEW, OLD, by_names, only, rounds, row, table
+
+
+def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None:
+    pairs = {(variant.name, other.name) for variant, other in comparisons(COPY)}
+    others = {variant.name for variant in COPY.with_role("reference", "ceiling")}
+    assert {other for name, other in pairs if name == "in_flight"} == {
+        "warps",
+        *others,
+    }
+    assert {other for name, other in pairs if name == "bytewise"} == others
+    assert not {name for name, _ in pairs} & others
+    listed = [(variant.name, other.name) for variant, other in comparisons(COPY)]
+    assert len(listed) == len(pairs)
+
+
+def test_a_ratio_is_a_speed_up_paired_by_round() -> None:
+    # The second round is slow for both: paired, the ratio is 2 in every round.
+    samples = table(rounds("bytewise", [2.0, 20.0, 2.2]), rounds("vectors", [1.0, 10.0, 1.1]))
+    found = only(ratios(ratios_by_run(samples, STUDIES)))
+    assert list(found.index) == RATIO_COLUMNS
+    assert (found["variant"], found["against"]) == ("vectors", "bytewise")
+    assert found["ratio"] == pytest.approx(2.0)
+    assert found["ci_low"] == pytest.approx(2.0)
+    assert found["ci_high"] == pytest.approx(2.0)
+    assert found["verdict"] == "faster"
+
+
+def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
+    # A slow spell meets three of the one's eight visits and five of the other's: their medians
+    # would be of unlike moments.
+    case = "calls=1000"
+    (visited,) = (one for one in CALLS.variant("compiled").cases if one.id == case)
+    assert visited.visits == 8
+    own, other = [1.0] * 5 + [10.0] * 3, [2.0] * 3 + [20.0] * 5
+    samples = table(
+        [
+            row(name, value, study="calls", case=case, metric="host_time", sample=number)
+            for name, values in (("compiled", own), ("python", other))
+            for number, value in enumerate(values)
+        ]
+    )
+    found = only(ratios_by_run(samples, STUDIES))
+    assert (found["variant"], found["against"]) == ("compiled", "python")
+    assert found["ratio"] == pytest.approx(2.0)
+
+
+def test_a_visit_takes_equally_many_samples() -> None:
+    samples = table(
+        [row("python", 1.0, study="calls", case="calls=1000", sample=n) for n in range(16)],
+        rounds("bytewise", [1.0, 1.0]),
+    )
+    taken = visits(samples, STUDIES).tolist()
+    assert taken == [visit for visit in range(8) for _ in range(2)] + [0, 0]
+
+
+def test_rounds_that_only_one_variant_has_are_not_paired() -> None:
+    samples = table(rounds("bytewise", [2.0, 2.0, 900.0]), rounds("vectors", [1.0, 1.0]))
+    assert only(ratios_by_run(samples, STUDIES))["ratio"] == pytest.approx(2.0)
+
+
+def test_variants_of_different_runs_are_not_paired() -> None:
+    samples = table(rounds("bytewise", [2.0, 2.0], run=OLD), rounds("vectors", [1.0, 1.0], run=NEW))
+    assert ratios_by_run(samples, STUDIES).empty
+    assert list(ratios(ratios_by_run(samples, STUDIES)).columns) == RATIO_COLUMNS
+
+
+def test_nor_are_variants_of_different_machines_or_cases() -> None:
+    base = rounds("bytewise", [2.0, 2.0])
+    for elsewhere in ({"machine": "other"}, {"case": "batch=16,rows=512,draw=once"}):
+        samples = table(base, rounds("vectors", [1.0, 1.0], **elsewhere))
+        assert ratios_by_run(samples, STUDIES).empty
+
+
+def test_ratios_are_of_the_newest_run_that_has_both() -> None:
+    samples = table(
+        rounds("bytewise", [2.0, 2.0], run=OLD),
+        rounds("vectors", [1.0, 1.0], run=OLD),
+        rounds("bytewise", [3.0, 3.0], run=NEW),
+        rounds("vectors", [1.0, 1.0], run=NEW),
+        rounds("warps", [0.25, 0.25], run=OLD),
+    )
+    compared = ratios_by_run(samples, STUDIES)
+    assert sorted(compared["ratio"]) == pytest.approx([2.0, 3.0, 4.0])
+    newest = by_names(ratios(compared))
+    assert newest["vectors", "bytewise"]["ratio"] == pytest.approx(3.0)
+    assert newest["warps", "vectors"]["ratio"] == pytest.approx(4.0)
+
+
+def test_ratios_take_no_stale_and_no_failed_sample() -> None:
+    samples = table(
+        rounds("bytewise", [2.0, 2.0], run=OLD),
+        rounds("vectors", [1.0, 1.0], run=OLD),
+        rounds("bytewise", [9.0, 9.0], run=NEW),
+        rounds("vectors", [1.0, 1.0], run=NEW, stale=True),
+        [row("warps", None, run=OLD, status="failed", reason="byte 0", verified=0)],
+    )
+    assert only(ratios_by_run(samples, STUDIES))["ratio"] == pytest.approx(2.0)
+    stale = samples.assign(stale=True)
+    assert ratios_by_run(stale, STUDIES).empty
+
+
+def test_where_the_cpu_works_only_host_time_compares() -> None:
+    samples = table(
+        *(
+            rounds(variant, [time, time], metric=metric)
+            for variant, time in (("bytewise", 1.0), ("batched", 4.0))
+            for metric in ("gpu_time", "host_time")
+        ),
+        rounds("ceiling_kernel", [1.0, 1.0]),
+    )
+    compared = ratios_by_run(samples, STUDIES)
+    metrics = {
+        against: set(compared[compared["against"] == against]["metric"])
+        for against in ("batched", "ceiling_kernel")
+    }
+    assert metrics == {"batched": {"host_time"}, "ceiling_kernel": {"gpu_time"}}
+
+
+def test_only_times_are_compared() -> None:
+    samples = table(
+        *(
+            rounds(variant, [16.0, 16.0], metric="sms_used", unit="1")
+            for variant in ("bytewise", "vectors")
+        )
+    )
+    assert ratios_by_run(samples, STUDIES).empty
+
+
+def test_repeats_are_the_ratios_of_one_program_listed_twice() -> None:
+    case = CALLS.headline
+    samples = table(
+        *(
+            rounds(variant, [1.0, 1.0], study="calls", case=case, run=run)
+            for variant in ("python", "again", "compiled")
+            for run in (OLD, NEW)
+        ),
+        rounds("bytewise", [1.0, 1.0]),
+        rounds("vectors", [1.0, 1.0]),
+    )
+    compared = ratios_by_run(samples, STUDIES)
+    found = repeats(compared, STUDIES)
+    assert set(zip(found["variant"], found["against"], strict=True)) == {("again", "python")}
+    assert list(found["run"]) == [OLD, NEW]
+    assert len(compared) > len(found)
+    assert repeats(compared.iloc[:0], STUDIES).empty
+
+
+def test_edited_code_makes_stale_rows_and_ends_their_ratios(tmp_path: Path) -> None:
+    write_machine(tmp_path / "results", "box", COPY, rounds=4)
+    edited = tuple(
+        replace(variant, flags=("-O1",)) if variant.name == "vectors" else variant
+        for variant in COPY.variants
+    )
+    studies: Mapping[str, Study] = {"copy": replace(COPY, variants=edited)}
+    write_tables(tmp_path / "results", studies, tmp_path / "out")
+    summary = pd.read_csv(tmp_path / "out" / "summary.csv")
+    assert list(summary.columns) == SUMMARY_COLUMNS
+    assert set(summary[summary["stale"] == 1]["variant"]) == {"vectors"}
+    compared = pd.read_csv(tmp_path / "out" / "ratios.csv")
+    assert "vectors" not in {*compared["variant"], *compared["against"]}
+    assert "in_flight" in set(compared["variant"])
+    assert collect(tmp_path / "results", studies).refused == {}

@@ -1,0 +1,155 @@
+"""Medians over rounds, the run that is chosen, and what was not measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.store.collect import collect
+from analysis.store.results import add_run
+from analysis.tables.summary import (
+    RATIO_COLUMNS,
+    RUN_COLUMNS,
+    SKIPPED_COLUMNS,
+    SUMMARY_COLUMNS,
+    ratios,
+    ratios_by_run,
+    runs,
+    skipped,
+    summarise,
+)
+from tests.synthetic import CALLS, STUDIES, provenance_of, samples_of, write_machine
+from tests.tables.rows import CASE, NEW, OLD, only, rounds, row, table
+
+
+def test_a_median_is_over_rounds_of_each_rounds_median() -> None:
+    samples = table(
+        [row("bytewise", value, round=0) for value in (6.0, 7.0, 30.0)],
+        [row("bytewise", value, round=1) for value in (4.0, 4.0)],
+        [row("bytewise", value, round=2, throttle="hw_slowdown") for value in (5.0,)],
+    )
+    found = only(summarise(samples))
+    assert list(found.index) == SUMMARY_COLUMNS
+    assert found["median"] == 5.0  # of 7, 4 and 5; of the samples themselves it is 5.5
+    assert found["ci_low"] <= 5.0 <= found["ci_high"]
+    assert (found["n"], found["rounds"], found["verified"], found["stale"]) == (6, 3, 1, 0)
+    assert (found["q1"], found["q3"]) == (4.25, 6.75)
+    assert found["throttled"] == pytest.approx(1 / 6)
+
+
+def test_many_samples_of_one_round_do_not_outweigh_the_others() -> None:
+    samples = table(
+        [row("bytewise", 9.0, round=0, sample=n) for n in range(40)],
+        rounds("bytewise", [9.0, 1.0, 2.0, 3.0])[1:],
+    )
+    assert only(summarise(samples))["median"] == 2.5
+
+
+def test_a_single_round_has_no_interval() -> None:
+    found = only(summarise(table(rounds("bytewise", [3.0]))))
+    assert found["median"] == 3.0
+    assert math.isnan(found["ci_low"])
+    assert math.isnan(found["ci_high"])
+
+
+def test_an_unverified_sample_makes_its_row_unverified() -> None:
+    samples = table(rounds("bytewise", [1.0, 1.0]), [row("bytewise", 1.0, verified=0)])
+    assert only(summarise(samples))["verified"] == 0
+
+
+def test_rows_are_one_a_machine_variant_case_and_metric() -> None:
+    samples = table(
+        rounds("bytewise", [1.0, 1.0]),
+        rounds("bytewise", [2.0, 2.0, 2.0], metric="host_time"),
+        rounds("bytewise", [3.0, 3.0], machine="other"),
+        rounds("bytewise", [4.0, 4.0], case="batch=16,rows=512,draw=once"),
+        rounds("vectors", [5.0, 5.0]),
+        [row("warps", None, status="skipped", reason="no GPU", verified=0)],
+    )
+    found = summarise(samples)
+    assert sorted(found["median"]) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert not found.duplicated(["machine", "variant", "case", "metric"]).any()
+
+
+def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
+    samples = table(
+        rounds("bytewise", [1.0, 1.0], run=OLD),
+        rounds("bytewise", [2.0, 2.0], run=NEW, stale=True),
+        rounds("vectors", [3.0, 3.0], run=OLD, stale=True),
+        rounds("vectors", [4.0, 4.0], run=NEW, stale=True),
+        rounds("warps", [5.0, 5.0], run=OLD),
+        rounds("warps", [6.0, 6.0], run=NEW),
+    )
+    found = summarise(samples).set_index("variant")
+    assert dict(found["median"]) == {
+        "bytewise": 1.0,
+        "vectors": 4.0,
+        "warps": 6.0,
+    }
+    assert dict(found["stale"]) == {
+        "bytewise": 0,
+        "vectors": 1,
+        "warps": 0,
+    }
+    told = runs(samples)
+    assert list(told.columns) == RUN_COLUMNS
+    assert dict(zip(told["variant"], told["run"], strict=True)) == {
+        "bytewise": OLD,
+        "vectors": NEW,
+        "warps": NEW,
+    }
+
+
+def test_the_run_is_chosen_case_by_case() -> None:
+    other = "batch=16,rows=512,draw=once"
+    samples = table(
+        rounds("bytewise", [1.0, 1.0], run=OLD, case=other),
+        rounds("bytewise", [2.0, 2.0], run=NEW),
+    )
+    assert dict(summarise(samples).set_index("case")["median"]) == {CASE: 2.0, other: 1.0}
+
+
+def test_a_case_without_a_measurement_says_why_once() -> None:
+    samples = table(
+        rounds("bytewise", [1.0, 1.0]),
+        [row("vectors", None, round=n, status="failed", reason="byte 0") for n in range(3)],
+        [row("warps", None, status="skipped", reason="no GPU", stale=True)],
+        # Measured since: no longer skipped.
+        [row("in_flight", None, status="skipped", reason="no GPU", run=OLD)],
+        rounds("in_flight", [1.0, 1.0], run=NEW),
+    )
+    found = skipped(samples)
+    assert list(found.columns) == SKIPPED_COLUMNS
+    told = found[["variant", "status", "reason", "stale"]].itertuples(index=False, name=None)
+    assert sorted(told) == [
+        ("vectors", "failed", "byte 0", 0),
+        ("warps", "skipped", "no GPU", 1),
+    ]
+
+
+def test_no_samples_are_empty_tables_with_their_columns() -> None:
+    nothing = table()
+    assert list(summarise(nothing).columns) == SUMMARY_COLUMNS
+    assert list(ratios(ratios_by_run(nothing, STUDIES)).columns) == RATIO_COLUMNS
+    assert list(skipped(nothing).columns) == SKIPPED_COLUMNS
+    assert list(runs(nothing).columns) == RUN_COLUMNS
+
+
+def test_a_run_that_was_skipped_does_not_hide_one_that_measured(tmp_path: Path) -> None:
+    timed = CALLS.variant("python")
+    write_machine(tmp_path, "box", CALLS, variants=[timed], run="2026-01-01T00:00:00Z")
+    later = "2026-01-02T00:00:00Z"
+    skipped_row = replace(
+        samples_of(CALLS, timed, run=later, rounds=1)[0],
+        value=None,
+        status="skipped",
+        reason="no GPU",
+        verified=0,
+    )
+    provenance = provenance_of(CALLS, timed, run=later)
+    add_run(tmp_path, "box", "calls", "python", [skipped_row], provenance)
+    table = summarise(collect(tmp_path, STUDIES).samples)
+    assert set(table["variant"]) == {"python"} and not table["stale"].any()

@@ -1,0 +1,60 @@
+"""What config.yaml and --config may say, and the one error that each fault in them gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.config import CONFIG_FILE, load_config
+from analysis.errors import FieldError
+from analysis.schema import read_yaml
+from analysis.study import discover
+
+CONFIG = read_yaml(CONFIG_FILE)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "field", "expected", "got"),
+    [
+        ({"grdi": "smoke"}, "", "one of the keys ['arch'", "['grdi']"),
+        (
+            {"grids": CONFIG["grids"] | {"smoke": {"round": 2, "samples": 1}}},
+            "grids.smoke",
+            "keys ['rounds', 'sample_budget_s', 'samples']",
+            "['round']",
+        ),
+        ({"studies": ["h2d_gatherr"]}, "studies", "'h2d_gather'", "'h2d_gatherr'"),
+        ({"studies": "method"}, "studies", "type array", "'method'"),
+        ({"grid": "huge"}, "grid", "['smoke', 'default', 'full']", "'huge'"),
+        ({"machine": "published"}, "machine", "anything but", "'published'"),
+        ({"machine": "My Box"}, "machine", "text like", "'My Box'"),
+        ({"machine": "../box"}, "machine", "text like", "'../box'"),
+        ({"arch": "90"}, "arch", "sm_", "'90'"),
+        ({"arch": "sm_9"}, "arch", "sm_", "'sm_9'"),
+        ({"gpu": -1}, "gpu", "at least 0", "-1"),
+        ({"gpu": "first"}, "gpu", "GPU-", "'first'"),
+        ({"shared_gpu": "allow"}, "shared_gpu", "['refuse', 'record']", "'allow'"),
+        ({"round_limit_s": 0}, "round_limit_s", "above 0", "0"),
+        ({"nvcc": ""}, "nvcc", "not empty", "''"),
+    ],
+)
+def test_a_fault_in_the_configuration_is_one_error(
+    overrides: dict[str, Any], field: str, expected: str, got: str
+) -> None:
+    with pytest.raises(FieldError) as caught:
+        load_config(overrides)
+    assert caught.value.field == (f"config: {field}" if field else "config")
+    said_expected, _, said_got = str(caught.value).partition(", got ")
+    assert expected in said_expected
+    assert got in said_got
+
+
+def test_overrides_go_over_the_file() -> None:
+    config = load_config({"grid": "smoke", "studies": ["method"], "machine": "my-box"})
+    assert list(config.studies) == ["method"]
+    assert config.grid.rounds == CONFIG["grids"]["smoke"]["rounds"]
+    assert config.machine == "my-box"
+    assert "build" in config.results.parts
+    assert set(load_config({"studies": []}).studies) == set(discover())
+    assert "build" not in load_config().results.parts

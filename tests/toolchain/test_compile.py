@@ -1,0 +1,148 @@
+"""Modules built from made-up studies: each its own code, with its flags and constants."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.errors import HotpathError
+from analysis.modules import load_module, module_path
+from analysis.study import Study, load_study
+from analysis.toolchain import compile as compiling
+from analysis.toolchain.compile import compile_bindings, compile_module, defines, torch_settings
+from tests.compiled import resources, toolchain
+from tests.synthetic import COPY
+
+# Without pybind11, which takes seconds to compile.
+BINDINGS = """\
+#include <Python.h>
+int number();
+static PyObject* call(PyObject*, PyObject*) { return PyLong_FromLong(number()); }
+static PyMethodDef methods[] = {{"number", call, METH_NOARGS, ""}, {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "variant", "", -1, methods, nullptr, nullptr, nullptr, nullptr};
+PyMODINIT_FUNC PyInit_variant() {
+  PyObject* made = PyModule_Create(&definition);
+  PyModule_AddIntConstant(made, "step", STEP);
+  return made;
+}
+"""
+
+
+def make_study(folder: Path, entries: list[dict[str, Any]], sources: dict[str, str]) -> Study:
+    """A study of host code, whose variants return numbers."""
+    folder.mkdir(parents=True)
+    common = {"role": "step", "title": "A number", "cases": ["once"]}
+    description = {
+        "title": "Numbers",
+        "question": "Which?",
+        "budget_s": 1,
+        "constants": {"step": 3},
+        "metrics": {"host_time": {"unit": "s", "label": "host time"}},
+        "cases": {"once": {"n": [0], "payload_bytes": 0}},
+        "headline": {"n": 0},
+        "variants": [common | entry for entry in entries],
+    }
+    (folder / "study.yaml").write_text(yaml.safe_dump(description, sort_keys=False))
+    (folder / "bindings.cpp").write_text(BINDINGS)
+    for name, text in sources.items():
+        (folder / name).write_text(text)
+    return load_study(folder / "study.yaml")
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
+    """Modules of a study whose bindings are compiled once and once more for own constants."""
+    folder = tmp_path_factory.mktemp("numbers")
+    study = make_study(
+        folder / "numbers",
+        [
+            # First, so that what is built after it could be linked with its bindings by mistake.
+            {"name": "own", "source": "steps", "flags": ["-DTIMES=5"], "constants": {"step": 7}},
+            {"name": "one"},
+            {"name": "same", "source": "one"},
+            {"name": "two"},
+            {"name": "steps", "flags": ["-DTIMES=5", "-UNOTHING"]},
+            {"name": "words", "options": {"number_of": "legs"}},
+        ],
+        {
+            "one.cpp": "int number() { return 1; }\n",
+            "two.cpp": "int number() { return 2; }\n",
+            "steps.cpp": "int number() { return STEP * TIMES; }\n",
+            "words.cpp": "enum Of { heads = 1, legs = 4 };\nint number() { return NUMBER_OF; }\n",
+        },
+    )
+    # Where the pipeline puts them: beside the modules.
+    bindings = folder / "numbers" / "bindings.o"
+    compile_bindings(study, toolchain(), bindings)
+    for variant in study.variants:
+        out = module_path(folder, study, variant)
+        compile_module(study, variant, toolchain(), "sm_90", bindings, out)
+        assert resources(out) == []
+    return {variant.name: load_module(folder, study, variant) for variant in study.variants}
+
+
+def test_each_module_runs_its_own_code(numbers: dict[str, ModuleType]) -> None:
+    assert [numbers[name].number() for name in ("one", "same", "two")] == [1, 1, 2]
+    assert numbers["one"] is not numbers["same"]
+    assert not {"one", "two"} & set(sys.modules)
+
+
+def test_constants_and_flags_reach_variant_and_bindings(numbers: dict[str, ModuleType]) -> None:
+    assert defines({"token_bytes": 656}) == ["-DTOKEN_BYTES=656"]
+    assert (numbers["steps"].number(), numbers["steps"].step) == (15, 3)
+    assert (numbers["own"].number(), numbers["own"].step) == (35, 7)
+
+
+def test_an_option_is_a_word_of_the_source(numbers: dict[str, ModuleType]) -> None:
+    assert defines({"memory": "pinned"}) == ["-DMEMORY=pinned"]
+    assert numbers["words"].number() == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "needs", "text", "message"),
+    [
+        ("broken.cpp", [], "int number() { return nothing; }\n", "nothing"),
+        ("broken.cu", ["gpu"], "__global__ void k() { nothing(); }\n", 'identifier "nothing" is'),
+    ],
+)
+def test_a_compile_error_carries_the_compilers_message(
+    tmp_path: Path, name: str, needs: list[str], text: str, message: str
+) -> None:
+    study = make_study(tmp_path / "numbers", [{"name": "broken", "needs": needs}], {name: text})
+    out = module_path(tmp_path, study, study.variant("broken"))
+    with pytest.raises(HotpathError) as caught:
+        compile_module(
+            study, study.variant("broken"), toolchain(), "sm_90", tmp_path / "bindings.o", out
+        )
+    command, _, said = str(caught.value).partition("\n")
+    assert str(study.variant("broken").path) in command
+    assert f"{name}" in said
+    assert "error" in said
+    assert message in said
+    assert not out.exists()
+
+
+def test_bindings_are_asked_for_by_name(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "numbers", [{"name": "one"}], {"one.cpp": ""})
+    (study.folder / "bindings.cpp").unlink()
+    with pytest.raises(HotpathError, match=r"numbers: no bindings\.cpp"):
+        compile_bindings(study, toolchain(), tmp_path / "bindings.o")
+
+
+def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    variant = COPY.variant("library")
+    monkeypatch.setattr(compiling, "torch_root", lambda: tmp_path)
+    includes, link = torch_settings(variant)
+    assert includes == [f"-isystem{tmp_path / 'include'}"]
+    assert f"-L{tmp_path / 'lib'}" in link
+    assert torch_settings(COPY.variant("batched")) == ([], [])
+    monkeypatch.setattr(compiling, "torch_root", lambda: None)
+    assert torch_settings(variant) == ([], [])

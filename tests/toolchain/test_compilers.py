@@ -1,0 +1,85 @@
+"""Compilers that are found, and those that are refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sysconfig
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.errors import FieldError, HotpathError
+from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
+from tests.compiled import toolchain as found_toolchain
+
+
+@pytest.fixture
+def toolchain() -> Toolchain:
+    return found_toolchain()
+
+
+def test_the_locked_compiler_comes_before_any_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    locked = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")
+    if not locked.is_file():
+        pytest.skip("this environment is not the locked one")
+    (tmp_path / "nvcc").touch()
+    monkeypatch.setenv("CUDACXX", str(tmp_path / "nvcc"))
+    assert find_toolchain().nvcc == locked
+
+
+def test_a_named_compiler_is_taken_wherever_it_stands(toolchain: Toolchain, tmp_path: Path) -> None:
+    wrapper = tmp_path / "my-nvcc"
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(toolchain.nvcc))} "$@"\n')
+    wrapper.chmod(0o755)
+    named = find_toolchain(str(wrapper))
+    assert named.nvcc == wrapper
+    assert re.fullmatch(r"\d+\.\d+", named.version)
+    assert (named.include / "cuda_runtime.h").exists()
+    assert replace(named, nvcc=toolchain.nvcc) == toolchain
+
+
+@pytest.mark.parametrize("variable", ["CUDACXX", "CUDA_HOME", "PATH"])
+def test_without_a_locked_compiler_the_environment_names_one(
+    toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
+) -> None:
+    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.delenv("CUDACXX", raising=False)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    folder = toolchain.nvcc.parent
+    value = {
+        "CUDACXX": str(toolchain.nvcc),
+        "CUDA_HOME": str(folder.parent),
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+    }
+    monkeypatch.setenv(variable, value[variable])
+    assert find_toolchain() == toolchain
+
+
+def test_no_compiler_anywhere_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setenv("CUDACXX", str(tmp_path / "gone"))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "gone"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HotpathError, match="nvcc: none in this environment, CUDACXX, CUDA_HOME or"):
+        find_toolchain()
+
+
+def test_a_named_compiler_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FieldError) as caught:
+        find_toolchain(str(tmp_path / "nvcc"))
+    assert caught.value.field == "config: nvcc"
+    assert str(caught.value).endswith(f"got {str(tmp_path / 'nvcc')!r}")
+    with pytest.raises(FieldError, match="expected a CUDA compiler, got '/bin/true'"):
+        find_toolchain("/bin/true")
+    (tmp_path / "text").touch()
+    with pytest.raises(HotpathError, match=r"text: cannot be run"):
+        find_toolchain(str(tmp_path / "text"))
+
+
+def test_a_named_architecture_asks_no_gpu() -> None:
+    assert resolve_arch("sm_120", "GPU-of-nobody") == "sm_120"

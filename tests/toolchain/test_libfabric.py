@@ -1,0 +1,53 @@
+"""Where libfabric is looked for, and what is left out without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.errors import FieldError, HotpathError
+from analysis.measure.needs import Provision
+from analysis.toolchain.compile import compile_bindings
+from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.libfabric import MISSING, find_libfabric
+from tests.repository import STUDIES
+
+
+def folder_with(path: Path, *names: str) -> Path:
+    for name in names:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).touch()
+    return path
+
+
+def test_libfabric_is_taken_from_a_folder(tmp_path: Path) -> None:
+    plain = folder_with(tmp_path / "a", "include/rdma/fabric.h", "lib/libfabric.so")
+    found = find_libfabric(str(plain))
+    assert found is not None
+    assert (found.include, found.library) == (plain / "include", plain / "lib" / "libfabric.so")
+    assert f"-idirafter{plain / 'include'}" in found.compile_flags
+    library = "usr/lib/x86_64-linux-gnu/libfabric.so.1"
+    unpacked = folder_with(tmp_path / "b", "usr/include/rdma/fabric.h", library)
+    found = find_libfabric(str(unpacked))
+    assert found is not None
+    assert (found.include, found.library) == (unpacked / "usr/include", unpacked / library)
+
+
+def test_a_folder_without_libfabric_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FieldError, match="config: libfabric: expected `auto` or a folder with"):
+        find_libfabric(str(tmp_path))
+
+
+def test_without_libfabric_its_variants_are_skipped_and_nothing_else() -> None:
+    without = replace(find_toolchain(), libfabric=None)
+    for study in STUDIES.values():
+        for variant in study.variants:
+            needs = "libfabric" in variant.needs
+            assert without.can_build(variant) is not needs
+            if needs:
+                assert Provision(None, "13.0").unmet(variant) == MISSING
+                assert Provision(None, "13.0", libfabric=True).unmet(variant) is None
+    with pytest.raises(HotpathError, match="libfabric is not installed"):
+        compile_bindings(STUDIES["rdma_write"], without, Path("never.o"))
