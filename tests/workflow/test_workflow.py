@@ -201,7 +201,14 @@ def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict
         inputs = set(rules[rule]["inputs"])
         assert {"results/test-box/machine.json", "results/published/h2d_gather.csv"} <= inputs
         assert {f"results/test-box/method/clock{suffix}" for suffix in (".csv", ".json")} <= inputs
-    shown = {"docs/index.md", "build/machine_code.csv", "build/resources.csv", "build/claims.csv"}
+    shown = {
+        "docs/index.md",
+        "config/config.yaml",
+        "pyproject.toml",
+        "build/machine_code.csv",
+        "build/resources.csv",
+        "build/claims.csv",
+    }
     assert shown <= set(rules["report"]["inputs"])
 
 

@@ -76,7 +76,7 @@ def test_the_page_says_what_could_be_gained_at_most(measured: StudyFacts) -> Non
         "- On box `pooled_contexts` has 2.00× (2.00 to 2.00) the speed of `threads_shared_atomic`."
     )
     assert said.startswith(start)
-    assert "Faster at most without our own code: 1.25× (1.25 to 1.26), and then 2.51×." in said
+    assert "Maximum speed-up without our own code: 1.25× (1.25 to 1.26), and then 2.51×." in said
     assert headroom(measured, "pinning", "without_own") == NOTHING  # threads_pinned has no parts
 
 
