@@ -21,10 +21,11 @@ from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
 
 BUILD = ROOT / "build" / "tests"
-FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/report/test_site.py")
+FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/report/site/")
 """What takes longest, so that no worker is left with it at the end."""
-TOGETHER = ("tests/kernels/rdma_write/",)
-"""Folders whose tests are for one worker: they count what the processes they start leave behind."""
+TOGETHER = ("tests/kernels/rdma_write/", "tests/report/site/")
+"""Folders whose tests are for one worker: they count what their processes leave behind, or look at
+what takes long to build."""
 
 # How long an example takes is no fault where other tests run beside it.
 hypothesis.settings.register_profile(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
 from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
-from tests.roots import build, copy_of_repository, make_inputs, make_root
+from tests.roots import make_inputs, make_root
 from tests.synthetic import provenance_of, samples_of, write_machine
 
 
@@ -29,14 +27,3 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     samples = samples_of(study, steps[4], seconds=seconds, noise=0.2)
     add_run(results, "box", "copy", steps[4].name, samples, provenance_of(study, steps[4]))
     return StudyFacts(make_inputs(root), study)
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this repository: a machine has measured all of its studies, another a few."""
-    root = copy_of_repository(tmp_path_factory.mktemp("site"))
-    for study in discover(root).values():
-        write_machine(root / "results", "box", study, rounds=4, grid="default")
-        if study.name in ("h2d_gather", "method"):
-            write_machine(root / "results", "other-box", study, rounds=4, grid="default")
-    return build(root)

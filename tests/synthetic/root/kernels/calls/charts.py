@@ -1,0 +1,11 @@
+"""No chart of this study's own."""
+
+from __future__ import annotations
+
+from analysis.charts.theme import Chart
+from analysis.facts.study_facts import StudyFacts
+
+
+def charts(facts: StudyFacts) -> dict[str, Chart]:
+    """None."""
+    return {}

@@ -1,0 +1,67 @@
+"""The pipeline as a person runs it, in a copy that has the synthetic studies."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from analysis import ROOT
+from analysis.schema import read_yaml
+from tests.roots import make_root
+
+ROUNDS, SAMPLES = 3, 2
+SETTINGS = ('studies=["calls"]', "machine=test-box")
+OTHERS = ("kernels/", "allocator/", "docs/", "results/", "tests/")
+"""What the copy has others of, or none."""
+
+
+def snakemake(
+    copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS
+) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake in the copy; its output and what its jobs print come together."""
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", *targets, "--config", *settings],
+        cwd=copy,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def succeed(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -> str:
+    done = snakemake(copy, *targets, settings=settings)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def copy_of_pipeline(folder: Path) -> Path:
+    """The files git does not ignore, with the synthetic studies, pages and published results."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith(OTHERS):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    make_root(folder)
+    config = read_yaml(folder / "config" / "config.yaml")
+    config["grids"]["default"] |= {"rounds": ROUNDS, "samples": SAMPLES}
+    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
+    return folder

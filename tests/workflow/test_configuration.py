@@ -1,0 +1,39 @@
+"""A fault in the configuration is one error, before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.pipeline import SETTINGS, contents, copy_of_pipeline, snakemake
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    # What says that a study was measured goes as soon as something of it is to be measured.
+    (folder / "build" / "measured").mkdir(parents=True)
+    (folder / "build" / "measured" / "calls.done").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("gird=smoke", "config: expected one of the keys"),
+        ("machine=published", "config: machine: expected anything but 'published'"),
+        ('studies=["call"]', "config: studies: expected one of ['"),
+        ("nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a compiler"),
+    ],
+)
+def test_a_fault_in_the_configuration_is_one_error_and_starts_nothing(
+    copy: Path, setting: str, told: str
+) -> None:
+    before = contents(copy / "build") | contents(copy / "results")
+    done = snakemake(copy, "measure", settings=(*SETTINGS, setting))
+    assert done.returncode != 0
+    assert done.stdout.count("expected") == 1
+    assert told in done.stdout
+    assert "Traceback" not in done.stdout
+    assert contents(copy / "build") | contents(copy / "results") == before

@@ -1,0 +1,158 @@
+"""The pipeline as a person runs it, in a copy of the repository: what it measures, and what not."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from analysis.store.results import load_variant
+from analysis.store.samples import checksum
+from tests.synthetic import CALLS
+from tests.workflow.pipeline import ROUNDS, SAMPLES, SETTINGS, contents, copy_of_pipeline, succeed
+
+HOST_ONLY = ("python", "compiled")
+
+
+def planned(copy: Path) -> set[str]:
+    """The rules that `measure` would run, but the target itself, which runs nothing."""
+    said = succeed(copy, "--dry-run", "measure")
+    counted = said.partition("Job stats:")[2].partition("total")[0]
+    return set(re.findall(r"^(\w+) +\d+$", counted, re.MULTILINE)) - {"measure"}
+
+
+def runs(copy: Path, variant: str) -> list[str]:
+    """The runs of a variant on disk, newest first."""
+    path = copy / "results" / "test-box" / "calls" / f"{variant}.csv"
+    return list(load_variant(path).run_provenance())
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pipeline with the synthetic studies, one of them measured. Each test leaves nothing to
+    measure."""
+    folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    succeed(folder, "measure")
+    return folder
+
+
+def test_measuring_writes_samples_with_their_provenance(copy: Path) -> None:
+    folder = copy / "results" / "test-box"
+    assert (folder / "machine.json").exists()
+    for variant in HOST_ONLY:
+        loaded = load_variant(folder / "calls" / f"{variant}.csv")
+        assert {sample.status for sample in loaded.samples} == {"ok"}
+        assert {sample.verified for sample in loaded.samples} == {1}
+        assert {sample.round for sample in loaded.samples} == set(range(ROUNDS))
+        assert loaded.provenance["samples_sha256"] == checksum(folder / "calls" / f"{variant}.csv")
+        assert "analysis.measure calls" in loaded.provenance["command"]
+    # A copy of files is no checkout: its commit is not known, and not made up.
+    assert loaded.provenance["commit"] is None
+    assert loaded.provenance["dirty"] is None
+
+
+def test_every_variant_has_a_file_even_where_it_cannot_run(copy: Path) -> None:
+    path = copy / "results" / "test-box" / "calls" / "kernel.csv"
+    assert {s.status for s in load_variant(path).samples} in ({"skipped"}, {"ok"})
+
+
+def test_what_is_measured_is_not_measured_again(copy: Path) -> None:
+    before = contents(copy / "results")
+    assert planned(copy) == set()
+    assert "Measuring" not in succeed(copy, "measure")
+    assert contents(copy / "results") == before
+
+
+def test_comments_and_file_times_measure_nothing(copy: Path) -> None:
+    before = contents(copy / "results")
+    edit(
+        copy / "kernels" / "calls" / "python.py",
+        "TURNS = 1",
+        "# Enough.\nTURNS = 1",
+    )
+    edit(copy / "kernels" / "calls" / "bindings.cpp", "// Python's way in", "// The way in")
+    edit(copy / "kernels" / "calls" / "study.yaml", "title: Calls that", "title: What calls that")
+    now = time.time_ns()
+    for path in copy.rglob("*"):
+        if path.is_file() and ".snakemake" not in path.parts:
+            os.utime(path, ns=(now, now))
+    assert planned(copy) == set()
+    assert contents(copy / "results") == before
+
+
+def test_a_module_is_built_anew_by_its_settings_and_not_by_what_else_is_said(copy: Path) -> None:
+    def built() -> set[str]:
+        plan = succeed(copy, "--dry-run", "build")
+        return set(re.findall(r"Building (\S+/\S+) for", plan))
+
+    succeed(copy, "build")
+    description = copy / "kernels" / "calls" / "study.yaml"
+    before = description.read_text()
+    edit(description, "budget_s:", "# Seconds.\nbudget_s:")
+    assert built() == set()
+    edit(description, "- name: compiled", "- name: compiled\n    flags: [-DANEW]")
+    assert built() == {"calls/compiled"}
+    description.write_text(before)
+
+
+def test_an_edited_variant_is_measured_again_and_no_other(copy: Path) -> None:
+    before = {variant: runs(copy, variant) for variant in HOST_ONLY}
+    edit(copy / "kernels" / "calls" / "python.py", "TURNS = 1", "TURNS = 2")
+    assert planned(copy) == {"measure_study"}
+    succeed(copy, "measure")
+    assert runs(copy, "python")[1:] == before["python"]
+    assert runs(copy, "compiled") == before["compiled"]
+    assert planned(copy) == set()
+
+
+def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
+    before = {variant: runs(copy, variant) for variant in HOST_ONLY}
+    visits = sum(case.visits for case in CALLS.variant("python").cases)
+    said = succeed(copy, "-f", "build/measured/calls/python")
+    assert "Measuring calls/python again" in said
+    assert f"calls/python: {ROUNDS * SAMPLES * visits} samples" in said
+    assert runs(copy, "python")[1:] == before["python"]
+    assert runs(copy, "compiled") == before["compiled"]
+    assert planned(copy) == set()
+
+
+def test_missing_results_are_measured_even_where_a_marker_says_done(copy: Path) -> None:
+    assert (copy / "build" / "measured" / "calls.done").exists()
+    path = copy / "results" / "test-box" / "calls" / "python.csv"
+    path.unlink()
+    path.with_suffix(".json").unlink()
+    succeed(copy, "measure")
+    assert len(runs(copy, "python")) == 1
+    assert planned(copy) == set()
+
+
+def test_the_smoke_grid_writes_under_build_only(copy: Path) -> None:
+    def outside() -> dict[str, str]:
+        return {
+            name: digest
+            for name, digest in contents(copy).items()
+            if not name.startswith(("build/", ".snakemake/")) and "__pycache__" not in name
+        }
+
+    before, measured = outside(), contents(copy / "build" / "measured")
+    succeed(copy, "measure", settings=(*SETTINGS, "grid=smoke"))
+    assert outside() == before
+    assert contents(copy / "build" / "measured") == measured
+    path = copy / "build" / "smoke" / "results" / "test-box" / "calls" / "python.csv"
+    assert {sample.round for sample in load_variant(path).samples} == {0, 1}
+
+
+def test_the_summary_follows_from_what_is_measured(copy: Path) -> None:
+    succeed(copy, "summary")
+    lines = (copy / "build" / "summary.csv").read_text().splitlines()
+    assert any(line.startswith("test-box,calls,python,calls=100,host_time,s,") for line in lines)
+    assert (copy / "build" / "refused.json").read_text().strip() == "{}"

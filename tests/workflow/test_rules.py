@@ -1,0 +1,134 @@
+"""What each rule says of itself: what it reads, and what it takes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import ROOT
+from tests.synthetic import CALLS, write_machine
+from tests.workflow.pipeline import copy_of_pipeline, succeed
+
+DESCRIBE = """
+include: "Snakefile"
+
+
+from snakemake.iocontainers import Wildcards
+
+example = Wildcards(fromdict={"study": "calls", "variant": "compiled"})
+described = {
+    each.name: {
+        "inputs": [str(path) for path in each.expand_input(example)[0]],
+        "shell": each.shellcmd,
+        "benchmark": each.benchmark is not None,
+        "resources": sorted(each.resources),
+    }
+    for each in workflow.rules
+    if each.shellcmd
+}
+Path("build/rules.json").write_text(json.dumps(described))
+"""
+"""What each rule that runs something says of itself, for a variant of one study."""
+
+ALWAYS = {"_cores", "_nodes", "tmpdir"}
+"""Resources that Snakemake gives every rule."""
+
+
+def imported(module: str, seen: set[Path]) -> Iterator[Path]:
+    """The files of the package that `module` stands on, its own among them, as paths from ROOT."""
+    base = ROOT.joinpath(*module.split("."))
+    file = next((f for f in (base.with_suffix(".py"), base / "__init__.py") if f.is_file()), None)
+    if file is None or file in seen:
+        return
+    seen.add(file)
+    yield file.relative_to(ROOT)
+    names = [module.rpartition(".")[0]]
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    for name in names:
+        if name.split(".")[0] == "analysis":
+            yield from imported(name, seen)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pipeline with the synthetic studies, one of them measured."""
+    folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    write_machine(folder / "results", "test-box", CALLS, rounds=1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rules(copy: Path) -> dict[str, Any]:
+    (copy / "build").mkdir()
+    (copy / "Describe.smk").write_text(DESCRIBE)
+    succeed(copy, "--dry-run", "--snakefile", "Describe.smk")
+    (copy / "Describe.smk").unlink()
+    described: dict[str, Any] = json.loads((copy / "build" / "rules.json").read_text())
+    return described
+
+
+def test_every_rule_is_benchmarked_and_says_what_it_takes(rules: dict[str, Any]) -> None:
+    assert {"bindings", "module", "derive", "measure_study", "summarise", "report"} <= set(rules)
+    assert [name for name, rule in rules.items() if not rule["benchmark"]] == []
+    assert [name for name, rule in rules.items() if not set(rule["resources"]) - ALWAYS] == []
+
+
+def test_the_code_that_a_rule_runs_is_among_its_inputs(rules: dict[str, Any]) -> None:
+    lacking = {}
+    for name, rule in rules.items():
+        for module in re.findall(r"-m (analysis[\w.]*)", rule["shell"]):
+            package = (ROOT / module.replace(".", "/")).is_dir()
+            runs = f"{module}.__main__" if package else module
+            found = {str(path) for path in imported(runs, set())}
+            assert len(found) > 2, found
+            lacking[name] = found - set(rule["inputs"])
+    assert len(lacking) >= 8
+    assert {name: files for name, files in lacking.items() if files} == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "files"),
+    [
+        ("bindings", ["bindings.cpp", "operation.h", "study.yaml"]),
+        ("module", ["compiled.cpp", "bindings.cpp", "operation.h", "study.yaml"]),
+        ("derive", ["compiled.cpp", "operation.h", "study.yaml"]),
+        ("measure_study", ["python.py", "workload.py", "compiled.cpp", "study.yaml"]),
+        ("measure_variant", ["workload.py", "compiled.cpp", "study.yaml"]),
+        ("profile_study", ["workload.py", "kernel.cu", "study.yaml"]),
+        ("summarise", ["python.py", "workload.py", "operation.h", "study.yaml"]),
+        ("report", ["python.py", "charts.py", "operation.h", "study.yaml"]),
+    ],
+)
+def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
+    copy: Path, rules: dict[str, Any], rule: str, files: list[str]
+) -> None:
+    inputs = {str(copy / path) for path in rules[rule]["inputs"]}
+    assert {str(copy / "kernels" / "calls" / name) for name in files} <= inputs
+    assert str(copy / "workflow" / "schemas" / "study.schema.yaml") in inputs
+    assert not any("__pycache__" in path for path in inputs)
+
+
+def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict[str, Any]) -> None:
+    for rule in ("summarise", "report"):
+        inputs = set(rules[rule]["inputs"])
+        assert {"results/test-box/machine.json", "results/published/copy.csv"} <= inputs
+        assert {f"results/test-box/calls/python{suffix}" for suffix in (".csv", ".json")} <= inputs
+    shown = {
+        "docs/index.md",
+        "config/config.yaml",
+        "pyproject.toml",
+        "build/machine_code.csv",
+        "build/resources.csv",
+        "build/claims.csv",
+    }
+    assert shown <= set(rules["report"]["inputs"])
