@@ -93,6 +93,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_stranger_who_follows_the_page_has_a_study(copy: Path) -> None:
     before = listed(copy)
     study, variant, kind = map(section, ("A study", "A variant", "A kind of claim"))

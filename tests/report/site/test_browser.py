@@ -76,9 +76,8 @@ class Visit:
         self.page.on("request", lambda request: self._ours(request.url))
 
     def _failed(self, request: Request) -> None:
-        # A browser loads the icon last, and no longer where the page is left meanwhile.
-        is_left = request.failure == "net::ERR_ABORTED" and request.url.endswith("/favicon.png")
-        if not is_left:
+        # What a page loads last is aborted when it is left.
+        if request.failure != "net::ERR_ABORTED":
             self.faults.append(f"{request.url}: {request.failure}")
 
     def _ours(self, url: str) -> None:
