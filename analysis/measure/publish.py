@@ -8,14 +8,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from analysis import ROOT
 from analysis.measure.clock import utc_now
+from analysis.measure.conditions import conditions
 from analysis.measure.machine import describe
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
+from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import (
     Host,
     RoundRecord,
@@ -25,7 +28,7 @@ from analysis.measure.run import (
     run_id,
     telemetry_file,
 )
-from analysis.measure.telemetry import by_variant, write_telemetry
+from analysis.measure.telemetry import by_variant, with_throttling, write_telemetry
 from analysis.source import fingerprint
 from analysis.store import METHOD_VERSION
 from analysis.store.results import add_run, shrink
@@ -49,6 +52,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
     telemetry = _telemetry(plan, samples, records)
+    samples = list(with_throttling(samples, telemetry))
     for variant in plan.variants:
         if not _cases(plan, variant):
             continue  # beside the others, but with nothing to measure in this grid
@@ -152,6 +156,9 @@ def _provenance(
         "grid": plan.grid.name,
         "rounds": len(records),
         "beside": [other.name for other in plan.variants if other != variant],
+        # Before every round, and once more now.
+        "conditions": [record.conditions for record in records] + [asdict(conditions())],
+        "discarded_host_passes": DISCARDED_HOST_PASSES,
         "start": records[0].start if records else run,
         "end": records[-1].end if records else utc_now(),
         # Of the whole run, all variants and the gaps between them.

@@ -219,7 +219,24 @@ def test_inputs_leave_the_caches_after_the_check_and_before_what_the_cpu_reads(
     measured(tmp_path, operation, monkeypatch, host_work=host_work)
     timed = ["settle", "launch"] if host_work else ["launch"]
     untimed = ["poison", "launch", "check", "settle", "launch"]
-    assert operation.events == [*untimed, *timed, *timed]
+    assert operation.events == [*untimed, *timed, *timed, *timed]
+
+
+def test_the_first_host_time_of_a_cell_is_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = iter([*[0.0] * 2, 0.01, *[0.0] * 9])  # the check, the launch after it, the first timed
+
+    class SlowAtFirst(Recorded):
+        def launch(self, stream: int) -> None:
+            until = time.perf_counter() + next(slow)
+            while time.perf_counter() < until:
+                pass
+
+    cell = measured(tmp_path, SlowAtFirst(), monkeypatch)
+    times = [value for name, value in cell.values if name == "host_time"]
+    assert len(times) == 2
+    assert max(times) < 0.01
 
 
 def test_what_the_machine_runs_out_of_in_mid_cell_skips_the_cell(
