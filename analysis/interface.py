@@ -20,6 +20,7 @@ from analysis.tables.rows import (
     ModelRow,
     ParameterRow,
     RatioRow,
+    RepeatabilityRow,
     RepeatRow,
     RunRow,
     SkippedRow,
@@ -30,7 +31,7 @@ from analysis.toolchain import ptxas, sass
 
 CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
-    "RESAMPLES": statistics.RESAMPLES,
+    "FEWEST_RUNS": statistics.FEWEST_RUNS,
     "SAME_WITHIN": statistics.SAME_WITHIN,
     "METHOD_VERSION": store.METHOD_VERSION,
     "KEPT_RUNS": samples.KEPT_RUNS,
@@ -53,6 +54,7 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "skipped.csv": columns(SkippedRow),
     "repeats.csv": columns(RepeatRow),
     "runs.csv": columns(RunRow),
+    "repeatability.csv": columns(RepeatabilityRow),
     "model_counters.csv": columns(CounterRow),
     "resources.csv": ptxas.COLUMNS,
     "machine_code.csv": sass.COLUMNS,

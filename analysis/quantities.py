@@ -90,6 +90,13 @@ def whole(value: float) -> str:
     return "" if math.isnan(value) else f"{value:,.0f}".replace(",", "\u202f")
 
 
+def runs_phrase(runs: int, hosts: int) -> str:
+    """What a figure stands on: `one run`, `4 runs, 3 hosts`."""
+    if runs == 1:
+        return "one run"
+    return f"{runs} runs, {hosts} host{'s' * (hosts > 1)}"
+
+
 def listing(items: list[str]) -> str:
     """`a, b and c`."""
     return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)

@@ -1,67 +1,124 @@
-"""Medians, ratios and their 95 % intervals. The noise is between rounds, so rounds are
-resampled."""
+"""Medians, ratios and their 95 % intervals. What differs between runs is more than what differs
+between the rounds of one, so a figure stands on several runs where there are some."""
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 CONFIDENCE: Final = 0.95
-RESAMPLES: Final = 2000
+FEWEST_RUNS: Final = 3
+"""From so many runs on, an interval is for a run that has not been made yet."""
+FEWEST_ROUNDS: Final = 6
+"""From so many rounds on, their range holds their median with CONFIDENCE."""
 SAME_WITHIN: Final = 0.01
-"""Two times count as the same if the interval of their ratio lies within this distance of 1."""
+"""Two times whose ratio is surely within this of 1 are called the same; a smaller difference is not
+called faster or slower."""
 
 Floats = npt.NDArray[np.float64]
 
 
-def expanded_confidence(rounds: int, confidence: float = CONFIDENCE) -> float:
-    """The percentile level at which a bootstrap of so few values has its nominal coverage.
+class Estimate(NamedTuple):
+    """A median with the ends of its interval; NaN ends where there is none."""
 
-    This is the expanded percentile interval. A percentile bootstrap of n values is too narrow: by
-    sqrt((n-1)/n), and by using normal instead of Student quantiles (Hesterberg 2015, section 5.3,
-    "What Teachers Should Know About the Bootstrap").
+    median: float
+    low: float
+    high: float
+
+
+def estimate(runs: Sequence[Sequence[float]]) -> Estimate:
+    """The median over runs of each run's median over rounds; `runs` are in the order of time.
+
+    From FEWEST_RUNS on the interval is one for the median of another run. From fewer runs it can
+    only be that of the newest one: where its own median lies.
     """
+    medians = [float(np.median(rounds)) for rounds in runs]
+    middle = float(np.median(medians))
+    if len(medians) >= FEWEST_RUNS:
+        return Estimate(middle, *prediction_interval(medians))
+    return Estimate(medians[-1], *median_interval(runs[-1]))
+
+
+def prediction_interval(medians: Sequence[float]) -> tuple[float, float]:
+    """Where the next run's median is to be expected, from those of some runs.
+
+    The normal prediction interval for one future observation, mean ± t s sqrt(1 + 1/n) (Hahn and
+    Meeker, "Statistical Intervals", 1991, section 4.7).
+    """
+    return _interval(medians, math.sqrt(1 + 1 / len(medians)))
+
+
+def mean_interval(medians: Sequence[float]) -> tuple[float, float]:
+    """Where the mean over all runs that could be made lies: mean ± t s / sqrt(n)."""
+    return _interval(medians, 1 / math.sqrt(len(medians)))
+
+
+def _interval(medians: Sequence[float], deviations: float) -> tuple[float, float]:
+    """Mean ± t times so many standard deviations; of logarithms where all are positive, since
+    what moves times from host to host multiplies them."""
+    values = np.asarray(medians, float)
+    is_positive = bool((values > 0).all())
+    values = np.log(values) if is_positive else values
+    reach = _student(len(values) - 1) * float(values.std(ddof=1)) * deviations
+    low, high = float(values.mean()) - reach, float(values.mean()) + reach
+    return (math.exp(low), math.exp(high)) if is_positive else (low, high)
+
+
+def median_interval(rounds: Sequence[float]) -> tuple[float, float]:
+    """The ends of the interval of the median of `rounds`: two of them by their order, which is
+    exact for any distribution. NaN for a single one.
+
+    The range of fewer than six rounds holds the median with less than CONFIDENCE. It is widened to
+    the interval of their mean where that is wider.
+    """
+    if len(rounds) < 2:
+        return math.nan, math.nan
+    ordered = sorted(map(float, rounds))
+    rank = _rank(len(ordered))
+    low, high = ordered[rank], ordered[-1 - rank]
+    if len(ordered) >= FEWEST_ROUNDS:
+        return low, high
+    mean_low, mean_high = mean_interval(ordered)
+    return min(low, mean_low), max(high, mean_high)
+
+
+@cache
+def _rank(count: int) -> int:
+    """How many values may be left out at each end, so that the median is still between the rest
+    with CONFIDENCE: the binomial distribution of those below it."""
     from scipy import stats  # here, as it is slow to import and a process that measures needs none
 
-    quantile = stats.t.ppf((1 + confidence) / 2, rounds - 1) * math.sqrt(rounds / (rounds - 1))
-    return min(float(2 * stats.norm.cdf(quantile) - 1), 1 - 1 / RESAMPLES)
+    below = stats.binom.cdf(np.arange(count // 2), count, 0.5)
+    return max(int(np.searchsorted(below, (1 - CONFIDENCE) / 2, side="right")), 1) - 1
 
 
-def median_intervals(rounds: Floats) -> tuple[Floats, Floats, Floats]:
-    """Medians of each row of `rounds` [series, rounds] and the ends of their intervals [series].
-
-    With a single round there is no interval, and the ends are NaN.
-    """
-    medians = np.median(rounds, axis=1)
-    if rounds.shape[1] < 2:
-        unknown = np.full(len(rounds), np.nan)
-        return medians, unknown, unknown
+@cache
+def _student(freedom: int) -> float:
     from scipy import stats
 
-    result = stats.bootstrap(
-        (rounds,),
-        np.median,
-        axis=1,
-        n_resamples=RESAMPLES,
-        batch=50,
-        confidence_level=expanded_confidence(rounds.shape[1]),
-        method="percentile",
-        rng=np.random.default_rng(0),
-    )
-    return medians, result.confidence_interval.low, result.confidence_interval.high
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
 
 
-def verdict(low: float, high: float) -> str:
-    """The verdict from the interval of a speed-up: `faster`, `slower`, `same` or `unclear`."""
+def verdict(ratio: float, low: float, high: float, by_run: Sequence[float] = ()) -> str:
+    """What a speed-up and its interval say: `faster`, `slower`, `same` or `unclear`.
+
+    Of several runs, `by_run` are their ratios. All of them must agree on which is the faster, and
+    the interval of their mean must not hold 1: four runs agree by chance once in eight.
+    """
     if math.isnan(low) or math.isnan(high):
         return "unclear"
     if low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
         return "same"
-    if low > 1:
+    if len(by_run) >= FEWEST_RUNS:
+        mean_low, mean_high = mean_interval(by_run)
+        low, high = min(mean_low, *by_run), max(mean_high, *by_run)
+    if low > 1 and ratio >= 1 + SAME_WITHIN:
         return "faster"
-    if high < 1:
+    if high < 1 and ratio <= 1 - SAME_WITHIN:
         return "slower"
     return "unclear"

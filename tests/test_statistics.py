@@ -6,9 +6,18 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analysis.config import load_config
-from analysis.statistics import expanded_confidence, median_intervals, verdict
+from analysis.statistics import (
+    CONFIDENCE,
+    FEWEST_ROUNDS,
+    FEWEST_RUNS,
+    estimate,
+    median_interval,
+    prediction_interval,
+    verdict,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,30 +34,52 @@ from analysis.statistics import expanded_confidence, median_intervals, verdict
         (1.0, 1.05, "unclear"),
         (0.95, 1.0, "unclear"),
         (0.95, 1.005, "unclear"),
+        (1.002, 1.012, "unclear"),  # surely faster, but by less than counts
+        (0.988, 0.998, "unclear"),
         (math.nan, math.nan, "unclear"),
         (1.5, math.nan, "unclear"),
     ],
 )
 def test_a_verdict_is_what_the_whole_interval_says(low: float, high: float, said: str) -> None:
-    assert verdict(low, high) == said
+    assert verdict(math.sqrt(low * high), low, high) == said
+
+
+@pytest.mark.parametrize(
+    ("by_run", "said"),
+    [
+        ([1.20, 1.21, 1.19], "faster"),
+        ([0.80, 0.81, 0.79], "slower"),
+        ([1.20, 1.21, 0.999], "unclear"),  # one run disagrees
+        ([1.20, 1.80, 1.01], "unclear"),  # all agree, but so might chance
+        ([1.002, 1.003, 1.0021], "same"),
+        ([1.0091, 1.0092, 1.0120], "unclear"),  # less than a hundredth
+    ],
+)
+def test_several_runs_must_agree(by_run: list[float], said: str) -> None:
+    ratio, low, high = estimate([[one] for one in by_run])
+    assert verdict(ratio, low, high, by_run) == said
 
 
 # How often the method is wrong, over many made-up experiments of a default grid's rounds.
 
 ROUNDS = load_config().grid.rounds
 EXPERIMENTS = 1000
+LEAST_RIGHT, MOST_RIGHT = stats.binom.ppf([0.001, 0.999], EXPERIMENTS, CONFIDENCE)
+"""How many of them are right where each is with CONFIDENCE; beyond, once in a thousand tests."""
 
 
-def noise(random: np.random.Generator, sigma: float, outliers: float) -> np.ndarray:
-    """Times around 1 of many experiments [EXPERIMENTS, ROUNDS]; some rounds go grossly wrong."""
-    times = random.lognormal(0, sigma, (EXPERIMENTS, ROUNDS))
+def noise(
+    random: np.random.Generator, sigma: float, outliers: float, rounds: int = ROUNDS
+) -> np.ndarray:
+    """Times around 1 of many experiments [EXPERIMENTS, rounds]; some rounds go grossly wrong."""
+    times = random.lognormal(0, sigma, (EXPERIMENTS, rounds))
     wrong = random.random(times.shape) < outliers
     return np.where(wrong, times * random.uniform(1.5, 10, times.shape), times)
 
 
 def verdicts(speed_ups: np.ndarray) -> list[str]:
-    _, low, high = median_intervals(speed_ups)
-    return [verdict(*ends) for ends in zip(low, high, strict=True)]
+    """Of experiments that are one run each."""
+    return [verdict(*estimate([row])) for row in speed_ups.tolist()]
 
 
 @pytest.mark.parametrize("outliers", [0.0, 0.15])
@@ -59,8 +90,12 @@ def test_one_program_against_itself_is_rarely_called_different(
     random = np.random.default_rng([7, int(sigma * 1e4), int(outliers * 100)])
     said = verdicts(noise(random, sigma, outliers) / noise(random, sigma, outliers))
     assert said.count("faster") + said.count("slower") <= 0.05 * EXPERIMENTS
-    if sigma == 0.003 and not outliers:
-        assert said.count("same") >= 0.95 * EXPERIMENTS
+
+
+def test_one_program_is_found_to_be_the_same_from_nine_rounds() -> None:
+    random = np.random.default_rng(31)
+    said = verdicts(noise(random, 0.003, 0, rounds=9) / noise(random, 0.003, 0, rounds=9))
+    assert said.count("same") >= 0.95 * EXPERIMENTS
 
 
 @pytest.mark.parametrize(("speed_up", "right"), [(1.1, "faster"), (1 / 1.1, "slower")])
@@ -77,26 +112,56 @@ def test_outliers_in_a_round_do_not_turn_a_verdict_round() -> None:
 
 
 @pytest.mark.parametrize("outliers", [0.0, 0.15])
-@pytest.mark.parametrize("count", [8, 10, 16])
+@pytest.mark.parametrize("count", [6, 8, 9, 10, 16])
 def test_a_medians_interval_holds_the_true_median(count: int, outliers: float) -> None:
     random = np.random.default_rng([17, count])
     times = random.lognormal(0, 0.05, (EXPERIMENTS, count))
     # An outlier as often below as above leaves the true median at 1.
     wrong = random.random(times.shape) < outliers
     times = np.where(wrong, times * random.choice([0.2, 5.0], times.shape), times)
-    medians, low, high = median_intervals(times)
+    low, high = np.array([median_interval(row) for row in times.tolist()]).T
     assert np.mean((low <= 1) & (high >= 1)) >= 0.93
+    medians = np.median(times, axis=1)
     assert np.all((low <= medians) & (medians <= high))
 
 
-def test_an_interval_is_the_same_whenever_it_is_computed() -> None:
-    times = np.random.default_rng(19).lognormal(0, 0.05, (3, ROUNDS))
-    first, again = median_intervals(times), median_intervals(times)
-    assert all(np.array_equal(*ends) for ends in zip(first, again, strict=True))
+def test_a_medians_interval_is_two_of_its_rounds() -> None:
+    rounds = [float(value) for value in (7, 3, 9, 1, 10, 5, 8, 2, 6, 4)]
+    assert median_interval(rounds) == (2.0, 9.0)  # 98 %; from the third to the eighth 89 %
+    assert median_interval(rounds[:FEWEST_ROUNDS]) == (1.0, 10.0)
+    low, high = median_interval([1.0, 1.1, 1.2])
+    assert low < 1.0 and high > 1.2
 
 
-def test_few_rounds_widen_the_percentiles() -> None:
-    levels = [expanded_confidence(count) for count in (3, 5, 10, 30, 1000)]
-    assert levels == sorted(levels, reverse=True)
-    assert levels[-1] == pytest.approx(0.95, abs=0.001)
-    assert max(levels) < 1
+@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("sigma", [0.002, 0.1, 0.6])
+def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float) -> None:
+    random = np.random.default_rng([23, runs, int(sigma * 1000)])
+    medians = random.lognormal(-10, sigma, (EXPERIMENTS, runs + 1))
+    low, high = np.array([prediction_interval(row) for row in medians[:, :-1].tolist()]).T
+    inside = int(np.sum((low <= medians[:, -1]) & (medians[:, -1] <= high)))
+    assert LEAST_RIGHT <= inside <= MOST_RIGHT
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("sigma", [0.005, 0.02, 0.2])
+def test_one_program_on_several_hosts_is_rarely_called_different(runs: int, sigma: float) -> None:
+    random = np.random.default_rng([29, runs, int(sigma * 1000)])
+    ratios = random.lognormal(0, sigma, (EXPERIMENTS, runs)).tolist()
+    said = [verdict(*estimate([[one] for one in row]), row) for row in ratios]
+    assert said.count("faster") + said.count("slower") <= EXPERIMENTS - LEAST_RIGHT
+
+
+def test_few_runs_stand_for_themselves() -> None:
+    first, second = [1.0, 1.1, 1.2, 1.1, 1.0, 1.3], [2.0, 2.1, 2.2, 2.1, 2.0, 2.3]
+    assert estimate([first, second]) == (2.1, 2.0, 2.3)
+    three = estimate([first, second, first])
+    assert three.median == pytest.approx(1.1)
+    assert three.low < 1.0 and three.high > 2.3  # where another run may well be
+    assert len([first, second]) < FEWEST_RUNS
+
+
+def test_what_is_not_positive_has_an_interval_too() -> None:
+    low, high = prediction_interval([0.0, 1.0, 2.0])
+    assert low == pytest.approx(1 - 4.303 * math.sqrt(4 / 3), rel=1e-3)
+    assert high == pytest.approx(1 + 4.303 * math.sqrt(4 / 3), rel=1e-3)

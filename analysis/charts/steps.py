@@ -20,6 +20,7 @@ from analysis.charts.theme import (
     variant_rows,
     varying_keys,
 )
+from analysis.facts.rows import RUN_SEPARATOR
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL
 from analysis.study import parse_case
@@ -74,6 +75,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
             measured.mark_tick(style="interval", thickness=1, size=9).encode(x=f"{value}_{end}:Q")
             for end in ("low", "high")
         ),
+        *([_runs(measured)] if points["by_run"].astype(bool).any() else []),
         *([_published(base, value)] if "published" in set(points["state"]) else []),
         *_labels(measured),
     ]
@@ -95,6 +97,18 @@ def _ceilings(measured: alt.Chart, value: str) -> list[alt.Chart]:
         .mark_tick(style="ceiling", thickness=3, size=14, cursor="pointer")
         .encode(x=f"{value}:Q"),
     ]
+
+
+def _runs(measured: alt.Chart) -> alt.Chart:
+    """A dot a run, where there are several."""
+    by_run = measured.transform_filter("datum.by_run").transform_calculate(
+        each=f"split(datum.by_run, '{RUN_SEPARATOR}')"
+    )
+    each = by_run.transform_flatten(["each"]).transform_calculate(of_run="toNumber(datum.each)")
+    dots: alt.Chart = each.mark_point(style="interval", size=10, filled=True, opacity=0.7).encode(
+        x="of_run:Q"
+    )
+    return dots
 
 
 def _published(base: alt.Chart, value: str) -> alt.Chart:

@@ -215,7 +215,8 @@ def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
     fields = [
         *(("title", "what"), ("variant", "variant"), ("machine", "machine"), ("case", "case")),
         *(("short", value), ("interval", INTERVAL), ("clock", "clock"), ("state", "state")),
-        *(("n", "samples"), ("rounds", "rounds"), ("run", "run"), ("note", "note")),
+        *(("n", "samples"), ("rounds", "rounds"), ("runs", "runs")),
+        *(("hosts", "hosts"), ("run", "newest run"), ("note", "note")),
     ]
     return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields]
 

@@ -46,7 +46,7 @@ class Evidence(Protocol):
         preferred one that all have, where `metric` is empty."""
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
-        """Median of the rounds of the newest run in `by_visit`, with its interval."""
+        """The figure over all runs in `by_visit`, as `statistics.estimate` makes it."""
 
     def payload(self, variant: str, case: str) -> int:
         """Bytes that one operation delivers, more than 0."""

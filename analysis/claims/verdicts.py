@@ -50,7 +50,8 @@ class Bound:
     def judge(self, figure: Figure) -> Outcome:
         """Whether the interval of `figure` meets the bound; undecided is not tested.
 
-        `within` asks that it overlaps what is so near to the published figure.
+        The interval must lie within what the bound allows; where it lies outside of it, the claim
+        fails. `within` allows what is so near to the published figure.
         """
         if not figure.has_interval:
             return Outcome(NOT_TESTED, "a single round gives no interval", figure)
@@ -62,9 +63,7 @@ class Bound:
             return Outcome(HOLDS, words, figure)
         if max(room) < 0:
             return Outcome(FAILS, f"not {words}", figure)
-        interval = f"{short(figure.low)} to {short(figure.high)}"
-        reason = f"the interval {interval} does not decide whether it is {words}"
-        return Outcome(NOT_TESTED, reason, figure)
+        return self._undecided(figure, words)
 
     def room(self, figure: Figure) -> float:
         """How far the whole interval is on the right side of the bound, as a share of the bound;
@@ -84,9 +83,17 @@ class Bound:
             return Outcome(NOT_TESTED, reason, figure)
         low, high = (figure.published * (1 + share) for share in (-self.value, self.value))
         words = f"within {self.value * 100:g} % of the published: {short(low)} to {short(high)}"
-        if figure.low <= high and figure.high >= low:
+        if low <= figure.low and figure.high <= high:
             return Outcome(HOLDS, words, figure)
-        return Outcome(FAILS, f"not {words}", figure)
+        if figure.high < low or figure.low > high:
+            return Outcome(FAILS, f"not {words}", figure)
+        return self._undecided(figure, words)
+
+    @staticmethod
+    def _undecided(figure: Figure, words: str) -> Outcome:
+        interval = f"{short(figure.low)} to {short(figure.high)}"
+        reason = f"the interval {interval} does not decide whether it is {words}"
+        return Outcome(NOT_TESTED, reason, figure)
 
 
 def together(verdicts: Iterable[str]) -> str:

@@ -23,6 +23,7 @@ from analysis.tables.rows import (
     ModelRow,
     ParameterRow,
     RatioRow,
+    RepeatabilityRow,
     RepeatRow,
     RunRow,
     SkippedRow,
@@ -51,6 +52,7 @@ class Inputs:
     summary: pd.DataFrame
     ratios: pd.DataFrame
     repeats: pd.DataFrame
+    repeatability: pd.DataFrame
     skipped: pd.DataFrame
     claims: pd.DataFrame
     claim_parts: pd.DataFrame
@@ -111,6 +113,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         summary=summary.merge(runs, how="left", on=["machine", "study", "variant", "case"]),
         ratios=read_table([tables / "ratios.csv"], RatioRow),
         repeats=read_table([tables / "repeats.csv"], RepeatRow),
+        repeatability=read_table([tables / "repeatability.csv"], RepeatabilityRow),
         skipped=read_table([tables / "skipped.csv"], SkippedRow),
         claims=read_table([tables / "claims.csv"], ClaimRow),
         claim_parts=read_table([tables / "claim_parts.csv"], ClaimPartRow),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED, Figures
-from analysis.facts.rows import PublishedRow, rows_of
+from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, PublishedRow, rows_of
 from analysis.quantities import digits, quantity, quantity_interval
 from analysis.records import columns
 from analysis.store.published import best_statement
@@ -51,6 +51,9 @@ class Point:
     interval: str = ""
     n: float = math.nan
     rounds: float = math.nan
+    runs: float = math.nan
+    hosts: float = math.nan
+    by_run: str = ""
     verified: float = math.nan
     throttled: float = math.nan
     run: str = ""
@@ -98,6 +101,9 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
                 is_default=int(is_first and metric in preferred),
                 n=row.n,
                 rounds=row.rounds,
+                runs=row.runs,
+                hosts=row.hosts,
+                by_run=_by_run(figures, case, row),
                 verified=row.verified,
                 throttled=row.throttled,
                 run=row.run,
@@ -143,6 +149,16 @@ def _values(
             short, interval = digits(rates[0]), _rate_interval(*rates[1:])
     label = f"{short} ({interval})" if interval else short
     return values | {"label": label, "short": short, "interval": interval}
+
+
+def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
+    """The runs' own rates where those are drawn, else their times; empty for a single run."""
+    if row.runs < 2:
+        return ""
+    if not (figures.are_rates and case.payload_bytes):
+        return row.by_run
+    rates = (case.payload_bytes / float(time) / 1e9 for time in row.by_run.split(RUN_SEPARATOR))
+    return RUN_SEPARATOR.join(f"{rate:.7g}" for rate in rates)
 
 
 def _rate_interval(low: float, high: float) -> str:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from analysis.store.published import PublishedRow
 from analysis.tables.rows import (
+    RUN_SEPARATOR,
     ClaimPartRow,
     ClaimRow,
     CounterRow,
     ModelRow,
     ParameterRow,
     RatioRow,
+    RepeatabilityRow,
     RepeatRow,
     SkippedRow,
     SummaryRow,
@@ -20,6 +22,7 @@ from analysis.tables.rows import (
 from analysis.toolchain.ptxas import KernelResources
 
 __all__ = [
+    "RUN_SEPARATOR",
     "ClaimPartRow",
     "ClaimRow",
     "CounterRow",
@@ -30,6 +33,7 @@ __all__ = [
     "PublishedRow",
     "RatioRow",
     "RepeatRow",
+    "RepeatabilityRow",
     "SkippedRow",
     "rows_of",
 ]
@@ -37,6 +41,6 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MeasuredRow(SummaryRow):
-    """A row of the summary, and the run that it was taken from."""
+    """A row of the summary, and the newest run that it stands on."""
 
     run: str

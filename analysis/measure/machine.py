@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -18,6 +19,9 @@ from analysis.gpu import Gpu
 
 LIBRARIES = ("numpy", "torch", "cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11")
 
+MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+"""Made by the system when it is installed."""
+
 _PCIE_CAPABILITY = 0x10
 
 
@@ -32,6 +36,7 @@ def describe(gpu: Gpu | None) -> dict[str, Any]:
     A value that cannot be read here is None, so that a reader sees that it was queried.
     """
     host: dict[str, Any] = {
+        "host": host_id(gpu),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
@@ -42,6 +47,19 @@ def describe(gpu: Gpu | None) -> dict[str, Any]:
         "libraries": {name: _version(name) for name in LIBRARIES},
     }
     return (describe_gpu(gpu) if gpu else {"gpu": None}) | host
+
+
+def host_id(gpu: Gpu | None) -> str | None:
+    """A name that tells hosts apart and gives none away: 12 hex digits of a hash.
+
+    It is the GPU's where there is one: a virtual machine has no other lasting mark of where it
+    runs. Two GPUs of one host therefore count as two hosts. None where there is neither.
+    """
+    mark = gpu.uuid if gpu else ""
+    for path in MACHINE_IDS:
+        with suppress(OSError):
+            mark = mark or path.read_text().strip()
+    return hashlib.sha256(f"hotpath {mark}".encode()).hexdigest()[:12] if mark else None
 
 
 def describe_gpu(gpu: Gpu) -> dict[str, Any]:

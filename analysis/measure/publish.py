@@ -8,14 +8,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from analysis import ROOT
+from analysis.errors import HotpathError
 from analysis.measure.clock import utc_now
+from analysis.measure.conditions import conditions
 from analysis.measure.machine import describe
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
+from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import (
     Host,
     RoundRecord,
@@ -25,7 +29,7 @@ from analysis.measure.run import (
     run_id,
     telemetry_file,
 )
-from analysis.measure.telemetry import by_variant, write_telemetry
+from analysis.measure.telemetry import by_variant, with_throttling, write_telemetry
 from analysis.source import fingerprint
 from analysis.store import METHOD_VERSION
 from analysis.store.results import add_run, shrink
@@ -37,8 +41,13 @@ COMMIT_VARIABLE = "HOTPATH_COMMIT"
 
 
 def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
-    """Add the run to the results, delete its journal, and yield a log line for each variant."""
+    """Add the run to the results, delete its journal, and yield a log line for each variant.
+
+    At the end HotpathError, if an output was wrong: all is kept, but nothing that runs this may end
+    as if all were well.
+    """
     run = run_id(plan)
+    wrong: list[str] = []
     skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
     is_measured = not all(skipped.values())
     numbers = range(plan.grid.rounds) if is_measured else range(0)
@@ -49,6 +58,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
     telemetry = _telemetry(plan, samples, records)
+    samples = list(with_throttling(samples, telemetry))
     for variant in plan.variants:
         if not _cases(plan, variant):
             continue  # a companion without a case in this grid
@@ -75,6 +85,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
             path = folder / plan.study.name / f"{variant.name}.telemetry.csv"
             write_telemetry(path, telemetry_rows)
         failed = sorted({s.case for s in variant_samples if s.status == "failed"})
+        wrong += [variant.name] if failed else []
         outcome = f"skipped: {reason}" if reason else f"{len(variant_samples)} samples"
         yield f"{plan.study.name}/{variant.name}: {outcome}" + (
             f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else ""
@@ -87,6 +98,11 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
             for r in records
         )
         yield f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
+    if wrong:
+        names = ", ".join(wrong)
+        raise HotpathError(
+            f"{plan.study.name}: wrong output of {names}; marked failed in the results"
+        )
 
 
 def _cases(plan: Plan, variant: Variant) -> list[str]:
@@ -159,6 +175,9 @@ def _provenance(
         "grid": plan.grid.name,
         "rounds": len(records),
         "beside": [other.name for other in plan.variants if other != variant],
+        # Before every round, and once more now.
+        "conditions": [record.conditions for record in records] + [asdict(conditions())],
+        "discarded_host_passes": DISCARDED_HOST_PASSES,
         "start": records[0].start if records else run,
         "end": records[-1].end if records else utc_now(),
         # Of the whole run: all variants, and the gaps between them.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import multiprocessing
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure.clock import utc_now
+from analysis.measure.conditions import conditions
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.round import RoundJob, run_round
@@ -35,11 +36,13 @@ class Host:
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """When a finished round ran, and the energy the GPU used, in joules; None if not reported."""
+    """When a finished round ran, the host before it, and the GPU's energy meanwhile, in joules
+    where it is counted."""
 
     start: str
     end: str
     energy_j: float | None
+    conditions: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def round_file(plan: Plan, number: int) -> Path:
@@ -99,6 +102,7 @@ def run_rounds(plan: Plan, provision: Provision, host: Host) -> None:
 def _run_one(job: RoundJob, plan: Plan, host: Host, context: ForkServerContext) -> RoundRecord:
     for left_over in (job.failure, job.progress):
         left_over.unlink(missing_ok=True)
+    before = asdict(conditions())
     energy = host.gpu.energy_j() if host.gpu else None
     start = utc_now()
     process = context.Process(target=run_round, args=(job,))
@@ -113,7 +117,7 @@ def _run_one(job: RoundJob, plan: Plan, host: Host, context: ForkServerContext) 
         raise _round_error(job, plan, message or f"its process ended with code {process.exitcode}")
     after = host.gpu.energy_j() if host.gpu else None
     spent = after - energy if after is not None and energy is not None else None
-    return RoundRecord(start, utc_now(), spent)
+    return RoundRecord(start, utc_now(), spent, before)
 
 
 def _round_error(job: RoundJob, plan: Plan, what: str) -> HotpathError:

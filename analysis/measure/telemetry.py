@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,25 @@ def by_variant(
             _, number, variant, case, run = marks[at]
             found.setdefault(variant, []).append([run, number, case, *row])
     return found
+
+
+def with_throttling(
+    samples: Iterable[Sample], telemetry: Mapping[str, Sequence[Sequence[str]]]
+) -> Iterator[Sample]:
+    """`samples` with every reason for lowered clocks that was seen while their cell was measured.
+
+    `telemetry` is as `by_variant` gives it: a reason that came and went within a cell counts.
+    """
+    at = [*CELL_COLUMNS, *COLUMNS].index("throttle")
+    seen: dict[tuple[str, str, str, str], set[str]] = {}
+    for variant, rows in telemetry.items():
+        for row in rows:
+            run, number, case = row[: len(CELL_COLUMNS)]
+            seen.setdefault((variant, run, number, case), set()).update(row[at].split("|"))
+    for sample in samples:
+        cell = (sample.variant, sample.run, str(sample.round), sample.case)
+        reasons = seen.get(cell, set()) | set(sample.throttle.split("|"))
+        yield replace(sample, throttle="|".join(sorted(reasons - {""})))
 
 
 def write_telemetry(path: Path, rows: Iterable[Sequence[str]]) -> None:

@@ -40,6 +40,8 @@ def _formats(columns: Iterable[str]) -> dict[str, tuple[str, Callable[..., objec
         "payload_bytes": ("payload, B", whole),
         "n": ("samples", whole),
         "rounds": ("rounds", whole),
+        "runs": ("runs", whole),
+        "hosts": ("hosts", whole),
         "throttled": ("throttled", lambda value: f"{value:.0%}"),
         "verified": ("verified", lambda value: "yes" if value else "no"),
         "ratio": ("ratio", ratio),
@@ -48,6 +50,7 @@ def _formats(columns: Iterable[str]) -> dict[str, tuple[str, Callable[..., objec
     hidden = {
         *("title", "label", "short", "case", "href", "metric", "is_default", "role"),
         *("seconds_low", "seconds_high", "rate_low", "rate_high", "ci_low", "ci_high"),
+        "by_run",
     }
     return {
         name: known.get(name, (name.removeprefix(CASE_PREFIX).replace("_", " "), _plain))

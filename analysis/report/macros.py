@@ -214,6 +214,12 @@ def link_parameters(page: Page) -> str:
 
 
 @macro
+def repeatability(page: Page) -> str:
+    """How far the newest run of each machine confirms what its other runs say."""
+    return agreements.repeatability(page.staged.inputs)
+
+
+@macro
 def agreement(page: Page) -> str:
     """How often the method calls two measurements of one program different."""
     return agreements.agreement(page.staged.inputs)

@@ -18,6 +18,7 @@ from analysis.quantities import (
     quantity_interval,
     ratio,
     ratio_interval,
+    runs_phrase,
 )
 from analysis.report.captured import counter_tables, gaps
 from analysis.report.compiled import machine_code, resources
@@ -112,6 +113,7 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
     """The columns after the machine's, by their titles."""
     study, payload = facts.study, facts.figures.shown_case(variant).payload_bytes
     columns: dict[str, Column] = {
+        "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
         "time": lambda _, time: quantity(time.median, "s"),
         INTERVAL: lambda _, time: quantity_interval(time.ci_low, time.ci_high, "s"),

@@ -21,12 +21,15 @@ from analysis.store.timelines import read_events
 from analysis.study import Study
 
 CAPTURES = {"ncu": read_counters, "timeline": read_events}
-KEY = ["machine", "study", "variant", "case", "metric", "unit"]
+CELL = ["machine", "study", "variant", "case"]
+KEY = [*CELL, "metric", "unit"]
+UNKNOWN_HOST = "unknown"
+"""Of runs made before hosts were told apart."""
 
 
 @dataclass
 class Collected:
-    """`samples` has the columns of the files, plus `machine` and `stale`."""
+    """`samples` has the columns of the files, `machine`, `host`, and `stale`."""
 
     samples: pd.DataFrame
     provenance: dict[tuple[str, str, str], Provenance] = field(default_factory=dict)
@@ -55,9 +58,29 @@ def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
         frames += machine_frames
         collected.provenance |= provenance
         collected.machines[machine] = description
-    columns = ["machine", *COLUMNS, "stale"]
-    collected.samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
+    columns = ["machine", "host", *COLUMNS, "stale"]
+    samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
+    collected.samples = without_cold_samples(samples, studies)[columns]
     return collected
+
+
+def without_cold_samples(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """`samples` without the first host times of a visit in runs that took none before to discard.
+
+    They are several per cent slower than the next. A visit with a single one keeps it.
+    """
+    if samples.empty:
+        return samples
+    by_host = samples["metric"].isin(["host_time", "submit_time"]) & (samples["status"] == "ok")
+    is_cold = (by_host & ~samples["is_warm"].astype(bool)).to_numpy()
+    cold = samples[is_cold]
+    visit = cold.assign(visit=visits(cold, studies)).groupby(
+        [*KEY, "run", "round", "visit"], sort=False
+    )["sample"]
+    is_first = (cold["sample"] == visit.transform("min")) & (visit.transform("size") > 1)
+    is_dropped = np.zeros(len(samples), bool)
+    is_dropped[is_cold] = is_first
+    return samples[~is_dropped]
 
 
 def _collect_machine(
@@ -79,7 +102,14 @@ def _collect_machine(
         rows = list(map(attrgetter(*COLUMNS), loaded.samples))
         # Without an explicit dtype, a column with only skipped cases would have dtype object.
         frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float, "sm_mhz": float})
+        runs = loaded.run_provenance()
         frame.insert(0, "machine", machine)
+        frame["host"] = frame["run"].map(
+            {run: entry["machine"].get("host") or UNKNOWN_HOST for run, entry in runs.items()}
+        )
+        frame["is_warm"] = frame["run"].map(
+            {run: entry.get("discarded_host_passes", 0) > 0 for run, entry in runs.items()}
+        )
         frame["stale"] = ~frame["run"].isin(fresh)
         frames.append(frame)
         provenance[machine, loaded.study, loaded.variant] = loaded.provenance
@@ -109,15 +139,24 @@ def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[n
 
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples that a summary uses: for each variant and case the newest fresh run, else the
+    """The samples a summary uses: of a variant and case, those of all fresh runs, else of the
     newest run.
 
-    A run that skipped the case is used only if no other run measured it.
+    A run that skipped the case counts only where no other did better. Where the output was wrong in
+    any round of these, only the rows that say so are left: such a cell has no figure.
     """
     if samples.empty:
         return samples
-    key = ["machine", "study", "variant", "case"]
-    ranked = samples.assign(skipped=samples["status"] == "skipped")
-    order = ranked.sort_values(["stale", "skipped", "run"], ascending=[True, True, False])
-    newest = order.drop_duplicates(key)[[*key, "run"]]
-    return samples.merge(newest, on=[*key, "run"])
+    cell = [samples[name] for name in CELL]
+    is_stale = samples["stale"].astype(bool)
+    all_stale = is_stale.groupby(cell, sort=False).transform("all")
+    newest = samples["run"].groupby(cell, sort=False).transform("max")
+    kept = samples[~is_stale | (all_stale & (samples["run"] == newest))]
+    for status, is_worse in (("skipped", True), ("failed", False)):
+        has = kept["status"] == status
+        every, some = (
+            has.groupby([kept[name] for name in CELL], sort=False).transform(how)
+            for how in ("all", "any")
+        )
+        kept = kept[~has | every] if is_worse else kept[has | ~some]
+    return kept.reset_index(drop=True)

@@ -13,8 +13,8 @@ from analysis import records
 from analysis.errors import HotpathError
 
 STATUSES = ("ok", "skipped", "failed")
-KEPT_RUNS = 3
-MACHINE_LIMIT_BYTES = 4 * 2**20
+KEPT_RUNS = 5
+MACHINE_LIMIT_BYTES = 16 * 2**20
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from analysis.claims import Claim
@@ -24,7 +23,7 @@ from analysis.claims.verdicts import (
     Outcome,
     together,
 )
-from analysis.statistics import median_intervals
+from analysis.statistics import estimate
 from analysis.store.collect import chosen, visits
 from analysis.store.published import best_statement, load_published
 from analysis.store.results import PUBLISHED
@@ -69,20 +68,20 @@ class MachineResults:
     @cached_property
     def by_visit(self) -> pd.Series:
         """Median of the fresh, checked samples by variant, case, metric, run, round and visit."""
-        is_fresh = (self.samples["status"] == "ok") & ~self.samples["stale"].astype(bool)
-        good = self.samples[is_fresh & (self.samples["verified"] == 1)]
+        is_fresh = (self.used["status"] == "ok") & ~self.used["stale"].astype(bool)
+        good = self.used[is_fresh & (self.used["verified"] == 1)]
         good = good.assign(visit=visits(good, {self.study.name: self.study}))
         keys = ["variant", "case", "metric", "run", "round", "visit"]
         medians: pd.Series = good.groupby(keys)["value"].median()
         return medians
 
     @cached_property
-    def newest(self) -> pd.DataFrame:
-        """The samples a summary uses."""
+    def used(self) -> pd.DataFrame:
+        """The samples that a summary uses, of all fresh runs."""
         return chosen(self.samples)
 
-    def _newest_of(self, variant: str, case: str) -> pd.DataFrame:
-        return self.newest[(self.newest["variant"] == variant) & (self.newest["case"] == case)]
+    def _rows_of(self, variant: str, case: str) -> pd.DataFrame:
+        return self.used[(self.used["variant"] == variant) & (self.used["case"] == case)]
 
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
         try:
@@ -93,7 +92,7 @@ class MachineResults:
 
     def _absence(self, variant: str, case: str, what: str) -> str:
         """Why there are no fresh, checked samples with `what`."""
-        rows = self._newest_of(variant, case)
+        rows = self._rows_of(variant, case)
         if rows.empty:
             return f"{variant} has not been measured in this case"
         first = rows.iloc[0]
@@ -118,11 +117,8 @@ class MachineResults:
         raise reasons[0] if reasons else NotTested("no metric compares the two")
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
-        runs = by_visit.index.get_level_values("run")
-        newest = by_visit[runs == runs.max()]
-        rounds = newest.groupby(["run", "round"]).median()
-        median, low, high = median_intervals(np.array([rounds.to_numpy(dtype=float)]))
-        return Figure(float(median[0]), float(low[0]), float(high[0]))
+        by_round = by_visit.groupby(["run", "round"]).median()
+        return Figure(*estimate([list(rounds) for _, rounds in by_round.groupby("run")]))
 
     def payload(self, variant: str, case: str) -> int:
         cases = {one.id: one.payload_bytes for one in self.study.variant(variant).cases}
@@ -149,7 +145,7 @@ class MachineResults:
         return float(rows.iloc[0]["predicted"])
 
     def check(self, variant: str, case: str) -> Check:
-        rows = self._newest_of(variant, case)
+        rows = self._rows_of(variant, case)
         rows = rows[~rows["stale"].astype(bool)]
         failed = rows.loc[rows["status"] == "failed", "reason"]
         checked = rows[rows["status"] == "ok"]

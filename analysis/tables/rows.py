@@ -22,8 +22,14 @@ DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
 """By the annotation of a row's field."""
 
 
+RUN_SEPARATOR: Final = "|"
+
+
 @dataclass(frozen=True)
 class SummaryRow:
+    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
+    the runs' own medians, oldest first."""
+
     machine: str
     study: str
     variant: str
@@ -40,6 +46,9 @@ class SummaryRow:
     verified: int
     throttled: float
     stale: int
+    runs: int
+    hosts: int
+    by_run: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,32 @@ class RatioRow:
     ci_low: float
     ci_high: float
     verdict: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class RepeatabilityRow:
+    """What the newest run of a study on a machine says of the intervals made of the others.
+
+    `runs` are those others. Of `times` and `ratios`, so many lie inside; of the `decided` (faster
+    or slower), so many are `contradicted`; of the `repeats` of one program, so many are called
+    different; of the `claims` that both decide, so many flip.
+    """
+
+    machine: str
+    study: str
+    runs: int
+    held_run: str
+    times: int
+    times_inside: int
+    ratios: int
+    ratios_inside: int
+    decided: int
+    contradicted: int
+    repeats: int
+    repeats_different: int
+    claims: int
+    claims_flipped: int
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from analysis.statistics import median_intervals, verdict
-from analysis.store.collect import KEY, chosen, visits
+from analysis.statistics import estimate, verdict
+from analysis.store.collect import CELL, KEY, chosen, visits
 from analysis.study import Study, Variant
-from analysis.tables.rows import RatioRow, RunRow, SkippedRow, SummaryRow, columns
+from analysis.tables.rows import RUN_SEPARATOR, RatioRow, RunRow, SkippedRow, SummaryRow, columns
 
 SUMMARY_COLUMNS = columns(SummaryRow)
 RATIO_KEY = ["machine", "study", "variant", "against", "case", "metric"]
@@ -22,38 +22,40 @@ SKIPPED_COLUMNS = columns(SkippedRow)
 def summarise(samples: pd.DataFrame) -> pd.DataFrame:
     """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
 
-    `median` is the median over rounds of each round's median; its interval resamples rounds.
-    `verified` is 1 if every sample is verified. `throttled` is the share of samples taken while the
-    GPU reported a throttle reason.
+    `median` is the median over all fresh runs of each run's median over rounds; its interval is
+    for another run, or from few runs that of the newest one (`statistics.estimate`). `verified` is
+    1 where every sample is; `throttled` is the share of samples taken while the GPU gave a reason
+    to lower its clocks.
     """
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
     if measured.empty:
         return pd.DataFrame(columns=SUMMARY_COLUMNS)
-    by_round = measured.groupby([*KEY, "round"], sort=False)["value"].median()
-    series = by_round.groupby(KEY, sort=False).agg(list)
     table = measured.groupby(KEY, sort=False).agg(
         q1=("value", lambda values: values.quantile(0.25)),
         q3=("value", lambda values: values.quantile(0.75)),
         n=("value", "size"),
-        rounds=("round", "nunique"),
         verified=("verified", "min"),
         throttled=("throttle", lambda reasons: (reasons != "").mean()),
         stale=("stale", "max"),
+        runs=("run", "nunique"),
+        hosts=("host", "nunique"),
     )
-    table[["median", "ci_low", "ci_high"]] = _intervals(series)
+    by_round = measured.groupby([*KEY, "run", "round"])["value"].median()
+    table["rounds"] = by_round.groupby(KEY, sort=False).size()
+    table = table.join(_over_runs(by_round, KEY))
+    table["by_run"] = [RUN_SEPARATOR.join(f"{one:.7g}" for one in runs) for runs in table["by_run"]]
     table["stale"] = table["stale"].astype(int)
     return table.reset_index()[SUMMARY_COLUMNS].sort_values(KEY, ignore_index=True)
 
 
-def _intervals(series: pd.Series) -> pd.DataFrame:
-    """median, ci_low and ci_high of lists of one value per round. Lists of equal length are
-    processed together."""
-    result = pd.DataFrame(np.nan, index=series.index, columns=["median", "ci_low", "ci_high"])
-    for _, group in series.groupby(series.map(len)):
-        medians, low, high = median_intervals(np.array(group.tolist(), dtype=float))
-        result.loc[group.index] = np.column_stack([medians, low, high])
-    return result
+def _over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
+    """median, ci_low, ci_high and by_run (medians, oldest first) of each `key`, from values by
+    `key`, run and round."""
+    runs = by_round.groupby([*key, "run"]).agg(list).groupby(key).agg(list)
+    rows = [(*estimate(one), [float(np.median(rounds)) for rounds in one]) for one in runs]
+    names = ["median", "ci_low", "ci_high", "by_run"]
+    return pd.DataFrame(rows, index=runs.index, columns=names)
 
 
 def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
@@ -62,27 +64,47 @@ def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
     for variant in study.variants:
         against = [study.variant(variant.after)] if variant.after else []
         if variant.role in ("step", "beyond"):
-            against += study.with_role("reference", "ceiling")
+            others = study.with_role("reference", "ceiling")
+            against += [other for other in others if not study.is_repeat(other)]
         yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
 
 
-def ratios(compared: pd.DataFrame) -> pd.DataFrame:
-    """The newest run of each comparison in `ratios_by_run`, in RATIO_COLUMNS."""
-    newest = compared.groupby(RATIO_KEY, sort=False)["run"].transform("max")
-    return compared[compared["run"] == newest][RATIO_COLUMNS].reset_index(drop=True)
+def ratios(by_round: pd.Series) -> pd.DataFrame:
+    """Each comparison over all runs of `ratios_by_round`, in RATIO_COLUMNS."""
+    if by_round.empty:
+        return pd.DataFrame(columns=RATIO_COLUMNS)
+    table = _over_runs(by_round, RATIO_KEY)
+    table["verdict"] = [verdict(*row) for row in table.itertuples(index=False, name=None)]
+    table["runs"] = table["by_run"].map(len)
+    return table.rename(columns={"median": "ratio"}).reset_index()[RATIO_COLUMNS]
 
 
-def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """Speed-ups: the other's time over the variant's, above 1 if the variant is faster.
+def ratios_by_run(by_round: pd.Series) -> pd.DataFrame:
+    """Each comparison in each run by itself: RATIO_COLUMNS and `run`."""
+    runs = [by_round[by_round.index.get_level_values("run") == run] for run in _runs(by_round)]
+    tables = [ratios(own).assign(run=run) for run, own in zip(_runs(by_round), runs, strict=True)]
+    columns = [*RATIO_COLUMNS, "run"]
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(tables).sort_values([*RATIO_KEY, "run"], ignore_index=True)[columns]
 
-    Returns RATIO_COLUMNS and `run`. Pairs the medians of the two variants visit by visit, in every
-    run that has fresh samples of both. The ratio of a round is the median of its visits' ratios. If
-    the CPU takes part in either variant, gpu_time is not compared.
+
+def _runs(by_round: pd.Series) -> list[str]:
+    return [] if by_round.empty else sorted(by_round.index.get_level_values("run").unique())
+
+
+def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
+    """Speed-ups: the other's time over the variant's, above 1 where the variant is faster.
+
+    By RATIO_KEY, run and round. Pairs the two variants' medians of one run visit by visit, in every
+    run that has fresh samples of both; the ratio of a round is the median of its visits'. Where
+    the CPU takes part in either, only host_time compares them.
     """
-    fresh = samples[(samples["status"] == "ok") & ~samples["stale"].astype(bool)]
+    fresh = chosen(samples)
+    fresh = fresh[(fresh["status"] == "ok") & ~fresh["stale"].astype(bool)]
     fresh = fresh[fresh["metric"].isin(["gpu_time", "host_time", "op_time"])]
     if fresh.empty:
-        return pd.DataFrame(columns=[*RATIO_COLUMNS, "run"])
+        return pd.Series(dtype=float)
     key = ["machine", "study", "case", "metric"]
     visit = ["run", "round", "visit"]
     fresh = fresh.assign(visit=visits(fresh, studies))
@@ -103,13 +125,9 @@ def ratios_by_run(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Dat
             both["ratio"] = both["value_other"] / both["value"]
             pairs.append(both.rename(columns={"variant_other": "against"}))
     if not pairs or (paired := pd.concat(pairs)).empty:
-        return pd.DataFrame(columns=[*RATIO_COLUMNS, "run"])
-    by_round = paired.groupby([*RATIO_KEY, "run", "round"], sort=False)["ratio"].median()
-    series = by_round.groupby([*RATIO_KEY, "run"], sort=False).agg(list)
-    table = _intervals(series).rename(columns={"median": "ratio"})
-    table["verdict"] = [verdict(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy()]
-    ordered = table.reset_index().sort_values([*RATIO_KEY, "run"], ignore_index=True)
-    return ordered[[*RATIO_COLUMNS, "run"]]
+        return pd.Series(dtype=float)
+    by_round: pd.Series = paired.groupby([*RATIO_KEY, "run", "round"])["ratio"].median()
+    return by_round
 
 
 def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
@@ -125,9 +143,11 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
 
 
 def runs(samples: pd.DataFrame) -> pd.DataFrame:
-    """The run that the summary uses for each variant and case, in RUN_COLUMNS."""
+    """The newest run that the summary used of each variant and case, in RUN_COLUMNS."""
     table = chosen(samples)
-    return table.drop_duplicates(RUN_COLUMNS).reindex(columns=RUN_COLUMNS)
+    if table.empty:
+        return pd.DataFrame(columns=RUN_COLUMNS)
+    return table.groupby(CELL, sort=False)["run"].max().reset_index()[RUN_COLUMNS]
 
 
 def skipped(samples: pd.DataFrame) -> pd.DataFrame:

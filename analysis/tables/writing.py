@@ -10,7 +10,16 @@ from analysis.store.collect import collect
 from analysis.study import Study
 from analysis.tables.claims import claim_tables
 from analysis.tables.model import model_tables
-from analysis.tables.summary import ratios, ratios_by_run, repeats, runs, skipped, summarise
+from analysis.tables.repeat import repeatability
+from analysis.tables.summary import (
+    ratios,
+    ratios_by_round,
+    ratios_by_run,
+    repeats,
+    runs,
+    skipped,
+    summarise,
+)
 
 
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict[str, str]:
@@ -21,14 +30,15 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
     Returns what refused.json says: the machines that were left out, and why.
     """
     collected = collect(results, studies)
-    compared = ratios_by_run(collected.samples, studies)
+    compared = ratios_by_round(collected.samples, studies)
     summary = summarise(collected.samples)
     predicted = model_tables(results, summary, collected.machines, studies)
     judged = claim_tables(collected.samples, studies, results, predicted.model)
     tables = {
         "summary": summary,
         "ratios": ratios(compared),
-        "repeats": repeats(compared, studies),
+        "repeats": repeats(ratios_by_run(compared), studies),
+        "repeatability": repeatability(collected.samples, studies, results, collected.machines),
         "runs": runs(collected.samples),
         "skipped": skipped(collected.samples),
         "model": predicted.model,

@@ -36,6 +36,9 @@ def facts_of(
             *("box", STUDY.name, name, CASE, metric, "s"),
             *(seconds, seconds, seconds, seconds, seconds),
             *(8, 8, 1, 0.0, 0),
+            runs=1,
+            hosts=1,
+            by_run="",
             run=RUN,
         )
         for name, seconds in times.items()
@@ -52,7 +55,7 @@ def facts_with(derived: Path, nothing: Path) -> StudyFacts:
 
 def test_heat_pairs_the_rounds_where_they_were_and_says_the_interval(tmp_path: Path) -> None:
     paired = ("box", STUDY.name, "p4_final", REFERENCE, CASE, "op_time", 14.4, 12.6, 18.2, "faster")
-    ratios = pd.DataFrame([paired], columns=RATIO_COLUMNS)
+    ratios = pd.DataFrame([(*paired, 1)], columns=RATIO_COLUMNS)
     times = {"p4_final": 1e-9, "cuda_malloc_async": 4e-9, REFERENCE: 12e-9}
     chart = heat(facts_of(tmp_path, times, ratios))
     assert chart is not None

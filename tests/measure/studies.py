@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.config import Grid
+from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
@@ -145,9 +146,15 @@ def host(folder: Path) -> Host:
 
 
 def run(plan: Plan, folder: Path) -> list[str]:
-    """Measure and publish; returns what is told of each variant."""
+    """Measure and publish; the line of each variant, and at the end the error, if there is one."""
     run_rounds(plan, HERE, host(folder))
-    return list(publish(plan, HERE, host(folder)))
+    lines = []
+    try:
+        for line in publish(plan, HERE, host(folder)):
+            lines.append(line)
+    except HotpathError as error:
+        lines.append(f"error: {error}")
+    return lines
 
 
 def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:

@@ -285,7 +285,24 @@ def test_inputs_leave_the_caches_after_the_check_and_before_what_the_cpu_reads(
     measured(tmp_path, operation, monkeypatch, host_work=host_work)
     timed = ["settle", "launch"] if host_work else ["launch"]
     untimed = ["poison", "launch", "check", "settle", "launch"]
-    assert operation.events == [*untimed, *timed, *timed]
+    assert operation.events == [*untimed, *timed, *timed, *timed]
+
+
+def test_the_first_host_time_of_a_cell_is_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    class SlowAtFirst(Timed):
+        def launch(self, stream: int) -> None:
+            super().launch(stream)
+            # Those before it are the check's and the one that is not timed.
+            if self.events.count("launch") == 3:
+                self.clock.advance(1)
+
+    operation = SlowAtFirst(clock, launch_s=0.001)
+    cell = measured(tmp_path, operation, monkeypatch)
+    times = [value for name, value in cell.values if name == "host_time"]
+    assert times == pytest.approx([0.001, 0.001])
+    assert clock.now_s > 1
 
 
 def test_what_the_machine_runs_out_of_in_mid_cell_skips_the_cell(

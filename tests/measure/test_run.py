@@ -70,6 +70,7 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
         ("n=1", "skipped", "no GPU", None),
         ("n=2", "skipped", "no GPU", None),
     ]
+    assert told.pop() == "error: whole: wrong output of wrong; marked failed in the results"
     assert re.fullmatch(r"whole: measured for \d+ s, budget 1 s", told.pop())
     assert told == [
         "whole/one: 18 samples",

@@ -44,7 +44,7 @@ def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
     compared = ("box", "copy", "after", "before", "n=1", "gpu_time")
-    row = RatioRow(*compared, value, low, high, verdict)
+    row = RatioRow(*compared, value, low, high, verdict, runs=1)
     assert expected in comparison_phrase(row, "before", "this step")
     of_another = comparison_phrase(row, "before", "this variant")
     assert "this variant" in of_another and "step" not in of_another

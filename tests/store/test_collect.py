@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from analysis.store.collect import chosen, collect
-from analysis.store.results import machines, variant_files
+from analysis.store.collect import UNKNOWN_HOST, chosen, collect
+from analysis.store.results import add_run, machines, variant_files
 from analysis.store.samples import COLUMNS
-from tests.synthetic import CALLS, STUDIES, write_machine
+from tests.synthetic import CALLS, COPY, STUDIES, provenance_of, samples_of, write_machine
 
 
 def test_results_of_code_that_is_gone_are_stale(tmp_path: Path) -> None:
@@ -35,5 +36,40 @@ def test_what_is_published_or_beside_the_samples_is_no_machine_and_no_variant(
 
 def test_nothing_measured_is_an_empty_table_with_all_columns(tmp_path: Path) -> None:
     found = collect(tmp_path, STUDIES)
-    assert list(found.samples.columns) == ["machine", *COLUMNS, "stale"]
+    assert list(found.samples.columns) == ["machine", "host", *COLUMNS, "stale"]
     assert chosen(found.samples).empty
+
+
+def test_first_host_times_are_left_out_of_runs_that_discarded_none(tmp_path: Path) -> None:
+    variant = COPY.variants[0]
+    case = variant.cases[0].id
+    for run, discarded in (("2026-01-01T00:00:00Z", 0), ("2026-01-02T00:00:00Z", 1)):
+        template = samples_of(COPY, variant, run=run, rounds=1)[0]
+        taken = [
+            replace(template, case=case, metric=metric, value=value, round=number, sample=sample)
+            for number in (0, 1)
+            for metric in ("gpu_time", "host_time")
+            for sample, value in enumerate((9.0, 1.0) if number == 0 else (9.0,))
+        ]
+        provenance = provenance_of(COPY, variant, run=run)
+        provenance |= {"discarded_host_passes": discarded} if discarded else {}
+        add_run(tmp_path / "results", "box", "copy", variant.name, taken, provenance)
+    (tmp_path / "results" / "box" / "machine.json").write_text('{"gpu": null}')
+    samples = collect(tmp_path / "results", STUDIES).samples
+    by_host = samples[samples["metric"] == "host_time"].groupby(["run", "round"])["value"]
+    assert by_host.agg(list).tolist() == [[1.0], [9.0], [9.0, 1.0], [9.0]]
+    assert (samples["metric"] == "gpu_time").sum() == 6
+
+
+def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None:
+    variant = COPY.variants[0]
+    for run, machine in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", {"host": "abc"})):
+        samples = samples_of(COPY, variant, run=run, rounds=1)
+        provenance = provenance_of(COPY, variant, run=run) | {"machine": machine}
+        add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
+    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
+    found = collect(tmp_path, STUDIES).samples
+    assert dict(found.groupby("run")["host"].first()) == {
+        "2026-01-01T00:00:00Z": UNKNOWN_HOST,
+        "2026-01-02T00:00:00Z": "abc",
+    }

@@ -18,6 +18,7 @@ def row(variant: str, value: float | None, **fields: object) -> Row:
     """One sample as `collect` gives it."""
     default: Row = {
         "machine": "box",
+        "host": "here",
         "study": "copy",
         "variant": variant,
         "case": CASE,
@@ -45,7 +46,7 @@ def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]
 
 def table(*rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(
-        [entry for group in rows for entry in group], columns=["machine", *COLUMNS, "stale"]
+        [entry for group in rows for entry in group], columns=["machine", "host", *COLUMNS, "stale"]
     )
 
 

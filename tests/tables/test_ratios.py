@@ -16,6 +16,7 @@ from analysis.tables.summary import (
     SUMMARY_COLUMNS,
     comparisons,
     ratios,
+    ratios_by_round,
     ratios_by_run,
     repeats,
 )
@@ -40,13 +41,13 @@ def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None
 def test_a_ratio_is_a_speed_up_paired_by_round() -> None:
     # The second round is slow for both: paired, the ratio is 2 in every round.
     samples = table(rounds("bytewise", [2.0, 20.0, 2.2]), rounds("vectors", [1.0, 10.0, 1.1]))
-    found = only(ratios(ratios_by_run(samples, STUDIES)))
+    found = only(ratios(ratios_by_round(samples, STUDIES)))
     assert list(found.index) == RATIO_COLUMNS
     assert (found["variant"], found["against"]) == ("vectors", "bytewise")
     assert found["ratio"] == pytest.approx(2.0)
     assert found["ci_low"] == pytest.approx(2.0)
     assert found["ci_high"] == pytest.approx(2.0)
-    assert found["verdict"] == "faster"
+    assert (found["verdict"], found["runs"]) == ("faster", 1)
 
 
 def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
@@ -63,7 +64,7 @@ def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
             for number, value in enumerate(values)
         ]
     )
-    found = only(ratios_by_run(samples, STUDIES))
+    found = only(ratios_by_run(ratios_by_round(samples, STUDIES)))
     assert (found["variant"], found["against"]) == ("compiled", "python")
     assert found["ratio"] == pytest.approx(2.0)
 
@@ -79,23 +80,23 @@ def test_a_visit_takes_equally_many_samples() -> None:
 
 def test_rounds_that_only_one_variant_has_are_not_paired() -> None:
     samples = table(rounds("bytewise", [2.0, 2.0, 900.0]), rounds("vectors", [1.0, 1.0]))
-    assert only(ratios_by_run(samples, STUDIES))["ratio"] == pytest.approx(2.0)
+    assert only(ratios_by_run(ratios_by_round(samples, STUDIES)))["ratio"] == pytest.approx(2.0)
 
 
 def test_variants_of_different_runs_are_not_paired() -> None:
     samples = table(rounds("bytewise", [2.0, 2.0], run=OLD), rounds("vectors", [1.0, 1.0], run=NEW))
-    assert ratios_by_run(samples, STUDIES).empty
-    assert list(ratios(ratios_by_run(samples, STUDIES)).columns) == RATIO_COLUMNS
+    assert ratios_by_run(ratios_by_round(samples, STUDIES)).empty
+    assert list(ratios(ratios_by_round(samples, STUDIES)).columns) == RATIO_COLUMNS
 
 
 def test_nor_are_variants_of_different_machines_or_cases() -> None:
     base = rounds("bytewise", [2.0, 2.0])
     for elsewhere in ({"machine": "other"}, {"case": "batch=16,rows=512,draw=once"}):
         samples = table(base, rounds("vectors", [1.0, 1.0], **elsewhere))
-        assert ratios_by_run(samples, STUDIES).empty
+        assert ratios_by_run(ratios_by_round(samples, STUDIES)).empty
 
 
-def test_ratios_are_of_the_newest_run_that_has_both() -> None:
+def test_ratios_never_mix_runs() -> None:
     samples = table(
         rounds("bytewise", [2.0, 2.0], run=OLD),
         rounds("vectors", [1.0, 1.0], run=OLD),
@@ -103,11 +104,40 @@ def test_ratios_are_of_the_newest_run_that_has_both() -> None:
         rounds("vectors", [1.0, 1.0], run=NEW),
         rounds("warps", [0.25, 0.25], run=OLD),
     )
-    compared = ratios_by_run(samples, STUDIES)
-    assert sorted(compared["ratio"]) == pytest.approx([2.0, 3.0, 4.0])
-    newest = by_names(ratios(compared))
-    assert newest["vectors", "bytewise"]["ratio"] == pytest.approx(3.0)
-    assert newest["warps", "vectors"]["ratio"] == pytest.approx(4.0)
+    by_round = ratios_by_round(samples, STUDIES)
+    assert sorted(ratios_by_run(by_round)["ratio"]) == pytest.approx([2.0, 3.0, 4.0])
+    found = by_names(ratios(by_round))
+    assert found["vectors", "bytewise"]["ratio"] == pytest.approx(3.0)  # the newest of two
+    assert found["vectors", "bytewise"]["runs"] == 2
+    assert found["warps", "vectors"]["ratio"] == pytest.approx(4.0)
+
+
+def test_a_ratio_stands_on_all_runs() -> None:
+    runs = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    samples = table(
+        *(
+            rounds(variant, [time, time], run=run)
+            for run, other in zip(runs, (2.0, 2.1, 2.2), strict=True)
+            for variant, time in (("bytewise", other), ("vectors", 1.0))
+        )
+    )
+    found = only(ratios(ratios_by_round(samples, STUDIES)))
+    assert (found["ratio"], found["runs"]) == (pytest.approx(2.1), 3)
+    assert found["ci_low"] < 2.0 and found["ci_high"] > 2.2
+    assert found["verdict"] == "faster"
+
+
+def test_repeats_are_nobodys_reference() -> None:
+    assert CALLS.is_repeat(CALLS.variant("again"))
+    references = replace(
+        CALLS,
+        variants=tuple(
+            replace(v, role="reference") if v.name == "again" else v for v in CALLS.variants
+        ),
+    )
+    pairs = [(variant.name, other.name) for variant, other in comparisons(references)]
+    assert ("again", "python") in pairs
+    assert [variant for variant, other in pairs if other == "again"] == []
 
 
 def test_ratios_take_no_stale_and_no_failed_sample() -> None:
@@ -118,9 +148,9 @@ def test_ratios_take_no_stale_and_no_failed_sample() -> None:
         rounds("vectors", [1.0, 1.0], run=NEW, stale=True),
         [row("warps", None, run=OLD, status="failed", reason="byte 0", verified=0)],
     )
-    assert only(ratios_by_run(samples, STUDIES))["ratio"] == pytest.approx(2.0)
+    assert only(ratios_by_run(ratios_by_round(samples, STUDIES)))["ratio"] == pytest.approx(2.0)
     stale = samples.assign(stale=True)
-    assert ratios_by_run(stale, STUDIES).empty
+    assert ratios_by_run(ratios_by_round(stale, STUDIES)).empty
 
 
 def test_where_the_cpu_works_only_host_time_compares() -> None:
@@ -132,7 +162,7 @@ def test_where_the_cpu_works_only_host_time_compares() -> None:
         ),
         rounds("ceiling_kernel", [1.0, 1.0]),
     )
-    compared = ratios_by_run(samples, STUDIES)
+    compared = ratios_by_run(ratios_by_round(samples, STUDIES))
     metrics = {
         against: set(compared[compared["against"] == against]["metric"])
         for against in ("batched", "ceiling_kernel")
@@ -147,7 +177,7 @@ def test_only_times_are_compared() -> None:
             for variant in ("bytewise", "vectors")
         )
     )
-    assert ratios_by_run(samples, STUDIES).empty
+    assert ratios_by_run(ratios_by_round(samples, STUDIES)).empty
 
 
 def test_repeats_are_the_ratios_of_one_program_listed_twice() -> None:
@@ -161,7 +191,7 @@ def test_repeats_are_the_ratios_of_one_program_listed_twice() -> None:
         rounds("bytewise", [1.0, 1.0]),
         rounds("vectors", [1.0, 1.0]),
     )
-    compared = ratios_by_run(samples, STUDIES)
+    compared = ratios_by_run(ratios_by_round(samples, STUDIES))
     found = repeats(compared, STUDIES)
     assert set(zip(found["variant"], found["against"], strict=True)) == {("again", "python")}
     assert list(found["run"]) == [OLD, NEW]

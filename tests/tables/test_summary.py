@@ -16,7 +16,7 @@ from analysis.tables.summary import (
     SKIPPED_COLUMNS,
     SUMMARY_COLUMNS,
     ratios,
-    ratios_by_run,
+    ratios_by_round,
     runs,
     skipped,
     summarise,
@@ -103,6 +103,31 @@ def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
     }
 
 
+def test_a_figure_stands_on_all_fresh_runs_and_says_on_how_many_hosts() -> None:
+    runs = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    samples = table(
+        *(
+            rounds("bytewise", [value, value + 1], run=run, host=host)
+            for run, host, value in zip(runs, ("a", "b", "b"), (1.0, 2.0, 4.0), strict=True)
+        ),
+        rounds("bytewise", [90.0, 90.0], run="2025-01-01T00:00:00Z", stale=True),
+    )
+    found = only(summarise(samples))
+    assert found["median"] == 2.5  # of 1.5, 2.5 and 4.5
+    assert found["ci_low"] < 1.5 and found["ci_high"] > 4.5
+    assert (found["runs"], found["hosts"], found["rounds"], found["n"]) == (3, 2, 6, 6)
+    assert found["by_run"] == "1.5|2.5|4.5"
+
+
+def test_a_wrong_output_in_one_round_leaves_no_figure() -> None:
+    wrong = row("bytewise", None, round=2, status="failed", reason="byte 3", verified=0)
+    samples = table(rounds("bytewise", [1.0, 1.0]), [wrong], rounds("vectors", [2.0, 2.0]))
+    assert set(summarise(samples)["variant"]) == {"vectors"}
+    assert ratios(ratios_by_round(samples, STUDIES)).empty
+    found = only(skipped(samples))
+    assert (found["variant"], found["status"], found["reason"]) == ("bytewise", "failed", "byte 3")
+
+
 def test_the_run_is_chosen_case_by_case() -> None:
     other = "batch=16,rows=512,draw=once"
     samples = table(
@@ -133,7 +158,7 @@ def test_a_case_without_a_measurement_says_why_once() -> None:
 def test_no_samples_are_empty_tables_with_their_columns() -> None:
     nothing = table()
     assert list(summarise(nothing).columns) == SUMMARY_COLUMNS
-    assert list(ratios(ratios_by_run(nothing, STUDIES)).columns) == RATIO_COLUMNS
+    assert list(ratios(ratios_by_round(nothing, STUDIES)).columns) == RATIO_COLUMNS
     assert list(skipped(nothing).columns) == SKIPPED_COLUMNS
     assert list(runs(nothing).columns) == RUN_COLUMNS
 

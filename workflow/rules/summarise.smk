@@ -3,6 +3,7 @@ SUMMARY_TABLES = [
     TABLES / "summary.csv",
     TABLES / "ratios.csv",
     TABLES / "repeats.csv",
+    TABLES / "repeatability.csv",
     TABLES / "runs.csv",
     TABLES / "skipped.csv",
     TABLES / "model.csv",

@@ -1,12 +1,12 @@
 // A profile of a provider whose calls take as long as they are told to.
 //
 //   rdma_profile THREADS     prints what an average thread spent in each part, in ticks
+#include "profile.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 #include <vector>
-
-#include "profile.h"
 
 namespace {
 

@@ -1,0 +1,83 @@
+"""What moves CPU times from one host to the next, and within one: measured before every round.
+
+The spin and the copy are the same work everywhere, so that their times tell how fast this core and
+this memory are now. They explain figures and mark disturbed runs; no figure is corrected by them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import psutil
+
+SPIN_TURNS: Final = 200_000
+COPY_BYTES: Final = 64 * 2**20
+REPEATS: Final = 5
+"""The shortest of so many counts: what disturbs one of them is no property of the host."""
+LOOK_S: Final = 0.1
+"""How long it is watched who uses the CPU, while this process sleeps."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The host at one moment.
+
+    `spin_s`: seconds of SPIN_TURNS additions in Python on one core. `copy_bytes_per_s`: what one
+    core copies between two buffers of COPY_BYTES, bytes read and written. `cpu_mhz`: mean clock the
+    system gives, None where it gives none. `busy_share`: share of all cores' time used by anyone
+    while this process slept. `steal_s`: seconds since start that the hypervisor kept from this
+    machine's cores, all of them together.
+    """
+
+    spin_s: float
+    copy_bytes_per_s: float
+    cpu_mhz: float | None
+    busy_share: float
+    steal_s: float
+
+
+def conditions() -> Conditions:
+    """Measure the host, in about a third of a second."""
+    busy = psutil.cpu_percent(LOOK_S) / 100
+    return Conditions(
+        spin_s=min(_spin() for _ in range(REPEATS)),
+        copy_bytes_per_s=_copy_rate(),
+        cpu_mhz=_clock_mhz(),
+        busy_share=busy,
+        steal_s=steal_seconds(),
+    )
+
+
+def _spin() -> float:
+    started = time.perf_counter()
+    total = 0
+    for turn in range(SPIN_TURNS):
+        total += turn
+    return time.perf_counter() - started
+
+
+def _copy_rate() -> float:
+    source = np.ones(COPY_BYTES, np.uint8)
+    target = np.zeros_like(source)
+    seconds = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        np.copyto(target, source)
+        seconds.append(time.perf_counter() - started)
+    return 2 * COPY_BYTES / min(seconds)
+
+
+def _clock_mhz() -> float | None:
+    frequency = psutil.cpu_freq()
+    return round(frequency.current, 1) if frequency else None
+
+
+def steal_seconds(stat: Path = Path("/proc/stat")) -> float:
+    """Seconds of all cores that the hypervisor gave to others since the system started."""
+    fields = stat.read_text().splitlines()[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0.0

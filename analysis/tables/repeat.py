@@ -1,0 +1,134 @@
+"""Does another run confirm the figures? The newest run of a machine against what the others say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pandas as pd
+
+from analysis.claims.verdicts import NOT_TESTED
+from analysis.statistics import FEWEST_RUNS
+from analysis.store.collect import KEY
+from analysis.study import Study
+from analysis.tables.claims import claim_tables
+from analysis.tables.model import model_tables
+from analysis.tables.rows import RepeatabilityRow, columns
+from analysis.tables.summary import (
+    RATIO_KEY,
+    ratios,
+    ratios_by_round,
+    repeats,
+    summarise,
+)
+
+REPEATABILITY_COLUMNS: Final = columns(RepeatabilityRow)
+CLAIM_KEY: Final = ["machine", "study", "claim"]
+OPPOSITE: Final = {"faster": "slower", "slower": "faster"}
+
+
+def repeatability(
+    samples: pd.DataFrame,
+    studies: Mapping[str, Study],
+    results: Path,
+    machines: Mapping[str, Mapping[str, object]],
+) -> pd.DataFrame:
+    """A row a machine and study with more than FEWEST_RUNS fresh runs, in REPEATABILITY_COLUMNS.
+
+    `samples` and `machines` are as `collect` gives them. The newest run of a study is kept out, the
+    intervals and verdicts are made of the others, and its own medians are held against them.
+    """
+    rows = [
+        row
+        for machine in sorted(set(samples["machine"]))
+        for row in _of_machine(samples[samples["machine"] == machine], studies, results, machines)
+    ]
+    return pd.DataFrame(map(asdict, rows), columns=REPEATABILITY_COLUMNS)
+
+
+def _of_machine(
+    samples: pd.DataFrame,
+    studies: Mapping[str, Study],
+    results: Path,
+    machines: Mapping[str, Mapping[str, object]],
+) -> Iterator[RepeatabilityRow]:
+    fresh = samples[~samples["stale"].astype(bool)]
+    runs = fresh.groupby("study")["run"].agg(lambda own: sorted(set(own)))
+    enough = runs[runs.map(len) > FEWEST_RUNS]
+    fresh = fresh[fresh["study"].isin(enough.index)]
+    if fresh.empty:
+        return
+    newest = fresh["study"].map(enough.map(lambda own: own[-1]))
+    kept, held = fresh[fresh["run"] != newest], fresh[fresh["run"] == newest]
+    machine = str(samples["machine"].iloc[0])
+    described = {machine: machines[machine]}
+    before = _Tables.of(kept, studies, results, described)
+    after = _Tables.of(held, studies, results, described)
+    for study in map(str, enough.index):
+        found = _compared(before.times, after.times, study, KEY, "median")
+        speed = _compared(before.ratios, after.ratios, study, RATIO_KEY, "ratio")
+        same = repeats(speed, studies)
+        judged = _compared(before.claims, after.claims, study, CLAIM_KEY, "measured")
+        decided = speed["verdict"].isin(list(OPPOSITE))
+        wrong = speed["verdict"].map(OPPOSITE) == speed["verdict_held"]
+        tested = (judged[["verdict", "verdict_held"]] != NOT_TESTED).all(axis=1)
+        yield RepeatabilityRow(
+            machine=machine,
+            study=study,
+            runs=len(enough[study]) - 1,
+            held_run=enough[study][-1],
+            times=len(found),
+            times_inside=int(_inside(found, "median").sum()),
+            ratios=len(speed),
+            ratios_inside=int(_inside(speed, "ratio").sum()),
+            decided=int(decided.sum()),
+            contradicted=int((decided & wrong).sum()),
+            repeats=len(same),
+            repeats_different=int(same["verdict"].isin(list(OPPOSITE)).sum()),
+            claims=int(tested.sum()),
+            claims_flipped=int((tested & (judged["verdict"] != judged["verdict_held"])).sum()),
+        )
+
+
+class _Tables(NamedTuple):
+    """What some runs say: times, ratios and verdicts on claims."""
+
+    times: pd.DataFrame
+    ratios: pd.DataFrame
+    claims: pd.DataFrame
+
+    @classmethod
+    def of(
+        cls,
+        samples: pd.DataFrame,
+        studies: Mapping[str, Study],
+        results: Path,
+        machines: Mapping[str, Mapping[str, object]],
+    ) -> _Tables:
+        summary = summarise(samples)
+        model = model_tables(results, summary, machines, studies).model
+        return cls(
+            times=summary[summary["unit"] == "s"],
+            ratios=ratios(ratios_by_round(samples, studies)),
+            claims=claim_tables(samples, studies, results, model).claims,
+        )
+
+
+def _compared(
+    kept: pd.DataFrame, held: pd.DataFrame, study: str, key: list[str], value: str
+) -> pd.DataFrame:
+    """Rows of `kept` that stand on enough runs beside what the run that was kept out gives."""
+    own = kept[kept["study"] == study]
+    own = own[own["runs"] >= FEWEST_RUNS] if "runs" in own else own
+    names = [*key, value, *(["verdict"] if "verdict" in held else [])]
+    return own.merge(held[names], on=key, suffixes=("", "_held"))
+
+
+def _inside(table: pd.DataFrame, value: str) -> pd.Series:
+    """Whether the held-out figure lies in the interval; to rounding, for what repeats exactly."""
+    slack = 1e-9 * table[value].abs()
+    held = table[f"{value}_held"]
+    inside: pd.Series = held.between(table["ci_low"] - slack, table["ci_high"] + slack)
+    return inside

@@ -1,0 +1,68 @@
+"""What is noted of the host: its speed, who else uses it, and a name that tells hosts apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.gpu import Gpu
+from analysis.measure import machine
+from analysis.measure.conditions import conditions, steal_seconds
+from analysis.measure.machine import host_id
+from analysis.measure.telemetry import CELL_COLUMNS, COLUMNS, with_throttling
+from tests.synthetic import samples_of
+from tests.test_modules import study_named
+
+GPU = Gpu(None, "GPU", "GPU-1", 0, "sm_90", "")
+
+
+def test_a_host_has_a_speed() -> None:
+    found = conditions()
+    assert 1e-4 < found.spin_s < 1
+    assert 1e8 < found.copy_bytes_per_s < 1e12
+    assert 0 <= found.busy_share <= 1
+    assert found.steal_s >= 0
+
+
+def test_stolen_time_is_read_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sysconf", lambda name: 100)
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 0 50 900 3 0 1 250 0 0\ncpu0 1 2 3\n")
+    assert steal_seconds(stat) == 2.5
+    stat.write_text("cpu  100 0 50 900\n")
+    assert steal_seconds(stat) == 0.0
+
+
+def test_hosts_are_told_apart_and_not_given_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [host_id(GPU), host_id(replace(GPU, uuid="GPU-2"))]
+    assert len(set(names)) == 2
+    assert all(name and re.fullmatch("[0-9a-f]{12}", name) for name in names)
+    assert host_id(replace(GPU, index=3)) == names[0]
+    monkeypatch.setattr(machine, "MACHINE_IDS", (tmp_path / "id",))
+    assert host_id(None) is None
+    (tmp_path / "id").write_text("secret\n")
+    assert host_id(None) not in (None, "secret", *names)
+
+
+def test_a_reason_seen_within_a_cell_belongs_to_its_samples(tmp_path: Path) -> None:
+    study = study_named(tmp_path / "hot")
+    variant = study.variants[0]
+    samples = samples_of(study, variant, rounds=2)
+    at = [*CELL_COLUMNS, *COLUMNS].index("throttle")
+
+    def row(number: int, case: str, reasons: str) -> list[str]:
+        cells = [samples[0].run, str(number), case, *[""] * len(COLUMNS)]
+        cells[at] = reasons
+        return cells
+
+    telemetry = {variant.name: [row(1, "n=2", "hw_slowdown"), row(1, "n=2", ""), row(0, "n=1", "")]}
+    samples[0] = replace(samples[0], throttle="sw_power_cap")
+    marked = list(with_throttling(samples, telemetry))
+    reasons = {(s.round, s.case): s.throttle for s in marked if s.throttle}
+    assert reasons == {(0, "n=1"): "sw_power_cap", (1, "n=2"): "hw_slowdown"}
+    assert [replace(s, throttle="") for s in marked] == [replace(s, throttle="") for s in samples]
