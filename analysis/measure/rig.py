@@ -45,7 +45,8 @@ class Rig:
         if variant.name not in self._loaded:
             self._loaded[variant.name] = load_module(self._modules, self._study, variant)
         operation = inputs.bind(variant, self._loaded[variant.name])
-        return Bound(variant, operation, stream, _wait_of(variant, stream))
+        kept = inputs, self._workloads
+        return Bound(variant, operation, stream, _wait_of(variant, stream), kept)
 
     def _prepare(self, variant: Variant, case: Case) -> Binder:
         """The inputs of `case`, drawn again if the previous ones were for another case."""
@@ -73,12 +74,16 @@ def _wait_of(variant: Variant, stream: int) -> Callable[[], None]:
 
 @dataclass(frozen=True)
 class Bound:
-    """A variant bound to a case. `wait` returns when everything launched is done."""
+    """A variant bound to a case. `wait` returns when everything launched is done.
+
+    `inputs` keeps alive what the operation works on: it may hold no more than addresses.
+    """
 
     variant: Variant
     operation: Operation
     stream: int
     wait: Callable[[], None]
+    inputs: object = None
 
     def launch(self) -> None:
         """Do the work once, and wait until it is done."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +138,19 @@ def test_the_output_is_poisoned_before_the_launch_that_is_checked(
     assert bound.poison_and_launch() >= 0
     assert bound.check() == wrong
     assert events == ["poison", "launch", "check", *([] if wrong else ["settle"])]
+
+
+@pytest.mark.parametrize("returned", ["", "return Inputs(case)"])
+def test_inputs_live_as_long_as_what_is_bound_to_them(tmp_path: Path, returned: str) -> None:
+    study, rig, _ = rig_in(tmp_path / "f", {"name": "one"}, returned=returned)
+    bound = rig.bind(study.variants[0], study.variants[0].cases[0])
+    held: list[weakref.ref[Any]] = [
+        weakref.ref(rig._workloads[()]),
+        weakref.ref(rig._prepared[()][1]),
+    ]
+    del rig
+    gc.collect()
+    assert all(reference() is not None for reference in held)
+    del bound
+    gc.collect()
+    assert all(reference() is None for reference in held)
