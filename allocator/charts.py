@@ -40,10 +40,12 @@ def charts(facts: StudyFacts) -> dict[str, Chart]:
 
 def _seconds(facts: StudyFacts) -> pd.DataFrame:
     """Median op_time by machine, variant and pattern, of the cases replayed in C++."""
+    names = {variant.name for variant in facts.study.subjects}
     rows = [
         (row.machine, row.variant, row.case.removeprefix("pattern="), row.median)
         for row in facts.figures.measured.values()
         if row.metric == "op_time" and "." not in row.case and not row.stale
+        if row.variant in names
     ]
     return pd.DataFrame(rows, columns=["machine", "variant", "pattern", "seconds"])
 

@@ -23,7 +23,7 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
     """
     parts = [metric for metric in facts.study.metrics.values() if metric.part_of]
     rows = []
-    for variant in facts.study.variants:
+    for variant in facts.study.subjects:
         for case in variant.cases:
             for machine in facts.machines:
                 key = (machine, variant.name, case.id)

@@ -70,7 +70,7 @@ def points_table(figures: Figures) -> pd.DataFrame:
     points = [
         _with_keys(point, case)
         for machine in figures.machines
-        for variant in study.variants
+        for variant in study.subjects
         for case in variant.cases
         for point in _of_case(figures, machine, variant, case)
     ]

@@ -145,7 +145,7 @@ class Study:
         return [variant.name for variant in self.variants]
 
     def with_role(self, *roles: str) -> list[Variant]:
-        return [variant for variant in self.variants if variant.role in roles]
+        return [variant for variant in self.subjects if variant.role in roles]
 
     @property
     def units(self) -> dict[str, str]:
@@ -177,6 +177,12 @@ class Study:
             return list(self.variants)
         names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
         return [candidate for candidate in self.variants if candidate.name in names]
+
+    @property
+    def subjects(self) -> list[Variant]:
+        """The variants that the study is about: all but references that repeat a variant, which
+        are there only to count the differences that the method finds where there are none."""
+        return [v for v in self.variants if v.role != "reference" or not self.is_repeat(v)]
 
     def is_repeat(self, variant: Variant) -> bool:
         """Whether the variant repeats its `after`: the same file with the same settings."""

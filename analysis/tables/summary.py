@@ -64,8 +64,7 @@ def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
     for variant in study.variants:
         against = [study.variant(variant.after)] if variant.after else []
         if variant.role in ("step", "beyond"):
-            others = study.with_role("reference", "ceiling")
-            against += [other for other in others if not study.is_repeat(other)]
+            against += study.with_role("reference", "ceiling")
         yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
 
 

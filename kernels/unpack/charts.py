@@ -180,7 +180,7 @@ def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
     rows = []
     for machine in facts.machines:
         copy = _volume_times(facts, machine, facts.study.variant("one_copy")).get(0)
-        for variant in facts.study.variants:
+        for variant in facts.study.subjects:
             times = _volume_times(facts, machine, variant)
             for source, row in times.items():
                 seconds = row.median

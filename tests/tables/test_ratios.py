@@ -138,6 +138,9 @@ def test_repeats_are_nobodys_reference() -> None:
     pairs = [(variant.name, other.name) for variant, other in comparisons(references)]
     assert ("again", "python") in pairs
     assert [variant for variant, other in pairs if other == "again"] == []
+    assert "again" not in [
+        v.name for v in (*references.subjects, *references.with_role("reference"))
+    ]
 
 
 def test_ratios_take_no_stale_and_no_failed_sample() -> None:
