@@ -6,7 +6,6 @@ python -m analysis.tables --results results --out build
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from analysis.cli import fail_in_one_line
@@ -27,7 +26,7 @@ def main() -> None:
     arguments = command_line().parse_args()
     refused = write_tables(arguments.results, discover(), arguments.out)
     for machine, reason in refused.items():
-        print(f"warning: machine {machine} is left out: {reason}", file=sys.stderr)
+        print(f"warning: machine {machine} is left out: {reason}")
 
 
 if __name__ == "__main__":

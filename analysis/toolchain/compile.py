@@ -142,15 +142,15 @@ def _libfabric_flags(toolchain: Toolchain, *variants: Variant) -> list[str]:
 
 
 def run(command: Sequence[str]) -> str:
-    """Run a compiler; returns what it printed. HotpathError carries its messages."""
+    """Run a compiler; returns what it printed, and prints it. HotpathError carries its messages."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
     printed = done.stdout + done.stderr
-    print(shlex.join(command), printed, sep="\n", file=sys.stderr)
     if done.returncode != 0:
         raise HotpathError(f"{shlex.join(command)}\n{printed}")
+    print(shlex.join(command), printed, sep="\n", file=sys.stderr)
     return printed
 
 

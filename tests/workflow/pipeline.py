@@ -60,6 +60,7 @@ def copy_of_pipeline(folder: Path) -> Path:
         if (ROOT / name).is_file() and not name.startswith(OTHERS):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
+    (folder / "profiles").symlink_to("workflow/profiles")
     make_root(folder)
     config = read_yaml(folder / "config" / "config.yaml")
     config["grids"]["default"] |= {"rounds": ROUNDS, "samples": SAMPLES}

@@ -8,14 +8,22 @@ from pathlib import Path
 sys.path.insert(0, workflow.basedir)
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+from snakemake.settings.enums import Quietness
 
 from analysis.toolchain.compile import torch_version
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
+from analysis.jobs import tell_jobs
 from analysis.measure.cpu_cache import LIBRARY
 from analysis.modules import module_path
 from analysis.source import source_files
+from analysis.terminal import Line
+
+# Where Snakemake is hushed, as by the profile, its jobs are told in our own words.
+if Quietness.RULES in (workflow.output_settings.quiet or ()):
+    tell_jobs(logger, Line(sys.stderr), lambda: workflow.dryrun)
 
 try:
     CONFIG = load_config(config)

@@ -32,4 +32,4 @@ rule report:
         "Building the site"
     shell:
         "{PYTHON} -m analysis.report --tables {params.tables} --results {params.results}"
-        " --modules {params.modules} --site {params.site} > {log} 2>&1 || (cat {log}; exit 1)"
+        " --modules {params.modules} --site {params.site} > {log} 2>&1"

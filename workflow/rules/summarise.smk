@@ -45,4 +45,4 @@ rule summarise:
     message:
         "Summarising the results of every machine"
     shell:
-        "{PYTHON} -m analysis.tables --results {params.results} --out {params.tables} 2>&1 | tee {log}"
+        "{PYTHON} -m analysis.tables --results {params.results} --out {params.tables} 2> {log}"

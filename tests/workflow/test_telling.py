@@ -1,0 +1,40 @@
+"""What a run tells where there is no terminal: little, and a failure once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.pipeline import copy_of_pipeline, snakemake, succeed
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+
+
+def test_building_tells_how_many_jobs_are_done_and_a_failure_once(copy: Path) -> None:
+    told = succeed(copy, "build")
+    assert len(told.splitlines()) < 20, told
+    assert re.search(r"^(\d+) of \1 jobs done$", told, re.MULTILINE)
+    assert "input:" not in told
+
+    source = copy / "kernels" / "calls" / "compiled.cpp"
+    source.write_text(source.read_text() + "\ngarbage;\n")
+    failed = snakemake(copy, "build")
+    assert failed.returncode != 0
+    assert failed.stdout.count("failed: Building calls/compiled for sm_90") == 1
+    assert failed.stdout.count("does not name a type") == 1
+    assert len(failed.stdout.splitlines()) < 20, failed.stdout
+
+
+def test_snakemakes_own_log_keeps_everything(copy: Path) -> None:
+    [*_, log] = sorted((copy / ".snakemake" / "log").glob("*.log"))
+    assert "Error in rule module" in log.read_text()
+
+
+def test_its_own_words_can_be_asked_for(copy: Path) -> None:
+    told = succeed(copy, "--dry-run", "--quiet", "host")
+    assert "Reason: Missing output files" in told
