@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analysis import bench, derived, statistics, store
 from analysis.measure import __main__ as measure
-from analysis.measure import telemetry
+from analysis.measure import disturbance, telemetry
 from analysis.profile import __main__ as profile
 from analysis.store import counters, published, samples, timelines
 from analysis.study import Study, Variant
@@ -33,6 +33,9 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
     "FEWEST_RUNS": statistics.FEWEST_RUNS,
     "SAME_WITHIN": statistics.SAME_WITHIN,
+    "BUSY_CORES": disturbance.BUSY_CORES,
+    "STEAL_SHARE": disturbance.STEAL_SHARE,
+    "SLOWER": disturbance.SLOWER,
     "METHOD_VERSION": store.METHOD_VERSION,
     "KEPT_RUNS": samples.KEPT_RUNS,
     "MACHINE_LIMIT_BYTES": samples.MACHINE_LIMIT_BYTES,

@@ -41,6 +41,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MeasuredRow(SummaryRow):
-    """A row of the summary, and the newest run that it stands on."""
+    """A row of the summary, the newest run that it stands on, and how many of its rounds were
+    disturbed."""
 
     run: str
+    disturbed: int

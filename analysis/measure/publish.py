@@ -24,7 +24,9 @@ from analysis.measure.run import (
     Host,
     RoundRecord,
     discard_journal,
+    disturbed,
     record_file,
+    repeated,
     round_file,
     run_id,
     telemetry_file,
@@ -57,6 +59,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     folder = plan.where.root / plan.where.machine
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
+    kept = {"disturbed": disturbed(plan), "repeated": repeated(plan)}
     telemetry = _telemetry(plan, samples, records)
     samples = list(with_throttling(samples, telemetry))
     for variant in plan.variants:
@@ -68,7 +71,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
             variant_samples = [
                 _skipped(plan, variant, case_id, run, reason) for case_id in _cases(plan, variant)
             ]
-        provenance = _provenance(plan, variant, host, run, records, machine)
+        provenance = _provenance(plan, variant, host, run, records, machine) | kept
         provenance["unmet"] = reason
         telemetry_rows = telemetry.get(variant.name)
         status = "captured" if telemetry_rows else f"not captured: {_no_telemetry(plan, host)}"

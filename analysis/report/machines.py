@@ -28,13 +28,26 @@ def freshness(inputs: Inputs) -> str:
                 str(len(cases.drop_duplicates(["study", "variant"]))),
                 str(len(cases)),
                 str(int(cases["stale"].sum())),
+                str(len(_disturbed_rounds(inputs, machine))),
             ]
         )
-    columns = ["machine", "GPU", "newest run", "commit", "variants", "cases", "of these stale"]
+    columns = ["machine", "GPU", "newest run", "commit", "variants", "cases"]
+    columns += ["of these stale", "disturbed rounds"]
     parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
     refused = inputs.refused.items()
     parts += [f"- **{machine}** is left out: {reason}" for machine, reason in refused]
     return "\n\n".join(parts)
+
+
+def _disturbed_rounds(inputs: Inputs, machine: str) -> set[tuple[str, str, int]]:
+    """Study, run and number of the rounds that something disturbed, in all runs that are kept."""
+    return {
+        (study, entry["run"], one["round"])
+        for (where, study, _), newest in inputs.provenance.items()
+        if where == machine
+        for entry in (newest, *newest["runs"])
+        for one in entry.get("disturbed", [])
+    }
 
 
 def machine_table(inputs: Inputs) -> str:
@@ -79,9 +92,13 @@ def provenance_table(inputs: Inputs) -> str:
     for (machine, study, _), entry in inputs.provenance.items():
         compiler = entry.get("compiler") or "not recorded"
         method = str(entry["method_version"])
-        key = (machine, study, entry["run"], _commit(entry), str(compiler), method)
+        disturbed = "; ".join(
+            f"{one['round'] + 1}: {', '.join(one['why'])}" for one in entry.get("disturbed", [])
+        )
+        key = (machine, study, entry["run"], _commit(entry), str(compiler), method, disturbed)
         rows[key] = rows.get(key, 0) + 1
-    columns = ["machine", "study", "run", "commit", "compiler", "method", "variants"]
+    columns = ["machine", "study", "run", "commit", "compiler", "method"]
+    columns += ["disturbed rounds", "variants"]
     filled = [[*key, str(count)] for key, count in sorted(rows.items())]
     return table(columns, filled, numeric=["variants"]) if filled else NOTHING
 

@@ -142,6 +142,8 @@ def _flags(row: MeasuredRow) -> str:
         flags.append("not verified")
     if row.throttled > 0:
         flags.append(f"throttled in {percent(row.throttled)} of samples")
+    if row.disturbed:
+        flags.append(f"disturbed in {row.disturbed} of {row.rounds} rounds")
     return "".join(f", {flag}" for flag in flags)
 
 

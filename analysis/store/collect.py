@@ -29,7 +29,8 @@ UNKNOWN_HOST = "unknown"
 
 @dataclass
 class Collected:
-    """`samples` has the columns of the files, `machine`, `host`, and `stale`."""
+    """`samples` has the columns of the files, `machine`, `host`, `stale`, and `disturbed`: whether
+    something disturbed the round."""
 
     samples: pd.DataFrame
     provenance: dict[tuple[str, str, str], Provenance] = field(default_factory=dict)
@@ -58,7 +59,7 @@ def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
         frames += machine_frames
         collected.provenance |= provenance
         collected.machines[machine] = description
-    columns = ["machine", "host", *COLUMNS, "stale"]
+    columns = ["machine", "host", *COLUMNS, "stale", "disturbed"]
     samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
     collected.samples = without_cold_samples(samples, studies)[columns]
     return collected
@@ -111,6 +112,11 @@ def _collect_machine(
             {run: entry.get("discarded_host_passes", 0) > 0 for run, entry in runs.items()}
         )
         frame["stale"] = ~frame["run"].isin(fresh)
+        disturbed = {
+            (run, one["round"]) for run, entry in runs.items() for one in entry.get("disturbed", [])
+        }
+        rounds = zip(frame["run"], frame["round"], strict=True)
+        frame["disturbed"] = [one in disturbed for one in rounds]
         frames.append(frame)
         provenance[machine, loaded.study, loaded.variant] = loaded.provenance
     return frames, provenance

@@ -102,13 +102,15 @@ class RepeatRow(RatioRow):
 
 @dataclass(frozen=True)
 class RunRow:
-    """The run that the summary took a variant and case from."""
+    """The newest `run` that the summary took a variant and case from; `disturbed` is how many of
+    all its rounds were."""
 
     machine: str
     study: str
     variant: str
     case: str
     run: str
+    disturbed: int
 
 
 @dataclass(frozen=True)

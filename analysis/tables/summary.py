@@ -142,11 +142,14 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
 
 
 def runs(samples: pd.DataFrame) -> pd.DataFrame:
-    """The newest run that the summary used of each variant and case, in RUN_COLUMNS."""
+    """The newest run that the summary used of each variant and case, and how many rounds of all
+    that it used were disturbed, in RUN_COLUMNS."""
     table = chosen(samples)
     if table.empty:
         return pd.DataFrame(columns=RUN_COLUMNS)
-    return table.groupby(CELL, sort=False)["run"].max().reset_index()[RUN_COLUMNS]
+    rounds = table.drop_duplicates([*CELL, "run", "round"]).groupby(CELL, sort=False)
+    found = rounds.agg(run=("run", "max"), disturbed=("disturbed", "sum"))
+    return found.astype({"disturbed": int}).reset_index()[RUN_COLUMNS]
 
 
 def skipped(samples: pd.DataFrame) -> pd.DataFrame:

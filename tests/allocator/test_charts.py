@@ -40,6 +40,7 @@ def facts_of(
             hosts=1,
             by_run="",
             run=RUN,
+            disturbed=0,
         )
         for name, seconds in times.items()
     ]

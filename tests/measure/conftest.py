@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from analysis.measure import plan as plans
+from analysis.measure import run as runs
+from analysis.measure.conditions import Conditions
 from analysis.measure.plan import Target
+
+QUIET = Conditions(spin_s=0.006, copy_bytes_per_s=14e9, cpu_mhz=2100.0, busy_share=0.0, steal_s=1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +19,12 @@ def build_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Journals go to the test's own folder instead of the repository's."""
     monkeypatch.setattr(plans, "BUILD", tmp_path / "build")
     return tmp_path / "build"
+
+
+@pytest.fixture(autouse=True)
+def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else runs beside these tests disturbs none of their rounds."""
+    monkeypatch.setattr(runs, "conditions", lambda: QUIET)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -110,3 +111,17 @@ def test_a_page_with_an_unknown_macro_stops_the_build(tmp_path: Path) -> None:
     (root / "docs" / "machines.md").write_text("# Machines\n\n{{ machine_tabel() }}\n")
     with pytest.raises(HotpathError, match="the site was not built"):
         build_site(root / "build", root / "results", root / "modules", root / "site", root)
+
+
+def test_disturbed_rounds_are_counted_and_explained(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    results = root / "results"
+    variant = study.with_role("step")[0]
+    write_machine(results, "noisy-box", study, variants=[variant])
+    path = results / "noisy-box" / "copy" / f"{variant.name}.json"
+    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"disturbed": [note]}))
+    site = build(root)
+    assert "disturbed in 1 of 8 rounds" in text_of(site / "studies" / "copy" / "index.html")
+    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")

@@ -36,7 +36,7 @@ def test_what_is_published_or_beside_the_samples_is_no_machine_and_no_variant(
 
 def test_nothing_measured_is_an_empty_table_with_all_columns(tmp_path: Path) -> None:
     found = collect(tmp_path, STUDIES)
-    assert list(found.samples.columns) == ["machine", "host", *COLUMNS, "stale"]
+    assert list(found.samples.columns) == ["machine", "host", *COLUMNS, "stale", "disturbed"]
     assert chosen(found.samples).empty
 
 
@@ -73,3 +73,17 @@ def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None
         "2026-01-01T00:00:00Z": UNKNOWN_HOST,
         "2026-01-02T00:00:00Z": "abc",
     }
+
+
+def test_the_rounds_that_something_disturbed_are_known(tmp_path: Path) -> None:
+    variant = COPY.variants[0]
+    noted = {"disturbed": [{"round": 1, "why": ["others kept 3.0 cores busy"]}]}
+    for run, more in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", noted)):
+        samples = samples_of(COPY, variant, run=run, rounds=2)
+        provenance = provenance_of(COPY, variant, run=run) | more
+        add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
+    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
+    found = collect(tmp_path, STUDIES).samples
+    marked = found[found["disturbed"]]
+    assert set(zip(marked["run"], marked["round"], strict=True)) == {("2026-01-02T00:00:00Z", 1)}
+    assert not found["disturbed"].all()

@@ -35,6 +35,7 @@ def row(variant: str, value: float | None, **fields: object) -> Row:
         "sm_mhz": 1980.0,
         "started_at": NEW,
         "stale": False,
+        "disturbed": False,
     }
     return default | fields
 
@@ -46,7 +47,8 @@ def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]
 
 def table(*rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(
-        [entry for group in rows for entry in group], columns=["machine", "host", *COLUMNS, "stale"]
+        [entry for group in rows for entry in group],
+        columns=["machine", "host", *COLUMNS, "stale", "disturbed"],
     )
 
 

@@ -119,6 +119,19 @@ def test_a_figure_stands_on_all_fresh_runs_and_says_on_how_many_hosts() -> None:
     assert found["by_run"] == "1.5|2.5|4.5"
 
 
+def test_disturbed_rounds_of_all_runs_are_counted() -> None:
+    samples = table(
+        rounds("bytewise", [1.0, 1.0], run=OLD, disturbed=True),
+        rounds("bytewise", [1.0, 1.0, 1.0], run=NEW),
+        [row("bytewise", 1.0, run=NEW, round=2, sample=1, disturbed=True)],
+        rounds("vectors", [1.0], run=OLD, disturbed=True, stale=True),
+        rounds("vectors", [1.0], run=NEW),
+    )
+    samples.loc[(samples["run"] == NEW) & (samples["round"] == 2), "disturbed"] = True
+    told = runs(samples).set_index("variant")
+    assert dict(told["disturbed"]) == {"bytewise": 3, "vectors": 0}
+
+
 def test_a_wrong_output_in_one_round_leaves_no_figure() -> None:
     wrong = row("bytewise", None, round=2, status="failed", reason="byte 3", verified=0)
     samples = table(rounds("bytewise", [1.0, 1.0]), [wrong], rounds("vectors", [2.0, 2.0]))

@@ -1,0 +1,117 @@
+"""Rounds that something disturbed: what counts, how they are repeated, and that they are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.gpu import Gpu
+from analysis.measure import run as runs
+from analysis.measure.conditions import Conditions
+from analysis.measure.disturbance import Watch, disturbances
+from analysis.measure.plan import Plan, Target
+from analysis.measure.run import disturbed, run_rounds
+from analysis.store.results import load_variant
+from tests.measure.conftest import QUIET
+from tests.measure.studies import GRID, HERE, host, run, samples_at, write_study
+
+CORES = 16
+CALM = Watch(asdict(QUIET), asdict(QUIET), seconds=10.0)
+
+
+def after(**changed: float) -> Watch:
+    return replace(CALM, after=asdict(QUIET) | changed)
+
+
+@pytest.mark.parametrize(
+    ("watch", "why"),
+    [
+        (after(busy_share=0.05), ""),
+        (after(busy_share=0.1), "others kept 1.6 cores busy"),
+        (after(steal_s=2.5), ""),
+        (after(steal_s=4.2), "the hypervisor took 2.0% of the cores' time"),
+        (after(spin_s=0.013), ""),  # another clock
+        (after(spin_s=0.024), "a core was 4.0 times slower than at the run's best moment"),
+        (after(copy_bytes_per_s=7e9), ""),
+        (after(copy_bytes_per_s=2e9), "memory was 7.0 times slower than at the run's best moment"),
+        (replace(CALM, newcomers=(7, 3)), "processes [3, 7] came to the GPU"),
+        (replace(CALM, throttle={"", "sw_power_cap"}), ""),
+        (replace(CALM, throttle={"hw_slowdown"}), "the GPU lowered its clocks: hw_slowdown"),
+        (Watch({}, {}, seconds=10.0), ""),
+    ],
+)
+def test_a_round_is_disturbed_by_what_quiet_hosts_do_not_show(watch: Watch, why: str) -> None:
+    assert disturbances([CALM, watch], CORES) == [[], [why] if why else []]
+
+
+def test_the_best_moment_of_a_run_may_come_last() -> None:
+    slow = asdict(QUIET) | {"spin_s": 0.03}
+    first = Watch(slow, slow, seconds=10.0)
+    assert [bool(why) for why in disturbances([first, CALM], CORES)] == [True, False]
+
+
+def disturb(monkeypatch: pytest.MonkeyPatch, looks: Iterator[Conditions]) -> None:
+    monkeypatch.setattr(runs, "conditions", lambda: next(looks))
+
+
+def sequence(*busy: int) -> Iterator[Conditions]:
+    """The host before and after each round: all cores busy in those rounds, counted as run."""
+    number = 0
+    while True:
+        is_busy = number in busy or -1 in busy
+        look = replace(QUIET, busy_share=1.0 if is_busy else 0.0)
+        yield from (look, look)
+        number += 1
+
+
+def provenance(where: Target) -> dict[str, Any]:
+    return load_variant(where.root / where.machine / "noisy" / "one.csv").provenance
+
+
+def test_a_disturbed_round_is_repeated_and_leaves_a_note(
+    tmp_path: Path,
+    where: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = write_study(tmp_path / "noisy", {"name": "one"})
+    disturb(monkeypatch, sequence(1))
+    run(Plan(study, study.variants, GRID, where), tmp_path)
+    found = provenance(where)
+    (note,) = found["repeated"]
+    assert note["round"] == 1 and "cores busy" in note["why"][0]
+    assert found["disturbed"] == []
+    assert "noisy: round 2 is repeated: others kept" in capsys.readouterr().out
+    # In the order of the journal the second round is the one that was measured last.
+    started = {s.round: s.started_at for s in samples_at(where, study, "one")}
+    assert sorted(started, key=lambda number: started[number]) == [0, 2, 1]
+
+
+def test_a_run_that_stays_disturbed_is_marked_and_comes_to_an_end(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_study(tmp_path / "noisy", {"name": "one"})
+    disturb(monkeypatch, sequence(-1))
+    run(Plan(study, study.variants, GRID, where), tmp_path)
+    found = provenance(where)
+    assert len(found["repeated"]) == 1  # fewer than half of three
+    assert [entry["round"] for entry in found["disturbed"]] == [0, 1, 2]
+    assert {s.round for s in samples_at(where, study, "one")} == {0, 1, 2}
+
+
+def test_who_came_to_the_gpu_during_a_round_is_known(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5])
+    monkeypatch.setattr(Gpu, "energy_j", lambda self: None)
+    gpu = Gpu(None, "GPU", "", 0, "sm_90", "")
+    monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
+    study = write_study(tmp_path / "noisy", {"name": "one"})
+    plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
+    run_rounds(plan, HERE, replace(host(tmp_path), gpu=gpu, others=[4]))
+    assert disturbed(plan) == [{"round": 0, "why": ["processes [5] came to the GPU"]}]
