@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.charts.theme import Chart, finish, panels, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
-from analysis.model.judge import JUDGED_WITHIN
+from analysis.model.judge import JUDGED_WITHIN, USES
 from analysis.model.terms import TERMS
 from analysis.quantities import digits, quantity, signed_percent
 
@@ -46,8 +46,8 @@ def model_chart(facts: StudyFacts) -> Chart | None:
             shape=alt.Shape(
                 "use:N",
                 scale=alt.Scale(
-                    domain=["predicted", "fitted", "held back"],
-                    range=["circle", "triangle-up", "square"],
+                    domain=list(USES),
+                    range=["circle", "triangle-up", "square", "diamond"],
                 ),
                 legend=alt.Legend(
                     orient="top",

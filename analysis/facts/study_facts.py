@@ -77,8 +77,7 @@ class StudyFacts:
     def predictions(self) -> pd.DataFrame:
         """Times by the link model beside measured ones, by ModelRow.
 
-        `use` says whether the point was `fitted`, `held back` from the fit or only `predicted`,
-        `judged` whether the link surely binds it.
+        `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
         """
         table = self.inputs.of_study(self.inputs.model, self.study).reset_index(drop=True)
         return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))

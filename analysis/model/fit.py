@@ -1,4 +1,4 @@
-"""A machine's parameters from its calibration: least squares, intervals by resampling residuals.
+"""A machine's parameters from the runs of its calibration: each is a least-squares fit.
 
 The fit has two steps. The first uses the cases that request only whole lines, where the bytes on
 the wire are known exactly. They determine the link's rate, the start-up times, and the limits of a
@@ -7,8 +7,9 @@ multiprocessor and of a warp. The second step fits the cost of smaller requests 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from analysis.model.terms import (
     term_seconds,
 )
 from analysis.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
-from analysis.statistics import CONFIDENCE
+from analysis.statistics import CONFIDENCE, FEWEST_RUNS, prediction_interval
 
 RESAMPLES: Final = 200
 FLOOR: Final = 0.005
@@ -44,71 +45,102 @@ MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_sta
 """Parameters that can be 0; a rate or the latency of a turn cannot."""
 
 
+class Calibration(NamedTuple):
+    """The cases of one run that are fitted: `work` [cases, 7], their `seconds` [cases], and
+    relative `errors` [cases]; the larger its error, the less a case counts."""
+
+    work: Floats
+    seconds: Floats
+    errors: Floats
+
+
 @dataclass(frozen=True)
 class Fit:
-    """Parameters and the ends of their intervals; the ends are NaN if a parameter is only a bound.
+    """Parameters from so many `runs`, and the ends of their intervals. The ends are NaN if a
+    parameter is only a bound.
 
-    It is only a bound if in no fitted case its term is the largest by a factor of JUDGED_MARGIN.
+    It is only a bound if in some run its term is not the largest of any case by a factor of
+    JUDGED_MARGIN.
     """
 
     parameters: Parameters
     low: Parameters
     high: Parameters
+    runs: int
 
 
-def held_back(cases: int) -> npt.NDArray[np.bool_]:
-    """Which of a sequence of `cases` cases are held back from the fit: one of every three.
+def fit(runs: Sequence[Calibration]) -> Fit | None:
+    """Fit the parameters to each of `runs`, oldest first, by itself; None if no run allows it.
 
-    The third of the first three, then the second of the next three, then the first, so that a key
-    that alternates within three cases is not held back with the same value each time.
+    From FEWEST_RUNS on, a parameter is the median over runs, with a prediction interval for another
+    run. From fewer, it is the newest run's, with the interval that its residuals give.
+
+    A run is left out if it has too few cases, or lacks reads by SMs of whole lines or of parts of
+    lines.
     """
-    index = np.arange(cases)
-    chosen: npt.NDArray[np.bool_] = (index + index // 3) % 3 == 2
-    return chosen
-
-
-def fit(work: Floats, seconds: Floats, errors: Floats) -> Fit | None:
-    """Fit the parameters to `seconds` [cases] of `work` [cases, 7]; None for too few cases.
-
-    `errors` [cases] are relative errors: the larger the error, the less a case counts. Also None if
-    the cases lack reads by SMs of whole lines, or of parts of lines.
-    """
-    copy_engine = work[:, WORK.index("copy engine")] > 0
-    whole = _whole_lines(work)
-    if len(seconds) < FEWEST_CASES or whole.all() or not (whole & ~copy_engine).any():
+    runs = [run for run in runs if _suffices(run)]
+    if not runs:
         return None
-    start = _start(work, seconds)
-    best = _solve(work, seconds, errors, start)
-    error_scale = np.hypot(errors, FLOOR)
-    fitted = predicted_seconds(work, best)
-    residuals = np.log(seconds / fitted) / error_scale
-    rng = np.random.default_rng(0)
-    resampled = np.array(
-        [
-            _solve(
-                work,
-                fitted * np.exp(error_scale * rng.choice(residuals, len(residuals))),
-                errors,
-                start,
-            )
-            for _ in range(RESAMPLES)
-        ]
+    if len(runs) < FEWEST_RUNS:
+        runs = runs[-1:]
+    found = np.array([_solve(run, _start(run)) for run in runs])
+    ends = (
+        np.array([prediction_interval(values) for values in found.T]).T
+        if len(runs) >= FEWEST_RUNS
+        else _resampled(runs[0], found[0])
     )
+    is_shown = np.all([_shown(run, own) for run, own in zip(runs, found, strict=True)], axis=0)
+    middle = np.median(found, axis=0)
+    if not all(_on_copy_engine(run).any() for run in runs):
+        middle[NAMES.index("copy_engine_start_up")] = np.nan
+    low, high = np.where(is_shown, ends, np.nan)
+    return Fit(Parameters(*middle), Parameters(*low), Parameters(*high), len(runs))
+
+
+def _suffices(run: Calibration) -> bool:
+    whole = _whole_lines(run.work)
+    has_both = not whole.all() and (whole & ~_on_copy_engine(run)).any()
+    return len(run.seconds) >= FEWEST_CASES and bool(has_both)
+
+
+def _resampled(run: Calibration, found: Floats) -> Floats:
+    """The ends [2, parameters] of the intervals around what was `found` from one run: those of
+    repeated fits in which the residuals are reassigned among the cases."""
+    error_scale = np.hypot(run.errors, FLOOR)
+    fitted = predicted_seconds(run.work, found)
+    residuals = np.log(run.seconds / fitted) / error_scale
+    start = _start(run)
+    rng = np.random.default_rng(0)
+    again = [
+        _solve(
+            run._replace(
+                seconds=fitted * np.exp(error_scale * rng.choice(residuals, len(residuals)))
+            ),
+            start,
+        )
+        for _ in range(RESAMPLES)
+    ]
     tail = (1 - CONFIDENCE) / 2
-    ends = np.quantile(resampled, [tail, 1 - tail], axis=0)
-    terms = term_seconds(work, best)[:, :-1]
+    ends: Floats = np.quantile(again, [tail, 1 - tail], axis=0)
+    return ends
+
+
+def _shown(run: Calibration, found: Floats) -> npt.NDArray[np.bool_]:
+    """Which of the parameters `found` the cases show, so that they are more than a bound."""
+    terms = term_seconds(run.work, found)[:, :-1]
     lesser = np.sort(terms, axis=1)[:, -2]
     binding = {
         TERMS[index] for index in terms[terms.max(axis=1) > JUDGED_MARGIN * lesser].argmax(1)
     }
-    for index, name in enumerate(NAMES):
-        if name in BINDS and BINDS[name] not in binding:
-            ends[:, index] = np.nan
-    if not copy_engine.any():
-        unknown = NAMES.index("copy_engine_start_up")
-        best[unknown] = np.nan
-        ends[:, unknown] = np.nan
-    return Fit(Parameters(*best), Parameters(*ends[0]), Parameters(*ends[1]))
+    shown = {name for name in NAMES if name not in BINDS or BINDS[name] in binding}
+    if not _on_copy_engine(run).any():
+        shown.remove("copy_engine_start_up")
+    return np.array([name in shown for name in NAMES])
+
+
+def _on_copy_engine(run: Calibration) -> npt.NDArray[np.bool_]:
+    on_engine: npt.NDArray[np.bool_] = run.work[:, WORK.index("copy engine")] > 0
+    return on_engine
 
 
 def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
@@ -119,13 +151,14 @@ def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
     return whole
 
 
-def _start(work: Floats, seconds: Floats) -> Floats:
+def _start(run: Calibration) -> Floats:
     """The starting point: the highest rates and the shortest latency that any case shows.
 
     Each term is then the largest in some case, so every parameter affects the residuals.
     """
-    wire, _, requests, requests_of_an_sm, turns, _, copy_engine = work.T
-    sm = copy_engine == 0
+    seconds = run.seconds
+    wire, _, requests, requests_of_an_sm, turns, _, _ = run.work.T
+    sm = ~_on_copy_engine(run)
     on_engine = seconds[~sm].min() if not sm.all() else 1e-6
     start = Parameters(
         link_rate=(wire / seconds).max(),
@@ -140,27 +173,29 @@ def _start(work: Floats, seconds: Floats) -> Floats:
     return start.values()
 
 
-def _solve(work: Floats, seconds: Floats, errors: Floats, start: Floats) -> Floats:
-    """Fit both steps, from `start`."""
+def _solve(run: Calibration, start: Floats) -> Floats:
+    """Fit both steps to one run, from `start`."""
     second = np.array([name in SECOND for name in NAMES])
-    whole = _whole_lines(work)
-    found = _step(work[whole], seconds[whole], errors[whole], start, ~second)
-    return _step(work[~whole], seconds[~whole], errors[~whole], found, second)
+    whole = _whole_lines(run.work)
+    found = _step(_part(run, whole), start, ~second)
+    return _step(_part(run, ~whole), found, second)
 
 
-def _step(
-    work: Floats, seconds: Floats, errors: Floats, start: Floats, free: npt.NDArray[np.bool_]
-) -> Floats:
+def _part(run: Calibration, cases: npt.NDArray[np.bool_]) -> Calibration:
+    return Calibration(*(values[cases] for values in run))
+
+
+def _step(run: Calibration, start: Floats, free: npt.NDArray[np.bool_]) -> Floats:
     """`start` with its `free` parameters fitted. Cases with residuals above their error count less.
 
     The search variables are multiples of `start`.
     """
     values = start.copy()
-    weights = 1 / np.hypot(errors, FLOOR)
+    weights = 1 / np.hypot(run.errors, FLOOR)
 
     def residuals(multiples: Floats) -> Floats:
         values[free] = start[free] * multiples
-        return np.asarray(np.log(predicted_seconds(work, values) / seconds) * weights)
+        return np.asarray(np.log(predicted_seconds(run.work, values) / run.seconds) * weights)
 
     lowest = np.where([name in MAY_BE_NONE for name in NAMES], 0.0, 0.01)[free]
     found = least_squares(

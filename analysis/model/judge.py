@@ -7,6 +7,8 @@ from typing import Final
 
 import pandas as pd
 
+from analysis.model.held_back import FITTED, INSIDE, OUTSIDE
+from analysis.model.terms import TERMS
 from analysis.study import Study
 
 JUDGED_MARGIN: Final = 1.2
@@ -14,11 +16,18 @@ JUDGED_MARGIN: Final = 1.2
 delays the other, and the time is longer than either."""
 JUDGED_WITHIN: Final = 0.03
 """The largest residual of a correct prediction."""
+PREDICTED: Final = "predicted"
+OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
+"""By how a calibration's case is held back."""
+USES: Final = (PREDICTED, *OF_CALIBRATION.values())
+
+
+LINK: Final = TERMS[0]
 
 
 def judged(model: pd.DataFrame) -> pd.Series[bool]:
     """Which rows of the model's table are judged."""
-    return (model["binding"] == "link") & (model["margin"] >= JUDGED_MARGIN)
+    return (model["binding"] == LINK) & (model["margin"] >= JUDGED_MARGIN)
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:
@@ -27,9 +36,9 @@ def calibrating(studies: Mapping[str, Study]) -> list[str]:
 
 
 def uses(model: pd.DataFrame, studies: Mapping[str, Study]) -> list[str]:
-    """The use of each row: `fitted`, `held back` from the fit, or only `predicted`."""
+    """The use of each row, one of USES."""
     fitted = calibrating(studies)
     return [
-        "predicted" if study not in fitted else "held back" if held else "fitted"
+        OF_CALIBRATION[held] if study in fitted else PREDICTED
         for study, held in zip(model["study"], model["held_back"], strict=True)
     ]

@@ -160,6 +160,12 @@ def predictions(page: Page, facts: StudyFacts) -> str:
 
 
 @study_macro
+def unjudged(page: Page, facts: StudyFacts) -> str:
+    """The variants and cases that the link model cannot judge, and why."""
+    return model.unjudged(facts)
+
+
+@study_macro
 def judgement(page: Page, facts: StudyFacts) -> str:
     """How near the link model's predictions are, where the link surely binds."""
     return model.judgement(facts)

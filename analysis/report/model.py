@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
-from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN
+from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, LINK, USES
 from analysis.model.terms import MEANING
 from analysis.quantities import (
     INTERVAL,
@@ -19,6 +21,7 @@ from analysis.quantities import (
     signed_percent,
 )
 from analysis.report.html import code, table
+from analysis.study import Variant
 
 UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be predicted."
 WITHIN: Final = f"within {JUDGED_WITHIN * 100:g} %"
@@ -36,21 +39,66 @@ def parameter_table(inputs: Inputs) -> str:
                 *(row.machine, code(row.parameter), MEANING[row.parameter]),
                 quantity(row.value, unit) or "not measured",
                 quantity_interval(row.ci_low, row.ci_high, unit),
+                "one run" if row.runs == 1 else f"{row.runs} runs",
             ]
         )
-    columns = ["machine", "parameter", "what it is", "value", INTERVAL]
-    return table(columns, rows, numeric=columns[3:])
+    columns = ["machine", "parameter", "what it is", "value", INTERVAL, "from"]
+    return table(columns, rows, numeric=columns[3:5])
+
+
+def unjudged(facts: StudyFacts) -> str:
+    """The variants that the model cannot judge, in all cases or in some, and why; Markdown."""
+    if facts.predictions.empty:
+        return UNCALIBRATED
+    rows = [
+        [code(variant.name), "every machine", "none", reason]
+        for variant in facts.study.subjects
+        if (reason := _why_unpredicted(variant))
+    ]
+    groups = facts.predictions.groupby(["variant", "machine"], sort=False)
+    for (name, machine), points in sorted(groups, key=lambda one: one[1]["judged"].any()):
+        others = rows_of(points[~points["judged"]], ModelRow)
+        if others:
+            count = f"{len(points) - len(others)} of {len(points)}"
+            rows.append([code(str(name)), str(machine), count, _why_unjudged(others)])
+    if not rows:
+        return "The model judges every variant in every case."
+    columns = ["variant", "machine", "cases judged", "why not the others"]
+    return f"What the model cannot judge:\n\n{table(columns, rows, numeric=columns[2:3])}"
+
+
+def _why_unpredicted(variant: Variant) -> str:
+    """Why the model says nothing of the variant; empty where it does."""
+    if variant.link is not None:
+        return ""
+    if variant.host_work:
+        return "the CPU takes part, and the model knows only what the GPU reads"
+    return "the model does not know how it reads host memory"
+
+
+def _why_unjudged(points: Sequence[ModelRow]) -> str:
+    """Why the link does not surely bind `points`, with how many each reason concerns."""
+    reasons = Counter(
+        f"the link's term is less than {JUDGED_MARGIN:g} times the next"
+        if point.binding == LINK
+        else f"bound by {point.binding}"
+        for point in points
+    )
+    return "; ".join(f"{reason} in {count}" for reason, count in reasons.most_common())
 
 
 def judgement(facts: StudyFacts) -> str:
     """How many points of the study the link surely binds, and how near they are; Markdown.
 
-    Of the calibration, fitted and held-back points apart.
+    Of the calibration, points that are fitted, interpolated and extrapolated apart.
     """
     if facts.predictions.empty:
         return UNCALIBRATED
     rows = []
-    for (machine, use), points in facts.predictions.groupby(["machine", "use"]):
+    groups = facts.predictions.groupby(["machine", "use"])
+    for (machine, use), points in sorted(
+        groups, key=lambda one: (one[0][0], USES.index(one[0][1]))
+    ):
         chosen = rows_of(points[points["judged"]], ModelRow)
         row = [machine, use, str(len(points)), str(len(chosen))]
         if not chosen:

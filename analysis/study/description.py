@@ -131,6 +131,7 @@ class Study:
     budget_s: int
     telemetry: bool
     calibrates: bool
+    fitted_range: Mapping[str, tuple[int, int]]
     constants: Mapping[str, int]
     claims: tuple[Claim, ...] = ()
 

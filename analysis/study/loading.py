@@ -57,6 +57,7 @@ def load_study(file: Path) -> Study:
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),
         calibrates=data.get("calibrates", False),
+        fitted_range=_fitted_range(data, where),
         constants=data.get("constants", {}),
         claims=_claims(data, variants, metrics, headline, where),
     )
@@ -175,6 +176,21 @@ def _metrics(entries: Mapping[str, Entry], where: str) -> dict[str, Metric]:
             expected = f"a metric in {metric.unit} that is not a part itself"
             raise FieldError(f"{where}: metrics.{metric.name}.part_of", expected, metric.part_of)
     return metrics
+
+
+def _fitted_range(data: Entry, where: str) -> dict[str, tuple[int, int]]:
+    """The lowest and the highest value that is fitted, by key of the cases."""
+    ranges = data.get("fitted_range", {})
+    for key, (low, high) in ranges.items():
+        here = f"{where}: fitted_range.{key}"
+        values = [value for cases in data["cases"].values() for value in cases.get(key, [])]
+        if key in NOT_CASE_KEYS or not values:
+            raise FieldError(here, "a key of the cases", key)
+        if not all(isinstance(value, int) for value in values):
+            raise FieldError(here, "a key whose values are numbers", values)
+        if not any(low <= value <= high for value in values):
+            raise FieldError(here, f"a range that holds one of {values}", [low, high])
+    return {key: (low, high) for key, (low, high) in ranges.items()}
 
 
 def _claims(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,20 @@ import pandas as pd
 
 from analysis.model import METRIC
 from analysis.model.access import access_of
-from analysis.model.fit import NAMES, Fit, fit, held_back
+from analysis.model.fit import NAMES, Calibration, Fit, fit
+from analysis.model.held_back import FITTED, held_back
 from analysis.model.judge import calibrating
 from analysis.model.terms import TERMS, UNITS, WORK, predicted_seconds, term_seconds, work_of
 from analysis.study import Study
 from analysis.tables.counters import COUNTER_COLUMNS, compare_counters
 from analysis.tables.rows import ModelRow, ParameterRow, columns
+from analysis.tables.summary import summarise
 
 MODEL_COLUMNS = columns(ModelRow)
 PARAMETER_COLUMNS = columns(ParameterRow)
+
+KnownWork = Mapping[tuple[str, str, str], tuple[tuple[float, ...], str]]
+"""By study, variant and case: the row of the model's input, and how it is held back."""
 
 
 @dataclass(frozen=True)
@@ -34,25 +39,27 @@ class ModelTables:
 
 def model_tables(
     results: Path,
+    samples: pd.DataFrame,
     summary: pd.DataFrame,
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
 ) -> ModelTables:
     """Fit each of `machines` to its calibration, then predict every fresh row that has a `link`.
 
-    `summary` is the table of build/summary.csv; `machines` are descriptions with the number of
-    `sms`. A machine without that number, or with too few calibration cases, has no parameters and
-    no predictions. Counters need neither. FieldError if a study's `link` is invalid.
+    `samples` and `machines` are as `collect` gives them, `summary` is of these samples. A machine
+    without its number of `sms`, or with too few calibration cases, has no parameters and no
+    predictions. Counters need neither. FieldError if a study's `link` is invalid.
     """
     model, parameters = [], []
     for machine, description in machines.items():
         sms = description.get("sms")
         if not isinstance(sms, int) or sms < 1:
             continue
-        rows = _fresh_rows(summary[summary["machine"] == machine], studies, sms)
-        fitted = fit_machine(rows, studies)
+        known = _known_work(studies, sms)
+        fitted = fit(_calibrations(samples[samples["machine"] == machine], studies, known))
         if fitted is None:
             continue
+        rows = _fresh_rows(summary[summary["machine"] == machine], known)
         model.append(_predictions(rows, fitted))
         parameters.append(_parameters(machine, fitted))
     return ModelTables(
@@ -64,47 +71,47 @@ def model_tables(
     )
 
 
-def fit_machine(rows: pd.DataFrame, studies: Mapping[str, Study]) -> Fit | None:
-    """One machine's parameters, from its calibration rows that are not held back.
+def _calibrations(
+    samples: pd.DataFrame, studies: Mapping[str, Study], known: KnownWork
+) -> list[Calibration]:
+    """What is fitted of each run of a machine's calibration, oldest first.
 
     The error of a time is half the width of its interval.
     """
-    seen = rows[rows["study"].isin(calibrating(studies)) & (rows["held_back"] == 0)]
-    work = np.array(seen["work"].tolist(), dtype=float).reshape(-1, len(WORK))
-    seconds, low, high = seen[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
-    return fit(work, seconds, (high - low) / 2 / seconds)
+    own = samples[samples["study"].isin(calibrating(studies))]
+    runs = []
+    for _, of_run in own.groupby("run"):
+        rows = _fresh_rows(summarise(of_run), known)
+        rows = rows[rows["held_back"] == FITTED]
+        work = np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK))
+        seconds, low, high = rows[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
+        runs.append(Calibration(work, seconds, (high - low) / 2 / seconds))
+    return runs
 
 
-def _fresh_rows(summary: pd.DataFrame, studies: Mapping[str, Study], sms: int) -> pd.DataFrame:
+def _fresh_rows(summary: pd.DataFrame, known: KnownWork) -> pd.DataFrame:
     """Fresh, verified rows that can be predicted, in the order of the studies, with `work`."""
     good = summary[
         (summary["metric"] == METRIC) & (summary["stale"] == 0) & (summary["verified"] == 1)
     ]
     measured = {(row["study"], row["variant"], row["case"]): row for row in good.to_dict("records")}
     rows = [
-        measured[key] | {"measured": measured[key]["median"], "work": work, "held_back": kept}
-        for key, work, kept in _known_work(studies, sms)
+        measured[key] | {"measured": measured[key]["median"], "work": work, "held_back": held}
+        for key, (work, held) in known.items()
         if key in measured
     ]
     return pd.DataFrame(rows, columns=[*MODEL_COLUMNS, "work", "ci_low", "ci_high"])
 
 
-def _known_work(
-    studies: Mapping[str, Study], sms: int
-) -> Iterator[tuple[tuple[str, str, str], tuple[float, ...], int]]:
-    """(study, variant, case), its row of the model's input, and whether it is held back from the
-    fit.
-
-    A third of the cases of each calibration variant is held back, in the order of study.yaml,
-    whether they were measured or not.
-    """
+def _known_work(studies: Mapping[str, Study], sms: int) -> KnownWork:
+    known = {}
     for study in studies.values():
         for variant in study.variants:
-            out = held_back(len(variant.cases)) & study.calibrates
-            for case, kept in zip(variant.cases, out, strict=True):
+            for case, held in zip(variant.cases, held_back(study, variant), strict=True):
                 access = access_of(variant, case)
                 if access is not None:
-                    yield (study.name, variant.name, case.id), work_of(access, sms), int(kept)
+                    known[study.name, variant.name, case.id] = work_of(access, sms), held
+    return known
 
 
 def _predictions(rows: pd.DataFrame, fitted: Fit) -> pd.DataFrame:
@@ -130,6 +137,7 @@ def _parameters(machine: str, fitted: Fit) -> pd.DataFrame:
             "unit": [UNITS[name] for name in NAMES],
             "ci_low": fitted.low.values(),
             "ci_high": fitted.high.values(),
+            "runs": fitted.runs,
         }
     )
 

@@ -175,7 +175,8 @@ class ClaimPartRow:
 @dataclass(frozen=True)
 class ModelRow:
     """A time by the link model beside the measured one; `margin` is how many times the next term
-    the `binding` one is."""
+    the `binding` one is. `held_back` from the fit is a calibration's case `inside` the fitted range
+    or `outside` of it."""
 
     machine: str
     study: str
@@ -187,12 +188,12 @@ class ModelRow:
     residual: float
     binding: str
     margin: float
-    held_back: int
+    held_back: str
 
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A parameter of the link model on one machine."""
+    """A parameter of the link model on one machine, from so many `runs`."""
 
     machine: str
     parameter: str
@@ -200,6 +201,7 @@ class ParameterRow:
     unit: str
     ci_low: float
     ci_high: float
+    runs: int
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
     collected = collect(results, studies)
     compared = ratios_by_round(collected.samples, studies)
     summary = summarise(collected.samples)
-    predicted = model_tables(results, summary, collected.machines, studies)
+    predicted = model_tables(results, collected.samples, summary, collected.machines, studies)
     judged = claim_tables(collected.samples, studies, results, predicted.model)
     tables = {
         "summary": summary,

@@ -66,6 +66,9 @@ from tests.study.described import description, drop, load, put
         (put(["gpu"], "cases", "large", "metrics"), "cases.large.metrics", "'host_time'", "'gpu'"),
         (put(0, "cases", "large", "samples"), "cases.large.samples", "at least 1", "0"),
         (put(0, "cases", "large", "visits"), "cases.large.visits", "at least 1", "0"),
+        (put({"row": [1, 2]}, "fitted_range"), "fitted_range.row", "a key of the cases", "'row'"),
+        (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers", "'once'"),
+        (put({"rows": [3, 9]}, "fitted_range"), "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
     ],
 )
 def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(

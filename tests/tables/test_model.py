@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from analysis.facts.inputs import Inputs
-from analysis.model.fit import NAMES, held_back
+from analysis.model.fit import NAMES
+from analysis.model.held_back import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.model.terms import TERMS
 from analysis.study import Case, Variant
 from analysis.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
-from tests.linked import CALIBRATION, GATHER, made_up, model_root, true_seconds
+from tests.linked import CALIBRATION, GATHER, TRUE, made_up, model_root, true_seconds
 from tests.roots import make_inputs
 from tests.synthetic import write_machine
 
@@ -29,7 +30,8 @@ def test_tables_have_the_columns_others_read(calibrated: Inputs, calibrated_root
     assert model["residual"].to_numpy() == pytest.approx(residual.to_numpy(), abs=1e-6)
     predictable = {variant.name for variant in GATHER.variants if variant.link}
     assert set(model.loc[model["study"] == GATHER.name, "variant"]) == predictable
-    assert model.loc[model["study"] == GATHER.name, "held_back"].sum() == 0
+    assert model.loc[model["study"] == GATHER.name, "held_back"].isna().all()
+    assert set(model["held_back"].dropna()) == {INSIDE, OUTSIDE}
     assert model["residual"].abs().max() < 0.05
 
 
@@ -37,8 +39,8 @@ def test_held_back_rows_do_not_take_part_in_the_fit(calibrated: Inputs, tmp_path
     out = {
         (variant.name, case.id)
         for variant in CALIBRATION.variants
-        for case, kept in zip(variant.cases, held_back(len(variant.cases)), strict=True)
-        if kept
+        for case, kept in zip(variant.cases, held_back(CALIBRATION, variant), strict=True)
+        if kept != FITTED
     }
 
     def broken(variant: Variant, case: Case, metric: str) -> float:
@@ -47,7 +49,23 @@ def test_held_back_rows_do_not_take_part_in_the_fit(calibrated: Inputs, tmp_path
     other = make_inputs(made_up(tmp_path, broken))
     assert other.model_parameters.equals(calibrated.model_parameters)
     own = other.model[other.model["study"] == CALIBRATION.name]
-    assert own.loc[own["held_back"] == 1, "residual"].min() > 0.9
+    assert own.loc[own["held_back"] != FITTED, "residual"].min() > 0.9
+
+
+def test_runs_are_fitted_by_themselves(tmp_path: Path) -> None:
+    root = model_root(tmp_path)
+    for number, slower in enumerate((0.9, 1.0, 1.1)):
+        run = f"2026-01-0{number + 1}T00:00:00Z"
+
+        def seconds(variant: Variant, case: Case, metric: str, slower: float = slower) -> float:
+            return true_seconds(variant, case, metric) * slower
+
+        write_machine(root / "results", "box", CALIBRATION, seconds=seconds, rounds=4, run=run)
+    rows = {row.parameter: row for row in make_inputs(root).parameters}
+    assert {row.runs for row in rows.values()} == {3}
+    rate = rows["link_rate"]
+    assert rate.value == pytest.approx(TRUE.link_rate, rel=0.01)
+    assert rate.ci_low < TRUE.link_rate / 1.1 and rate.ci_high > TRUE.link_rate / 0.9
 
 
 def test_stale_results_are_not_compared(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""Which calibration cases are held back from the fit, to see what it predicts of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analysis.study import Case, Study, Variant
+
+INSIDE: Final = "inside"
+"""Held back, and within the range of every key that is fitted."""
+OUTSIDE: Final = "outside"
+"""Held back, and beyond that range: the prediction extrapolates."""
+FITTED: Final = ""
+
+
+def held_back(study: Study, variant: Variant) -> list[str]:
+    """How each case of the variant is held back; FITTED where it is not, as outside calibrations.
+
+    OUTSIDE are all cases beyond the study's `fitted_range`. Of the others, in the order of
+    study.yaml, one of every three is INSIDE: the third of the first three, then the second of the
+    next three, then the first, so that a key that alternates within three cases is not held back
+    with the same value each time.
+    """
+    if not study.calibrates:
+        return [FITTED] * len(variant.cases)
+    uses, within = [], 0
+    for case in variant.cases:
+        if not _in_range(study, case):
+            uses.append(OUTSIDE)
+            continue
+        uses.append(INSIDE if (within + within // 3) % 3 == 2 else FITTED)
+        within += 1
+    return uses
+
+
+def _in_range(study: Study, case: Case) -> bool:
+    return all(
+        low <= case.number(key) <= high
+        for key, (low, high) in study.fitted_range.items()
+        if key in case.values
+    )
