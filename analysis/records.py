@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from analysis.errors import HotpathError
+from analysis.files import write_whole
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -50,7 +51,7 @@ def write_records(
     path: Path, record: type[Record], records: Iterable[Record], number: str = ""
 ) -> None:
     """Write `records`; `number` is the format of floats."""
-    path.write_text(to_text(columns(record), map(astuple, records), number), newline="")
+    write_whole(path, to_text(columns(record), map(astuple, records), number))
 
 
 def read_records(

@@ -14,6 +14,7 @@ from analysis.cli import fail_in_one_line
 from analysis.config import load_config
 from analysis.errors import HotpathError, require_known
 from analysis.gpu import Gpu, GpuError, open_gpu
+from analysis.measure.journal import discard_outdated, settle
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
@@ -37,6 +38,8 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
         arch = resolve_arch(config.arch, config.gpu)
         provision = Provision.of(gpu, toolchain, config)
         where = target(config, gpu)
+        for line in settle(study, where, config.grid.name):
+            print(line, flush=True)
         if variant:
             chosen = study.companions(variant)
         else:
@@ -46,6 +49,8 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
             return
         refuse_other_machine(where, gpu)
         plan = Plan(study, tuple(chosen), config.grid, where)
+        for line in discard_outdated(plan, provision):
+            print(line, flush=True)
         host = Host(
             gpu=gpu,
             others=other_users(gpu, config.shared_gpu),

@@ -17,6 +17,11 @@ from analysis.store import METHOD_VERSION
 from analysis.store.results import load_variant
 from analysis.study import GRIDS, Study, Variant
 
+PUBLISHING = "publishing"
+"""In a journal: all that a finished run changes, ready to be put into the results."""
+RESULTS = "results"
+"""In PUBLISHING: the changed files, by their paths below the folder of results."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -51,7 +56,7 @@ def pending(study: Study, where: Target, grid: str, provision: Provision) -> lis
 def _is_pending(
     study: Study, variant: Variant, where: Target, grid: str, provision: Provision
 ) -> bool:
-    path = where.root / where.machine / study.name / f"{variant.name}.csv"
+    path = _results_file(study, variant, where, grid)
     if not path.exists():
         return True
     results = load_variant(path)
@@ -72,6 +77,28 @@ def _is_pending(
     return not done >= {case.id for case in variant.in_grid(grid)}
 
 
+def _results_file(study: Study, variant: Variant, where: Target, grid: str) -> Path:
+    """The samples of a variant, as they will be once what is half published is completed."""
+    name = f"{where.machine}/{study.name}/{variant.name}.csv"
+    staged = (folder / RESULTS / name for folder in half_published(where, grid))
+    return next((path for path in staged if path.exists()), where.root / name)
+
+
+def half_published(where: Target, grid: str) -> list[Path]:
+    """Folders of results, made by runs of any study that were stopped while publishing them."""
+    return sorted(_journals(where).glob(f"*/{grid}-*/{PUBLISHING}"))
+
+
+def leftovers(study: Study, where: Target, grid: str) -> list[Path]:
+    """What the next run of the study has to complete or to remove before it plans anything."""
+    folder = _journals(where) / study.name
+    return sorted([*folder.glob(f"{grid}-*/{PUBLISHING}"), *folder.glob(f".{grid}-*")])
+
+
+def _journals(where: Target) -> Path:
+    return BUILD / "rounds" / where.machine
+
+
 def lacks_captures(
     study: Study, where: Target, grid: str, provision: Provision, kinds: Sequence[str]
 ) -> bool:
@@ -82,7 +109,7 @@ def lacks_captures(
         has_headline = study.headline in {case.id for case in variant.in_grid(grid)}
         if not (variant.on_gpu and has_headline and provision.unmet(variant) is None):
             continue
-        path = where.root / where.machine / study.name / f"{variant.name}.csv"
+        path = _results_file(study, variant, where, grid)
         captures = load_variant(path).provenance.get("captures", {}) if path.exists() else {}
         source = fingerprint(study, variant)
         wanted = [kind for kind in kinds if kind in variant.captures]
@@ -123,5 +150,12 @@ class Plan:
 
     @property
     def journal(self) -> Path:
-        """Folder of the finished rounds, until all rounds are finished."""
-        return BUILD / "rounds" / self.where.machine / self.study.name / self.digest
+        """Folder of the finished rounds, until they are published."""
+        return _journals(self.where) / self.study.name / f"{self.grid.name}-{self.digest}"
+
+
+def plans(study: Study, grid: Grid, where: Target, provision: Provision) -> list[Plan]:
+    """Every plan that a command can ask for now: of what is pending, and of each variant again."""
+    chosen = with_companions(study, pending(study, where, grid.name, provision))
+    again = [study.companions(variant.name) for variant in study.variants]
+    return [Plan(study, tuple(variants), grid, where) for variants in (chosen, *again) if variants]

@@ -9,33 +9,22 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from analysis import ROOT
-from analysis.errors import HotpathError
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions
+from analysis.measure.journal import Journal, RoundRecord, complete
 from analysis.measure.machine import describe
 from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan
+from analysis.measure.plan import PUBLISHING, Plan
 from analysis.measure.round import DISCARDED_HOST_PASSES
-from analysis.measure.run import (
-    Host,
-    RoundRecord,
-    discard_journal,
-    disturbed,
-    record_file,
-    repeated,
-    round_file,
-    run_id,
-    telemetry_file,
-)
-from analysis.measure.telemetry import by_variant, with_throttling, write_telemetry
+from analysis.measure.run import Host, disturbed
+from analysis.measure.telemetry import COLUMNS, by_variant, telemetry_text, with_throttling
 from analysis.source import fingerprint
 from analysis.store import METHOD_VERSION
-from analysis.store.results import add_run, shrink
-from analysis.store.samples import Sample, read_samples
+from analysis.store.results import Draft
+from analysis.store.samples import Sample
 from analysis.study import Variant
 
 COMMIT_VARIABLE = "HOTPATH_COMMIT"
@@ -45,22 +34,31 @@ COMMIT_VARIABLE = "HOTPATH_COMMIT"
 def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     """Add the run to the results, delete its journal, and yield a log line for each variant.
 
-    At the end HotpathError, if an output was wrong: all is kept, but nothing that runs this may end
-    as if all were well.
+    All of it is made ready before any of it is put into place; HotpathError as `complete` says.
     """
-    run = run_id(plan)
+    journal = Journal(plan)
+    draft, told, wrong = drafted(plan, provision, host, journal)
+    draft.shrink()
+    names = ", ".join(wrong)
+    error = f"{plan.study.name}: wrong output of {names}; marked failed in the results"
+    journal.stage(draft.texts, told, error if wrong else "")
+    yield from complete(journal.folder / PUBLISHING, plan.where)
+
+
+def drafted(
+    plan: Plan, provision: Provision, host: Host, journal: Journal
+) -> tuple[Draft, list[str], list[str]]:
+    """The results with this run, a line for each variant, and the variants with wrong output."""
+    draft = Draft(plan.where.root, plan.where.machine)
+    told: list[str] = []
     wrong: list[str] = []
     skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
-    is_measured = not all(skipped.values())
-    numbers = range(plan.grid.rounds) if is_measured else range(0)
-    samples = [sample for n in numbers for sample in read_samples(round_file(plan, n))]
-    records = [RoundRecord(**json.loads(record_file(plan, n).read_text())) for n in numbers]
+    samples, records = journal.samples(), [record for _, record in sorted(journal.records.items())]
     machine = describe(host.gpu)
-    folder = plan.where.root / plan.where.machine
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
-    kept = {"disturbed": disturbed(plan), "repeated": repeated(plan)}
-    telemetry = _telemetry(plan, samples, records)
+    draft.put("machine.json", json.dumps(machine, indent=1) + "\n")
+    repeated = [{"round": entry["round"], "why": entry["why"]} for entry in journal.repeated]
+    kept = {"disturbed": disturbed(journal), "repeated": repeated}
+    telemetry = _telemetry(journal, samples, records)
     samples = list(with_throttling(samples, telemetry))
     for variant in plan.variants:
         if not _cases(plan, variant):
@@ -69,43 +67,31 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
         variant_samples = [sample for sample in samples if sample.variant == variant.name]
         if reason:
             variant_samples = [
-                _skipped(plan, variant, case_id, run, reason) for case_id in _cases(plan, variant)
+                _skipped(plan, variant, case_id, journal.run, reason)
+                for case_id in _cases(plan, variant)
             ]
-        provenance = _provenance(plan, variant, host, run, records, machine) | kept
+        provenance = _provenance(plan, variant, host, journal.run, records, machine) | kept
         provenance["unmet"] = reason
         telemetry_rows = telemetry.get(variant.name)
         status = "captured" if telemetry_rows else f"not captured: {_no_telemetry(plan, host)}"
-        provenance["captures"] = {"telemetry": {"status": status, "at": run}}
-        add_run(
-            plan.where.root,
-            plan.where.machine,
-            plan.study.name,
-            variant.name,
-            variant_samples,
-            provenance,
-        )
+        provenance["captures"] = {"telemetry": {"status": status, "at": journal.run}}
+        draft.add_run(plan.study.name, variant.name, variant_samples, provenance)
         if telemetry_rows:
-            path = folder / plan.study.name / f"{variant.name}.telemetry.csv"
-            write_telemetry(path, telemetry_rows)
+            name = f"{plan.study.name}/{variant.name}.telemetry.csv"
+            draft.put(name, telemetry_text(telemetry_rows))
         failed = sorted({s.case for s in variant_samples if s.status == "failed"})
         wrong += [variant.name] if failed else []
         outcome = f"skipped: {reason}" if reason else f"{len(variant_samples)} samples"
-        yield f"{plan.study.name}/{variant.name}: {outcome}" + (
-            f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else ""
+        told.append(
+            f"{plan.study.name}/{variant.name}: {outcome}"
+            + (f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else "")
         )
-    discard_journal(plan)
-    shrink(plan.where.root, plan.where.machine)
     if records:
-        seconds = sum(
-            (datetime.fromisoformat(r.end) - datetime.fromisoformat(r.start)).total_seconds()
-            for r in records
+        seconds = sum(record.seconds for record in records)
+        told.append(
+            f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
         )
-        yield f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
-    if wrong:
-        names = ", ".join(wrong)
-        raise HotpathError(
-            f"{plan.study.name}: wrong output of {names}; marked failed in the results"
-        )
+    return draft, told, wrong
 
 
 def _cases(plan: Plan, variant: Variant) -> list[str]:
@@ -134,13 +120,13 @@ def _skipped(plan: Plan, variant: Variant, case_id: str, run: str, reason: str) 
 
 
 def _telemetry(
-    plan: Plan, samples: Sequence[Sample], records: Sequence[RoundRecord]
+    journal: Journal, samples: Sequence[Sample], records: Sequence[RoundRecord]
 ) -> dict[str, list[list[str]]]:
-    path = telemetry_file(plan)
-    if not path.exists():
+    if not journal.telemetry_file.exists():
         return {}
-    with path.open(newline="") as file:
-        return by_variant(list(csv.reader(file)), samples, [record.end for record in records])
+    with journal.telemetry_file.open(newline="") as file:
+        rows = [row for row in csv.reader(file) if len(row) == len(COLUMNS)]  # a crash cuts one off
+        return by_variant(rows, samples, [record.end for record in records])
 
 
 def _no_telemetry(plan: Plan, host: Host) -> str:
@@ -181,8 +167,8 @@ def _provenance(
         # Before every round, and once more now.
         "conditions": [record.conditions for record in records] + [asdict(conditions())],
         "discarded_host_passes": DISCARDED_HOST_PASSES,
-        "start": records[0].start if records else run,
-        "end": records[-1].end if records else utc_now(),
+        "start": min((record.start for record in records), default=run),
+        "end": max((record.end for record in records), default=utc_now()),
         # Of the whole run: all variants, and the gaps between them.
         "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
         "shared_with_processes": host.others,

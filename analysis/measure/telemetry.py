@@ -104,5 +104,6 @@ def with_throttling(
         yield replace(sample, throttle="|".join(sorted(reasons - {""})))
 
 
-def write_telemetry(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    path.write_text(to_text((*CELL_COLUMNS, *COLUMNS), rows), newline="")
+def telemetry_text(rows: Iterable[Sequence[str]]) -> str:
+    """The file of these rows."""
+    return to_text((*CELL_COLUMNS, *COLUMNS), rows)

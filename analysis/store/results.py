@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from analysis.errors import HotpathError
+from analysis.files import write_whole
 from analysis.store import METHOD_VERSION
 from analysis.store.samples import (
     KEPT_RUNS,
@@ -20,7 +22,8 @@ from analysis.store.samples import (
     Sample,
     checksum,
     read_samples,
-    write_samples,
+    text_checksum,
+    to_text,
 )
 
 PUBLISHED = "published"
@@ -48,20 +51,16 @@ class VariantResults:
     provenance: Provenance
 
     def run_provenance(self) -> dict[str, Provenance]:
-        """Provenance by run."""
+        """Provenance by run, newest first."""
         return {entry["run"]: entry for entry in (self.provenance, *self.provenance["runs"])}
 
     def fresh_runs(self, source_sha256: str) -> list[str]:
         """Runs measured from this source with the current method, newest first."""
-        return sorted(
-            (
-                run
-                for run, entry in self.run_provenance().items()
-                if entry["source_sha256"] == source_sha256
-                and entry["method_version"] == METHOD_VERSION
-            ),
-            reverse=True,
-        )
+        return [
+            run
+            for run, entry in self.run_provenance().items()
+            if entry["source_sha256"] == source_sha256 and entry["method_version"] == METHOD_VERSION
+        ]
 
 
 def machines(root: Path) -> list[str]:
@@ -103,46 +102,108 @@ def load_variant(path: Path) -> VariantResults:
     return VariantResults(machine, study, path.stem, samples, provenance)
 
 
-def add_run(
-    root: Path,
-    machine: str,
-    study: str,
-    variant: str,
-    samples: Sequence[Sample],
-    provenance: Provenance,
-) -> None:
-    """Put the samples of one run before those of earlier runs of this variant with the same method
-    version. Only the newest KEPT_RUNS runs are kept."""
-    path = root / machine / study / f"{variant}.csv"
-    earlier: list[Sample] = []
-    runs: dict[str, Provenance] = {}
-    if path.exists():
-        old = load_variant(path)
-        earlier, runs = old.samples, old.run_provenance()
-    runs = {run: entry for run, entry in runs.items() if run != provenance["run"]}
-    method = provenance["method_version"]
-    alike = [run for run, entry in runs.items() if entry["method_version"] == method]
-    kept = sorted(alike, reverse=True)[: KEPT_RUNS - 1]
-    _write(path, [*samples, *(s for s in earlier if s.run in kept)], provenance, runs, kept)
+class Draft:
+    """The next state of one machine's results: made in memory, so that it can be written whole."""
+
+    def __init__(self, root: Path, machine: str) -> None:
+        self._folder = root / machine
+        self._changed: dict[Path, VariantResults] = {}
+        self.texts: dict[str, str] = {}
+        """What differs from the files on disk, by path below the root."""
+
+    def put(self, name: str, text: str) -> None:
+        """Set a file of the machine; `name` is its path in the machine's folder."""
+        self.texts[f"{self._folder.name}/{name}"] = text
+
+    def add_run(
+        self, study: str, variant: str, samples: Sequence[Sample], provenance: Provenance
+    ) -> None:
+        """Put the samples of one run before those of earlier runs of this variant with the same
+        method version. Only the newest KEPT_RUNS runs are kept."""
+        path = self._folder / study / f"{variant}.csv"
+        earlier: list[Sample] = []
+        runs: dict[str, Provenance] = {}
+        captures: dict[str, Any] = {}
+        if path.exists():
+            old = load_variant(path)
+            earlier, runs = old.samples, old.run_provenance()
+            captures = old.provenance.get("captures", {})
+        runs.pop(provenance["run"], None)
+        method = provenance["method_version"]
+        alike = [run for run, entry in runs.items() if entry["method_version"] == method]
+        kept = alike[: KEPT_RUNS - 1]
+        # Captures outlive a run: each entry records the source it was taken from.
+        current = {**provenance, "captures": {**captures, **provenance.get("captures", {})}}
+        rows = [*samples, *(s for s in earlier if s.run in kept)]
+        self._set(path, variant, rows, current, [runs[run] for run in kept])
+
+    def _set(
+        self,
+        path: Path,
+        variant: str,
+        samples: list[Sample],
+        provenance: Provenance,
+        runs: Sequence[Provenance],
+    ) -> None:
+        current, *earlier = [
+            {k: v for k, v in entry.items() if k not in ("runs", "samples_sha256")}
+            for entry in (provenance, *runs)
+        ]
+        text = to_text(samples)
+        document = {**current, "samples_sha256": text_checksum(text), "runs": earlier}
+        study = path.parent.name
+        self._changed[path] = VariantResults(
+            self._folder.name, study, variant, samples, {**current, "runs": earlier}
+        )
+        self.put(f"{study}/{variant}.csv", text)
+        self.put(f"{study}/{variant}.json", json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+    def shrink(self, limit: int = MACHINE_LIMIT_BYTES) -> None:
+        """Drop extra runs of the machine until its folder is within `limit` bytes.
+
+        Runs of other code than the newest are dropped first, then runs that no other variant has as
+        its newest, then the oldest. HotpathError if one run of each variant is too much.
+        """
+        while self._size() > limit:
+            paths = {*variant_files(self._folder.parent, self._folder.name), *self._changed}
+            held = {path: self._changed.get(path) or load_variant(path) for path in sorted(paths)}
+            extras = list(_extras(held))
+            if not extras:
+                raise HotpathError(
+                    f"{self._folder}: more than {limit} bytes with one run of each variant"
+                )
+            *_, path, dropped = min(extras)
+            one = held[path]
+            samples = [sample for sample in one.samples if sample.run != dropped]
+            kept = [entry for entry in one.provenance["runs"] if entry["run"] != dropped]
+            self._set(path, one.variant, samples, one.provenance, kept)
+
+    def _size(self) -> int:
+        root = self._folder.parent
+        sizes = {
+            file.relative_to(root).as_posix(): file.stat().st_size
+            for file in self._folder.rglob("*")
+            if file.is_file()
+        }
+        sizes |= {name: len(text.encode()) for name, text in self.texts.items()}
+        return sum(sizes.values())
 
 
-def _write(
-    path: Path,
-    samples: Sequence[Sample],
-    provenance: Provenance,
-    runs: Mapping[str, Provenance],
-    kept: Sequence[str],
-) -> None:
-    write_samples(path, samples)
-    current = {k: v for k, v in provenance.items() if k not in ("runs", "samples_sha256")}
-    if runs:  # captures outlive a run: each entry records the source it was taken from
-        newest = runs[max(runs)]
-        current["captures"] = {**newest.get("captures", {}), **current.get("captures", {})}
-    earlier = [
-        {k: v for k, v in runs[run].items() if k not in ("runs", "samples_sha256")} for run in kept
-    ]
-    document = {**current, "samples_sha256": checksum(path), "runs": earlier}
-    path.with_suffix(".json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+def _extras(
+    held: Mapping[Path, VariantResults],
+) -> Iterator[tuple[bool, bool, str, int, Path, str]]:
+    """Every run but the newest of each variant, so ordered that the least is dropped first.
+
+    The place in the file says which run is older; the clock may have been set back.
+    """
+    newest = {(one.study, one.provenance["run"]) for one in held.values()}
+    for path, one in held.items():
+        runs = one.run_provenance()
+        ages = accumulate(runs, min)
+        for place, (run, age) in enumerate(zip(runs, ages, strict=True)):
+            is_current = runs[run]["source_sha256"] == one.provenance["source_sha256"]
+            if place:
+                yield is_current, (one.study, run) in newest, age, -place, path, run
 
 
 def set_capture(
@@ -157,34 +218,4 @@ def set_capture(
         raise HotpathError(f"{path}: missing; measure the variant before capturing it")
     provenance = json.loads(path.read_text())
     provenance["captures"] = {**provenance.get("captures", {}), kind: dict(entry)}
-    path.write_text(json.dumps(provenance, indent=1, sort_keys=True) + "\n")
-
-
-def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:
-    """Drop extra runs of the machine until its folder is within `limit` bytes.
-
-    Runs of other code than the newest are dropped first, then runs that no other variant has as its
-    newest, then the oldest.
-    """
-    folder = root / machine
-    while sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) > limit:
-        held = [(path, load_variant(path)) for path in variant_files(root, machine)]
-        newest = {(one.study, one.provenance["run"]) for _, one in held}
-        extras = [
-            (
-                run["source_sha256"] == one.provenance["source_sha256"],
-                (one.study, run["run"]) in newest,
-                run["run"],
-                path,
-            )
-            for path, one in held
-            for run in one.provenance["runs"]
-        ]
-        if not extras:
-            raise HotpathError(f"{folder}: more than {limit} bytes with one run of each variant")
-        *_, dropped, path = min(extras)
-        loaded = dict(held)[path]
-        runs = loaded.run_provenance()
-        kept = sorted(set(runs) - {dropped, loaded.provenance["run"]}, reverse=True)
-        remaining = [sample for sample in loaded.samples if sample.run != dropped]
-        _write(path, remaining, loaded.provenance, runs, kept)
+    write_whole(path, json.dumps(provenance, indent=1, sort_keys=True) + "\n")

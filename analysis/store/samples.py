@@ -11,6 +11,7 @@ from pathlib import Path
 
 from analysis import records
 from analysis.errors import HotpathError
+from analysis.files import write_whole
 
 STATUSES = ("ok", "skipped", "failed")
 KEPT_RUNS = 5
@@ -49,10 +50,7 @@ class MalformedSamples(HotpathError):
 
 def write_samples(path: Path, samples: Iterable[Sample]) -> None:
     """Write `samples`, replacing the file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(to_text(samples), newline="")
-    partial.replace(path)
+    write_whole(path, to_text(samples))
 
 
 def to_text(samples: Iterable[Sample]) -> str:
@@ -118,3 +116,8 @@ def _count(cell: dict[str, str], column: str) -> int:
 def checksum(path: Path) -> str:
     """SHA-256 of a samples file in hex, as recorded in its provenance."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def text_checksum(text: str) -> str:
+    """The checksum of a samples file with this text."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -11,12 +11,11 @@ import pandas as pd
 
 from analysis.facts.inputs import load_inputs
 from analysis.store.collect import collect
-from analysis.store.results import add_run
 from analysis.store.samples import Sample
 from analysis.study import Case, Study, Variant, load_study
 from analysis.tables.claims import CLAIM_COLUMNS, ClaimTables, claim_tables
 from analysis.tables.rows import ClaimPartRow, rows_of
-from tests.synthetic import description, provenance_of, samples_of, write_description
+from tests.synthetic import add_run, description, provenance_of, samples_of, write_description
 
 FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
 UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}

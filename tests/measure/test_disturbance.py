@@ -14,6 +14,7 @@ from analysis.gpu import Gpu
 from analysis.measure import run as runs
 from analysis.measure.conditions import Conditions
 from analysis.measure.disturbance import Watch, disturbances
+from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import disturbed, run_rounds
 from analysis.store.results import load_variant
@@ -114,4 +115,4 @@ def test_who_came_to_the_gpu_during_a_round_is_known(
     study = write_study(tmp_path / "noisy", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, replace(host(tmp_path), gpu=gpu, others=[4]))
-    assert disturbed(plan) == [{"round": 0, "why": ["processes [5] came to the GPU"]}]
+    assert disturbed(Journal(plan)) == [{"round": 0, "why": ["processes [5] came to the GPU"]}]

@@ -13,9 +13,10 @@ from typing import Any, cast
 import pytest
 
 from analysis.errors import HotpathError
+from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
-from analysis.measure.run import Host, round_file, run_id, run_rounds
+from analysis.measure.run import Host, run_rounds
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.store.samples import read_samples
@@ -144,10 +145,10 @@ def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
     said = str(caught.value)
     assert re.match(rf"{trouble}: round 3: trouble n=[12]: {re.escape(told)}; ", said)
     assert "finished rounds kept: 2" in said
-    kept = [round_file(plan, number) for number in range(3)]
+    kept = [Journal(plan).round_file(number) for number in range(3)]
     assert [path.exists() for path in kept] == [True, True, False]
     before = [path.read_bytes() for path in kept[:2]]
-    begun = run_id(plan)
+    begun = Journal(plan).run
     assert not (where.root / where.machine).exists()
 
     (study.folder / "trouble").unlink()
@@ -173,7 +174,7 @@ def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) ->
     study = write_study(tmp_path / "files", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, host(tmp_path))
-    assert {s.variant for s in read_samples(round_file(plan, 0))} == {"one"}
-    before = round_file(plan, 0).stat().st_mtime_ns
+    assert {s.variant for s in read_samples(Journal(plan).round_file(0))} == {"one"}
+    before = Journal(plan).round_file(0).stat().st_mtime_ns
     run_rounds(plan, HERE, host(tmp_path))
-    assert round_file(plan, 0).stat().st_mtime_ns == before
+    assert Journal(plan).round_file(0).stat().st_mtime_ns == before

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-from analysis.measure.telemetry import CELL_COLUMNS, COLUMNS, by_variant, write_telemetry
+from analysis.measure.telemetry import CELL_COLUMNS, COLUMNS, by_variant, telemetry_text
 from tests.synthetic import CALLS, RUN, samples_of
 
 
@@ -13,7 +12,7 @@ def at(second: float) -> str:
     return f"2026-01-02T03:04:{second:06.3f}Z"
 
 
-def test_telemetry_belongs_to_the_cell_it_fell_in(tmp_path: Path) -> None:
+def test_telemetry_belongs_to_the_cell_it_fell_in() -> None:
     base = samples_of(CALLS, CALLS.variant("kernel"), rounds=1)[0]
     cells = [("python", 0, 10.0), ("again", 0, 12.0), ("again", 1, 20.0), ("python", 1, 22.0)]
     samples = [
@@ -35,7 +34,6 @@ def test_telemetry_belongs_to_the_cell_it_fell_in(tmp_path: Path) -> None:
         ],
     }
     assert by_variant(rows, [], []) == {}
-    write_telemetry(tmp_path / "python.telemetry.csv", found["python"])
-    lines = (tmp_path / "python.telemetry.csv").read_text().splitlines()
+    lines = telemetry_text(found["python"]).splitlines()
     assert lines[0] == ",".join((*CELL_COLUMNS, *COLUMNS))
     assert lines[1] == f"{RUN},0,{base.case},{at(10.0)},100"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
-from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root
-from tests.synthetic import provenance_of, samples_of, write_machine
+from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 
 
 @pytest.fixture(scope="module")

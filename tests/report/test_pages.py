@@ -12,7 +12,6 @@ import pytest
 
 from analysis.errors import HotpathError
 from analysis.report.site import build_site
-from analysis.store.results import add_run
 from analysis.study import discover
 from tests.roots import (
     build,
@@ -20,7 +19,7 @@ from tests.roots import (
     rows_without_value,
     text_of,
 )
-from tests.synthetic import RUN, plausible, provenance_of, write_machine
+from tests.synthetic import RUN, add_run, plausible, provenance_of, write_machine
 
 
 def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from analysis.report.sentences import (
     step_sentence,
 )
 from analysis.report.study_pages import order
-from analysis.store.results import add_run
 from analysis.study import Case, Variant, discover
 from analysis.tables.rows import RatioRow
 from tests.roots import (
@@ -27,7 +26,7 @@ from tests.roots import (
     make_root,
     rows_without_value,
 )
-from tests.synthetic import provenance_of, write_machine
+from tests.synthetic import add_run, provenance_of, write_machine
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.store.results import add_run, load_variant
+from analysis.store.results import load_variant
 from analysis.study import Study
-from tests.synthetic import CALLS, provenance_of, samples_of
+from tests.synthetic import CALLS, add_run, provenance_of, samples_of
 
 RUNS = [f"2026-01-0{day}T03:04:05Z" for day in range(1, 6)]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.store.collect import UNKNOWN_HOST, chosen, collect
-from analysis.store.results import add_run, machines, variant_files
+from analysis.store.results import machines, variant_files
 from analysis.store.samples import COLUMNS
-from tests.synthetic import CALLS, COPY, STUDIES, provenance_of, samples_of, write_machine
+from tests.synthetic import CALLS, COPY, STUDIES, add_run, provenance_of, samples_of, write_machine
 
 
 def test_results_of_code_that_is_gone_are_stale(tmp_path: Path) -> None:

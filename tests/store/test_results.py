@@ -8,10 +8,10 @@ import pytest
 
 from analysis.errors import HotpathError
 from analysis.source import fingerprint
-from analysis.store.results import add_run, load_variant, shrink
+from analysis.store.results import load_variant
 from analysis.store.samples import KEPT_RUNS, checksum
 from tests.store.runs import RUNS, edit_json, runs_of, store
-from tests.synthetic import CALLS, provenance_of, samples_of
+from tests.synthetic import CALLS, add_run, provenance_of, samples_of, shrink
 
 
 def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import random
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from analysis.files import write_whole
 from analysis.source import fingerprint
 from analysis.store import METHOD_VERSION
-from analysis.store.results import Provenance, add_run
-from analysis.store.samples import Sample
+from analysis.store.results import Draft, Provenance
+from analysis.store.samples import MACHINE_LIMIT_BYTES, Sample
 from analysis.study import Case, Study, Variant, discover
 
 ROOT = Path(__file__).parent / "root"
@@ -142,3 +143,31 @@ def write_machine(
         )
         provenance = provenance_of(study, variant, run=run)
         add_run(root, machine, study.name, variant.name, samples, provenance)
+
+
+def add_run(
+    root: Path,
+    machine: str,
+    study: str,
+    variant: str,
+    samples: Sequence[Sample],
+    provenance: Provenance,
+) -> None:
+    """Put one more run into the results of a machine."""
+    draft = Draft(root, machine)
+    draft.add_run(study, variant, samples, provenance)
+    _write(root, draft)
+
+
+def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:
+    """Drop runs of a machine, those left where it cannot shrink enough included."""
+    draft = Draft(root, machine)
+    try:
+        draft.shrink(limit)
+    finally:
+        _write(root, draft)
+
+
+def _write(root: Path, draft: Draft) -> None:
+    for name, text in draft.texts.items():
+        write_whole(root / name, text)

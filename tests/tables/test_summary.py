@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from analysis.store.collect import collect
-from analysis.store.results import add_run
 from analysis.tables.summary import (
     RATIO_COLUMNS,
     RUN_COLUMNS,
@@ -21,7 +20,7 @@ from analysis.tables.summary import (
     skipped,
     summarise,
 )
-from tests.synthetic import CALLS, STUDIES, provenance_of, samples_of, write_machine
+from tests.synthetic import CALLS, STUDIES, add_run, provenance_of, samples_of, write_machine
 from tests.tables.rows import CASE, NEW, OLD, only, rounds, row, table
 
 

@@ -3,7 +3,7 @@ from contextlib import ExitStack
 
 from analysis.gpu import GpuError, open_gpu
 from analysis.measure.needs import Provision
-from analysis.measure.plan import lacks_captures, pending, target
+from analysis.measure.plan import lacks_captures, leftovers, pending, target
 from analysis.study import CAPTURE_KINDS
 
 
@@ -19,7 +19,11 @@ def unfinished():
         here = target(CONFIG, gpu), CONFIG.grid.name, provision
         studies = CONFIG.studies.values()
         return (
-            [study.name for study in studies if pending(study, *here)],
+            [
+                study.name
+                for study in studies
+                if pending(study, *here) or leftovers(study, *here[:2])
+            ],
             [
                 study.name
                 for study in studies

@@ -12,14 +12,17 @@ import pytest
 from analysis.config import Grid
 from analysis.errors import HotpathError
 from analysis.gpu import open_gpu
+from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
-from analysis.measure.run import Host, round_file, run_rounds
+from analysis.measure.run import Host, run_rounds
 from analysis.modules import load_python
+from analysis.store.samples import checksum, write_samples
 from analysis.study import Case, Study, load_study
 from analysis.toolchain.compilers import find_toolchain
 from tests.compiled import gpu_module, gpu_module_file
 from tests.repository import STUDIES
+from tests.synthetic import RUN
 
 pytestmark = pytest.mark.gpu
 
@@ -141,11 +144,14 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
     with open_gpu(0) as gpu:
         variants = tuple(wrong.variant(name) for name in names)
         plan = Plan(wrong, variants, grid, Target(tmp_path / "results", "box"))
-        round_file(plan, 0).parent.mkdir(parents=True)
-        round_file(plan, 0).touch()
+        journal = Journal(plan)
+        journal.begin()
+        write_samples(journal.round_file(0), [])
+        finished = checksum(journal.round_file(0))
+        journal.finish(0, RoundRecord(RUN, RUN, RUN, 1.0, None, {}, {}, [], finished))
         host = Host(gpu, [], find_toolchain(), gpu.arch, modules, round_limit_s=60)
         with pytest.raises(
             HotpathError, match=r"round 2: v3_loads_first bs=1,.*finished rounds kept: 1"
         ):
             run_rounds(plan, Provision(gpu, "13.0"), host)
-    assert not round_file(plan, 1).exists()
+    assert not journal.round_file(1).exists()

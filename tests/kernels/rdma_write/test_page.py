@@ -15,13 +15,12 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.report.sentences import NOTHING
 from analysis.report.study_pages import headroom
 from analysis.store.published import load_published
-from analysis.store.results import add_run
 from analysis.store.samples import Sample
 from analysis.study import Case, Variant
 from analysis.toolchain.libfabric import Libfabric
 from tests.kernels.rdma_write.sessions import STUDY
 from tests.roots import make_inputs
-from tests.synthetic import RUN, provenance_of, write_machine
+from tests.synthetic import RUN, add_run, provenance_of, write_machine
 
 PART_NS = {
     "post_time": 60, "refused_time": 0, "poll_time": 10, "empty_time": 5, "own_time": 20,

@@ -15,7 +15,6 @@ from analysis import ROOT
 from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
-from analysis.store.results import add_run
 from analysis.study import Case, Variant
 from kernels.transfers.chart_lines import line_points
 from kernels.transfers.chart_map import map_table
@@ -25,7 +24,7 @@ from kernels.transfers.kinds import memory_of, method_of
 from tests.kernels.transfers.fake import move
 from tests.repository import STUDIES
 from tests.roots import make_inputs
-from tests.synthetic import provenance_of, samples_of, write_machine
+from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 
 TRANSFERS = STUDIES["transfers"]
 

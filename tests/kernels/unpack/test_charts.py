@@ -12,11 +12,11 @@ from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.profile.timeline import normalised
 from analysis.source import fingerprint
-from analysis.store.results import add_run, set_capture
+from analysis.store.results import set_capture
 from analysis.store.timelines import write_events
 from tests.repository import STUDIES
 from tests.roots import make_inputs
-from tests.synthetic import provenance_of, samples_of, write_machine
+from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 
 
 def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:

@@ -1,0 +1,225 @@
+"""The same command again after a crash at any change of a file: all is measured, nothing twice."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import multiprocessing
+import os
+import shutil
+import struct
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.config import load_config
+from analysis.measure import __main__ as program
+from analysis.measure.journal import Journal, discard_outdated, settle
+from analysis.measure.plan import PUBLISHING, Plan, Target, leftovers, pending
+from analysis.measure.publish import drafted
+from analysis.measure.run import run_rounds
+from analysis.store.results import load_variant
+from analysis.study import Study
+from tests.compiled import toolchain
+from tests.measure.conftest import QUIET
+from tests.measure.studies import GRID, HERE, edit, host, write_study
+
+ROUNDS = 2
+CRASHED = 9
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
+
+
+class Crash:
+    """Ends the process, or a child of it, at the n-th change of a file under some folders.
+
+    A file that is opened to be written is left empty if `torn`, as by a crash right after.
+    """
+
+    def __init__(self, folders: tuple[Path, ...], at: int, torn: bool) -> None:
+        self._folders, self._at, self._torn = tuple(map(str, folders)), at, torn
+        self._count = mmap.mmap(-1, 8)
+
+    @property
+    def count(self) -> int:
+        return int(struct.unpack("q", self._count[:])[0])
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        opens = event == "open" and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        if not (opens or event in CHANGES) or not str(arguments[0]).startswith(self._folders):
+            return
+        self._count[:] = struct.pack("q", self.count + 1)
+        if self.count == self._at:
+            if opens and self._torn:
+                os.close(os.open(arguments[0], os.O_CREAT | os.O_TRUNC | os.O_WRONLY))
+            os._exit(CRASHED)
+
+
+def in_child(work: Callable[[], None], crash: Crash | None = None) -> int:
+    """Exit code of a process of its own that does `work`."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    code = 1
+    try:
+        if crash:
+            sys.addaudithook(crash)
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            work()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds that take milliseconds: processes are forked, and nothing is warmed up."""
+    context = multiprocessing.get_context("fork")
+    monkeypatch.setattr(context, "set_forkserver_preload", lambda names: None, raising=False)
+    monkeypatch.setattr(multiprocessing, "get_context", lambda name: context)
+    monkeypatch.setattr("analysis.measure.round.WARM_UP_S", 0.0001)
+    monkeypatch.setattr("analysis.measure.publish.conditions", lambda: QUIET)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return write_study(tmp_path / "study", {"name": "trouble"}, {"name": "one", "after": "trouble"})
+
+
+@pytest.fixture
+def measure(study: Study, where: Target, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """The program, for this study."""
+    grid = replace(GRID, rounds=ROUNDS)
+    config = replace(load_config(), studies={study.name: study}, grid=grid, machine=where.machine)
+    monkeypatch.setattr(program, "load_config", lambda overrides: config)
+    monkeypatch.setattr(program, "target", lambda config, gpu: where)
+    monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
+    return lambda: program.measure(study.name, None, {})
+
+
+def assert_complete(study: Study, where: Target, build: Path) -> None:
+    """All is measured once, and nothing else is left."""
+    assert pending(study, where, "default", HERE) == []
+    for variant in study.variants:
+        loaded = load_variant(where.root / where.machine / study.name / f"{variant.name}.csv")
+        taken = Counter((s.case, s.metric, s.round, s.sample) for s in loaded.samples)
+        assert set(taken.values()) == {1}
+        assert {s.round for s in loaded.samples} == set(range(ROUNDS))
+        assert {s.status for s in loaded.samples} == {"ok"}
+        assert len(loaded.run_provenance()) == 1
+    assert [path for path in (build / "rounds").rglob("*") if path.is_file()] == []
+    assert list(where.root.rglob(".*")) == []
+
+
+def measured_rounds(study: Study) -> int:
+    """How many rounds have been begun: each loads the module once."""
+    path = study.folder / "rounds"
+    return path.stat().st_size if path.exists() else 0
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def everything_again(study: Study, where: Target, build: Path) -> None:
+    for folder in (where.root, build):
+        shutil.rmtree(folder, ignore_errors=True)
+    (study.folder / "rounds").unlink(missing_ok=True)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("torn", "step"),
+    [
+        (True, 5),
+        pytest.param(True, 1, marks=pytest.mark.long),
+        pytest.param(False, 1, marks=pytest.mark.long),
+    ],
+)
+def test_a_crash_at_any_change_of_a_file_costs_one_round_at_most(
+    study: Study,
+    where: Target,
+    build_folder: Path,
+    measure: Callable[[], None],
+    torn: bool,
+    step: int,
+) -> None:
+    at, ended = 0, CRASHED
+    while ended:
+        at += step
+        everything_again(study, where, build_folder)
+        ended = in_child(measure, Crash((build_folder, where.root), at, torn))
+        if ended:
+            assert in_child(measure) == 0, f"after a crash at change {at}"
+        assert_complete(study, where, build_folder)
+        assert ROUNDS <= measured_rounds(study) <= ROUNDS + 1
+    assert at > 60
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_damaged_round_is_measured_again_and_no_other(
+    study: Study, where: Target, build_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Plan(study, study.variants, GRID, where)
+    run_rounds(plan, HERE, host(build_folder))
+    kept = [Journal(plan).round_file(number) for number in range(GRID.rounds)]
+    kept[1].write_text(kept[1].read_text()[:-20])
+    before = [path.read_bytes() for path in kept]
+    run_rounds(plan, HERE, host(build_folder))
+    assert "round 2 is measured again: " in capsys.readouterr().out
+    assert [path.read_bytes() == old for path, old in zip(kept, before, strict=True)] == [
+        True,
+        False,
+        True,
+    ]
+    assert {s.round for s in Journal(plan).samples()} == {0, 1, 2}
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_is_half_published_counts_as_measured_and_is_completed_first(
+    study: Study, where: Target, build_folder: Path
+) -> None:
+    plan = Plan(study, study.variants, GRID, where)
+    run_rounds(plan, HERE, host(build_folder))
+    draft, told, _ = drafted(plan, HERE, host(build_folder), Journal(plan))
+    Journal(plan).stage(draft.texts, told, "")
+    # A part of it is in place: samples whose provenance is not.
+    one = where.root / where.machine / study.name / "one.csv"
+    one.parent.mkdir(parents=True)
+    one.write_text(draft.texts["test-box/study/one.csv"])
+    before = contents(one.parent)
+
+    assert pending(study, where, "default", HERE) == []
+    assert leftovers(study, where, "default") == [plan.journal / PUBLISHING]
+    assert contents(one.parent) == before
+    first, *lines = settle(study, where, "default")
+    assert first == "study: publishing what an earlier run has measured"
+    assert lines == told
+    assert contents(where.root) == draft.texts
+    assert leftovers(study, where, "default") == []
+    assert not plan.journal.exists()
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_journal_that_no_command_can_resume_is_dropped_with_a_word(
+    study: Study, where: Target, build_folder: Path
+) -> None:
+    again = Plan(study, (study.variant("trouble"),), GRID, where)
+    whole = Plan(study, study.variants, GRID, where)
+    for plan in (again, whole):
+        run_rounds(plan, HERE, host(build_folder))
+    assert list(discard_outdated(whole, HERE)) == []
+    edit(study.folder / "trouble.py", "rounds", "round_numbers")
+    changed = Plan(study, study.variants, GRID, where)
+    assert len(list(discard_outdated(changed, HERE))) == 2
+    assert not again.journal.exists()
+    assert not whole.journal.exists()
