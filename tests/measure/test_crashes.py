@@ -185,6 +185,19 @@ def test_a_damaged_round_is_measured_again_and_no_other(
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_round_to_be_repeated_is_missing_from_then_on(
+    study: Study, where: Target, build_folder: Path
+) -> None:
+    plan = Plan(study, study.variants, GRID, where)
+    run_rounds(plan, HERE, host(build_folder))
+    Journal(plan).repeat(1, ["noise"])
+    assert Journal(plan).missing() == [1]
+    run_rounds(plan, HERE, host(build_folder))
+    assert Journal(plan).missing() == []
+    assert [(entry["round"], entry["why"]) for entry in Journal(plan).repeated] == [(1, ["noise"])]
+
+
+@pytest.mark.usefixtures("quick")
 def test_what_is_half_published_counts_as_measured_and_is_completed_first(
     study: Study, where: Target, build_folder: Path
 ) -> None:
