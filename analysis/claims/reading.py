@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from typing import Any
 
+from analysis.claims.bounds import BoundRow
 from analysis.claims.kinds import BOUNDS, KINDS, Bounded, Comparison
 from analysis.claims.verdicts import Bound
 from analysis.errors import FieldError, refuse_repeats, require_known
@@ -18,7 +19,8 @@ class Claim:
 
     `published` is the write-up's own figure in SI base units; None where it printed none or the
     published rows give it. `untested` is the reason why there are no tests. `ours` marks what no
-    write-up says: this project's own targets, and what it found out itself.
+    write-up says: this project's own targets, and what it found out itself. `bounds` says since
+    when it compares what it does; None where no commit is known to have it so.
     """
 
     id: str
@@ -27,6 +29,7 @@ class Claim:
     tests: tuple[Comparison, ...]
     untested: str
     ours: bool = False
+    bounds: BoundRow | None = None
 
     @property
     def on_rows(self) -> bool:
@@ -60,17 +63,24 @@ class Subjects:
 
 
 def parse_claims(
-    entries: Sequence[Mapping[str, Any]], subjects: Subjects, where: str, *, ours: bool = False
+    entries: Sequence[Mapping[str, Any]],
+    subjects: Subjects,
+    where: str,
+    bounds: Mapping[str, BoundRow],
+    *,
+    ours: bool = False,
 ) -> tuple[Claim, ...]:
     """The `claims` of a study.yaml that its schema has passed; `ours` where none says otherwise.
 
-    Raises FieldError for the first key, variant, case, metric or unit that does not fit.
+    `bounds` are by claim, as `bounds.settings` gives them. Raises FieldError for the first key,
+    variant, case, metric or unit that does not fit.
     """
     refuse_repeats(f"{where}: claims", [entry["id"] for entry in entries])
-    return tuple(
+    claims = (
         _claim({"ours": ours, **entry}, subjects, f"{where}: claims.{entry['id']}")
         for entry in entries
     )
+    return tuple(replace(claim, bounds=bounds.get(claim.id)) for claim in claims)
 
 
 def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:

@@ -11,6 +11,10 @@ HOLDS: Final = "holds"
 FAILS: Final = "does not hold"
 NOT_TESTED: Final = "not tested"
 
+BEFORE: Final = "before"
+AFTERWARDS: Final = "afterwards"
+"""When a claim's bounds were set: before the runs that judge it, or when those were known."""
+
 
 class NotTested(Exception):
     """Why a comparison cannot be made; `Comparison.judge` makes it the reason."""

@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from analysis.claims import Claim
-from analysis.claims.verdicts import FAILS, HOLDS, NOT_TESTED
+from analysis.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
@@ -21,6 +21,8 @@ from analysis.report.html import code, grouped_table, joined, link
 COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
 VERDICTS: Final = (HOLDS, FAILS, NOT_TESTED)
+SET_AFTERWARDS: Final = "ours, set afterwards"
+"""Of a bound that was set after the runs it is held against, or in no commit yet."""
 UNFOLDED: Final = 4
 """Up to so many comparisons of one claim stand in view."""
 
@@ -71,9 +73,7 @@ def _count(claims: Sequence[Judged]) -> str:
         if not judged.rows:
             verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
         for row in judged.rows:
-            is_on_rows = row.machine == PUBLISHED
-            place = "By the published rows alone" if is_on_rows else f"On {row.machine}"
-            verdicts.setdefault(place, []).append(row.verdict)
+            verdicts.setdefault(_place(row), []).append(row.verdict)
     counts = {
         place: ", ".join(f"{name} {found.count(name)}" for name in VERDICTS if name in found)
         for place, found in verdicts.items()
@@ -81,13 +81,22 @@ def _count(claims: Sequence[Judged]) -> str:
     return "\n".join(f"- {place}: {counted}." for place, counted in counts.items())
 
 
+def _place(row: ClaimRow) -> str:
+    """Where a verdict is counted; those by bounds that were set afterwards apart."""
+    if row.machine == PUBLISHED:
+        return "By the published rows alone"
+    is_fitted = row.bound == AFTERWARDS and row.verdict != NOT_TESTED
+    return f"On {row.machine}" + (f", by a bound that is {SET_AFTERWARDS}" if is_fitted else "")
+
+
 def _heading(facts: StudyFacts, judged: Judged) -> Markup:
-    """The claim in our words, and the write-up's figure where there is one."""
+    """The claim in our words, the write-up's figure where there is one, and when it was set."""
     claim = judged.claim
     published = judged.rows[0].published if judged.rows else claim.published
     written = _written(facts, claim, math.nan if published is None else published)
-    return Markup("{}<span>{} {}</span>").format(
-        claim.says, f" Published: {written}." if written else "", code(claim.id)
+    since = f" since {claim.bounds.set_at}, {claim.bounds.commit}" if claim.bounds else ""
+    return Markup("{}<span>{} {}{}</span>").format(
+        claim.says, f" Published: {written}." if written else "", code(claim.id), since
     )
 
 
@@ -103,7 +112,7 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
             "published rows" if row.machine == PUBLISHED else row.machine,
             _written(facts, claim, row.measured),
             _interval(facts, claim, row),
-            _verdict(row.verdict),
+            _verdict(row.verdict, row.bound),
             _reason(facts, claim, row),
             _samples(facts, claim, row.machine, root),
         ]
@@ -111,9 +120,10 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
     ]
 
 
-def _verdict(verdict: str) -> Markup:
+def _verdict(verdict: str, bound: str = "") -> Markup:
     fails = " hp-fails" if verdict == FAILS else ""
-    return Markup('<span class="hp-verdict{}">{}</span>').format(fails, verdict)
+    found = Markup('<span class="hp-verdict{}">{}</span>').format(fails, verdict)
+    return joined("<br>", [found, *([SET_AFTERWARDS] if bound == AFTERWARDS else [])])
 
 
 def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from analysis import ROOT
 from analysis.claims import Claim, Subjects, comparison_schema, parse_claims
+from analysis.claims.bounds import FILE, read_bounds, settings
 from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
@@ -59,7 +60,7 @@ def load_study(file: Path) -> Study:
         calibrates=data.get("calibrates", False),
         fitted_range=_fitted_range(data, where),
         constants=data.get("constants", {}),
-        claims=_claims(data, variants, metrics, headline, where),
+        claims=_claims(data, variants, metrics, headline, file.parent, where),
     )
 
 
@@ -198,6 +199,7 @@ def _claims(
     variants: Iterable[Variant],
     metrics: Mapping[str, Metric],
     headline: str,
+    folder: Path,
     where: str,
 ) -> tuple[Claim, ...]:
     subjects = Subjects(
@@ -205,4 +207,6 @@ def _claims(
         units={name: metric.unit for name, metric in metrics.items()},
         headline=headline,
     )
-    return parse_claims(data.get("claims", []), subjects, where, ours="write_up" not in data)
+    bounds = settings(read_bounds(folder / FILE), data)
+    ours = "write_up" not in data
+    return parse_claims(data.get("claims", []), subjects, where, bounds, ours=ours)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ from analysis.claims import Claim
 from analysis.claims.evidence import Check, Statement
 from analysis.claims.kinds import Comparison
 from analysis.claims.verdicts import (
+    AFTERWARDS,
+    BEFORE,
     FAILS,
     HOLDS,
     NOT_TESTED,
@@ -74,6 +76,16 @@ class MachineResults:
         keys = ["variant", "case", "metric", "run", "round", "visit"]
         medians: pd.Series = good.groupby(keys)["value"].median()
         return medians
+
+    def after(self, moment: str) -> MachineResults:
+        """The same of runs that began after `moment` only."""
+        is_later = self.samples["run"] > moment
+        return self if is_later.all() else replace(self, samples=self.samples[is_later])
+
+    def has(self, variants: Iterable[str]) -> bool:
+        """Whether each of `variants` has been measured, by the code of today."""
+        is_measured = (self.used["status"] != "skipped") & ~self.used["stale"].astype(bool)
+        return set(variants) <= set(self.used.loc[is_measured, "variant"])
 
     @cached_property
     def used(self) -> pd.DataFrame:
@@ -175,15 +187,34 @@ def claim_tables(
             on_machine = predicted[predicted["machine"] == machine]
             evidence[str(machine)] = MachineResults(study, here, published, on_machine)
         for machine, known in evidence.items():
-            for claim in study.claims:
-                if claim.on_rows == (machine == PUBLISHED):
-                    row, of_row = _judged(known, claim, machine)
-                    claims.append(row)
-                    parts += of_row
+            for row, of_row in _verdicts(known, machine):
+                claims.append(row)
+                parts += of_row
     return ClaimTables(
         claims=pd.DataFrame(map(asdict, claims), columns=CLAIM_COLUMNS),
         parts=pd.DataFrame(map(asdict, parts), columns=PART_COLUMNS),
     )
+
+
+def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, list[ClaimPartRow]]]:
+    """The row of each claim that is judged on the machine, and those of its parts.
+
+    Only runs that began after a claim's bounds were set judge it; all that are `known` where there
+    are no such.
+    """
+    after = cache(known.after)
+    for claim in known.study.claims:
+        if claim.on_rows != (machine == PUBLISHED):
+            continue
+        evidence, bound = known, ""
+        if claim.tests and machine != PUBLISHED and known.has(claim.variants):
+            bound = AFTERWARDS
+            if claim.bounds and after(claim.bounds.set_at).has(claim.variants):
+                evidence, bound = after(claim.bounds.set_at), BEFORE
+        row, parts = _judged(evidence, claim, machine)
+        if bound and claim.bounds:
+            row = replace(row, commit=claim.bounds.commit, set_at=claim.bounds.set_at)
+        yield replace(row, bound=bound), parts
 
 
 def _judged(

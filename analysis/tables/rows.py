@@ -128,7 +128,11 @@ class SkippedRow:
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """What the results of one machine say of a claim; figures in `unit`."""
+    """What the results of one machine say of a claim; figures in `unit`.
+
+    `bound` says whether its bounds were set `before` the runs that judge it or `afterwards`; they
+    are in `commit` since `set_at`. Empty where no run judges it, or no commit is known.
+    """
 
     study: str
     claim: str
@@ -141,6 +145,9 @@ class ClaimRow:
     ci_high: float
     unit: str
     case: str
+    bound: str = ""
+    commit: str = ""
+    set_at: str = ""
 
 
 @dataclass(frozen=True)

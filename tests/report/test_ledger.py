@@ -23,6 +23,9 @@ from tests.claims.studies import (
 from tests.synthetic import samples_of
 
 
+WHERE = "On box, by a bound that is ours, set afterwards"
+
+
 def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> None:
     study = write_study(
         tmp_path,
@@ -36,7 +39,8 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> No
     measure(results, study)
     page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, "../")
     assert page.startswith("## Copy\n")
-    assert "- On box: holds 1, does not hold 1, not tested 1." in page
+    assert f"- {WHERE}: holds 1, does not hold 1." in page
+    assert "- On box: not tested 1." in page
     assert "- By the published rows alone: holds 1." in page
     assert "Few &lt;SMs&gt;." in page and "needs two GPUs" in page
     assert "4.00×" in page and 'hp-fails">does not hold<' in page
@@ -49,9 +53,9 @@ def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path) -> None:
     measure(tmp_path / "results", study)
     page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
     theirs, _, ours = page.partition("**Ours:**")
-    assert theirs.startswith("**Of the write-up:**\n\n- On box: holds 1.\n\n")
+    assert theirs.startswith(f"**Of the write-up:**\n\n- {WHERE}: holds 1.\n\n")
     assert "It is so." in theirs and "Faster." not in theirs
-    assert ours.startswith("\n\n- On box: does not hold 1.\n\n")
+    assert ours.startswith(f"\n\n- {WHERE}: does not hold 1.\n\n")
     assert "Faster." in ours and "It is so." not in ours
     alone = replace(study, claims=tuple(one for one in study.claims if one.ours))
     assert claims_of(StudyFacts(read(tmp_path, alone), alone), "../").startswith("**Ours:**")

@@ -1,0 +1,87 @@
+"""Write which commit set the bounds of claims, from the history of git, to bounds.csv of a study.
+
+python -m analysis.claims kernels/h2d_gather allocator
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from analysis.claims.bounds import DIGITS, FILE, BoundRow, digests
+from analysis.cli import fail_in_one_line
+from analysis.errors import HotpathError
+from analysis.records import write_records
+from analysis.schema import read_yaml
+
+
+def set_by(description: Path) -> list[BoundRow]:
+    """A row for each claim of a study.yaml whose comparisons are committed: the first commit of
+    those, up to HEAD, that have them as they are now."""
+    current = digests(read_yaml(description))
+    unchanged, found = set(current), dict[str, BoundRow]()
+    for commit, moment in _commits(description):
+        then = digests(_at(commit, description))
+        unchanged = {claim for claim in unchanged if then.get(claim) == current[claim]}
+        found |= {
+            claim: BoundRow(claim, current[claim], commit[:DIGITS], moment) for claim in unchanged
+        }
+    return [found[claim] for claim in current if claim in found]
+
+
+def _commits(description: Path) -> Iterator[tuple[str, str]]:
+    """(hash, time in UTC) of the commits that changed a file, newest first."""
+    form = ["--format=%H %cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"]
+    for line in _git(description.parent, "log", "--topo-order", *form, "--", description.name):
+        commit, _, moment = line.partition(" ")
+        yield commit, moment
+
+
+def _at(commit: str, description: Path) -> dict[str, object]:
+    """What a study.yaml said at a commit; nothing where it was no valid YAML."""
+    lines = _git(description.parent, "show", f"{commit}:./{description.name}")
+    try:
+        return dict(yaml.safe_load("\n".join(lines)) or {})
+    except yaml.YAMLError:
+        return {}
+
+
+def _git(folder: Path, *arguments: str) -> list[str]:
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ, "TZ": "UTC"}
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", "") or str(error)
+        raise HotpathError(f"{folder}: expected a git checkout: {said.strip()}") from error
+    return done.stdout.splitlines()
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.claims",
+        description="Write which commit set the bounds of a study's claims to its bounds.csv.",
+    )
+    parser.add_argument(
+        "folders",
+        type=Path,
+        nargs="+",
+        help="of studies, each with a study.yaml",
+    )
+    return parser
+
+
+def main() -> None:
+    for folder in command_line().parse_args().folders:
+        if rows := set_by(folder / "study.yaml"):
+            write_records(folder / FILE, BoundRow, rows)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

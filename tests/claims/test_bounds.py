@@ -1,0 +1,154 @@
+"""When bounds were set, and that only later runs are judged by them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.claims.__main__ import set_by
+from analysis.claims.bounds import FILE, BoundRow, digests, read_bounds
+from analysis.errors import HotpathError
+from analysis.facts.study_facts import StudyFacts
+from analysis.records import write_records
+from analysis.report.ledger import claims_of as page_of
+from analysis.schema import read_yaml
+from analysis.study import Study
+from tests.claims.studies import (
+    NEW,
+    OLD,
+    SECONDS,
+    SPEEDUP,
+    UNITS,
+    claim,
+    claims_of,
+    describe,
+    measure,
+    publish,
+    read,
+    write_study,
+)
+from tests.repository import STUDIES
+from tests.synthetic import write_description
+
+BETWEEN, LATER = "2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z"
+COMMIT = "0123456789ab"
+FOURFOLD = claim(**{**SPEEDUP, "at_least": 3})
+
+
+def write_bounded(root: Path, set_at: str, entry: Mapping[str, Any] = FOURFOLD) -> Study:
+    """A study with the claim `entry`, and FOURFOLD's bound set at a moment."""
+    (root / "copy").mkdir()
+    row = BoundRow("it", digests(describe(FOURFOLD))["it"], COMMIT, set_at)
+    write_records(root / "copy" / FILE, BoundRow, [row])
+    return write_study(root, entry)
+
+
+def measure_twice(root: Path, study: Study) -> dict[str, Any]:
+    """The claim's row, where `fast` is no faster in the older run."""
+    measure(root / "results", study, {**SECONDS, "fast": 8e-3}, run=OLD)
+    measure(root / "results", study, run=NEW)
+    (row,) = claims_of(root / "results", study)
+    return row
+
+
+def test_only_runs_later_than_the_bound_judge_it(tmp_path: Path) -> None:
+    row = measure_twice(tmp_path, write_bounded(tmp_path, BETWEEN))
+    assert (row["verdict"], row["bound"]) == ("holds", "before")
+    assert (row["commit"], row["set_at"]) == (COMMIT, BETWEEN)
+    assert row["measured"] == pytest.approx(4, rel=1e-3)
+
+
+def test_without_a_later_run_the_bound_was_set_afterwards(tmp_path: Path) -> None:
+    study = write_bounded(tmp_path, LATER)
+    row = measure_twice(tmp_path, study)
+    assert (row["verdict"], row["bound"]) == ("holds", "afterwards")
+    assert (row["commit"], row["set_at"]) == (COMMIT, LATER)
+    page = page_of(StudyFacts(read(tmp_path, study), study), "")
+    assert "- On box, by a bound that is ours, set afterwards: holds 1." in page
+    assert f"since {LATER}, {COMMIT}" in page
+    assert ">holds</span><br>ours, set afterwards" in page
+
+
+def test_a_bound_that_was_changed_is_set_afterwards_until_a_commit_is_known(tmp_path: Path) -> None:
+    changed = claim(**{**SPEEDUP, "at_least": 3.5})
+    row = measure_twice(tmp_path, write_bounded(tmp_path, BETWEEN, changed))
+    assert (row["bound"], row["commit"], row["set_at"]) == ("afterwards", "", "")
+
+
+def test_what_no_run_judges_has_no_such_mark(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(**UNITS), {**FOURFOLD, "id": "other"})
+    publish(tmp_path / "results")
+    measure(tmp_path / "results", study, {"slow": 8e-3})
+    assert [row["bound"] for row in claims_of(tmp_path / "results", study)] == ["", ""]
+
+
+def test_the_headline_is_part_of_what_is_compared_and_the_words_are_not() -> None:
+    study = describe(FOURFOLD)
+    assert digests(study) == digests(describe({**FOURFOLD, "says": "In other words."}))
+    assert digests(study) != digests(study | {"headline": {"rows": 2}})
+    assert digests(study) != digests(describe(claim(**{**SPEEDUP, "at_least": 4})))
+    assert digests(describe({"id": "it", "says": "So.", "untested": "why"})) == {}
+
+
+def git(folder: Path, *arguments: str, at: str = NEW) -> str:
+    someone = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "A"), ("EMAIL", "a@example.org"), ("DATE", at))
+    }
+    command = ["git", "-C", str(folder), *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **someone}
+    )
+    return done.stdout.strip()
+
+
+def commit(folder: Path, at: str, *claims: Mapping[str, Any]) -> str:
+    """The hash of a commit of a study.yaml with `claims`."""
+    write_description(folder, describe(*claims))
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Claims", at=at)
+    return git(folder, "rev-parse", "--short=12", "HEAD")
+
+
+def test_the_history_tells_who_set_a_bound(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    git(tmp_path, "init", "-q")
+    other = {**FOURFOLD, "id": "other"}
+    looser = {**other, "test": {**SPEEDUP, "at_least": 2}}
+    first = commit(tmp_path, OLD, FOURFOLD, other)
+    second = commit(tmp_path, BETWEEN, {**FOURFOLD, "says": "In other words."}, looser)
+    assert [(row.claim, row.commit, row.set_at) for row in set_by(file)] == [
+        ("it", first, OLD),
+        ("other", second, BETWEEN),
+    ]
+    # A bound that was changed and changed back counts from then on; one that is in no commit, not.
+    third = commit(tmp_path, NEW, FOURFOLD, other)
+    assert {row.claim: row.commit for row in set_by(file)} == {"it": first, "other": third}
+    write_description(tmp_path, describe(FOURFOLD, looser))
+    assert [row.claim for row in set_by(file)] == ["it"]
+
+
+def test_without_a_history_there_is_one_clear_error(tmp_path: Path) -> None:
+    write_description(tmp_path, describe(FOURFOLD))
+    with pytest.raises(HotpathError, match="expected a git checkout"):
+        set_by(tmp_path / "study.yaml")
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+def test_committed_bounds_are_those_of_the_history(study: Study) -> None:
+    description = study.folder / "study.yaml"
+    rows = read_bounds(study.folder / FILE)
+    stale = [row for row in rows if digests(read_yaml(description)).get(row.claim) != row.sha256]
+    assert not stale, "run python -m analysis.claims once the bounds are committed"
+    try:
+        if git(study.folder, "rev-parse", "--is-shallow-repository") == "true":
+            pytest.skip("the clone has no history")
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no git checkout")
+    assert set(rows) <= set(set_by(description))
