@@ -1,6 +1,8 @@
 """Measure one study on this machine: whatever is not measured yet, or one variant again.
 
 python -m analysis.measure STUDY [--variant NAME] [--config JSON]
+
+How far it is goes to the standard output; what a log keeps besides goes to the standard error.
 """
 
 from __future__ import annotations
@@ -8,12 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from analysis.cli import fail_in_one_line
 from analysis.config import load_config
 from analysis.errors import HotpathError, require_known
 from analysis.gpu import Gpu, GpuError, open_gpu
+from analysis.measure.forecast import forecast
 from analysis.measure.journal import discard_outdated, settle
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
@@ -23,7 +27,13 @@ from analysis.modules import built_modules
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 
-def measure(study_name: str, variant: str | None, overrides: dict[str, object]) -> None:
+def measure(
+    study_name: str,
+    variant: str | None,
+    overrides: dict[str, object],
+    among: Sequence[str] = (),
+    since: str = "",
+) -> None:
     """Run every round the plan still lacks, then put the samples into the results."""
     config = load_config(overrides)
     require_known("study", study_name, sorted(config.studies))
@@ -59,9 +69,10 @@ def measure(study_name: str, variant: str | None, overrides: dict[str, object]) 
             modules=built_modules(arch),
             round_limit_s=config.round_limit_s,
         )
-        run_rounds(plan, provision, host)
+        together = [config.studies[name] for name in among]
+        run_rounds(plan, provision, host, forecast(plan, provision, together, since))
         for line in publish(plan, provision, host):
-            print(line)
+            print(line, file=sys.stderr)
 
 
 def refuse_other_machine(where: Target, gpu: Gpu | None) -> None:
@@ -92,13 +103,15 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("study")
     parser.add_argument("--variant", help="measure it again, with its `after` and the ceilings")
+    parser.add_argument("--among", nargs="+", default=[], help="studies that are measured together")
+    parser.add_argument("--since", default="", help="when the first of them began, in UTC")
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
     return parser
 
 
 def main() -> None:
     arguments = command_line().parse_args()
-    measure(arguments.study, arguments.variant, arguments.config)
+    measure(arguments.study, arguments.variant, arguments.config, arguments.among, arguments.since)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class RoundJob:
 
     @property
     def progress(self) -> Path:
-        """File that names the current cell, so that the cell is known if the process dies."""
+        """File that names the current cell: for the live line, and in case the process dies."""
         return self.out.with_suffix(".cell")
 
     @property
@@ -75,7 +75,7 @@ def run_round(job: RoundJob) -> None:
                 gpu = stack.enter_context(open_gpu(job.gpu_uuid))
                 os.sched_setaffinity(0, gpu.local_cpus())
             bench = Bench(job, gpu)
-            cells = list(bench.schedule())
+            cells = bench.schedule()
             gc.disable()
             if gpu:
                 from analysis.measure.nvbench import run_under_nvbench
@@ -108,8 +108,10 @@ class Bench:
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
         self._rig = Rig(self.study, job.modules, self._rng)
         self._is_warm = False
+        self._visits = 0
+        self._begun = 0
 
-    def schedule(self) -> Iterator[Cell]:
+    def schedule(self) -> list[Cell]:
         """Cells case by case, with the cases, and the variants within each case, in random order.
 
         A case with several visits is repeated that often in a row, in a new order each time.
@@ -119,10 +121,13 @@ class Bench:
         for variant in variants:
             for case in variant.in_grid(self.job.grid):
                 cells.setdefault(case.id, []).append(Cell(variant, case))
+        order = []
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]
             for _ in range(group[0].case.visits):
-                yield from (group[i] for i in self._rng.permutation(len(group)))
+                order += [group[i] for i in self._rng.permutation(len(group))]
+        self._visits = len(order)
+        return order
 
     def measure(self, cell: Cell, stream: int = 0, time_device: TimeDevice | None = None) -> None:
         """Check the cell's output, then time it; a wrong output makes it a failed cell.
@@ -130,9 +135,10 @@ class Bench:
         `time_device` takes the given number of device times of an operation; it is None without a
         GPU. A cell that failed or was skipped on an earlier visit is not measured again.
         """
+        self._begun += 1
         if cell.failure or cell.skipped:
             return
-        self.job.progress.write_text(str(cell))
+        self.job.progress.write_text(f"cell {self._begun} of {self._visits}: {cell}")
         cell.started_at = cell.started_at or utc_now()
         try:
             bound = self._rig.bind(cell.variant, cell.case, stream)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,12 +19,15 @@ from analysis.gpu import Gpu
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions
 from analysis.measure.disturbance import Watch, disturbances
+from analysis.measure.forecast import Forecast, round_seconds
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
+from analysis.measure.progress import Progress, Signs
 from analysis.measure.round import RoundJob, run_round
 from analysis.store.samples import checksum, read_samples
 from analysis.study import Variant
+from analysis.terminal import Line
 from analysis.toolchain.compilers import Toolchain
 
 
@@ -40,7 +44,9 @@ class Host:
     round_limit_s: float
 
 
-def run_rounds(plan: Plan, provision: Provision, host: Host) -> None:
+def run_rounds(
+    plan: Plan, provision: Provision, host: Host, forecast: Forecast | None = None
+) -> None:
     """Run the rounds of `plan` that are missing from its journal, and repeat disturbed ones.
 
     HotpathError names the cell if a round fails or takes too long. Finished rounds are kept.
@@ -54,13 +60,13 @@ def run_rounds(plan: Plan, provision: Provision, host: Host) -> None:
     needs_torch = any("torch" in variant.needs for variant in runnable)
     # Imported once, before any use of a GPU, instead of in every round.
     context.set_forkserver_preload(["analysis.measure.round", *(["torch"] if needs_torch else [])])
+    forecast = forecast or Forecast(round_seconds(plan, provision))
+    progress = Progress(Line(sys.stdout), plan.study.name, plan.grid.rounds, forecast)
     with _telemetry(plan, journal, host, context):
         while missing := journal.missing():
             for number in missing:
                 job = _job(plan, runnable, journal, number, host)
-                journal.finish(number, _run_one(job, journal, host, context))
-                done = f"round {number + 1} of {plan.grid.rounds} done"
-                print(f"{plan.study.name}: {done}", flush=True)
+                journal.finish(number, _run_one(job, journal, host, context, progress))
             discard_disturbed(journal)
 
 
@@ -112,7 +118,7 @@ def discard_disturbed(journal: Journal) -> None:
 
 
 def _run_one(
-    job: RoundJob, journal: Journal, host: Host, context: ForkServerContext
+    job: RoundJob, journal: Journal, host: Host, context: ForkServerContext, progress: Progress
 ) -> RoundRecord:
     for left_over in (job.failure, job.progress, job.out):
         left_over.unlink(missing_ok=True)
@@ -121,7 +127,9 @@ def _run_one(
     start, started = utc_now(), time.monotonic()
     process = context.Process(target=run_round, args=(job,))
     process.start()
-    process.join(host.round_limit_s)
+    signs = Signs(job.progress, journal.telemetry_file, before["busy_share"], host.others)
+    left = len(journal.missing())
+    progress.watch(process, host.round_limit_s, job.number, left, signs)
     if process.is_alive():
         process.kill()
         process.join()
@@ -132,6 +140,7 @@ def _run_one(
         what = message or f"its process ended with code {process.exitcode}"
         raise _round_error(job, journal, what)
     end, seconds = utc_now(), time.monotonic() - started
+    progress.round_done(job.number, left - 1, signs)
     spent = host.gpu.energy_j() if host.gpu else None
     others = set(host.gpu.other_processes()) if host.gpu else set()
     return RoundRecord(

@@ -23,6 +23,9 @@ PERIOD_S = 0.08
 PCIE_EVERY = 6
 """Number of periods between queries of PCIe throughput, about 2 Hz: one query takes 20 ms."""
 
+ROW_BYTES = 400
+"""More than a row of COLUMNS takes."""
+
 COLUMNS = (
     *("time", "power_w", "energy_j", "temperature_c", "sm_mhz", "memory_mhz", "throttle"),
     *("pcie_rx_bytes_per_s", "pcie_tx_bytes_per_s"),
@@ -63,6 +66,18 @@ def _row(gpu: Gpu, with_pcie: bool) -> list[Any]:
         rx,
         tx,
     ]
+
+
+def latest(path: Path) -> dict[str, str] | None:
+    """The last whole row that `record` has written to `path`, by column; None before the first."""
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 2 * ROW_BYTES))
+        lines = file.read().decode().split("\n")[:-1]
+    rows = [line.split(",") for line in lines]
+    whole = [row for row in rows if len(row) == len(COLUMNS)]
+    return dict(zip(COLUMNS, whole[-1], strict=True)) if whole else None
 
 
 def by_variant(

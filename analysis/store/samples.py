@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
 import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
+from itertools import groupby, islice
 from pathlib import Path
 
 from analysis import records
@@ -61,6 +63,13 @@ def to_text(samples: Iterable[Sample]) -> str:
 def read_samples(path: Path) -> list[Sample]:
     """Every row of a file; MalformedSamples has the line number of the first invalid row."""
     return records.read_records(path, Sample, parse_row, MalformedSamples)
+
+
+def read_newest_run(path: Path) -> list[Sample]:
+    """The rows of the newest run, which come first; those of earlier runs are not looked at."""
+    with path.open(newline="") as file:
+        rows = map(parse_row, islice(csv.reader(file, strict=True), 1, None))
+        return next((list(run) for _, run in groupby(rows, lambda sample: sample.run)), [])
 
 
 def parse_row(row: list[str]) -> Sample:

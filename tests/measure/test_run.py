@@ -143,7 +143,9 @@ def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
     with pytest.raises(HotpathError) as caught:
         run_rounds(plan, HERE, patience)
     said = str(caught.value)
-    assert re.match(rf"{trouble}: round 3: trouble n=[12]: {re.escape(told)}; ", said)
+    assert re.match(
+        rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(told)}; ", said
+    )
     assert "finished rounds kept: 2" in said
     kept = [Journal(plan).round_file(number) for number in range(3)]
     assert [path.exists() for path in kept] == [True, True, False]
@@ -166,7 +168,9 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_cell(
 ) -> None:
     study = write_study(tmp_path / "unimportable", {"name": "one"})
     (study.folder / "one.py").write_text("import no_such_module_here\n")
-    with pytest.raises(HotpathError, match=r"round 1: one n=\d: No module named 'no_such_module"):
+    with pytest.raises(
+        HotpathError, match=r"round 1: cell 1 of 2: one n=\d: No module named 'no_such_module"
+    ):
         run_rounds(Plan(study, study.variants, GRID, where), HERE, host(tmp_path))
 
 

@@ -1,0 +1,134 @@
+"""How long measuring takes: as this machine's last run did, before the first as budgets say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from statistics import fmean, median
+
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Plan, Target
+from analysis.store.samples import Sample, read_newest_run
+from analysis.study import Study
+
+CellKey = tuple[str, str]
+"""A variant's name and a case's id."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds in a round: of each cell, and of all that is no cell's, as drawing inputs."""
+
+    cells: Mapping[CellKey, float]
+    overhead: float
+
+    def round_s(self, cells: Sequence[CellKey]) -> float:
+        """Seconds of a round with these cells. One that is not known takes as long as the rest."""
+        usual = fmean(self.cells.values()) if self.cells else 0.0
+        return self.overhead + sum(self.cells.get(cell, usual) for cell in cells)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a study's run is to expect: seconds of one of its rounds and of the studies after it,
+    and its place among those that are measured together."""
+
+    round_s: float
+    later_s: float = 0.0
+    place: int = 1
+    places: int = 1
+
+
+def forecast(
+    plan: Plan, provision: Provision, among: Sequence[Study] = (), since: str = ""
+) -> Forecast:
+    """Of `plan`, where the studies `among` are measured together, in any order, from `since` on.
+
+    Those that are still to come count as if all of their variants were measured.
+    """
+    others = [study for study in among if study.name != plan.study.name]
+    later = [
+        Plan(study, study.variants, plan.grid, plan.where)
+        for study in others
+        if _newest(study, plan.where) < since
+    ]
+    return Forecast(
+        round_s=round_seconds(plan, provision),
+        later_s=sum(plan.grid.rounds * round_seconds(each, provision) for each in later),
+        place=1 + len(others) - len(later),
+        places=1 + len(others),
+    )
+
+
+def _newest(study: Study, where: Target) -> str:
+    """When the study's newest run on this machine began; empty before the first."""
+    return max((rows[0].run for _, rows in _last_runs(study, where) if rows), default="")
+
+
+def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]]:
+    """The name of each variant that was measured, and the samples of its newest run."""
+    for variant in study.variants:
+        path = where.root / where.machine / study.name / f"{variant.name}.csv"
+        if path.exists():
+            yield variant.name, read_newest_run(path)
+
+
+def round_seconds(plan: Plan, provision: Provision) -> float:
+    """Seconds that one round of the plan will take; 0 where none of its variants can run."""
+    runnable = [variant for variant in plan.variants if provision.unmet(variant) is None]
+    cells = [(v.name, case.id) for v in runnable for case in v.in_grid(plan.grid.name)]
+    if not cells:
+        return 0.0
+    pace = last_pace(plan.study, plan.where) or _budgeted(plan)
+    return pace.round_s(cells)
+
+
+def _budgeted(plan: Plan) -> Pace:
+    """As if all cells of the study took equally long and filled its budget."""
+    study = plan.study
+    cells = [(v.name, case.id) for v in study.variants for case in v.in_grid(plan.grid.name)]
+    share = study.budget_s / plan.grid.rounds / len(cells)
+    return Pace(dict.fromkeys(cells, share), 0.0)
+
+
+def last_pace(study: Study, where: Target) -> Pace | None:
+    """The pace of the study's cells in the last run of each on this machine, None before any."""
+    starts: dict[str, dict[int, list[tuple[float, CellKey]]]] = {}
+    for variant, samples in _last_runs(study, where):
+        seen = {(s.run, s.round, s.case, s.started_at) for s in samples if s.status != "skipped"}
+        for run, number, case, started_at in seen:
+            began = datetime.fromisoformat(started_at).timestamp()
+            starts.setdefault(run, {}).setdefault(number, []).append((began, (variant, case)))
+    cells: dict[CellKey, float] = {}
+    overhead: float | None = None
+    for run in sorted(starts, reverse=True):
+        rounds = [sorted(starts[run][number]) for number in sorted(starts[run])]
+        known = _cells_of(rounds)
+        cells = known | cells
+        overhead = _overhead(rounds, known) if overhead is None else overhead
+    return Pace(cells, overhead) if cells and overhead is not None else None
+
+
+def _cells_of(rounds: Sequence[Sequence[tuple[float, CellKey]]]) -> dict[CellKey, float]:
+    """Mean seconds of each cell: until the next one of its round begins."""
+    taken: dict[CellKey, list[float]] = {}
+    for cells in rounds:
+        for (began, cell), (ended, _) in pairwise(cells):
+            taken.setdefault(cell, []).append(ended - began)
+    return {cell: fmean(seconds) for cell, seconds in taken.items()}
+
+
+def _overhead(
+    rounds: Sequence[Sequence[tuple[float, CellKey]]], known: Mapping[CellKey, float]
+) -> float:
+    """Seconds between the end of a round's last cell and the next round's first cell."""
+
+    def gaps() -> Iterator[float]:
+        for cells, following in pairwise(rounds):
+            ended, last = cells[-1]
+            yield max(0.0, abs(following[0][0] - ended) - known.get(last, 0.0))
+
+    # Not the mean: a run that was interrupted has one long gap.
+    return median(found) if (found := list(gaps())) else 0.0

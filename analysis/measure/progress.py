@@ -1,0 +1,103 @@
+"""How far a run is: one live line on a terminal, elsewhere a line for each round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from statistics import fmean
+
+from analysis.measure.forecast import Forecast
+from analysis.measure.telemetry import latest
+from analysis.terminal import Line
+
+PERIOD_S = 1.0
+"""How often the live line is drawn. Where there is none, nothing runs beside a measurement."""
+BUSY_SHARE = 0.05
+"""From this share of the CPU on, it is told that others use it."""
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Where a round's signs are read: the file that names its cell, its telemetry; the share of the
+    CPU that others used before it, and the processes that others have on the GPU."""
+
+    cell: Path
+    telemetry: Path
+    busy_share: float
+    gpu_users: Sequence[int]
+
+    def read(self) -> list[str]:
+        """The cell, then what `machine` says."""
+        cell = self.cell.read_text().partition(":")[0] if self.cell.exists() else ""
+        return [*filter(None, [cell]), *self.machine()]
+
+    def machine(self) -> Iterator[str]:
+        """The GPU's temperature, whether its clocks are lowered, and who else loads the machine."""
+        if row := latest(self.telemetry):
+            yield f"GPU {row['temperature_c']} °C"
+            if row["throttle"]:
+                yield f"clocks lowered: {row['throttle']}"
+        if self.gpu_users:
+            yield "others use the GPU"
+        if self.busy_share >= BUSY_SHARE:
+            yield f"others use {self.busy_share * 100:.0f} % of the CPU"
+
+
+class Progress:
+    """Tells in `line` how far a study with so many rounds is."""
+
+    def __init__(self, line: Line, study: str, rounds: int, forecast: Forecast) -> None:
+        self._line = line
+        self._study = study
+        self._rounds = rounds
+        self._forecast = forecast
+        self._took: list[float] = []
+        self._began = time.monotonic()
+
+    def watch(
+        self, process: BaseProcess, limit_s: float, number: int, left: int, signs: Signs
+    ) -> None:
+        """Wait at most `limit_s` for the process of round `number`, one of `left` to be done."""
+        self._began = time.monotonic()
+        until = self._began + limit_s
+        while self._line.live and process.is_alive() and time.monotonic() < until:
+            what = [self._study, *self._of(), f"round {number + 1} of {self._rounds}"]
+            self._line.draw(", ".join([*what, self._time(left), *signs.read()]))
+            process.join(min(PERIOD_S, max(0.0, until - time.monotonic())))
+        process.join(max(0.0, until - time.monotonic()))
+        self._line.clear()
+
+    def round_done(self, number: int, left: int, signs: Signs) -> None:
+        """Tell that round `number` is finished and that `left` are still to be done."""
+        now = time.monotonic()
+        self._took.append(now - self._began)
+        self._began = now
+        done = f"round {number + 1} of {self._rounds} done"
+        told = [done, *self._of(), self._time(left), *signs.machine()]
+        self._line.say(f"{self._study}: {', '.join(told)}")
+
+    def left_s(self, rounds: int) -> float:
+        """Seconds until all is measured; `rounds` of this study are left, the current one too."""
+        if rounds == 0:
+            return self._forecast.later_s
+        each = fmean(self._took) if self._took else self._forecast.round_s
+        current = max(0.0, each - (time.monotonic() - self._began))
+        return current + (rounds - 1) * each + self._forecast.later_s
+
+    def _of(self) -> list[str]:
+        place, places = self._forecast.place, self._forecast.places
+        return [f"study {place} of {places}"] if places > 1 else []
+
+    def _time(self, rounds: int) -> str:
+        return f"{in_words(self.left_s(rounds))} left"
+
+
+def in_words(seconds: float) -> str:
+    """`1 min 20 s`, to 10 s, and below a minute to 1 s."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds, -1), 60)
+    return f"{minutes:.0f} min {rest:.0f} s" if minutes < 10 and rest else f"{minutes:.0f} min"

@@ -1,0 +1,130 @@
+"""How long a run is expected to take."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from analysis.measure.forecast import Pace, forecast, last_pace, round_seconds
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Plan, Target
+from analysis.store.results import load_variant
+from analysis.store.samples import Sample, write_samples
+from analysis.study import Study, discover
+from tests.measure.studies import GRID, HERE, WITH_GPU, write_study
+
+RUN, LATER = "2026-01-02T03:04:05Z", "2026-01-02T04:00:00Z"
+ROUND_S = 100
+"""From the start of one round to that of the next."""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return write_study(tmp_path / "whole", {"name": "one"}, {"name": "two"})
+
+
+def write_run(
+    where: Target, study: Study, variant: str, begins: list[list[tuple[str, int]]], run: str = RUN
+) -> None:
+    """Results of a variant whose cells begin that many seconds after their round."""
+    start = datetime.fromisoformat(run)
+
+    def at(seconds: int) -> str:
+        return f"{(start + timedelta(seconds=seconds)).astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+    row = Sample(
+        study.name, variant, "", "host_time", "s", 1.0, run, 0, 0, 1, "ok", "", "", None, ""
+    )
+    rows = [
+        Sample(**{**vars(row), "case": case, "round": number, "started_at": at(begin)})
+        for number, cells in enumerate(begins)
+        for case, begin in ((case, ROUND_S * number + begin) for case, begin in cells)
+    ]
+    path = where.root / where.machine / study.name / f"{variant}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_samples(path, rows)
+
+
+def test_a_cell_lasts_until_the_next_one_of_its_round_begins(study: Study, where: Target) -> None:
+    write_run(where, study, "one", [[("n=1", 0), ("n=2", 40)], [("n=1", 5), ("n=2", 55)]])
+    write_run(where, study, "two", [[("n=1", 10), ("n=2", 60)], [("n=1", 15), ("n=2", 75)]])
+    pace = last_pace(study, where)
+    assert pace is not None
+    assert pace.cells == {
+        ("one", "n=1"): 10,  # 0 to 10, 5 to 15
+        ("two", "n=1"): 35,  # 10 to 40, 15 to 55
+        ("one", "n=2"): 20,  # 40 to 60, 55 to 75
+    }
+    # The last cell of a round, and what lies between it and the next one: 60 to 105.
+    assert pace.overhead == 45
+    both = Plan(study, study.variants, GRID, where)
+    assert round_seconds(both, HERE) == pytest.approx(10 + 35 + 20 + 45 + 65 / 3)
+    one = Plan(study, study.variants[:1], GRID, where)
+    assert round_seconds(one, HERE) == 10 + 20 + 45
+
+
+def test_the_newest_run_counts(study: Study, where: Target) -> None:
+    write_run(where, study, "one", [[("n=1", 0), ("n=2", 40)], [("n=1", 0)]])
+    write_run(where, study, "two", [[("n=1", 7), ("n=2", 9)], [("n=1", 0)]], LATER)
+    pace = last_pace(study, where)
+    assert pace is not None
+    assert pace.cells == {("one", "n=1"): 40, ("two", "n=1"): 2}
+    assert pace.overhead == ROUND_S - 9
+
+
+def test_before_the_first_run_the_budget_is_shared_among_cells(study: Study, where: Target) -> None:
+    assert last_pace(study, where) is None
+    plan = Plan(study, study.variants[:1], GRID, where)
+    assert round_seconds(plan, HERE) * GRID.rounds == pytest.approx(study.budget_s / 2)
+
+
+def test_what_cannot_run_takes_no_time(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "half", {"name": "one"}, {"name": "two", "needs": ["gpu"]})
+    plan = Plan(study, study.variants, GRID, where)
+    assert round_seconds(plan, HERE) * 2 == pytest.approx(round_seconds(plan, WITH_GPU))
+
+
+def test_studies_that_are_still_to_come_count_and_those_that_are_done_do_not(
+    tmp_path: Path, study: Study, where: Target
+) -> None:
+    other = write_study(tmp_path / "other", {"name": "one"})
+    plan = Plan(study, study.variants, GRID, where)
+    expected = forecast(plan, HERE, [study, other], LATER)
+    assert (expected.place, expected.places) == (1, 2)
+    assert expected.later_s == pytest.approx(other.budget_s)
+    write_run(where, other, "one", [[("n=1", 0)]], LATER)
+    expected = forecast(plan, HERE, [study, other], LATER)
+    assert (expected.place, expected.places, expected.later_s) == (2, 2, 0)
+
+
+def test_an_unknown_cell_takes_as_long_as_the_others() -> None:
+    pace = Pace({("one", "n=1"): 2.0, ("one", "n=2"): 4.0}, 1.0)
+    assert pace.round_s([("one", "n=1"), ("new", "n=1")]) == 1 + 2 + 3
+
+
+def test_the_last_run_tells_within_a_quarter_what_another_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On committed results: a run of everything is forecast from the newest one."""
+    machine = "nvidia-h200"
+    monkeypatch.setattr(Provision, "unmet", lambda self, variant: None)
+    where = Target(ROOT / "results", machine)
+    forecasts, took = 0.0, 0.0
+    for study in discover().values():
+        path = where.root / machine / study.name / f"{study.variants[0].name}.csv"
+        runs = load_variant(path).run_provenance() if path.exists() else {}
+        alike = [run for run in runs.values() if run["grid"] == "default"]
+        if len(alike) < 2:
+            continue
+        names = {study.variants[0].name, *alike[1]["beside"]}
+        variants = tuple(variant for variant in study.variants if variant.name in names)
+        plan = Plan(study, variants, GRID, where)
+        forecasts += alike[1]["rounds"] * round_seconds(plan, HERE)
+        begin, end = (datetime.fromisoformat(alike[1][key]) for key in ("start", "end"))
+        took += (end - begin).total_seconds()
+    assert took > 60
+    # When a tenth of it is over, what is left of the forecast and what is left in truth.
+    assert forecasts - 0.1 * took == pytest.approx(0.9 * took, rel=0.25)
