@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +34,12 @@ TRUE = Parameters(
 MIB = 2**20
 
 
-def rows(row_bytes: int, stride_bytes: int = 0, **more: int) -> Access:
+def rows(row_bytes: int, stride_bytes: int = 0, **more: Any) -> Access:
     """16 MiB read by warps in rows, one row in flight."""
-    sizes = {"stride_bytes": stride_bytes or row_bytes, "in_flight_bytes": row_bytes}
+    sizes: dict[str, Any] = {
+        "stride_bytes": stride_bytes or row_bytes,
+        "in_flight_bytes": row_bytes,
+    }
     payload = 16 * MIB // row_bytes * row_bytes
     return Access("warp_rows", payload, row_bytes, **{**sizes, **more})
 

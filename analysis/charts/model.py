@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.charts.theme import Chart, finish, panels, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
-from analysis.model.judge import JUDGED_WITHIN, USES
+from analysis.model.judge import JUDGED_WITHIN, LINK, USES
 from analysis.model.terms import TERMS
 from analysis.quantities import digits, quantity, signed_percent
 
@@ -30,7 +30,8 @@ def model_chart(facts: StudyFacts) -> Chart | None:
         axis=alt.Axis(format="+.0%"),
         scale=alt.Scale(zero=True),
     )
-    ends = pd.DataFrame({"low": [-JUDGED_WITHIN], "high": [JUDGED_WITHIN]})
+    within = max(JUDGED_WITHIN.get(term, 0) for term in (LINK, *table["binding"]))
+    ends = pd.DataFrame({"low": [-within], "high": [within]})
     band = alt.Chart(ends).mark_rect(style="band").encode(y=alt.Y("low:Q", title=None), y2="high:Q")
     points = (
         alt.Chart()

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from analysis.errors import FieldError
 from analysis.expression import evaluate
 from analysis.study import Case, Variant
+
+Floats = npt.NDArray[np.float64]
+
+POOL: Final = {"pool_bytes", "layout", "order", "streaming", "request_rows", "stretch_rows"}
+"""Keys that say where the rows lie, for the model's term of address translation."""
+WORDS: Final = ("layout", "order")
+"""Keys whose value is a word, or a key of the case that has one."""
 
 NEEDED: Final = {
     "warp_rows": {"row_bytes"},
@@ -16,7 +26,10 @@ NEEDED: Final = {
     "copy_engine": set[str](),
 }
 OPTIONAL: Final = {
-    "warp_rows": {"stride_bytes", "offset_bytes", "access_bytes", "in_flight_bytes", "warps"},
+    "warp_rows": {
+        *("stride_bytes", "offset_bytes", "access_bytes", "in_flight_bytes", "warps"),
+        *POOL,
+    },
     "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
     "contiguous": {"warps"},
     "copy_engine": set[str](),
@@ -34,6 +47,11 @@ class Access:
     line, `access_bytes` is the row.
     Row r starts at r * stride_bytes + offset_bytes. A warp has `in_flight_bytes` outstanding.
     `warps` is the number of warps launched; 0 means as many as the payload keeps busy.
+
+    Where translation matters, the rows lie in a pool of `pool_bytes`, by `layout`: `scattered`,
+    `distinct`, `repeated` (the same rows in every launch), `pages_<rows>` (runs of so many), or
+    `contiguous` (each `request_rows` within one stretch of `stretch_rows`). `order` is `random` or
+    `ascending`. `streaming` is 1 if rows are moved with the hint that they are not used again.
     """
 
     reads: str
@@ -44,6 +62,12 @@ class Access:
     access_bytes: int = 0
     in_flight_bytes: int = 0
     warps: int = 0
+    pool_bytes: int = 0
+    layout: str = "scattered"
+    order: str = "random"
+    streaming: int = 0
+    request_rows: int = 0
+    stretch_rows: int = 0
 
     @property
     def rows(self) -> int:
@@ -66,16 +90,32 @@ def access_of(variant: Variant, case: Case) -> Access | None:
     if not NEEDED[reads] <= given <= allowed:
         expected = f"{sorted(NEEDED[reads])} and of {sorted(OPTIONAL[reads])} for {reads}"
         raise FieldError(where, expected, sorted(given))
-    numbers = {}
-    for key in given:
-        try:
-            numbers[key] = evaluate(variant.link[key], {**variant.constants, **case.values})
-        except ValueError as error:
-            expected = f"whole-number arithmetic of the case and the constants ({error})"
-            raise FieldError(f"{where}.{key}", expected, variant.link[key]) from error
-        if numbers[key] < (key in NEEDED[reads]):
-            raise FieldError(f"{where}.{key}", "a positive number", numbers[key])
+    numbers: dict[str, Any] = {
+        key: _number(variant, case, key, positive=key in NEEDED[reads])
+        for key in given - set(WORDS)
+    }
     if reads in ("warp_rows", "thread_rows"):
         for key in ("stride_bytes", "in_flight_bytes"):
             numbers[key] = numbers.get(key) or numbers["row_bytes"]
-    return Access(reads=reads, payload_bytes=case.payload_bytes, **numbers)
+    access = Access(reads, case.payload_bytes, **numbers)
+    words: dict[str, Any] = {key: _word(variant, case, key) for key in given & set(WORDS)}
+    return replace(access, **words)
+
+
+def _number(variant: Variant, case: Case, key: str, *, positive: bool) -> int:
+    assert variant.link is not None
+    where, written = f"variants.{variant.name}.link.{key}", variant.link[key]
+    try:
+        number = evaluate(written, {**variant.constants, **case.values})
+    except ValueError as error:
+        expected = f"whole-number arithmetic of the case and the constants ({error})"
+        raise FieldError(where, expected, written) from error
+    if number < positive:
+        raise FieldError(where, "a positive number", number)
+    return number
+
+
+def _word(variant: Variant, case: Case, key: str) -> str:
+    assert variant.link is not None
+    written = str(variant.link[key])
+    return str(case.values.get(written, written))

@@ -1,26 +1,29 @@
-"""A machine's parameters from the runs of its calibration: each is a least-squares fit.
+"""A machine's parameters from the runs of its calibrations: each is a least-squares fit.
 
-The fit has two steps. The first uses the cases that request only whole lines, where the bytes on
-the wire are known exactly. They determine the link's rate, the start-up times, and the limits of a
-multiprocessor and of a warp. The second step fits the cost of smaller requests to the rest.
+The fit of the link has two steps. The first uses the cases that request only whole lines, where the
+bytes on the wire are known exactly. They determine the link's rate, the start-up times, and the
+limits of a multiprocessor and of a warp. The second step fits the cost of smaller requests to the
+rest. With these parameters given, the cases that say how large their pool is determine those of
+address translation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares
 
+from analysis.model.access import Floats
 from analysis.model.judge import JUDGED_MARGIN
 from analysis.model.terms import (
     BINDS,
     TERMS,
+    TRANSLATION,
     WORK,
-    Floats,
     Parameters,
     predicted_seconds,
     term_seconds,
@@ -31,6 +34,9 @@ from analysis.statistics import CONFIDENCE, FEWEST_RUNS, prediction_interval
 RESAMPLES: Final = 200
 FLOOR: Final = 0.005
 """Relative error assumed for a case that repeats exactly: no model is more accurate than that."""
+HELD_START: Final = 8192
+TABLE_CACHE_START: Final = 32 * 2**20
+"""Where the search for these two parameters starts."""
 CAUCHY_SCALE: Final = 2.385
 """Residuals up to this scale, in units of their error, count about as in least squares. The value
 gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
@@ -39,6 +45,8 @@ FEWEST_CASES: Final = 24
 """Three cases per parameter."""
 
 NAMES: Final = tuple(field.name for field in fields(Parameters))
+OF_TRANSLATION: Final = np.array([BINDS.get(name) == TRANSLATION for name in NAMES])
+"""Which of the parameters the third step fits."""
 SECOND: Final = ("half_line", "request_rate")
 """Parameters fitted in the second step."""
 MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_start_up")
@@ -46,7 +54,7 @@ MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_sta
 
 
 class Calibration(NamedTuple):
-    """The cases of one run that are fitted: `work` [cases, 7], their `seconds` [cases], and
+    """The cases of one run that are fitted: `work` [cases, 12], their `seconds` [cases], and
     relative `errors` [cases]; the larger its error, the less a case counts."""
 
     work: Floats
@@ -56,8 +64,8 @@ class Calibration(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters from so many `runs`, and the ends of their intervals. The ends are NaN if a
-    parameter is only a bound.
+    """Parameters, the ends of their intervals, and from how many runs each of them is: `runs`
+    [parameters]. The ends are NaN if a parameter is only a bound.
 
     It is only a bound if in some run its term is not the largest of any case by a factor of
     JUDGED_MARGIN.
@@ -66,7 +74,7 @@ class Fit:
     parameters: Parameters
     low: Parameters
     high: Parameters
-    runs: int
+    runs: tuple[int, ...]
 
 
 def fit(runs: Sequence[Calibration]) -> Fit | None:
@@ -76,25 +84,56 @@ def fit(runs: Sequence[Calibration]) -> Fit | None:
     run. From fewer, it is the newest run's, with the interval that its residuals give.
 
     A run is left out if it has too few cases, or lacks reads by SMs of whole lines or of parts of
-    lines.
+    lines. Runs with pools are those of translation, whose parameters are NaN without one.
     """
-    runs = [run for run in runs if _suffices(run)]
+    link = _over_runs([run for run in runs if not _has_pools(run) and _suffices(run)], _link)
+    if link is None:
+        return None
+    pools = [run for run in runs if _has_pools(run) and len(run.seconds) >= FEWEST_CASES]
+    walks = _over_runs(pools, _Translation(link.values)) or link
+    estimates = [
+        np.where(OF_TRANSLATION, of_walks, of_link)
+        for of_walks, of_link in zip(walks, link, strict=True)
+    ]
+    values, low, high, number = estimates
+    counted = tuple(int(count) for count in number)
+    return Fit(Parameters(*values), Parameters(*low), Parameters(*high), counted)
+
+
+class _Estimate(NamedTuple):
+    """Arrays [parameters]."""
+
+    values: Floats
+    low: Floats
+    high: Floats
+    runs: Floats
+
+
+Solve = Callable[[Calibration], Floats]
+"""The parameters [parameters] of one run."""
+
+
+def _over_runs(runs: list[Calibration], solve: Solve) -> _Estimate | None:
     if not runs:
         return None
     if len(runs) < FEWEST_RUNS:
         runs = runs[-1:]
-    found = np.array([_solve(run, _start(run)) for run in runs])
+    found = np.array([solve(run) for run in runs])
     ends = (
         np.array([prediction_interval(values) for values in found.T]).T
         if len(runs) >= FEWEST_RUNS
-        else _resampled(runs[0], found[0])
+        else _resampled(runs[0], found[0], solve)
     )
     is_shown = np.all([_shown(run, own) for run, own in zip(runs, found, strict=True)], axis=0)
     middle = np.median(found, axis=0)
     if not all(_on_copy_engine(run).any() for run in runs):
         middle[NAMES.index("copy_engine_start_up")] = np.nan
     low, high = np.where(is_shown, ends, np.nan)
-    return Fit(Parameters(*middle), Parameters(*low), Parameters(*high), len(runs))
+    return _Estimate(middle, low, high, np.full(len(NAMES), len(runs)))
+
+
+def _has_pools(run: Calibration) -> bool:
+    return bool((run.work[:, WORK.index("entries")] > 0).any())
 
 
 def _suffices(run: Calibration) -> bool:
@@ -103,20 +142,18 @@ def _suffices(run: Calibration) -> bool:
     return len(run.seconds) >= FEWEST_CASES and bool(has_both)
 
 
-def _resampled(run: Calibration, found: Floats) -> Floats:
+def _resampled(run: Calibration, found: Floats, solve: Solve) -> Floats:
     """The ends [2, parameters] of the intervals around what was `found` from one run: those of
     repeated fits in which the residuals are reassigned among the cases."""
     error_scale = np.hypot(run.errors, FLOOR)
     fitted = predicted_seconds(run.work, found)
     residuals = np.log(run.seconds / fitted) / error_scale
-    start = _start(run)
     rng = np.random.default_rng(0)
     again = [
-        _solve(
+        solve(
             run._replace(
                 seconds=fitted * np.exp(error_scale * rng.choice(residuals, len(residuals)))
-            ),
-            start,
+            )
         )
         for _ in range(RESAMPLES)
     ]
@@ -157,7 +194,7 @@ def _start(run: Calibration) -> Floats:
     Each term is then the largest in some case, so every parameter affects the residuals.
     """
     seconds = run.seconds
-    wire, _, requests, requests_of_an_sm, turns, _, _ = run.work.T
+    wire, _, requests, requests_of_an_sm, turns = run.work.T[:5]
     sm = ~_on_copy_engine(run)
     on_engine = seconds[~sm].min() if not sm.all() else 1e-6
     start = Parameters(
@@ -173,12 +210,35 @@ def _start(run: Calibration) -> Floats:
     return start.values()
 
 
-def _solve(run: Calibration, start: Floats) -> Floats:
-    """Fit both steps to one run, from `start`."""
+def _link(run: Calibration) -> Floats:
+    """Fit both steps of the link to one run."""
     second = np.array([name in SECOND for name in NAMES])
     whole = _whole_lines(run.work)
-    found = _step(_part(run, whole), start, ~second)
+    found = _step(_part(run, whole), _start(run), ~second & ~OF_TRANSLATION)
     return _step(_part(run, ~whole), found, second)
+
+
+@dataclass(frozen=True)
+class _Translation:
+    """Fits the third step to one run, with `link` [parameters] given."""
+
+    link: Floats
+
+    def __call__(self, run: Calibration) -> Floats:
+        known = Parameters(*self.link)
+        touches = run.work[:, WORK.index("touches")]
+        slowest = (run.seconds / touches)[touches > 0].max()
+        start = replace(
+            known,
+            held_entries=HELD_START,
+            walk=slowest / 3,
+            region_walk=slowest / 3,
+            table_miss=slowest / 3,
+            table_cache=TABLE_CACHE_START,
+            displacement=0.5,
+            streaming_displacement=0.05,
+        )
+        return _step(run, start.values(), OF_TRANSLATION)
 
 
 def _part(run: Calibration, cases: npt.NDArray[np.bool_]) -> Calibration:

@@ -1,4 +1,4 @@
-"""Which predictions are judged: those where the link is clearly the limit."""
+"""Which predictions are judged: those where the link, or address translation, clearly limits."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 import pandas as pd
 
 from analysis.model.held_back import FITTED, INSIDE, OUTSIDE
-from analysis.model.terms import TERMS
+from analysis.model.terms import TERMS, TRANSLATION
 from analysis.study import Study
 
 JUDGED_MARGIN: Final = 1.2
-"""Minimum ratio of the link's term to the next largest. Closer to their crossing, waiting for one
+"""Minimum ratio of the largest term to the next. Closer to their crossing, waiting for one
 delays the other, and the time is longer than either."""
-JUDGED_WITHIN: Final = 0.03
-"""The largest residual of a correct prediction."""
+JUDGED_WITHIN: Final = {TERMS[0]: 0.03, TRANSLATION: 0.05}
+"""The largest residual of a correct prediction, by the term that binds."""
 PREDICTED: Final = "predicted"
 OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
 """By how a calibration's case is held back."""
@@ -27,7 +27,7 @@ LINK: Final = TERMS[0]
 
 def judged(model: pd.DataFrame) -> pd.Series[bool]:
     """Which rows of the model's table are judged."""
-    return (model["binding"] == LINK) & (model["margin"] >= JUDGED_MARGIN)
+    return model["binding"].isin(JUDGED_WITHIN) & (model["margin"] >= JUDGED_MARGIN)
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The model: the time of an operation is its start-up time plus the largest of four terms.
+"""The model: the time of an operation is its start-up time plus the largest of five terms.
 
 | term | seconds |
 |---|---|
@@ -6,29 +6,30 @@
 | request rate | requests / maximum request rate of the chip |
 | SM request rate | requests of one multiprocessor / its maximum request rate |
 | in flight | turns of its warps * time of a turn (Little's law) |
+| translation | walks of the page tables, one after the other; see analysis.model.translation |
 | start-up | fixed; plus the latency of device memory if it holds the indices of the rows |
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from analysis.model.access import Access
+from analysis.model.access import Access, Floats
 from analysis.model.traffic import traffic_of
+from analysis.model.translation import Walker, Walks, walk_seconds, walks_of
 
-Floats = npt.NDArray[np.float64]
-
-TERMS: Final = ("link", "request rate", "SM request rate", "in flight", "start-up")
+TRANSLATION: Final = "translation"
+TERMS: Final = ("link", "request rate", "SM request rate", "in flight", TRANSLATION, "start-up")
 """Columns of `term_seconds`. The time is the last one plus the largest of the others."""
 
 WORK: Final = (
     *("wire", "half lines", "requests", "requests of an SM", "turns"),
     *("indexed", "copy engine"),
+    *("entries", "touches", "ascending", "displacing", "streamed"),
 )
 """Columns of the model's input, `work_of`."""
 
@@ -53,6 +54,13 @@ class Parameters:
     `start_up`: s, kernel launch, first reads and last stores; `index_latency`: s, added if a warp
     has to look up in device memory which row to read.
     `copy_engine_start_up`: s, start-up of a copy by the copy engine.
+
+    Of translation, NaN where it was not calibrated: `held_entries`: number of translations held.
+    `walk`: s, a walk whose line of the page tables is in the L2; `region_walk`: s, added if it is
+    in another 2 MiB than the walk before; `table_miss`: s, added if the line comes from device
+    memory. `table_cache`: B, the part of the L2 that page tables compete for; `displacement`: bytes
+    of it that a byte of a row takes, and `streaming_displacement` if it is moved with a streaming
+    hint.
     """
 
     link_rate: float
@@ -63,6 +71,17 @@ class Parameters:
     start_up: float
     index_latency: float
     copy_engine_start_up: float
+    held_entries: float = math.nan
+    walk: float = math.nan
+    region_walk: float = math.nan
+    table_miss: float = math.nan
+    table_cache: float = math.nan
+    displacement: float = math.nan
+    streaming_displacement: float = math.nan
+
+    @property
+    def walker(self) -> Walker:
+        return Walker(*(getattr(self, field.name) for field in fields(Walker)))
 
     def values(self) -> Floats:
         return np.array(astuple(self), dtype=float)
@@ -77,6 +96,13 @@ MEANING: Final = {
     "start_up": "start-up time of a kernel",
     "index_latency": "look-up of the first row in device memory",
     "copy_engine_start_up": "start-up time of a copy",
+    "held_entries": "translations held, each of 64 KiB",
+    "walk": "a walk whose line of the page tables is in the L2",
+    "region_walk": "added to a walk in another 2 MiB than the one before",
+    "table_miss": "added to a walk whose line comes from device memory",
+    "table_cache": "the part of the L2 that page tables compete for",
+    "displacement": "bytes of it that a byte of a row displaces",
+    "streaming_displacement": "the same with streaming hints",
 }
 UNITS: Final = {
     "link_rate": "B/s",
@@ -87,6 +113,13 @@ UNITS: Final = {
     "start_up": "s",
     "index_latency": "s",
     "copy_engine_start_up": "s",
+    "held_entries": "1",
+    "walk": "s",
+    "region_walk": "s",
+    "table_miss": "s",
+    "table_cache": "B",
+    "displacement": "1",
+    "streaming_displacement": "1",
 }
 BINDS: Final = {
     "link_rate": "link",
@@ -94,38 +127,45 @@ BINDS: Final = {
     "request_rate": "request rate",
     "sm_request_rate": "SM request rate",
     "latency": "in flight",
+    **{field.name: TRANSLATION for field in fields(Walker)},
 }
 """The term that each parameter sets. Start-up and index look-up are part of every time."""
 
 
 def work_of(access: Access, sms: int) -> tuple[float, ...]:
-    """A row of the model's input, in the order of WORK; the last two are 1 if they apply, else 0.
+    """A row of the model's input, in the order of WORK; what is said with yes or no is 1 or 0.
 
     Turns are the number of times each resident warp issues the loads it keeps in flight, at least
     one. The copy engine has no SM requests and no warps.
     """
     traffic = traffic_of(access)
     if access.reads == "copy_engine":
-        return traffic.wire_bytes, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
+        return traffic.wire_bytes, *(0.0,) * 5, 1.0, *_numbers(Walks())
     fills = access.payload_bytes / access.in_flight_bytes
     warps = min(fills, access.warps or sms * WARPS_PER_SM, sms * WARPS_PER_SM)
     used = min(sms, math.ceil(warps / WARPS_PER_BLOCK))
     requests = traffic.completions
     indexed = float(access.reads != "contiguous")
     of_the_link = (traffic.wire_bytes, traffic.half_lines, requests)
-    return *of_the_link, requests / used, fills / warps, indexed, 0.0
+    of_the_sms = requests / used, fills / warps, indexed
+    return *of_the_link, *of_the_sms, 0.0, *_numbers(walks_of(access))
+
+
+def _numbers(walks: Walks) -> tuple[float, ...]:
+    return tuple(float(value) for value in astuple(walks))
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:
-    """Seconds of each of TERMS [cases, 5] for rows of `work_of` [cases, 7]."""
+    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12]."""
     known = Parameters(*parameters)
-    wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T
+    wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T[:7]
     return np.column_stack(
         [
             (wire + half_lines * known.half_line) / known.link_rate,
             requests / known.request_rate,
             requests_of_an_sm / known.sm_request_rate,
             turns * known.latency,
+            walk_seconds(known.walker, *work.T[7:]),
             np.where(
                 copy_engine > 0,
                 known.copy_engine_start_up,

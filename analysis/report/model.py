@@ -9,7 +9,7 @@ from typing import Final
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
-from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, LINK, USES
+from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
 from analysis.model.terms import MEANING
 from analysis.quantities import (
     INTERVAL,
@@ -24,7 +24,7 @@ from analysis.report.html import code, table
 from analysis.study import Variant
 
 UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be predicted."
-WITHIN: Final = f"within {JUDGED_WITHIN * 100:g} %"
+WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
 
 
 def parameter_table(inputs: Inputs) -> str:
@@ -77,10 +77,10 @@ def _why_unpredicted(variant: Variant) -> str:
 
 
 def _why_unjudged(points: Sequence[ModelRow]) -> str:
-    """Why the link does not surely bind `points`, with how many each reason concerns."""
+    """Why no judged term surely binds `points`, with how many each reason concerns."""
     reasons = Counter(
-        f"the link's term is less than {JUDGED_MARGIN:g} times the next"
-        if point.binding == LINK
+        f"the {point.binding}'s term is less than {JUDGED_MARGIN:g} times the next"
+        if point.binding in JUDGED_WITHIN
         else f"bound by {point.binding}"
         for point in points
     )
@@ -105,7 +105,7 @@ def judgement(facts: StudyFacts) -> str:
             rows.append([*row, "", "", ""])
             continue
         worst = max(chosen, key=lambda point: abs(point.residual))
-        near = sum(abs(point.residual) <= JUDGED_WITHIN for point in chosen)
+        near = sum(abs(point.residual) <= JUDGED_WITHIN[point.binding] for point in chosen)
         rows.append(
             [
                 *(*row, f"{near} ({percent(near / len(chosen))})"),
@@ -115,8 +115,8 @@ def judgement(facts: StudyFacts) -> str:
         )
     columns = ["machine", "points", "number", "judged", WITHIN, "worst judged", "where"]
     rule = (
-        f"A point is judged where the link's term is at least {JUDGED_MARGIN:g} times any"
-        " other: where two terms are close, waiting for the one delays the other and the larger"
+        f"A point is judged where the term of {' or of '.join(JUDGED_WITHIN)} is at least"
+        f" {JUDGED_MARGIN:g} times any other: where two terms are close, waiting for the one delays the other and the larger"
         " alone is too short a time."
     )
     return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"

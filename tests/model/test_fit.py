@@ -45,11 +45,11 @@ def test_from_three_runs_on_intervals_are_for_another_run() -> None:
         calibration(seed, replace(TRUE, link_rate=rate)) for seed, rate in enumerate(rates, start=1)
     ]
     found = fit(runs)
-    assert found is not None and found.runs == 3
+    assert found is not None and set(found.runs) == {3}
     assert found.parameters.link_rate == pytest.approx(59e9, rel=0.01)
     assert found.low.link_rate < min(rates) and max(rates) < found.high.link_rate
     newest = fit(runs[1:])
-    assert newest is not None and newest.runs == 1
+    assert newest is not None and set(newest.runs) == {1}
     assert newest.parameters.link_rate == pytest.approx(62e9, rel=0.01)
     assert newest.low.link_rate > 60e9
 
@@ -58,7 +58,7 @@ def test_a_run_that_lacks_cases_is_left_out() -> None:
     whole = calibration()
     part = Calibration(*(values[:5] for values in whole))
     assert fit([part]) is None
-    assert fit([whole, part]) == fit([whole])
+    assert str(fit([whole, part])) == str(fit([whole]))  # NaN equals nothing
 
 
 def test_slow_outliers_do_not_move_the_fit() -> None:
