@@ -116,8 +116,8 @@ def judgement(facts: StudyFacts) -> str:
     columns = ["machine", "points", "number", "judged", WITHIN, "worst judged", "where"]
     rule = (
         f"A point is judged where the term of {' or of '.join(JUDGED_WITHIN)} is at least"
-        f" {JUDGED_MARGIN:g} times any other: where two terms are close, waiting for the one delays the other and the larger"
-        " alone is too short a time."
+        f" {JUDGED_MARGIN:g} times any other: where two terms are close, waiting for the one delays"
+        " the other and the larger alone is too short a time."
     )
     return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
 
