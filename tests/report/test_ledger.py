@@ -22,7 +22,6 @@ from tests.claims.studies import (
 )
 from tests.synthetic import samples_of
 
-
 WHERE = "On box, by a bound that is ours, set afterwards"
 
 
