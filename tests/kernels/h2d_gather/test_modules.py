@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.compiled import ARCH, QUICK, module, module_file, resources
+from tests.kernels.on_device import OnDevice
 from tests.repository import STUDIES
 
 GATHER = STUDIES["h2d_gather"]
@@ -40,19 +41,6 @@ def bind() -> Callable[..., Any]:
     built: Any = module(GATHER, KERNELS[0], optimisation=QUICK)
     assert built.row_bytes == GATHER.constants["token_bytes"]
     return lambda **arguments: built.bind(**arguments)
-
-
-class OnDevice:
-    """An array that says it is in GPU memory, at an address that must never be read."""
-
-    def __init__(self, shape: tuple[int, ...], typestr: str, strides: Any = None) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": shape,
-            "typestr": typestr,
-            "data": (0x10, False),
-            "strides": strides,
-            "version": 3,
-        }
 
 
 ROW = GATHER.constants["token_bytes"]

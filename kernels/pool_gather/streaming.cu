@@ -1,0 +1,35 @@
+// A warp owns a row, and nothing it reads or writes stays in L2 longer than it must.
+#include "operator.h"
+
+__global__ void gather_rows(Gather gather) {
+  const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+  const int lane = threadIdx.x % kWarp;
+  if (row >= gather.rows) {
+    return;
+  }
+  const int2 pair = gather.pairs[row];
+  const int4* src = source_vectors(gather, pair.x);
+  int4* dst = destination_vectors(gather, pair.y);
+  constexpr int kTurns = (kRowVectors + kWarp - 1) / kWarp;
+  int4 held[kTurns];
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int i = turn * kWarp + lane;
+    if (i < kRowVectors) {
+      held[turn] = __ldcs(src + i);
+    }
+  }
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int i = turn * kWarp + lane;
+    if (i < kRowVectors) {
+      __stcs(dst + i, held[turn]);
+    }
+  }
+}
+
+Launch prepare(const std::vector<Gather>&, const std::vector<int>&) {
+  return [](const Gather& gather, cudaStream_t stream) {
+    gather_rows<<<blocks_for(gather.rows * kWarp), kBlock, 0, stream>>>(gather);
+  };
+}

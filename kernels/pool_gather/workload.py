@@ -1,0 +1,207 @@
+"""The pool, the rows that each launch gathers from it, and the check of what arrived."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from analysis.errors import FieldError
+from analysis.measure.cell import Operation, Skip
+from analysis.measure.cores import cores
+from analysis.measure.cpu_cache import flush_rows
+from analysis.measure.host_memory import Bytes
+from analysis.measure.memory import DeviceArray
+from analysis.study import Case, Variant
+
+from .draws import consecutive_sets, draw_sets
+from .shared import MIB, Shared
+
+POISON = 0xA5
+GUARD_ROWS = 16
+"""Rows behind the destination that must not change."""
+
+MAX_SMS = 1024
+SCALES_AT = 512
+"""Byte of a row at which its scales begin."""
+
+_CHECKED_ROWS = 8192
+"""Rows that a thread checks at a time."""
+
+_SHARED = Shared()
+atexit.register(_SHARED.close)  # later, the modules that free memory may be gone
+
+
+class Workload:
+    """Rows of token_bytes in slots of slot_bytes; where a slot is 16 bytes smaller, the scales that
+    it lacks are in a table in device memory."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        self._row_bytes, self._slot_bytes = constants["token_bytes"], constants["slot_bytes"]
+        if self._row_bytes % 16:
+            raise FieldError("constants.token_bytes", "a multiple of 16", self._row_bytes)
+        if self._slot_bytes not in (self._row_bytes, self._row_bytes - 16):
+            expected = f"{self._row_bytes}, or 16 less"
+            raise FieldError("constants.slot_bytes", expected, self._slot_bytes)
+        self._largest = constants["largest_pool_mib"] * MIB
+        self._rng = rng
+
+    def prepare(self, case: Case) -> Inputs:
+        """Skip where the host has no room for the pool."""
+        size = case.number("pool_mib") * MIB
+        if size > self._largest:
+            expected = f"at most largest_pool_mib, {self._largest // MIB}"
+            raise FieldError(f"case {case.id}: pool_mib", expected, size // MIB)
+        slots = size // self._slot_bytes
+        if slots < 1:
+            raise FieldError(f"case {case.id}: pool_mib", "room for a row", size // MIB)
+        pool = _SHARED.pool(size, self._largest, self._rng)
+        table = Table(pool, slots, self._slot_bytes, self._row_bytes)
+        return Inputs(table, draw_sets(case, slots, self._rng), self._rng)
+
+
+class Table:
+    """The pool as rows: `slots` uint8 [rows, slot_bytes], `scales` uint8 [rows, 16] where the slots
+    lack them."""
+
+    def __init__(self, pool: Bytes, rows: int, slot_bytes: int, row_bytes: int) -> None:
+        self.slots = pool[: rows * slot_bytes].reshape(rows, slot_bytes)
+        self.row_bytes = row_bytes
+        self.scales: Bytes | None = None
+        self.scales_on_device: DeviceArray | None = None
+        lacks = row_bytes - slot_bytes
+        if lacks:
+            # Any bytes will do, and the pool's own are random.
+            self.scales = pool[: rows * lacks].reshape(rows, lacks)
+            self.scales_on_device = DeviceArray(self.scales.shape, np.uint8, "scales")
+            self.scales_on_device.put(self.scales)
+
+    def rows(self, sources: np.ndarray) -> Bytes:
+        """The rows as they must arrive, uint8 [len(sources), row_bytes]."""
+        slots = self.slots.take(sources, axis=0, mode="clip")  # other modes buffer
+        if self.scales is None:
+            return slots
+        before, behind = slots[:, :SCALES_AT], slots[:, SCALES_AT:]
+        return np.concatenate([before, self.scales[sources], behind], axis=1)
+
+
+class Launches:
+    """The sets of one case in the order of launches: `sources` int32 [sets, rows], and the same on
+    the GPU as `pairs` int32 [sets, rows, 2], where row i of a set goes to row i."""
+
+    def __init__(self, sources: np.ndarray) -> None:
+        self.sources = sources
+        destinations = np.broadcast_to(np.arange(sources.shape[1], dtype=np.int32), sources.shape)
+        self.pairs = DeviceArray((*sources.shape, 2), np.int32, "pairs")
+        self.pairs.put(np.stack([sources, destinations], axis=-1))
+        self.current = 0
+
+    def advance(self) -> int:
+        """The set that is next."""
+        self.current = (self.current + 1) % len(self.sources)
+        return self.current
+
+    @property
+    def upcoming(self) -> np.ndarray:
+        """The rows of the next launch."""
+        rows: np.ndarray = self.sources[(self.current + 1) % len(self.sources)]
+        return rows
+
+
+class Inputs:
+    """The inputs of one case. Variants take turns with its sets, so that none finds the rows of
+    another in a cache."""
+
+    def __init__(self, table: Table, sources: np.ndarray, rng: np.random.Generator) -> None:
+        sets, rows = sources.shape
+        self._table = table
+        self._drawn = Launches(sources)
+        self._consecutive = Launches(consecutive_sets(rows, sets, len(table.slots), rng))
+        self._dst = DeviceArray((rows + GUARD_ROWS, table.row_bytes), np.uint8, "dst")
+        self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
+
+    def bind(self, variant: Variant, module: Any) -> Operation:
+        """Skip where the CPU would have to work and has a single core."""
+        cpus = cores()
+        if variant.host_work and len(cpus) < 2:
+            raise Skip("rows are packed by all cores but one, and there is only one")
+        launches = self._consecutive if variant.role == "ceiling" else self._drawn
+        _SHARED.use(None)  # frees its scratch before more is allocated
+        bound = module.bind(
+            pool=self._table.slots,
+            dst=self._dst,
+            pairs=launches.pairs,
+            sm_launches=self._sm_launches,
+            scales=self._table.scales_on_device,
+            cpus=cpus,
+        )
+        return PoolGather(_SHARED.use(bound), self._table, launches, self._dst, self._sm_launches)
+
+
+class PoolGather(Operation):
+    """One variant bound to one case; every launch gathers the next set."""
+
+    def __init__(
+        self,
+        bound: Any,
+        table: Table,
+        launches: Launches,
+        dst: DeviceArray,
+        sm_launches: DeviceArray,
+    ) -> None:
+        self._bound = bound
+        self._table = table
+        self._launches = launches
+        self._dst = dst
+        self._sm_launches = sm_launches
+
+    def launch(self, stream: int) -> None:
+        self._bound.launch(stream, self._launches.advance())
+
+    def poison(self) -> None:
+        self._dst.fill(POISON)
+        self._sm_launches.fill(0)
+
+    def check(self) -> str | None:
+        """None if every row is that of the last launch's set and the guard is untouched, else what
+        differs."""
+        landed = self._dst.get(_SHARED.landing(*self._dst.shape))
+        sources = self._launches.sources[self._launches.current]
+        return _difference(self._table, sources, landed)
+
+    def settle(self) -> None:
+        """Flush what the check has read, and what the next launch reads."""
+        last = self._launches.sources[self._launches.current]
+        flush_rows(self._table.slots, np.concatenate([last, self._launches.upcoming]))
+
+    def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+        """sms_used: number of multiprocessors that ran a block of the only launch so far, if
+        counted."""
+        used = int(np.count_nonzero(self._sm_launches.get()))
+        return {"sms_used": [used]} if used else {}
+
+
+def _difference(table: Table, sources: np.ndarray, landed: Bytes) -> str | None:
+    """The first byte of `landed` that is not that of its source row or, behind those, poison."""
+
+    def in_rows(start: int) -> str | None:
+        expected = table.rows(sources[start : start + _CHECKED_ROWS])
+        return _first_wrong(landed[start : start + len(expected)], expected, start)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        found = list(threads.map(in_rows, range(0, len(sources), _CHECKED_ROWS)))
+    guard = landed[len(sources) :]
+    found.append(_first_wrong(guard, np.full_like(guard, POISON), len(sources)))
+    return next(filter(None, found), None)
+
+
+def _first_wrong(got: Bytes, expected: Bytes, first_row: int) -> str | None:
+    if np.array_equal(got, expected):
+        return None
+    row, byte = divmod(int(np.argmax(got != expected)), got.shape[1])
+    values = f"expected {expected[row, byte]}, got {got[row, byte]}"
+    return f"destination row {first_row + row}, byte {byte}: {values}"

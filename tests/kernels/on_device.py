@@ -1,0 +1,18 @@
+"""Arrays that bindings take for arrays in GPU memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OnDevice:
+    """An array that says it is in GPU memory, at an address that must never be read."""
+
+    def __init__(self, shape: tuple[int, ...], typestr: str, strides: Any = None) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": shape,
+            "typestr": typestr,
+            "data": (0x10, False),
+            "strides": strides,
+            "version": 3,
+        }

@@ -1,0 +1,96 @@
+"""The gather from a pool as modules: kernels without spills, and arguments refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.toolchain import sass
+from tests.compiled import ARCH, QUICK, module, module_file, resources
+from tests.kernels.on_device import OnDevice
+from tests.kernels.pool_gather.fake import POOL
+
+# One variant of each file; those that differ in constants only would not build otherwise.
+KERNELS = list({v.path: v for v in reversed(POOL.variants) if v.path.suffix == ".cu"}.values())
+FURTHER = [
+    pytest.param(arch, marks=pytest.mark.long) for arch in ("sm_80", "sm_89", "sm_100", "sm_120")
+]
+
+
+@pytest.mark.parametrize("arch", [ARCH, *FURTHER])
+@pytest.mark.parametrize("variant", KERNELS, ids=lambda variant: variant.name)
+def test_every_kernel_builds_for_the_architecture_without_spills(variant: Any, arch: str) -> None:
+    built = module_file(POOL, variant, arch=arch, optimisation=QUICK)
+    own = [kernel for kernel in resources(built) if "3cub" not in kernel["kernel"]]
+    assert own, f"{variant.name}: ptxas said nothing"
+    for kernel in own:
+        assert kernel["spill_store_bytes"] == kernel["spill_load_bytes"] == "0"
+
+
+def test_streaming_changes_how_a_row_is_loaded_and_nothing_else() -> None:
+    code = {}
+    for name in ("loads_first", "streaming"):
+        built = module_file(POOL, POOL.variant(name), optimisation=QUICK)
+        (code[name],) = sass.parse_sass(sass.disassemble(built))
+    assert code["streaming"].loads == code["loads_first"].loads
+    assert code["streaming"].stores == code["loads_first"].stores
+    assert code["streaming"].loads_in_flight == code["loads_first"].loads_in_flight == 2
+
+
+@pytest.fixture(scope="module")
+def bind() -> Callable[..., Any]:
+    built: Any = module(POOL, POOL.variant("loads_first"), optimisation=QUICK)
+    assert built.row_bytes == POOL.constants["token_bytes"]
+    return lambda **arguments: built.bind(**arguments)
+
+
+ROW = POOL.constants["token_bytes"]
+RIGHT: dict[str, Any] = {
+    "pool": np.zeros((4, ROW), np.uint8),
+    "dst": OnDevice((4, ROW), "|u1"),
+    "pairs": OnDevice((1, 2, 2), "<i4"),
+    "sm_launches": OnDevice((8,), "<u4"),
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected", "got"),
+    [
+        ("pool", np.zeros((4, ROW), np.int8), "elements of type uint8", "int8"),
+        ("pool", np.zeros((4, ROW - 16), np.uint8), f"shape (rows, {ROW})", f"(4, {ROW - 16})"),
+        ("pool", np.zeros((8, ROW), np.uint8)[::2], "a contiguous array", "a strided one"),
+        ("dst", np.zeros((4, ROW), np.uint8), "an array in GPU memory", "<class 'numpy.ndarray'>"),
+        ("dst", OnDevice((4, ROW + 1), "|u1"), f"shape (rows, {ROW})", f"(4, {ROW + 1})"),
+        ("pairs", OnDevice((2, 2), "<i4"), "shape (sets, rows, 2)", "(2, 2)"),
+        ("pairs", OnDevice((0, 2, 2), "<i4"), "shape (sets, rows, 2)", "(0, 2, 2)"),
+        ("pairs", OnDevice((1, 2, 2), "<i8"), "elements of type <i4", "<i8"),
+        ("sm_launches", OnDevice((8,), "<i4"), "elements of type <u4", "<i4"),
+    ],
+)
+def test_bindings_name_the_argument_that_is_wrong(
+    bind: Callable[..., Any], field: str, value: object, expected: str, got: str
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        bind(**{**RIGHT, field: value})
+    said, _, said_got = str(caught.value).partition(", got ")
+    assert said == f"{field}: expected {expected}"
+    assert got in said_got
+
+
+def test_slots_without_scales_need_the_table_of_them() -> None:
+    split: Any = module(POOL, POOL.variant("split_row"), optimisation=QUICK)
+    without = {**RIGHT, "pool": np.zeros((4, ROW - 16), np.uint8)}
+    with pytest.raises(ValueError, match="scales: expected an array in GPU memory"):
+        split.bind(**without)
+    with pytest.raises(ValueError, match=r"scales: expected shape \(4, 16\), got \(3, 16\)"):
+        split.bind(**without, scales=OnDevice((3, 16), "|u1"))
+
+
+def test_bindings_refuse_pageable_memory_or_a_missing_driver_by_pool(
+    bind: Callable[..., Any],
+) -> None:
+    with pytest.raises((ValueError, RuntimeError), match=r"^pool: "):
+        bind(**RIGHT)

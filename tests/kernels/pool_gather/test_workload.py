@@ -1,0 +1,154 @@
+"""The workload of the gather from a pool: one pool, rows of its own for each launch, the check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.errors import FieldError
+from analysis.measure.cell import Operation, Skip
+from tests.kernels.pool_gather.fake import (
+    POOL,
+    WORKLOADS,
+    FakePool,
+    case,
+    fake_workload,
+    python_module,
+)
+
+MIB = 2**20
+
+
+def bound(workload: Any, fault: str = "", name: str = "loads_first", **of_case: Any) -> Any:
+    inputs = workload.prepare(case(**of_case))
+    return inputs.bind(POOL.variant(name), python_module(fault))
+
+
+def outcome(operation: Operation) -> str | None:
+    operation.poison()
+    operation.launch(0)
+    return operation.check()
+
+
+@pytest.mark.parametrize("name", ["loads_first", "ceiling_copy_engine", "split_row"])
+def test_every_launch_gathers_a_set_of_its_own(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    slot_bytes = POOL.variant(name).constants["slot_bytes"]
+    operation = bound(fake_workload(monkeypatch, slot_bytes=slot_bytes), name=name)
+    assert [outcome(operation) for _ in range(3)] == [None] * 3
+    gatherer = operation._bound
+    assert len(set(gatherer.sets)) == 3
+    gatherer.launch(0, 9)  # rows of another launch than the last one counted
+    assert "destination row 0" in str(operation.check())
+
+
+def test_ceilings_read_consecutive_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = fake_workload(monkeypatch)
+    pairs = bound(workload, name="ceiling_sm_copy")._launches.pairs.array
+    assert (np.diff(pairs[..., 0], axis=1) == 1).all()
+    assert not (np.diff(bound(workload)._launches.pairs.array[..., 0], axis=1) == 1).all()
+
+
+def test_variants_take_turns_with_the_sets_and_close_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inputs = fake_workload(monkeypatch).prepare(case())
+    variants = [POOL.variant(name) for name in ("loads_first", "streaming")]
+    first = inputs.bind(variants[0], python_module())
+    first.launch(0)
+    second = inputs.bind(variants[1], python_module())
+    second.launch(0)
+    assert first._bound.sets + second._bound.sets == [1, 2]
+    assert (first._bound.is_open, second._bound.is_open) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("last row", "destination row 299, byte 0: expected"),
+        ("bit", "destination row 7, byte 600: expected"),
+        ("behind", "destination row 300, byte 3: expected 165, got 0"),
+    ],
+)
+def test_the_check_finds_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, fault: str, said: str
+) -> None:
+    assert str(outcome(bound(fake_workload(monkeypatch), fault))).startswith(said)
+
+
+def test_the_check_of_a_large_gather_says_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = WORKLOADS._CHECKED_ROWS + 10
+    workload = fake_workload(monkeypatch, largest_pool_mib=6)
+    operation = bound(workload, "last row", rows=rows, pool_mib=6)
+    assert f"destination row {rows - 1}, byte 0" in str(outcome(operation))
+
+
+def test_what_was_read_and_what_will_be_is_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[Any] = []
+    monkeypatch.setattr(WORKLOADS, "flush_rows", lambda *what: flushed.append(what))
+    operation = bound(fake_workload(monkeypatch))
+    operation.launch(0)
+    operation.settle()
+    ((table, rows),) = flushed
+    sets = operation._launches.sources
+    assert rows.tolist() == [*sets[1], *sets[2]]
+    assert table is operation._table.slots
+
+
+def test_one_pool_serves_all_sizes_and_all_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = fake_workload(monkeypatch)
+    other = WORKLOADS.Workload(
+        {**POOL.constants, "largest_pool_mib": 4, "slot_bytes": 640}, np.random.default_rng(1)
+    )
+    for size in (1, 4, 2):
+        bound(workload, pool_mib=size)
+        bound(other, name="split_row", pool_mib=size)
+    (pool,) = FakePool.made
+    assert (pool.bytes.nbytes, pool.is_open) == (4 * MIB, True)
+    WORKLOADS._SHARED.close()
+    assert not pool.is_open
+
+
+def test_cases_that_fit_are_measured_where_the_largest_pool_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workload = fake_workload(monkeypatch, room=2 * MIB)
+    operation = bound(workload, pool_mib=1)
+    with pytest.raises(Skip, match="a pool of 4194304 B: this host allows 2097152 B"):
+        workload.prepare(case(pool_mib=4))
+    assert not operation._bound.is_open  # its pool is gone
+    assert outcome(bound(workload, pool_mib=2)) is None
+    assert outcome(bound(workload, pool_mib=1)) is None
+    assert [pool.bytes.nbytes for pool in FakePool.made if pool.is_open] == [2 * MIB]
+
+
+def test_multiprocessors_are_counted_where_a_kernel_notes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operation = bound(fake_workload(monkeypatch))
+    operation.poison()
+    assert operation.own_samples(0, 3) == {}
+    operation._sm_launches.array[[3, 5]] = 1
+    assert operation.own_samples(0, 3) == {"sms_used": [2]}
+
+
+@pytest.mark.parametrize(
+    ("constants", "field"),
+    [
+        ({"token_bytes": 650}, "constants.token_bytes"),
+        ({"slot_bytes": 672}, "constants.slot_bytes"),
+    ],
+)
+def test_rows_that_no_kernel_copies_are_an_error(constants: dict[str, int], field: str) -> None:
+    with pytest.raises(FieldError) as caught:
+        WORKLOADS.Workload({**POOL.constants, **constants}, np.random.default_rng(0))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("pool_mib", [0, 5])
+def test_pools_beyond_the_largest_or_without_a_row_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, pool_mib: int
+) -> None:
+    with pytest.raises(FieldError, match=f"pool_mib: expected .*, got {pool_mib}"):
+        fake_workload(monkeypatch).prepare(case(pool_mib=pool_mib))
