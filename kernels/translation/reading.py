@@ -1,0 +1,53 @@
+"""What reads of a pool deliver, by the CPU: many threads, since a pool is larger than any cache."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+LINE = 128
+_CHUNK = 4 * 2**20
+"""Bytes that a thread reads at a time."""
+
+Bytes = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[np.int64]
+
+
+def gather(pool: Bytes, size: int, numbers: Numbers, out: Bytes) -> None:
+    """Copy pieces of `size` bytes, at multiples of that in `pool`, to `out` one after another."""
+    items, landed = _items(pool, size), _items(out, size)
+
+    def some(part: slice) -> None:
+        np.take(items, numbers[part], out=landed[part], mode="clip")  # other modes would buffer
+
+    _in_threads(some, len(numbers), size)
+
+
+def line_words(pool: Bytes, numbers: Numbers, size: int) -> npt.NDArray[np.uint32]:
+    """The exclusive or of the first `size` bytes of each line, taken as words of 32 bits.
+
+    `numbers` are those of the lines in `pool`, `size` is a multiple of 8; uint32, as many.
+    """
+    lines, out = _items(pool, LINE), np.empty(len(numbers), np.uint32)
+
+    def some(part: slice) -> None:
+        pairs = lines[numbers[part]].view(np.uint64).reshape(-1, LINE // 8)[:, : size // 8]
+        folded = np.bitwise_xor.reduce(pairs, axis=1)
+        out[part] = (folded ^ folded >> np.uint64(32)) & np.uint64(0xFFFFFFFF)
+
+    _in_threads(some, len(numbers), LINE)
+    return out
+
+
+def _items(array: Bytes, size: int) -> npt.NDArray[np.void]:
+    return array[: array.size // size * size].view(np.dtype(f"V{size}"))
+
+
+def _in_threads(some: Callable[[slice], None], count: int, size: int) -> None:
+    step = max(1, _CHUNK // size)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        list(threads.map(some, [slice(at, at + step) for at in range(0, count, step)]))

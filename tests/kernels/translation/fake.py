@@ -1,0 +1,122 @@
+"""The study without a GPU: device memory is host memory, and kernels are in Python."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.measure.data import random_bytes
+from analysis.modules import load_python
+from analysis.study import Case, CaseValue
+from tests.repository import STUDIES
+
+TRANSLATION = STUDIES["translation"]
+WORKLOADS = load_python(TRANSLATION, "workload")
+POOLS = load_python(TRANSLATION, "pools")
+MIB = 2**20
+
+
+class FakeDevice:
+    """A device's memory in host memory."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
+        self.array = np.empty(shape, dtype)
+        self.nbytes = self.array.nbytes
+        self.pointer = int(self.array.ctypes.data)
+
+    def fill(self, byte: int) -> None:
+        self.array[:] = byte
+
+    def put(self, host: np.ndarray) -> None:
+        self.array[:] = host
+
+    def get(self, out: np.ndarray) -> np.ndarray:
+        out[:] = self.array
+        return out
+
+
+class FakePool:
+    """Random bytes of any kind by name only."""
+
+    def __init__(self, size: int, rng: np.random.Generator, memory: str) -> None:
+        self.memory, self.bytes = memory, random_bytes(size, rng)
+        self.pointer = int(self.bytes.ctypes.data)
+
+
+class Reader:
+    """The kernels as loops, and what can go wrong with them."""
+
+    def __init__(self, kernel: str, fault: str = "") -> None:
+        self.kernel, self.fault = kernel, fault
+        self.firsts: list[int] = []
+
+    def launch(
+        self,
+        pool: int,
+        places: int,
+        dst: int,
+        stride: int,
+        count: int,
+        span: int,
+        reads: int,
+        read_vectors: int,
+        first: int,
+        stream: int,
+    ) -> None:
+        self.firsts.append(first)
+        order = memory(places, 4 * count).view(np.int32) if places else np.arange(count)
+        size = 16 * read_vectors
+        for i in range(reads - (self.fault == "last missing")):
+            number = first + i + (self.fault == "one further")
+            start = int(order[number % count]) * stride * 16 + number // count % span * 128
+            read = memory(pool + start, size)
+            if self.kernel == "rows":
+                memory(dst + i * size, size)[:] = read
+            else:
+                word = np.bitwise_xor.reduce(read.view(np.uint32))
+                memory(dst + 4 * i, 4).view(np.uint32)[:] = word
+        if self.fault == "behind":
+            delivered = reads * (size if self.kernel == "rows" else 4)
+            memory(dst + delivered, 1)[:] = 0
+        if self.fault == "one bit":
+            memory(dst + 9, 1)[:] ^= 4
+
+
+def memory(pointer: int, size: int) -> np.ndarray:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
+
+
+def fake_workload(monkeypatch: pytest.MonkeyPatch, pool_mib: int = 4) -> Any:
+    """The study's workload, with all of its memory in plain host memory."""
+    monkeypatch.setattr(WORKLOADS, "DeviceArray", FakeDevice)
+    monkeypatch.setattr(WORKLOADS, "pinned", np.empty)
+    monkeypatch.setattr(POOLS, "LargePool", FakePool)
+    monkeypatch.setattr(POOLS, "STEP", MIB)
+    constants = {"pool_mib": pool_mib, "kinds_mib": pool_mib, "largest_bytes": 2 * MIB}
+    return WORKLOADS.Workload(constants, np.random.default_rng(0))
+
+
+def lines(
+    count: int, stride_kib: int, reads: int, order: str = "random", read: int = 128, **more: str
+) -> Case:
+    values: dict[str, CaseValue] = {
+        "stride_kib": stride_kib,
+        "count": count,
+        "order": order,
+        **more,
+        "reads": reads,
+    }
+    return Case(values, reads * read, "default")
+
+
+def rows(row_bytes: int, count: int, order: str = "random", pool_mib: int = 1) -> Case:
+    values: dict[str, CaseValue] = {
+        "pool_mib": pool_mib,
+        "row_bytes": row_bytes,
+        "order": order,
+        "rows": count,
+    }
+    return Case(values, count * row_bytes, "default")

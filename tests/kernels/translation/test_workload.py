@@ -1,0 +1,207 @@
+"""Where the reads of a launch go, what they must deliver, and which faults the check finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.errors import FieldError
+from analysis.measure.cell import Skip
+from analysis.study import Case
+from tests.kernels.translation.fake import (
+    MIB,
+    POOLS,
+    TRANSLATION,
+    WORKLOADS,
+    FakePool,
+    Reader,
+    fake_workload,
+    lines,
+    rows,
+)
+
+VARIANTS = {"independent_lines": "lines", "dependent_lines": "lines", "rows": "rows"}
+CASES = [
+    ("independent_lines", lines(16, 64, 96)),
+    ("independent_lines", lines(256, 4, 500, "ascending")),
+    ("independent_lines", lines(3, 1024, 70)),
+    ("independent_lines", lines(16, 64, 40, memory="pinned")),
+    ("dependent_lines", lines(16, 64, 50, read=16)),
+    ("rows", rows(656, 40)),
+    ("rows", rows(128, 8192)),
+    ("rows", rows(4096, 200, "ascending")),
+]
+
+
+def bound(monkeypatch: pytest.MonkeyPatch, name: str, case: Case, fault: str = "") -> Any:
+    """The variant bound to the case, and the module that it launches."""
+    reader = Reader(VARIANTS.get(name, "rows"), fault)
+    inputs = fake_workload(monkeypatch).prepare(case)
+    operation = inputs.bind(TRANSLATION.variant(name), reader)
+    operation.poison()
+    operation.launch(0)
+    return operation, reader
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=lambda it: getattr(it, "id", it))
+def test_what_is_read_is_what_the_pool_holds(
+    monkeypatch: pytest.MonkeyPatch, name: str, case: Case
+) -> None:
+    operation, _ = bound(monkeypatch, name, case)
+    assert operation.check() is None
+
+
+@pytest.mark.parametrize("fault", ["last missing", "one further", "behind", "one bit"])
+@pytest.mark.parametrize(("name", "case"), CASES, ids=lambda it: getattr(it, "id", it))
+def test_the_check_finds_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, name: str, case: Case, fault: str
+) -> None:
+    operation, _ = bound(monkeypatch, name, case, fault)
+    assert operation.check() is not None
+
+
+@pytest.mark.parametrize("case", [rows(656, 40), rows(1024, 1000)], ids=lambda case: case.id)
+def test_the_ceiling_moves_as_many_bytes_from_all_over_the_pool(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    operation, _ = bound(monkeypatch, "copy_engine", case)
+    assert operation.check() is None
+    assert case.payload_bytes - 16 * WORKLOADS.PIECES < len(operation.expected)
+    assert len(operation.expected) <= case.payload_bytes
+
+
+def test_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    operation, reader = bound(monkeypatch, "independent_lines", lines(4, 64, 512))
+    for _ in range(5):
+        operation.launch(0)
+    # 4 addresses of 512 lines are read by 4 launches; the first of them was the check's.
+    assert reader.firsts == [0, 512, 1024, 1536, 512, 1024]
+    operation.poison()
+    operation.launch(0)
+    assert operation.check() is None
+
+
+def test_every_launch_of_a_gather_reads_rows_of_its_own_draw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operation, reader = bound(monkeypatch, "rows", rows(656, 40))
+    for _ in range(WORKLOADS.DRAWS + 1):
+        operation.launch(0)
+    assert reader.firsts == [0, 40, 80, 40]
+
+
+@pytest.mark.parametrize("order", ["random", "ascending"])
+@pytest.mark.parametrize("count", [1, 40, 1598])
+def test_rows_of_a_draw_are_distinct_and_in_their_order(order: str, count: int) -> None:
+    walk = WORKLOADS.Walk(rows(656, count, order), np.random.default_rng(0))
+    draws = np.split(walk.places, 1 + WORKLOADS.DRAWS)
+    for draw in draws:
+        assert len(set(draw.tolist())) == count
+        assert draw.min() >= 0
+        assert draw.max() < MIB // 656
+        assert (order == "ascending" or count == 1) == bool((np.diff(draw) > 0).all())
+    if count > 1:
+        assert len({draw.tobytes() for draw in draws}) > 1 or count == MIB // 656
+
+
+@pytest.mark.parametrize(("slots", "count"), [(1, 1), (5, 1), (100, 100), (401, 100), (10**6, 999)])
+def test_distinct_numbers_are_spread_over_all_slots(slots: int, count: int) -> None:
+    rng = np.random.default_rng(0)
+    drawn = [WORKLOADS.distinct(slots, count, rng) for _ in range(20)]
+    assert all(len(set(draw.tolist())) == count for draw in drawn)
+    assert np.concatenate(drawn).max() >= slots * 0.6 or slots < 10
+    assert np.concatenate(drawn).min() >= 0
+
+
+def test_a_walk_reads_no_line_twice_before_it_has_read_all() -> None:
+    walk = WORKLOADS.Walk(lines(16, 64, 16 * 512), np.random.default_rng(0))
+    numbers = walk.checked()
+    assert len(set(numbers.tolist())) == 16 * 512
+    assert numbers.max() < 16 * 512
+    first_pass = numbers[:16] // 512
+    assert sorted(first_pass.tolist()) == list(range(16))
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (lines(0, 64, 10), "count: expected 1 to 2\\^31, got 0"),
+        (lines(2**31, 64, 10), "count: expected 1 to 2\\^31"),
+        (lines(10, -4, 10), "stride_kib: expected 1 to 2\\^31, got -4"),
+        (lines(10, 64, 0), "reads: expected 1 to 2\\^31, got 0"),
+        (lines(10, 64, 10, "sideways"), "order: expected one of .*'sideways'"),
+        (lines(10, 64, 10, read=20), "a multiple of 16 B in each read, got 20"),
+        (rows(100, 10), "a multiple of 16 B in each read, got 100"),
+        (rows(656, 1600), "rows: expected at most 1598, got 1600"),
+        (rows(656, 0), "rows: expected 1 to 2\\^31, got 0"),
+        (rows(4096, 513), "at most 2097152 B"),
+        (lines(2**24, 64, 10), "fewer than 2\\^32 lines"),
+    ],
+    ids=lambda it: getattr(it, "id", None),
+)
+def test_a_case_that_makes_no_sense_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, case: Case, message: str
+) -> None:
+    with pytest.raises(FieldError, match=message):
+        fake_workload(monkeypatch).prepare(case)
+
+
+def test_a_case_larger_than_the_pool_is_skipped_and_smaller_ones_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workload = fake_workload(monkeypatch)
+    monkeypatch.setattr(POOLS, "largest_pool", lambda: 2 * MIB + 5)
+    with pytest.raises(Skip, match=r"needs 3145728 B .*this host allows a pool of 2097152 B"):
+        workload.prepare(lines(48, 64, 10))
+    workload.prepare(lines(32, 64, 10))
+
+
+def test_a_pool_that_is_refused_is_made_smaller_and_asked_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    class Refusing(FakePool):
+        def __init__(self, size: int, rng: np.random.Generator, memory: str) -> None:
+            asked.append(size)
+            if size > MIB or memory == "host_numa":
+                raise Skip("no memory can be page-locked")
+            super().__init__(size, rng, memory)
+
+    workload = fake_workload(monkeypatch)
+    monkeypatch.setattr(POOLS, "LargePool", Refusing)
+    workload.prepare(lines(16, 64, 10))
+    with pytest.raises(Skip, match="no memory can be page-locked"):
+        workload.prepare(lines(32, 64, 10))
+    assert asked == [4 * MIB, 2 * MIB, MIB]
+    for _ in range(2):
+        with pytest.raises(Skip, match="host_numa memory: no memory"):
+            workload.prepare(lines(16, 64, 10, memory="host_numa"))
+    assert asked == 2 * [4 * MIB, 2 * MIB, MIB]
+
+
+def test_every_case_of_the_study_can_be_walked() -> None:
+    constants, rng = TRANSLATION.constants, np.random.default_rng(0)
+    for variant in TRANSLATION.variants:
+        for case in variant.cases:
+            assert case.payload_bytes <= constants["largest_bytes"]
+            few = {"rows": 10} if "rows" in case.values else {}
+            per_read = case.payload_bytes // int(case.values.get("rows", 1))
+            small = replace(case, values={**case.values, **few})
+            small = replace(small, payload_bytes=10 * per_read) if few else small
+            walk = WORKLOADS.Walk(small, rng)
+            is_compared = "memory" in case.values
+            pool = constants["kinds_mib" if is_compared else "pool_mib"]
+            assert walk.extent <= pool * MIB
+            assert len(walk.places) * walk.span + walk.reads < 2**32
+
+
+def test_no_line_is_read_twice_in_a_launch_of_the_study() -> None:
+    for variant in TRANSLATION.variants:
+        for case in variant.cases:
+            if "reads" in case.values:
+                at_address = min(case.number("stride_kib"), 64) * 1024 // 128
+                assert case.number("reads") <= case.number("count") * at_address
