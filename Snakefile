@@ -25,8 +25,8 @@ rule build:
     input:
         [module for study in CONFIG.studies for module in modules_of(study)],
         CPU_CACHE,
-        CODE_TABLES,
-        derived_now(),
+        CODE_TABLES if CONFIG.studies == SHOWN else [],
+        derived(CONFIG.studies),
 
 
 rule measure:

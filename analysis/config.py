@@ -28,7 +28,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Config:
+    """`studies` are those to measure, `known` all there are."""
+
     studies: Mapping[str, Study]
+    known: Mapping[str, Study]
     grid: Grid
     machine: str
     gpu: int | str
@@ -59,6 +62,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     grid = Grid(name=data["grid"], **data["grids"][data["grid"]])
     return Config(
         studies=chosen,
+        known=studies,
         grid=grid,
         machine=data["machine"],
         gpu=data["gpu"],

@@ -11,11 +11,7 @@ from tests.workflow.pipeline import SETTINGS, contents, copy_of_pipeline, snakem
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
-    # What says that a study was measured goes as soon as something of it is to be measured.
-    (folder / "build" / "measured").mkdir(parents=True)
-    (folder / "build" / "measured" / "calls.done").touch()
-    return folder
+    return copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
 
 
 @pytest.mark.parametrize(

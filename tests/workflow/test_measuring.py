@@ -114,6 +114,35 @@ def test_an_edited_variant_is_measured_again_and_no_other(copy: Path) -> None:
     assert planned(copy) == set()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [(("--dry-run", "measure"), ()), (("--list-rules",), ()), (("-n", "site"), ("grid=smoke",))],
+)
+def test_looking_changes_nothing(
+    copy: Path, arguments: tuple[str, ...], settings: tuple[str, ...]
+) -> None:
+    """Also where something is pending that has been measured before."""
+    source = copy / "kernels" / "calls" / "python.py"
+    text = source.read_text()
+    edit(source, "TURNS = ", "TURNS = 1 + ")
+    before = contents(copy / "build") | contents(copy / "results")
+    succeed(copy, *arguments, settings=(*SETTINGS, *settings))
+    assert contents(copy / "build") | contents(copy / "results") == before
+    source.write_text(text)
+
+
+def test_the_site_shows_more_than_is_asked_to_be_measured(copy: Path) -> None:
+    (copy / "kernels" / "strides" / "bindings.cpp").touch()
+
+    def studies(what: str, *settings: str) -> set[str]:
+        plan = succeed(copy, "--dry-run", "site", settings=(*SETTINGS, *settings))
+        return set(re.findall(rf"{what} (\w+)", plan))
+
+    assert {"copy", "strides"} <= studies("Building")
+    assert studies("Measuring", "machine=other-box") == {"calls"}
+    assert studies("Building", "grid=smoke").isdisjoint({"copy", "strides"})
+
+
 def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
     before = {variant: runs(copy, variant) for variant in HOST_ONLY}
     visits = sum(case.visits for case in CALLS.variant("python").cases)
@@ -126,7 +155,7 @@ def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
 
 
 def test_missing_results_are_measured_even_where_a_marker_says_done(copy: Path) -> None:
-    assert (copy / "build" / "measured" / "calls.done").exists()
+    assert (copy / ".snakemake" / "hotpath" / "default" / "measured" / "calls").exists()
     path = copy / "results" / "test-box" / "calls" / "python.csv"
     path.unlink()
     path.with_suffix(".json").unlink()
@@ -143,10 +172,10 @@ def test_the_smoke_grid_writes_under_build_only(copy: Path) -> None:
             if not name.startswith(("build/", ".snakemake/")) and "__pycache__" not in name
         }
 
-    before, measured = outside(), contents(copy / "build" / "measured")
+    before, measured = outside(), contents(copy / ".snakemake" / "hotpath" / "default")
     succeed(copy, "measure", settings=(*SETTINGS, "grid=smoke"))
     assert outside() == before
-    assert contents(copy / "build" / "measured") == measured
+    assert contents(copy / ".snakemake" / "hotpath" / "default") == measured
     path = copy / "build" / "smoke" / "results" / "test-box" / "calls" / "python.csv"
     assert {sample.round for sample in load_variant(path).samples} == {0, 1}
 

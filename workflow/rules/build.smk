@@ -5,7 +5,7 @@ def modules_of(study):
     """Every compiled module of a study that can be built here."""
     return [
         MODULES / study / f"{variant.name}.so"
-        for variant in CONFIG.studies[study].variants
+        for variant in CONFIG.known[study].variants
         if variant.is_compiled and TOOLCHAIN.can_build(variant)
     ]
 
@@ -13,26 +13,26 @@ def modules_of(study):
 def description(wildcards):
     """The study.yaml. What it says of a module is among the parameters, too: a claim that changes
     compiles nothing."""
-    return ancient(CONFIG.studies[wildcards.study].folder / "study.yaml")
+    return ancient(CONFIG.known[wildcards.study].folder / "study.yaml")
 
 
 def code_of(wildcards):
     """The source files of a module."""
-    study = CONFIG.studies[wildcards.study]
+    study = CONFIG.known[wildcards.study]
     variant = study.variant(wildcards.variant)
     return [path for path in source_files(study, variant) if path.suffix != ".py"]
 
 
 def settings_of_bindings(wildcards):
     """What the description says that decides how the bindings are compiled."""
-    study = CONFIG.studies[wildcards.study]
+    study = CONFIG.known[wildcards.study]
     needs = {need for variant in study.variants for need in variant.needs}
     return json.dumps([dict(study.constants), "libfabric" in needs])
 
 
 def settings_of_module(wildcards):
     """What the description says that decides how the variant is compiled and linked."""
-    variant = CONFIG.studies[wildcards.study].variant(wildcards.variant)
+    variant = CONFIG.known[wildcards.study].variant(wildcards.variant)
     macros = dict(variant.constants) | dict(variant.options)
     return json.dumps([macros, variant.flags, variant.needs])
 
@@ -59,8 +59,8 @@ rule cpu_cache:
 
 rule bindings:
     input:
-        lambda w: CONFIG.studies[w.study].folder / "bindings.cpp",
-        lambda w: sorted(CONFIG.studies[w.study].folder.glob("*.h")),
+        lambda w: CONFIG.known[w.study].folder / "bindings.cpp",
+        lambda w: sorted(CONFIG.known[w.study].folder.glob("*.h")),
         description,
         READERS,
         sources("analysis/toolchain/*.py"),
@@ -132,8 +132,8 @@ rule machine_code:
 
 
 def beside_modules(suffix):
-    """The file with this suffix next to every module of every study."""
-    modules = [module for study in CONFIG.studies for module in modules_of(study)]
+    """The file with this suffix next to every module that the site shows."""
+    modules = [module for study in SHOWN for module in modules_of(study)]
     return [module.with_suffix(suffix) for module in modules]
 
 

@@ -41,15 +41,18 @@ SETTINGS = shlex.quote(json.dumps(config))
 IS_SMOKE = CONFIG.grid.name == "smoke"
 TABLES = Path("build/smoke" if IS_SMOKE else "build")
 SITE = Path("build/smoke/site" if IS_SMOKE else "site")
+# What is asked for narrows what is measured. A real site shows all there is; one of a trial shows
+# what was tried.
+SHOWN = CONFIG.studies if IS_SMOKE else CONFIG.known
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
 MODULES = Path("build/modules") / ARCH
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 
 
 wildcard_constraints:
-    study="|".join(CONFIG.studies),
+    study="|".join(CONFIG.known),
     variant="|".join(
-        {v.name for study in CONFIG.studies.values() for v in study.variants}
+        {v.name for study in CONFIG.known.values() for v in study.variants}
     ),
 
 
@@ -66,7 +69,7 @@ def sources(*patterns):
 
 def files_of(study):
     """Everything in a study's folder: sources, headers, description, recorded traces."""
-    folder = CONFIG.studies[study].folder.relative_to(workflow.basedir)
+    folder = CONFIG.known[study].folder.relative_to(workflow.basedir)
     return sources(f"{folder}/**/*.*")
 
 

@@ -1,11 +1,11 @@
 # Tables that a study makes from its code and its built modules, by its tables.py.
 
 
-def derived_now():
-    """The folders of these tables, of every study that has some."""
+def derived(studies):
+    """The folders of these tables, of each of the studies that has some."""
     return [
         TABLES / "derived" / name
-        for name, study in CONFIG.studies.items()
+        for name, study in studies.items()
         if (study.folder / "tables.py").exists()
     ]
 

@@ -6,35 +6,25 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import lacks_captures, leftovers, pending, target
 from analysis.study import CAPTURE_KINDS
 
-
-def unfinished():
-    """Studies with a variant that lacks a fresh sample of some case on this machine, and studies
-    with a variant that lacks a capture of its current source."""
-    with ExitStack() as stack:
-        try:
-            gpu = stack.enter_context(open_gpu(CONFIG.gpu))
-        except GpuError:
-            gpu = None
-        provision = Provision.of(gpu, TOOLCHAIN, CONFIG)
-        here = target(CONFIG, gpu), CONFIG.grid.name, provision
-        studies = CONFIG.studies.values()
-        return (
-            [
-                study.name
-                for study in studies
-                if pending(study, *here) or leftovers(study, *here[:2])
-            ],
-            [
-                study.name
-                for study in studies
-                if lacks_captures(study, *here, CAPTURE_KINDS)
-            ],
-        )
+# Beside Snakemake's memory of parameters: neither is ever there without the other.
+MARKERS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
 
 
 def marker(study):
-    """Marks a study as measured; removed as soon as any of its samples is missing."""
-    return TABLES / "measured" / f"{study}.done"
+    """Marks a study as measured by this invocation."""
+    return MARKERS / "measured" / study
+
+
+def profiled(study):
+    """Marks a study as profiled by this invocation."""
+    return MARKERS / "profiled" / study
+
+
+def asked(what, marker):
+    """What is pending, and since when. As a parameter of a rule it makes the rule run, whatever
+    marker an earlier invocation has left."""
+    since = marker.stat().st_mtime_ns if marker.exists() else 0
+    return f"{' '.join(what)} since {since}"
 
 
 def measured_now():
@@ -42,12 +32,30 @@ def measured_now():
     return [marker(study) for study in PENDING]
 
 
+def unfinished():
+    """By study, the variants that lack a fresh sample on this machine, and the kinds of captures,
+    where one is lacking."""
+    with ExitStack() as stack:
+        try:
+            gpu = stack.enter_context(open_gpu(CONFIG.gpu))
+        except GpuError:
+            gpu = None
+        provision = Provision.of(gpu, TOOLCHAIN, CONFIG)
+        where, grid = target(CONFIG, gpu), CONFIG.grid.name
+        samples, captures = {}, {}
+        for name, study in CONFIG.studies.items():
+            lacking = [v.name for v in pending(study, where, grid, provision)]
+            if lacking or leftovers(study, where, grid):
+                samples[name] = asked(lacking, marker(name))
+            if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
+                captures[name] = asked(CAPTURE_KINDS, profiled(name))
+        return samples, captures
+
+
 try:
     PENDING, UNPROFILED = unfinished()
 except HotpathError as error:
     raise WorkflowError(str(error)) from None
-for study in PENDING:
-    marker(study).unlink(missing_ok=True)
 
 
 def read_to_measure(wildcards):
@@ -75,6 +83,8 @@ rule measure_study:
     threads: workflow.cores
     resources:
         gpu=1,
+    params:
+        pending=lambda w: PENDING.get(w.study, ""),
     message:
         "Measuring {wildcards.study}"
     shell:

@@ -1,18 +1,9 @@
 # Counters and timelines, separate from timing: the headline case of each study, once per source.
 
 
-def profiled(study):
-    """Marks a study as profiled; removed as soon as a capture of the current source is missing."""
-    return TABLES / "profiled" / f"{study}.done"
-
-
 def profiled_now():
     """Markers of the studies that this invocation must profile."""
     return [profiled(study) for study in UNPROFILED]
-
-
-for study in UNPROFILED:
-    profiled(study).unlink(missing_ok=True)
 
 
 rule profile_study:
@@ -28,6 +19,8 @@ rule profile_study:
     threads: workflow.cores
     resources:
         gpu=1,
+    params:
+        pending=lambda w: UNPROFILED.get(w.study, ""),
     message:
         "Profiling {wildcards.study}"
     shell:

@@ -5,7 +5,7 @@ rule report:
     input:
         SUMMARY_TABLES,
         CODE_TABLES,
-        derived_now(),
+        derived(SHOWN),
         # Pages offer the samples and show the sources, and studies draw charts of their own.
         results(),
         STUDIES,
