@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from analysis import bench, derived, statistics, store
+from analysis import bench, derived, modes, statistics, store
 from analysis.measure import __main__ as measure
 from analysis.measure import disturbance, telemetry
 from analysis.profile import __main__ as profile
@@ -33,6 +33,9 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
     "FEWEST_RUNS": statistics.FEWEST_RUNS,
     "SAME_WITHIN": statistics.SAME_WITHIN,
+    "MODE_ROUNDS": modes.MODE_ROUNDS,
+    "MODES_APART": modes.MODES_APART,
+    "MODE_SPREADS": modes.MODE_SPREADS,
     "BUSY_CORES": disturbance.BUSY_CORES,
     "STEAL_SHARE": disturbance.STEAL_SHARE,
     "SLOWER": disturbance.SLOWER,

@@ -55,6 +55,7 @@ class Point:
     hosts: float = math.nan
     by_run: str = ""
     verified: float = math.nan
+    modes: float = math.nan
     throttled: float = math.nan
     run: str = ""
     note: str = ""
@@ -105,6 +106,7 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
                 hosts=row.hosts,
                 by_run=_by_run(figures, case, row),
                 verified=row.verified,
+                modes=row.modes,
                 throttled=row.throttled,
                 run=row.run,
             )

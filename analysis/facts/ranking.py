@@ -56,4 +56,5 @@ class Ranking:
         if (row := self.figures.comparison(machine, other, variant)) is not None:
             return row.verdict == "slower"
         times = self.figures.times(machine, variant, other)
-        return bool(times) and times[0].ci_high < times[1].ci_low
+        is_one = all(time.modes == 1 for time in times)
+        return bool(times) and is_one and times[0].ci_high < times[1].ci_low

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from analysis.measure.throttling import SLOWDOWNS
+
 BUSY_CORES: Final = 1
 """From so many cores' worth of others' work on, they compete for cores and for memory."""
 STEAL_SHARE: Final = 0.01
@@ -19,12 +21,6 @@ STEAL_SHARE: Final = 0.01
 called one."""
 SLOWER: Final = 3
 """So many times the run's shortest spin or copy is no change of clock."""
-SLOWDOWNS: Final = frozenset(
-    {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"}
-)
-"""Reasons for lowered clocks that come from outside. The power cap is not among them: it is how
-this GPU runs this work."""
-
 Look = Mapping[str, float | None]
 """The host at one moment, with the fields of `conditions.Conditions`."""
 

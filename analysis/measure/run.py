@@ -25,6 +25,7 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.progress import Progress, Signs
 from analysis.measure.round import RoundJob, run_round
+from analysis.measure.throttling import reasons
 from analysis.store.samples import checksum, read_samples
 from analysis.study import Variant
 from analysis.terminal import Line
@@ -91,17 +92,13 @@ def disturbed(journal: Journal) -> list[dict[str, Any]]:
     """The rounds of the journal that something disturbed: `round` and `why`."""
     numbers = sorted(journal.records)
     watched = [_watch(journal, number) for number in numbers]
-    reasons = disturbances(watched, psutil.cpu_count() or 1)
-    return [{"round": n, "why": why} for n, why in zip(numbers, reasons, strict=True) if why]
+    found = disturbances(watched, psutil.cpu_count() or 1)
+    return [{"round": n, "why": why} for n, why in zip(numbers, found, strict=True) if why]
 
 
 def _watch(journal: Journal, number: int) -> Watch:
     record = journal.records[number]
-    throttle = {
-        reason
-        for sample in read_samples(journal.round_file(number))
-        for reason in sample.throttle.split("|")
-    }
+    throttle = reasons(sample.throttle for sample in read_samples(journal.round_file(number)))
     return Watch(record.conditions, record.after, record.seconds, record.newcomers, throttle)
 
 

@@ -42,6 +42,7 @@ def _formats(columns: Iterable[str]) -> dict[str, tuple[str, Callable[..., objec
         "rounds": ("rounds", whole),
         "runs": ("runs", whole),
         "hosts": ("hosts", whole),
+        "modes": ("modes", whole),
         "throttled": ("throttled", lambda value: f"{value:.0%}"),
         "verified": ("verified", lambda value: "yes" if value else "no"),
         "ratio": ("ratio", ratio),

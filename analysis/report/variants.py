@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Final
 
 from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED
@@ -31,6 +32,9 @@ from analysis.report.differences import (
 from analysis.report.html import link, table
 from analysis.report.sentences import NOTHING, reach_sentence, step_sentence
 from analysis.study import Variant
+
+MODES_MARK: Final = " ‡"
+"""Beside a time that does not stand for all rounds."""
 
 
 def sections(facts: StudyFacts, roles: Sequence[str], root: str, level: int = 3) -> str:
@@ -115,7 +119,7 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
     columns: dict[str, Column] = {
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
-        "time": lambda _, time: quantity(time.median, "s"),
+        "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
         INTERVAL: lambda _, time: quantity_interval(time.ci_low, time.ci_high, "s"),
     }
     if payload:
@@ -140,6 +144,8 @@ def _flags(row: MeasuredRow) -> str:
         flags.append("stale")
     if not row.verified:
         flags.append("not verified")
+    if row.modes > 1:
+        flags.append(f"{row.modes} modes")
     if row.throttled > 0:
         flags.append(f"throttled in {percent(row.throttled)} of samples")
     if row.disturbed:

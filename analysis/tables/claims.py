@@ -25,6 +25,8 @@ from analysis.claims.verdicts import (
     Outcome,
     together,
 )
+from analysis.measure.throttling import slowed_share
+from analysis.modes import count_modes
 from analysis.statistics import estimate
 from analysis.store.collect import chosen, visits
 from analysis.store.published import best_statement, load_published
@@ -34,6 +36,9 @@ from analysis.tables.rows import ClaimPartRow, ClaimRow, columns
 
 CLAIM_COLUMNS: Final = columns(ClaimRow)
 PART_COLUMNS: Final = columns(ClaimPartRow)
+
+MOST: Final = 0.5
+"""Where the GPU was slowed down in a larger share of a cell's samples, no claim is tested on it."""
 
 Columns = dict[str, Any]
 """Some of the columns of a row."""
@@ -100,6 +105,9 @@ class MachineResults:
             found: pd.Series = self.by_visit.loc[variant, case, metric]
         except KeyError:
             raise NotTested(self._absence(variant, case, metric)) from None
+        share = slowed_share(self._rows_of(variant, case)["throttle"])
+        if share > MOST:
+            raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
         return found
 
     def _absence(self, variant: str, case: str, what: str) -> str:
@@ -130,7 +138,10 @@ class MachineResults:
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
         by_round = by_visit.groupby(["run", "round"]).median()
-        return Figure(*estimate([list(rounds) for _, rounds in by_round.groupby("run")]))
+        runs = [list(rounds) for _, rounds in by_round.groupby("run")]
+        if (modes := count_modes(runs)) > 1:
+            raise NotTested(f"the rounds have {modes} modes: no one figure stands for them")
+        return Figure(*estimate(runs))
 
     def payload(self, variant: str, case: str) -> int:
         cases = {one.id: one.payload_bytes for one in self.study.variant(variant).cases}

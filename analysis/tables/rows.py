@@ -28,7 +28,7 @@ RUN_SEPARATOR: Final = "|"
 @dataclass(frozen=True)
 class SummaryRow:
     """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' own medians, oldest first."""
+    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
 
     machine: str
     study: str
@@ -49,6 +49,7 @@ class SummaryRow:
     runs: int
     hosts: int
     by_run: str
+    modes: int
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
+from analysis.modes import count_modes
 from analysis.statistics import estimate, verdict
 from analysis.store.collect import CELL, KEY, chosen, visits
 from analysis.study import Study, Variant
@@ -50,11 +51,14 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
-    """median, ci_low, ci_high and by_run (medians, oldest first) of each `key`, from values by
-    `key`, run and round."""
+    """median, ci_low, ci_high, by_run (medians, oldest first) and modes of each `key`, from values
+    by `key`, run and round."""
     runs = by_round.groupby([*key, "run"]).agg(list).groupby(key).agg(list)
-    rows = [(*estimate(one), [float(np.median(rounds)) for rounds in one]) for one in runs]
-    names = ["median", "ci_low", "ci_high", "by_run"]
+    rows = [
+        (*estimate(one), [float(np.median(rounds)) for rounds in one], count_modes(one))
+        for one in runs
+    ]
+    names = ["median", "ci_low", "ci_high", "by_run", "modes"]
     return pd.DataFrame(rows, index=runs.index, columns=names)
 
 
@@ -69,11 +73,15 @@ def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
 
 
 def ratios(by_round: pd.Series) -> pd.DataFrame:
-    """Each comparison over all runs of `ratios_by_round`, in RATIO_COLUMNS."""
+    """Each comparison over all runs of `ratios_by_round`, in RATIO_COLUMNS. Of ratios with several
+    modes nothing is said."""
     if by_round.empty:
         return pd.DataFrame(columns=RATIO_COLUMNS)
     table = _over_runs(by_round, RATIO_KEY)
-    table["verdict"] = [verdict(*row) for row in table.itertuples(index=False, name=None)]
+    table["verdict"] = [
+        verdict(*row) if modes == 1 else "unclear"
+        for *row, modes in table.itertuples(index=False, name=None)
+    ]
     table["runs"] = table["by_run"].map(len)
     return table.rename(columns={"median": "ratio"}).reset_index()[RATIO_COLUMNS]
 

@@ -39,6 +39,7 @@ def facts_of(
             runs=1,
             hosts=1,
             by_run="",
+            modes=1,
             run=RUN,
             disturbed=0,
         )

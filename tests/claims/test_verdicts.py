@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from analysis.claims.verdicts import Bound, Figure, together
+from analysis.store.samples import Sample, read_samples
 from analysis.tables.rows import ClaimPartRow
 from tests.claims.studies import (
     CASE,
@@ -328,3 +330,48 @@ def test_the_reason_for_no_test_stands_on_every_machine(tmp_path: Path) -> None:
         ("box", "not tested", "needs two GPUs"),
         ("other", "not tested", "needs two GPUs"),
     ]
+
+
+FASTER = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3}
+
+
+def edited(tmp_path: Path, change: Callable[[Sample], Sample]) -> dict[str, Any]:
+    """The claim that `fast` is three times as fast, with its samples changed."""
+    study = write_study(tmp_path, claim(**FASTER))
+    results = tmp_path / "results"
+    publish(results)
+    measure(results, study)
+    path = results / "box" / "copy" / "fast.csv"
+    add_samples(results, study, "fast", [change(s) for s in read_samples(path)], NEW)
+    (row,) = claims_of(results, study)
+    return row
+
+
+def test_rounds_with_several_modes_test_no_claim(tmp_path: Path) -> None:
+    def jump(sample: Sample) -> Sample:
+        assert sample.value is not None
+        is_slow = sample.round % 2 and sample.unit == "s"
+        return replace(sample, value=sample.value * (6 if is_slow else 1))
+
+    row = edited(tmp_path, jump)
+    assert row["verdict"] == "not tested"
+    assert row["reason"] == "the rounds have 2 modes: no one figure stands for them"
+
+
+@pytest.mark.parametrize(
+    ("reason", "rounds", "verdict"),
+    [
+        ("hw_thermal_slowdown|sw_power_cap", 5, "not tested"),
+        ("hw_slowdown", 4, "holds"),
+        ("sw_power_cap", 8, "holds"),
+    ],
+)
+def test_a_gpu_that_was_slowed_down_tests_no_claim(
+    tmp_path: Path, reason: str, rounds: int, verdict: str
+) -> None:
+    row = edited(
+        tmp_path, lambda sample: replace(sample, throttle=reason if sample.round < rounds else "")
+    )
+    assert row["verdict"] == verdict
+    if verdict == "not tested":
+        assert row["reason"] == "fast was slowed down in 62% of its samples"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 
 from analysis.errors import HotpathError
 from analysis.report.site import build_site
+from analysis.store.samples import read_samples
 from analysis.study import discover
 from tests.roots import (
     build,
@@ -124,3 +126,17 @@ def test_disturbed_rounds_are_counted_and_explained(tmp_path: Path) -> None:
     site = build(root)
     assert "disturbed in 1 of 8 rounds" in text_of(site / "studies" / "copy" / "index.html")
     assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
+
+
+def test_a_figure_whose_rounds_have_several_modes_is_marked(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    first, second = study.with_role("step")[:2]
+    write_machine(root / "results", "box", study, variants=[first, second])
+    path = root / "results" / "box" / "copy" / f"{first.name}.csv"
+    jumping = [
+        replace(s, value=(s.value or 0) * (6 if s.round % 2 else 1)) for s in read_samples(path)
+    ]
+    add_run(root / "results", "box", "copy", first.name, jumping, provenance_of(study, first))
+    page = text_of(build(root) / "studies" / "copy" / "index.html")
+    assert page.count(", 2 modes") == page.count(" ‡") == 1

@@ -127,6 +127,28 @@ def test_a_ratio_stands_on_all_runs() -> None:
     assert found["verdict"] == "faster"
 
 
+def test_ratios_with_several_modes_are_unclear() -> None:
+    jumps = [8.0, 2.0, 2.1, 8.1, 8.2, 2.2]
+    found = by_names(
+        ratios(
+            ratios_by_round(
+                table(
+                    rounds("bytewise", jumps),
+                    rounds("vectors", [1.0] * 6),
+                    rounds("warps", [time / 10 for time in jumps]),
+                ),
+                STUDIES,
+            )
+        )
+    )
+    alone = found["vectors", "bytewise"]
+    assert (alone["ratio"], alone["ci_low"]) == (pytest.approx(5.1), 2.0)
+    assert alone["verdict"] == "unclear"
+    # Where both are in the slower mode in the same rounds, the pairs have one.
+    samples = table(rounds("vectors", jumps), rounds("bytewise", [2 * time for time in jumps]))
+    assert only(ratios(ratios_by_round(samples, STUDIES)))["verdict"] == "faster"
+
+
 def test_repeats_are_nobodys_reference() -> None:
     assert CALLS.is_repeat(CALLS.variant("again"))
     references = replace(

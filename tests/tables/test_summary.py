@@ -118,6 +118,14 @@ def test_a_figure_stands_on_all_fresh_runs_and_says_on_how_many_hosts() -> None:
     assert found["by_run"] == "1.5|2.5|4.5"
 
 
+def test_modes_of_the_rounds_are_counted() -> None:
+    samples = table(
+        rounds("bytewise", [1.0, 7.0, 1.1, 1.2, 7.1, 7.2]),
+        rounds("vectors", [1.0, 1.1, 1.2, 1.05, 1.15, 1.25]),
+    )
+    assert dict(summarise(samples).set_index("variant")["modes"]) == {"bytewise": 2, "vectors": 1}
+
+
 def test_disturbed_rounds_of_all_runs_are_counted() -> None:
     samples = table(
         rounds("bytewise", [1.0, 1.0], run=OLD, disturbed=True),

@@ -1,0 +1,44 @@
+"""Whether the times of a cell's rounds fall into several groups, so that no one figure stands for
+them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+MODE_ROUNDS: Final = 3
+"""So few rounds may be chance; from so many on, they are a mode."""
+MODES_APART: Final = 1.5
+"""The shortest time of a slower mode is at least so many times the longest of a faster one."""
+MODE_SPREADS: Final = 2
+"""The gap between two modes is at least so many times their spread. That is stricter than the clean
+separation of Ashman, Bird and Zepf ("Detecting Bimodality in Astronomical Datasets", 1994), which
+asks it of the distance between the means."""
+
+
+def count_modes(runs: Sequence[Sequence[float]]) -> int:
+    """How many modes the `rounds` of all runs have, each over its run's median: hosts that differ
+    are no modes. 1 where a time is not positive."""
+    if any(value <= 0 for rounds in runs for value in rounds):
+        return 1
+    relative = [np.log(np.asarray(rounds, float) / np.median(rounds)) for rounds in runs]
+    return _count(np.sort(np.concatenate(relative)))
+
+
+def _count(ordered: npt.NDArray[np.float64]) -> int:
+    """The ordered logarithms are cut where the gap is widest, and what is left of it and right of
+    it is cut again: single linkage in one dimension."""
+    gaps = np.diff(ordered)[MODE_ROUNDS - 1 : len(ordered) - MODE_ROUNDS]
+    if not gaps.size:
+        return 1
+    cut = MODE_ROUNDS + int(np.argmax(gaps))
+    below, above = ordered[:cut], ordered[cut:]
+    gap = float(above[0] - below[-1])
+    spread = math.sqrt((below.var(ddof=1) + above.var(ddof=1)) / 2)
+    if gap < math.log(MODES_APART) or gap < MODE_SPREADS * spread:
+        return 1
+    return _count(below) + _count(above)
