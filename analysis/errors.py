@@ -30,3 +30,10 @@ def refuse_repeats(field: str, items: Iterable[str]) -> None:
         if item in seen:
             raise FieldError(field, "every entry once", item)
         seen.add(item)
+
+
+def visible(text: str, most: int = 500) -> str:
+    """`text` of others for a log or a page: on one line, nothing in it that cannot be seen, and not
+    longer than `most`."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shown if len(shown) <= most else f"{shown[:most]} ..."

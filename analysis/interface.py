@@ -10,7 +10,7 @@ from analysis import bench, derived, modes, statistics, store
 from analysis.measure import __main__ as measure
 from analysis.measure import disturbance, telemetry
 from analysis.profile import __main__ as profile
-from analysis.store import counters, published, samples, timelines
+from analysis.store import counters, folders, published, samples, timelines
 from analysis.study import Study, Variant
 from analysis.tables import __main__ as tables
 from analysis.tables.rows import (
@@ -41,7 +41,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "SLOWER": disturbance.SLOWER,
     "METHOD_VERSION": store.METHOD_VERSION,
     "KEPT_RUNS": samples.KEPT_RUNS,
-    "MACHINE_LIMIT_BYTES": samples.MACHINE_LIMIT_BYTES,
+    "MACHINE_LIMIT_BYTES": folders.MACHINE_LIMIT_BYTES,
 }
 """Those that pages speak of."""
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, fields
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NewType, TypeVar
 
 from analysis.errors import HotpathError
 from analysis.files import write_whole
+from analysis.reading import read_text
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -18,10 +22,53 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 OPTIONAL: Final = " | None"
+LARGEST: Final = 1e18
+"""No number that is measured is larger, whatever its unit."""
+_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
+
+
+UtcTime = NewType("UtcTime", str)
+
+
+def line_of_text(text: str) -> str:
+    """`text`; ValueError unless all of it can be seen, on one line."""
+    if not text.isprintable():
+        raise ValueError
+    return text
+
+
+def whole_number(text: str) -> int:
+    """In decimal digits, within 64 bits; else ValueError."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError
+    return int(text)
+
+
+def finite_number(text: str) -> float:
+    """As Python writes it, and of a size that something can have; else ValueError."""
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    is_lost = value == 0 and re.search("[1-9]", text.partition("e")[0])
+    if is_lost or not abs(value) <= LARGEST:
+        raise ValueError
+    return value
+
+
+def utc_time(text: str) -> str:
+    """`text`, as `2026-01-02T03:04:05Z`, with or without decimals; ValueError if there was no such
+    time."""
+    if not _TIME.fullmatch(text):
+        raise ValueError
+    datetime.fromisoformat(text)
+    return text
+
+
 KINDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
-    "str": ("text", str),
-    "int": ("a whole number", int),
-    "float": ("a number", float),
+    "str": ("text on one line", line_of_text),
+    "int": ("a whole number", whole_number),
+    "UtcTime": ("a UTC time that there was", utc_time),
+    "float": (f"a number of at most {LARGEST:g}", finite_number),
 }
 """By the annotation of a field, which may be optional: what is expected, and how it is read."""
 
@@ -43,8 +90,10 @@ def to_text(header: Sequence[str], rows: Iterable[Sequence[object]], number: str
 def _text(value: object, number: str) -> str:
     if value is None:
         return ""
-    # csv quotes a line feed in a text, but not a carriage return.
-    return f"{value:{number}}" if isinstance(value, float) else str(value).replace("\r", " ")
+    if isinstance(value, float):
+        return f"{value:{number}}"
+    text = str(value)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def write_records(
@@ -64,15 +113,25 @@ def read_records(
 
     Raises `error` naming the file and the line at fault.
     """
+    return parse_records(path, read_text(path), record, parse, error)
+
+
+def parse_records(
+    path: Path,
+    text: str,
+    record: type[Record],
+    parse: Callable[[list[str]], Record] | None = None,
+    error: type[HotpathError] = HotpathError,
+) -> list[Record]:
+    """Every row of `text`, which is that of the file, as `read_records` has it."""
     parse_row = parse or (lambda row: parse_record(record, row))
-    with path.open(newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            if tuple(next(rows, [])) != columns(record):
-                raise ValueError(f"expected the columns {','.join(columns(record))}")
-            return [parse_row(row) for row in rows]
-        except (ValueError, csv.Error) as fault:  # a wrong encoding is a ValueError too
-            raise error(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        if tuple(next(rows, [])) != columns(record):
+            raise ValueError(f"expected the columns {','.join(columns(record))}")
+        return [parse_row(row) for row in rows]
+    except (ValueError, csv.Error) as fault:
+        raise error(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
 
 
 def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]:

@@ -1,18 +1,22 @@
-"""Read a YAML file and check it against its schema; the first fault becomes one clear error."""
+"""Read YAML and JSON and check it against a schema; the first fault becomes one clear error."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from jsonschema import Draft202012Validator, validators
+from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError, best_match
 
 from analysis import ROOT
 from analysis.errors import FieldError, HotpathError
+from analysis.reading import read_text
+from analysis.records import utc_time
 
 SCHEMAS = ROOT / "workflow" / "schemas"
 
@@ -27,6 +31,14 @@ _Validator = validators.extend(  # type: ignore[no-untyped-call]
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     ),
 )
+
+
+_FORMATS = FormatChecker(formats=())
+
+
+@_FORMATS.checks("utc-time", raises=ValueError)
+def _is_time(value: object) -> bool:
+    return not isinstance(value, str) or bool(utc_time(value))
 
 
 @cache
@@ -45,6 +57,49 @@ def read_yaml(path: Path) -> Any:
         raise HotpathError(f"{path}: not valid YAML: {error}") from error
 
 
+def read_json(path: Path) -> Any:
+    """The parsed file. HotpathError names the file, and where it is no JSON the line; an object
+    with a key twice, a number that is not finite and text that cannot be shown are none either."""
+    text = read_text(path)
+    try:
+        data = json.loads(
+            text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite
+        )
+        for word in _texts(data):
+            if not all(character.isprintable() or character in "\n\t" for character in word):
+                raise ValueError(f"expected text that can be shown, got {word!r}")
+    except (ValueError, RecursionError) as error:
+        raise HotpathError(f"{path}: not valid JSON: {error}") from error
+    return data
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"every key once, got {max(keys, key=keys.count)!r} again")
+    return members
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"expected a finite number, got {text}")
+    return value
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Every text within, keys too."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        yield from data
+        for value in data.values():
+            yield from _texts(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _texts(value)
+
+
 def check(
     data: Any, name: str, where: str, definitions: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
@@ -55,7 +110,7 @@ def check(
     schema = _schema(name)
     if definitions:
         schema = schema | {"$defs": schema["$defs"] | definitions}
-    error = best_match(_Validator(schema).iter_errors(data))
+    error = best_match(_Validator(schema, format_checker=_FORMATS).iter_errors(data))
     if error is not None:
         raise FieldError(_field(error, where), *_fault(error))
 
@@ -69,6 +124,10 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "enum": "one of {}",
     "const": "{!r}",
     "pattern": "text like {}",
+    "format": "a UTC time that there was, as 2026-01-02T03:04:05Z",
+    "maxLength": "at most {} characters",
+    "maxItems": "at most {} items",
+    "maxProperties": "at most {} keys",
     "minimum": "a number of at least {}",
     "maximum": "a number of at most {}",
     "exclusiveMinimum": "a number above {}",

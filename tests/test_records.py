@@ -21,6 +21,8 @@ class Reading:
     stream: int | None
 
 
+LARGEST = 1e18
+MOST = 10**18 - 1
 HEADER = "name,count,seconds,stream\n"
 
 
@@ -28,10 +30,10 @@ HEADER = "name,count,seconds,stream\n"
     st.lists(
         st.builds(
             Reading,
-            name=st.text(st.characters(exclude_characters="\r", codec="utf-8")),
-            count=st.integers(),
-            seconds=st.floats(allow_nan=False),
-            stream=st.none() | st.integers(),
+            name=st.text(st.characters(codec="utf-8")).filter(str.isprintable),
+            count=st.integers(-MOST, MOST),
+            seconds=st.floats(-LARGEST, LARGEST),
+            stream=st.none() | st.integers(-MOST, MOST),
         )
     )
 )
@@ -43,7 +45,7 @@ def test_what_is_written_is_read_again(
     assert read_records(path, Reading) == readings
 
 
-def test_floats_take_the_format_and_carriage_returns_become_spaces() -> None:
+def test_floats_take_the_format_and_what_cannot_be_seen_becomes_a_space() -> None:
     rows = [("a\rb", 2, 1 / 3, None)]
     assert to_text(columns(Reading), rows, number=".3f") == f"{HEADER}a b,2,0.333,\n"
 
@@ -52,7 +54,14 @@ def test_floats_take_the_format_and_carriage_returns_become_spaces() -> None:
     ("rows", "fault"),
     [
         ("a,1,0.5,\na,few,0.5,\n", "line 3: count: expected a whole number, got 'few'"),
-        ("a,1,,2\n", "line 2: seconds: expected a number, got ''"),
+        ("a,1,,2\n", "line 2: seconds: expected a number of at most 1e+18, got ''"),
+        ("a,1,nan,2\n", "line 2: seconds: expected a number"),
+        ("a,1,1e999,2\n", "line 2: seconds: expected a number"),
+        ("a,1,1_0,2\n", "line 2: seconds: expected a number"),
+        ("a,\u0661,1,2\n", "line 2: count: expected a whole number"),
+        (f"a,{10**400},1,2\n", "line 2: count: expected a whole number"),
+        ('"a\nb",1,1,2\n', "line 3: name: expected text on one line"),
+        ("a\0,1,1,2\n", "line 2: name: expected text on one line"),
         ("a,1,0.5,x\n", "line 2: stream: expected a whole number, got 'x'"),
         ("a,1,0.5\n", "line 2: expected 4 fields, got 3"),
         ('a,1,0.5,\n"a,1,0.5,\n', "line 3: "),

@@ -13,8 +13,10 @@ import pandas as pd
 
 from analysis.derived import read_derived
 from analysis.source import fingerprint
+from analysis.store.collect import VariantKey as VariantKey
+from analysis.store.folders import KINDS, machines, samples_files, study_folders
 from analysis.store.published import load_published
-from analysis.store.results import Provenance, machines, variant_files
+from analysis.store.results import Provenance, read_machine, read_provenance
 from analysis.study import Study
 from analysis.tables.rows import (
     ClaimPartRow,
@@ -33,9 +35,6 @@ from analysis.tables.rows import (
 )
 from analysis.toolchain.ptxas import KernelResources
 from analysis.toolchain.sass import VariantCode, read_code
-
-VariantKey = tuple[str, str, str]
-"""machine, study, variant"""
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,12 @@ class Inputs:
         """The link model's parameters on every machine."""
         return rows_of(self.model_parameters, ParameterRow)
 
+    def files(self, key: VariantKey) -> list[Path]:
+        """What there is of a variant on a machine: samples, provenance and captures."""
+        machine, study, variant = key
+        named = (self.results / machine / study / f"{variant}{kind}" for kind in sorted(KINDS))
+        return [path for path in named if path.exists()]
+
     def is_current(self, key: VariantKey) -> bool:
         """Whether the newest samples of a variant, which there is still, are of its code today."""
         _, study, variant = key
@@ -96,12 +101,12 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
     refused_file = tables / "refused.json"
     refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
     known = [machine for machine in machines(results) if machine not in refused]
-    files = [path for machine in known for path in variant_files(results, machine)]
     provenance = {
-        (path.parts[-3], path.parts[-2], path.stem): json.loads(
-            path.with_suffix(".json").read_text()
-        )
-        for path in files
+        (machine, folder.name, path.stem): read_provenance(path.with_suffix(".json"))
+        for machine in known
+        for folder in study_folders(results / machine)
+        if f"{machine}/{folder.name}" not in refused
+        for path in samples_files(folder)
     }
     summary = read_table([tables / "summary.csv"], SummaryRow)
     runs = read_table([tables / "runs.csv"], RunRow)
@@ -124,9 +129,6 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         machine_code=read_code(tables / "machine_code.csv"),
         derived={name: read_derived(tables / "derived" / name) for name in studies},
         refused=refused,
-        machines={
-            machine: json.loads((results / machine / "machine.json").read_text())
-            for machine in known
-        },
+        machines={machine: read_machine(results / machine) for machine in known},
         provenance=provenance,
     )

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import ClaimPartRow, ClaimRow, rows_of
-from analysis.store.results import PUBLISHED
+from analysis.store.folders import PUBLISHED
 from analysis.study import Study
 
 __all__ = ["PUBLISHED", "Verdicts"]

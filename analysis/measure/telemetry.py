@@ -18,6 +18,7 @@ from analysis.gpu import Gpu, open_gpu
 from analysis.measure.clock import utc_now
 from analysis.records import to_text
 from analysis.store.samples import Sample
+from analysis.store.telemetry import COLUMNS as READING
 
 PERIOD_S = 0.08
 PCIE_EVERY = 6
@@ -26,11 +27,8 @@ PCIE_EVERY = 6
 ROW_BYTES = 400
 """More than a row of COLUMNS takes."""
 
-COLUMNS = (
-    *("time", "power_w", "energy_j", "temperature_c", "sm_mhz", "memory_mhz", "throttle"),
-    *("pcie_rx_bytes_per_s", "pcie_tx_bytes_per_s"),
-)
 CELL_COLUMNS = ("run", "round", "case")
+COLUMNS = READING[len(CELL_COLUMNS) :]
 
 
 def record(gpu_uuid: str, out: Path, stop: Event) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from analysis.facts.captures import STALE, Capture, read_counters
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, listing, percent, quantity, whole
-from analysis.report.html import link, table
+from analysis.report.html import link, plain, table
 from analysis.study import Variant
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
@@ -189,6 +189,6 @@ def gaps(facts: StudyFacts, variant: Variant) -> list[str]:
         for reason, names in missing.items():
             machines.setdefault((" and ".join(names), reason), []).append(machine)
     return sentences + [
-        f"{names.capitalize()} on {listing(found)}: {escape(reason)}."
+        f"{names.capitalize()} on {listing(found)}: {plain(reason)}."
         for (names, reason), found in machines.items()
     ]

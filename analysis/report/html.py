@@ -5,12 +5,21 @@ What is not Markup is escaped.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 import pandas as pd
 from markupsafe import Markup
 
 NO_HTML = Markup()
+_SPECIAL: Final = re.compile(r"[^\w \u0080-\U0010ffff]|_")
+
+
+def plain(text: str) -> Markup:
+    """`text` of others within a sentence in Markdown: shown as it is, whatever it has of Markdown,
+    HTML or a template."""
+    return Markup(_SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text))
 
 
 def code(text: object) -> Markup:

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.facts.addresses import samples_anchor
 from analysis.facts.inputs import Inputs, VariantKey
-from analysis.report.html import code, joined, link, table
+from analysis.report.html import code, joined, link, plain, table
 from analysis.report.sentences import NOTHING
 
 
@@ -35,7 +35,7 @@ def freshness(inputs: Inputs) -> str:
     columns += ["of these stale", "disturbed rounds"]
     parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
     refused = inputs.refused.items()
-    parts += [f"- **{machine}** is left out: {reason}" for machine, reason in refused]
+    parts += [f"- **{plain(name)}** is left out: {plain(reason)}" for name, reason in refused]
     return "\n\n".join(parts)
 
 

@@ -9,6 +9,7 @@ from analysis.claims.kinds import Speedup
 from analysis.facts.rows import ClaimRow, MeasuredRow, RatioRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import WITHIN, listing, ratio, ratio_interval
+from analysis.report.html import plain
 from analysis.study import Variant
 
 NOTHING: Final = "No machine has been measured yet."
@@ -118,7 +119,7 @@ def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
     if row is None:
         absence = facts.figures.absence(machine, variant, facts.figures.shown_case(variant))
         if absence.reason:
-            return f"{name} was {absence.state}: {absence.reason}."
+            return f"{name} was {absence.state}: {plain(absence.reason)}."
         return f"{name} has not been measured."
     if row.stale:
         return f"the result of {name} is stale: its code has changed since it was measured."

@@ -17,6 +17,7 @@ from analysis.charts.theme import configurations
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs, VariantKey
 from analysis.facts.study_facts import StudyFacts
+from analysis.reading import read_bytes
 from analysis.report.sources import stage_sources
 
 TABLES = (
@@ -58,7 +59,7 @@ def stage(inputs: Inputs, pages: Path, tables: Path, folder: Path) -> Staged:
             shutil.copy(tables / name, data / name)
         else:
             _empty_table(inputs, name).to_csv(data / name, index=False)
-    samples = {key: _stage_samples(inputs.results, key, data) for key in inputs.provenance}
+    samples = {key: _stage_samples(inputs, key, data) for key in inputs.provenance}
     return Staged(
         inputs=inputs,
         studies=studies,
@@ -97,12 +98,12 @@ def _empty_table(inputs: Inputs, name: str) -> pd.DataFrame:
     return table.drop(columns="run", errors="ignore")
 
 
-def _stage_samples(results: Path, key: VariantKey, data: Path) -> list[str]:
+def _stage_samples(inputs: Inputs, key: VariantKey, data: Path) -> list[str]:
     """Copy all files of one variant on one machine; their names, the samples first."""
-    machine, study, variant = key
+    machine, study, _ = key
     target = data / machine / study
     target.mkdir(parents=True, exist_ok=True)
-    files = sorted((results / machine / study).glob(f"{variant}.*"))
+    files = inputs.files(key)
     for file in files:
-        shutil.copy(file, target / file.name)
+        (target / file.name).write_bytes(read_bytes(file))
     return [file.name for file in files]

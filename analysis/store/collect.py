@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -12,53 +11,86 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.errors import HotpathError
+from analysis.errors import HotpathError, visible
 from analysis.source import fingerprint
-from analysis.store.counters import read_counters
-from analysis.store.results import Provenance, load_variant, machines, variant_files
+from analysis.store.consistency import check_described
+from analysis.store.counters import Counter, read_counters
+from analysis.store.folders import (
+    check_machine,
+    is_empty,
+    machine_folders,
+    samples_files,
+    study_folders,
+)
+from analysis.store.results import Provenance, VariantResults, load_variant, read_machine
 from analysis.store.samples import COLUMNS
+from analysis.store.telemetry import read_telemetry
 from analysis.store.timelines import read_events
 from analysis.study import Study
 
-CAPTURES = {"ncu": read_counters, "timeline": read_events}
 CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]
 UNKNOWN_HOST = "unknown"
 """Of runs made before hosts were told apart."""
 
+VariantKey = tuple[str, str, str]
+"""machine, study, variant"""
+
 
 @dataclass
 class Collected:
     """`samples` has the columns of the files, `machine`, `host`, `stale`, and `disturbed`: whether
-    something disturbed the round."""
+    something disturbed the round. `counters` are those captured of a machine, study and variant;
+    `refused` says by folder, `<machine>` or `<machine>/<study>`, why it was left out."""
 
     samples: pd.DataFrame
-    provenance: dict[tuple[str, str, str], Provenance] = field(default_factory=dict)
+    provenance: dict[VariantKey, Provenance] = field(default_factory=dict)
+    counters: dict[VariantKey, list[Counter]] = field(default_factory=dict)
     machines: dict[str, dict[str, object]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
-    """Read every machine under `root`.
+@dataclass
+class _StudyResults:
+    """What one machine measured of one study."""
 
-    If a machine has a malformed file, or one that differs from its provenance, the whole machine is
-    left out and the reason is put in `refused`. Results of a study or variant that no longer exists
-    are stale.
+    frames: list[pd.DataFrame] = field(default_factory=list)
+    provenance: dict[VariantKey, Provenance] = field(default_factory=dict)
+    counters: dict[VariantKey, list[Counter]] = field(default_factory=dict)
+
+
+def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
+    """Read every machine under `root`, and trust no file there.
+
+    A study that has anything wrong with it on a machine is left out there, and a machine whose own
+    folder or description is wrong is left out whole; `refused` has the reason. Results of a study
+    or variant that no longer exists are stale.
     """
     frames: list[pd.DataFrame] = []
     collected = Collected(pd.DataFrame())
-    for machine in machines(root):
+
+    def refuse(folder: Path, error: Exception) -> None:
+        name = folder.relative_to(root).as_posix()
+        collected.refused[visible(name)] = visible(str(error).replace(f"{root}/", ""))
+
+    for folder in machine_folders(root):
         try:
-            machine_frames, provenance = _collect_machine(root, machine, studies)
-            description = json.loads((root / machine / "machine.json").read_text())
-            if not isinstance(description, dict) or "gpu" not in description:
-                raise ValueError(f"{machine}/machine.json: expected a mapping that names the gpu")
-        except (HotpathError, ValueError, OSError) as error:
-            collected.refused[machine] = str(error).replace(f"{root}/", "")
+            if is_empty(folder):
+                continue
+            check_machine(folder)
+            collected.machines[folder.name] = read_machine(folder)
+        except (HotpathError, OSError) as error:
+            refuse(folder, error)
             continue
-        frames += machine_frames
-        collected.provenance |= provenance
-        collected.machines[machine] = description
+        for inner in study_folders(folder):
+            try:
+                found = _collect_study(inner, studies)
+            except (HotpathError, OSError) as error:
+                refuse(inner, error)
+                continue
+            frames += found.frames
+            collected.provenance |= found.provenance
+            collected.counters |= found.counters
     columns = ["machine", "host", *COLUMNS, "stale", "disturbed"]
     samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
     collected.samples = without_cold_samples(samples, studies)[columns]
@@ -84,42 +116,51 @@ def without_cold_samples(samples: pd.DataFrame, studies: Mapping[str, Study]) ->
     return samples[~is_dropped]
 
 
-def _collect_machine(
-    root: Path, machine: str, studies: Mapping[str, Study]
-) -> tuple[list[pd.DataFrame], dict[tuple[str, str, str], Provenance]]:
-    frames, provenance = [], {}
-    for path in variant_files(root, machine):
+def _collect_study(folder: Path, studies: Mapping[str, Study]) -> _StudyResults:
+    found = _StudyResults()
+    for path in samples_files(folder):
         loaded = load_variant(path)
-        for kind, read in CAPTURES.items():
+        key = (loaded.machine, loaded.study, loaded.variant)
+        for kind, read in {"telemetry": read_telemetry, "timeline": read_events}.items():
             if (capture := path.with_suffix(f".{kind}.csv")).exists():
                 read(capture)
-        study = studies.get(loaded.study)
-        known = study is not None and loaded.variant in study.variant_names
-        fresh = (
-            loaded.fresh_runs(fingerprint(study, study.variant(loaded.variant)))
-            if study is not None and known
-            else []
-        )
-        rows = list(map(attrgetter(*COLUMNS), loaded.samples))
-        # Without an explicit dtype, a column with only skipped cases would have dtype object.
-        frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float, "sm_mhz": float})
-        runs = loaded.run_provenance()
-        frame.insert(0, "machine", machine)
-        frame["host"] = frame["run"].map(
-            {run: entry["machine"].get("host") or UNKNOWN_HOST for run, entry in runs.items()}
-        )
-        frame["is_warm"] = frame["run"].map(
-            {run: entry.get("discarded_host_passes", 0) > 0 for run, entry in runs.items()}
-        )
-        frame["stale"] = ~frame["run"].isin(fresh)
-        disturbed = {
-            (run, one["round"]) for run, entry in runs.items() for one in entry.get("disturbed", [])
-        }
-        rounds = zip(frame["run"], frame["round"], strict=True)
-        frame["disturbed"] = [one in disturbed for one in rounds]
-        frames.append(frame)
-        provenance[machine, loaded.study, loaded.variant] = loaded.provenance
-    return frames, provenance
+        if (capture := path.with_suffix(".ncu.csv")).exists():
+            found.counters[key] = read_counters(capture)
+        found.frames.append(_frame(loaded, _fresh_runs(path, loaded, studies)))
+        found.provenance[key] = loaded.provenance
+    return found
+
+
+def _fresh_runs(path: Path, loaded: VariantResults, studies: Mapping[str, Study]) -> list[str]:
+    """Those of today's code, held against study.yaml; none of what no longer exists."""
+    study = studies.get(loaded.study)
+    if study is None or loaded.variant not in study.variant_names:
+        return []
+    fresh = loaded.fresh_runs(fingerprint(study, study.variant(loaded.variant)))
+    check_described(path, loaded.samples, fresh, study, loaded.variant)
+    return fresh
+
+
+def _frame(loaded: VariantResults, fresh: list[str]) -> pd.DataFrame:
+    """The samples as Collected has them, and `is_warm`: whether host times before were discarded."""
+    rows = list(map(attrgetter(*COLUMNS), loaded.samples))
+    # Without an explicit dtype, a column with only skipped cases would have dtype object.
+    frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float, "sm_mhz": float})
+    runs = loaded.run_provenance()
+    frame.insert(0, "machine", loaded.machine)
+    frame["host"] = frame["run"].map(
+        {run: entry["machine"].get("host") or UNKNOWN_HOST for run, entry in runs.items()}
+    )
+    frame["is_warm"] = frame["run"].map(
+        {run: entry.get("discarded_host_passes", 0) > 0 for run, entry in runs.items()}
+    )
+    frame["stale"] = ~frame["run"].isin(fresh)
+    disturbed = {
+        (run, one["round"]) for run, entry in runs.items() for one in entry.get("disturbed", [])
+    }
+    rounds = zip(frame["run"], frame["round"], strict=True)
+    frame["disturbed"] = [one in disturbed for one in rounds]
+    return frame
 
 
 def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[np.int64]:

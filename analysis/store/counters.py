@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.records import columns, read_records, write_records
+from analysis.records import columns, parse_record, read_records, write_records
+from analysis.store.samples import CASE
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,16 @@ COLUMNS = columns(Counter)
 
 def read_counters(path: Path) -> list[Counter]:
     """Counters as written by `write_counters`; HotpathError names the invalid file and line."""
-    return read_records(path, Counter)
+    return read_records(path, Counter, _parse)
+
+
+def _parse(row: list[str]) -> Counter:
+    counter = parse_record(Counter, row)
+    if not CASE.fullmatch(counter.case):
+        raise ValueError(f"case: expected key=value pairs, got {counter.case!r}")
+    if counter.value < 0:
+        raise ValueError(f"value: expected a number of at least 0, got {counter.value}")
+    return counter
 
 
 def write_counters(path: Path, counters: Sequence[Counter]) -> None:

@@ -1,13 +1,10 @@
-"""The results folder of one machine: samples with their provenance, kept small and consistent.
-
-<root>/<machine>/machine.json
-<root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
-"""
+"""The results of one machine: samples with their provenance, kept small and consistent."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -15,25 +12,23 @@ from typing import Any
 
 from analysis.errors import HotpathError
 from analysis.files import write_whole
+from analysis.reading import decoded, read_bytes
+from analysis.schema import check, read_json
 from analysis.store import METHOD_VERSION
+from analysis.store.consistency import check_samples
+from analysis.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, size_of, variant_files
 from analysis.store.samples import (
     KEPT_RUNS,
-    MACHINE_LIMIT_BYTES,
     Sample,
     checksum,
-    read_samples,
+    parse_samples,
     text_checksum,
     to_text,
 )
 
-PUBLISHED = "published"
-
 Provenance = dict[str, Any]
 """One run of one variant: commit, dirty, source_sha256, method_version, compiler, versions,
 command, start, end, energy_j, captures, machine ... `runs` holds the earlier runs that are kept."""
-
-
-REQUIRED = ("run", "commit", "source_sha256", "method_version", "start", "end", "machine")
 
 
 class CorruptResults(HotpathError):
@@ -63,43 +58,42 @@ class VariantResults:
         ]
 
 
-def machines(root: Path) -> list[str]:
-    """Folders under `root` with a machine's description or samples, in alphabetical order."""
-    return sorted(
-        folder.name
-        for folder in root.glob("*")
-        if folder.name != PUBLISHED
-        and ((folder / "machine.json").exists() or any(folder.glob("*/*.csv")))
-    )
-
-
-def variant_files(root: Path, machine: str) -> Iterator[Path]:
-    """Every samples file of a machine."""
-    for path in sorted((root / machine).glob("*/*.csv")):
-        if "." not in path.stem:
-            yield path
-
-
 def load_variant(path: Path) -> VariantResults:
-    """Read `<variant>.csv` and its provenance.
+    """Read `<variant>.csv` and its provenance, and hold the one against the other.
 
-    Raises MalformedSamples or CorruptResults, naming the file.
+    Raises HotpathError, naming the file, and of samples the line.
     """
-    provenance_path = path.with_suffix(".json")
-    try:
-        provenance = json.loads(provenance_path.read_text())
-        expected = provenance["samples_sha256"]
-        for run in (provenance, *provenance["runs"]):
-            _ = [run[key] for key in REQUIRED]
-    except OSError as error:
-        raise CorruptResults(f"{path}: its provenance {provenance_path.name} is missing") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptResults(f"{provenance_path}: not a provenance file: {error!r}") from error
-    samples = read_samples(path)
-    if checksum(path) != expected:
-        raise CorruptResults(f"{path}: checksum differs from the one in {provenance_path.name}")
+    provenance = read_provenance(path.with_suffix(".json"))
+    content = read_bytes(path)
+    if hashlib.sha256(content).hexdigest() != provenance["samples_sha256"]:
+        raise CorruptResults(f"{path}: checksum differs from the one in {path.stem}.json")
     machine, study = path.parts[-3:-1]
-    return VariantResults(machine, study, path.stem, samples, provenance)
+    samples = parse_samples(path, decoded(path, content))
+    loaded = VariantResults(machine, study, path.stem, samples, provenance)
+    check_samples(path, samples, loaded.run_provenance())
+    return loaded
+
+
+def read_provenance(path: Path) -> Provenance:
+    """`<variant>.json`, checked by its schema; HotpathError names the file and the field."""
+    if not path.exists():
+        raise CorruptResults(f"{path}: the provenance of {path.stem}.csv is missing")
+    provenance: Provenance = read_json(path)
+    check(provenance, "provenance", str(path))
+    entries = (provenance, *provenance["runs"])
+    for entry in entries:
+        check(entry["machine"], "machine", f"{path}: run {entry['run']}: machine")
+    if len({entry["run"] for entry in entries}) < len(entries):
+        raise CorruptResults(f"{path}: runs: expected every run once")
+    return provenance
+
+
+def read_machine(folder: Path) -> dict[str, Any]:
+    """A machine's description, checked by its schema; HotpathError names the file and the field."""
+    path = folder / DESCRIPTION
+    described: dict[str, Any] = read_json(path)
+    check(described, "machine", str(path))
+    return described
 
 
 class Draft:

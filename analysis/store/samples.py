@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Final
 
 from analysis import records
 from analysis.errors import HotpathError
 from analysis.files import write_whole
+from analysis.reading import read_bytes
+from analysis.store.folders import NAME
 
 STATUSES = ("ok", "skipped", "failed")
 KEPT_RUNS = 5
-MACHINE_LIMIT_BYTES = 16 * 2**20
+SMALLEST: Final = 1e-15
+"""No measured value but 0 is smaller, whatever its unit."""
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
+CASE: Final = re.compile(f"({_PAIR}(,{_PAIR})*)?")
+_UNIT: Final = re.compile(r"[A-Za-z0-9/%^]{1,16}")
+_REASONS: Final = re.compile(r"([a-z_]+(\|[a-z_]+)*)?")
 
 
 @dataclass(frozen=True)
@@ -72,59 +79,85 @@ def read_newest_run(path: Path) -> list[Sample]:
         return next((list(run) for _, run in groupby(rows, lambda sample: sample.run)), [])
 
 
+def parse_samples(path: Path, text: str) -> list[Sample]:
+    """Every row of `text`, which is that of the file, as `read_samples` has it."""
+    return records.parse_records(path, text, Sample, parse_row, MalformedSamples)
+
+
 def parse_row(row: list[str]) -> Sample:
     """One row of the file; ValueError names the invalid column."""
     cell = records.cells(Sample, row)
     if cell["status"] not in STATUSES:
         raise ValueError(f"status: expected one of {STATUSES}, got {cell['status']!r}")
-    value = _number(cell, "value") if cell["value"] else None
+    value = _number("value", cell["value"]) if cell["value"] else None
     if (value is None) == (cell["status"] == "ok"):
         raise ValueError(f"value: {cell['value']!r} does not match status {cell['status']}")
-    if cell["status"] != "ok" and not cell["reason"]:
-        raise ValueError(f"reason: expected one for status {cell['status']}, got none")
+    if bool(cell["reason"]) == (cell["status"] == "ok"):
+        expected = "none" if cell["reason"] else "one"
+        raise ValueError(f"reason: expected {expected} for status {cell['status']}")
     if cell["verified"] not in ("0", "1"):
         raise ValueError(f"verified: expected 0 or 1, got {cell['verified']!r}")
-    for column in ("run", "started_at"):
-        if not _TIME.fullmatch(cell[column]):
-            raise ValueError(f"{column}: expected a UTC time, got {cell[column]!r}")
     return Sample(
-        study=cell["study"],
-        variant=cell["variant"],
-        case=cell["case"],
-        metric=cell["metric"],
-        unit=cell["unit"],
+        **{column: _word(column, cell[column]) for column in _WORDS},
         value=value,
-        run=cell["run"],
-        round=_count(cell, "round"),
-        sample=_count(cell, "sample"),
+        round=_count("round", cell["round"]),
+        sample=_count("sample", cell["sample"]),
         verified=int(cell["verified"]),
         status=cell["status"],
-        reason=cell["reason"],
-        throttle=cell["throttle"],
-        sm_mhz=_number(cell, "sm_mhz") if cell["sm_mhz"] else None,
-        started_at=cell["started_at"],
+        sm_mhz=_number("sm_mhz", cell["sm_mhz"]) if cell["sm_mhz"] else None,
     )
 
 
-def _number(cell: dict[str, str], column: str) -> float:
+def _matched(pattern: re.Pattern[str]) -> Callable[[str], object]:
+    def read(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError
+        return text
+
+    return read
+
+
+_WORDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
+    **dict.fromkeys(("study", "variant", "metric"), ("a name", _matched(NAME))),
+    "case": ("key=value pairs joined by commas", _matched(CASE)),
+    "unit": ("a unit", _matched(_UNIT)),
+    "throttle": ("words joined by bars", _matched(_REASONS)),
+    **dict.fromkeys(("run", "started_at"), records.KINDS["UtcTime"]),
+    "reason": records.KINDS["str"],
+}
+"""What is expected of the columns of text, and how they are read."""
+
+
+@lru_cache(maxsize=2**12)
+def _word(column: str, text: str) -> str:
+    expected, read = _WORDS[column]
     try:
-        value = float(cell[column])
+        read(text)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{column}: expected a number of at least 0, got {cell[column]!r}")
+        raise ValueError(f"{column}: expected {expected}, got {text!r}") from None
+    return text
+
+
+def _number(column: str, text: str) -> float:
+    try:
+        value = records.finite_number(text)
+    except ValueError:
+        value = -1
+    if value != 0 and value < SMALLEST:
+        expected = f"0 or a number from {SMALLEST:g} to {records.LARGEST:g}"
+        raise ValueError(f"{column}: expected {expected}, got {text!r}")
     return value
 
 
-def _count(cell: dict[str, str], column: str) -> int:
-    if not cell[column].isdecimal():
-        raise ValueError(f"{column}: expected a whole number, got {cell[column]!r}")
-    return int(cell[column])
+def _count(column: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
+        raise ValueError(f"{column}: expected a whole number, got {text!r}")
+    return int(text)
 
 
 def checksum(path: Path) -> str:
     """SHA-256 of a samples file in hex, as recorded in its provenance."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def text_checksum(text: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.records import columns, read_records, write_records
+from analysis.records import columns, parse_record, read_records, write_records
+
+KINDS = ("host call", "kernel", "memcpy", "memset")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,16 @@ COLUMNS = columns(Event)
 
 def read_events(path: Path) -> list[Event]:
     """Events as written by `write_events`; HotpathError names the invalid file and line."""
-    return read_records(path, Event)
+    return read_records(path, Event, _parse)
+
+
+def _parse(row: list[str]) -> Event:
+    event = parse_record(Event, row)
+    if event.kind not in KINDS:
+        raise ValueError(f"kind: expected one of {KINDS}, got {event.kind!r}")
+    if not 0 <= event.start <= event.end:
+        raise ValueError(f"end: expected one from the start, {event.start}, got {event.end}")
+    return event
 
 
 def write_events(path: Path, events: list[Event]) -> None:

@@ -25,8 +25,8 @@ def command_line() -> argparse.ArgumentParser:
 def main() -> None:
     arguments = command_line().parse_args()
     refused = write_tables(arguments.results, discover(), arguments.out)
-    for machine, reason in refused.items():
-        print(f"warning: machine {machine} is left out: {reason}")
+    for folder, reason in refused.items():
+        print(f"warning: {folder} is left out: {reason}")
 
 
 if __name__ == "__main__":

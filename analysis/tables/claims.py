@@ -29,8 +29,8 @@ from analysis.measure.throttling import slowed_share
 from analysis.modes import count_modes
 from analysis.statistics import estimate
 from analysis.store.collect import chosen, visits
+from analysis.store.folders import PUBLISHED
 from analysis.store.published import best_statement, load_published
-from analysis.store.results import PUBLISHED
 from analysis.study import Study
 from analysis.tables.rows import ClaimPartRow, ClaimRow, columns
 

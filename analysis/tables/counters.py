@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
 from analysis.model.access import access_of
 from analysis.model.traffic import Traffic, traffic_of
-from analysis.store.counters import COLUMNS, read_counters
+from analysis.store.collect import VariantKey
+from analysis.store.counters import COLUMNS, Counter
 from analysis.study import Study
 from analysis.tables.rows import CounterRow, columns
 
@@ -27,29 +27,29 @@ PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {
 cache for and it has to fetch from host memory."""
 
 
-def read_captured(path: Path) -> pd.DataFrame:
-    """The counters of one variant: `case`, `metric`, and `counted`, summed over kernels.
-
-    In base units: bytes or counts. HotpathError where the file is no table of counters.
-    """
-    table = pd.DataFrame([asdict(row) for row in read_counters(path)], columns=list(COLUMNS))
-    summed = table.groupby(["case", "metric"], sort=False)["value"].sum().rename("counted")
-    return summed.reset_index()
+def summed(counters: Sequence[Counter]) -> pd.DataFrame:
+    """The counters of one variant: `case`, `metric`, and `counted`, summed over kernels, in base
+    units: bytes or counts."""
+    table = pd.DataFrame([asdict(counter) for counter in counters], columns=list(COLUMNS))
+    totals = table.groupby(["case", "metric"], sort=False)["value"].sum().rename("counted")
+    return totals.reset_index()
 
 
-def compare_counters(results: Path, machine: str, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """Every counter that was captured on `machine` and can be predicted, in COUNTER_COLUMNS.
+def compare_counters(
+    captured: Mapping[VariantKey, Sequence[Counter]], machine: str, studies: Mapping[str, Study]
+) -> pd.DataFrame:
+    """Every counter of `captured` on `machine` that can be predicted, in COUNTER_COLUMNS.
 
     The copy engine is left out: its reads are no kernel's, so nothing counts them.
     """
     rows = []
     for study in studies.values():
         for variant in study.variants:
-            path = results / machine / study.name / f"{variant.name}.ncu.csv"
-            if variant.link is None or variant.link["reads"] == "copy_engine" or not path.exists():
+            taken = captured.get((machine, study.name, variant.name), [])
+            if variant.link is None or variant.link["reads"] == "copy_engine":
                 continue
             cases = {case.id: case for case in variant.cases}
-            for found in read_captured(path).to_dict("records"):
+            for found in summed(taken).to_dict("records"):
                 predict = PREDICTED.get(str(found["metric"]))
                 case = cases.get(str(found["case"]))
                 access = access_of(variant, case) if case else None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,8 @@ from analysis.model.fit import NAMES, Calibration, Fit, fit
 from analysis.model.held_back import FITTED, held_back
 from analysis.model.judge import calibrating
 from analysis.model.terms import TERMS, UNITS, WORK, predicted_seconds, term_seconds, work_of
+from analysis.store.collect import VariantKey
+from analysis.store.counters import Counter
 from analysis.study import Study
 from analysis.tables.counters import COUNTER_COLUMNS, compare_counters
 from analysis.tables.rows import ModelRow, ParameterRow, columns
@@ -38,7 +39,7 @@ class ModelTables:
 
 
 def model_tables(
-    results: Path,
+    counters: Mapping[VariantKey, Sequence[Counter]],
     samples: pd.DataFrame,
     summary: pd.DataFrame,
     machines: Mapping[str, Mapping[str, Any]],
@@ -46,9 +47,9 @@ def model_tables(
 ) -> ModelTables:
     """Fit each of `machines` to its calibration, then predict every fresh row that has a `link`.
 
-    `samples` and `machines` are as `collect` gives them, `summary` is of these samples. A machine
-    without its number of `sms`, or with too few calibration cases, has no parameters and no
-    predictions. Counters need neither. FieldError if a study's `link` is invalid.
+    `counters`, `samples` and `machines` are as `collect` gives them, `summary` is of these samples.
+    A machine without its number of `sms`, or with too few calibration cases, has no parameters and
+    no predictions. Counters need neither. FieldError if a study's `link` is invalid.
     """
     model, parameters = [], []
     for machine, description in machines.items():
@@ -66,7 +67,7 @@ def model_tables(
         model=_stacked(model, MODEL_COLUMNS),
         parameters=_stacked(parameters, PARAMETER_COLUMNS),
         counters=_stacked(
-            [compare_counters(results, machine, studies) for machine in machines], COUNTER_COLUMNS
+            [compare_counters(counters, machine, studies) for machine in machines], COUNTER_COLUMNS
         ),
     )
 

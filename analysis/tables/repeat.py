@@ -108,7 +108,7 @@ class _Tables(NamedTuple):
         machines: Mapping[str, Mapping[str, object]],
     ) -> _Tables:
         summary = summarise(samples)
-        model = model_tables(results, samples, summary, machines, studies).model
+        model = model_tables({}, samples, summary, machines, studies).model
         return cls(
             times=summary[summary["unit"] == "s"],
             ratios=ratios(ratios_by_round(samples, studies)),

@@ -27,12 +27,14 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
     model.csv, model_parameters.csv and model_counters.csv, claims.csv, claim_parts.csv and
     refused.json to `out`.
 
-    Returns what refused.json says: the machines that were left out, and why.
+    Returns what refused.json says: the folders that were left out, and why.
     """
     collected = collect(results, studies)
     compared = ratios_by_round(collected.samples, studies)
     summary = summarise(collected.samples)
-    predicted = model_tables(results, collected.samples, summary, collected.machines, studies)
+    predicted = model_tables(
+        collected.counters, collected.samples, summary, collected.machines, studies
+    )
     judged = claim_tables(collected.samples, studies, results, predicted.model)
     tables = {
         "summary": summary,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.store.collect import UNKNOWN_HOST, chosen, collect
-from analysis.store.results import machines, variant_files
+from analysis.store.folders import machines, variant_files
 from analysis.store.samples import COLUMNS
 from tests.synthetic import CALLS, COPY, STUDIES, add_run, provenance_of, samples_of, write_machine
 
@@ -14,11 +14,13 @@ from tests.synthetic import CALLS, COPY, STUDIES, add_run, provenance_of, sample
 def test_results_of_code_that_is_gone_are_stale(tmp_path: Path) -> None:
     write_machine(tmp_path, "box", CALLS, rounds=2)
     folder = tmp_path / "box" / "calls"
+    kernel = CALLS.variant("kernel")
+    samples = [replace(sample, variant="removed") for sample in samples_of(CALLS, kernel)]
+    add_run(tmp_path, "box", "calls", "removed", samples, provenance_of(CALLS, kernel))
     for suffix in (".csv", ".json"):
-        (folder / f"kernel{suffix}").rename(folder / f"removed{suffix}")
+        (folder / f"kernel{suffix}").unlink()
     found = collect(tmp_path, STUDIES).samples
-    # The rows still name the variant they were measured as; the file's name says whose they are.
-    assert set(found[found["stale"]]["variant"]) == {"kernel"}
+    assert set(found[found["stale"]]["variant"]) == {"removed"}
     assert set(found[~found["stale"]]["variant"]) == set(CALLS.variant_names) - {"kernel"}
     assert collect(tmp_path, {}).samples["stale"].all()
 
@@ -29,7 +31,6 @@ def test_what_is_published_or_beside_the_samples_is_no_machine_and_no_variant(
     write_machine(tmp_path, "box", CALLS, variants=[CALLS.variant("kernel")])
     write_machine(tmp_path, "published", CALLS)
     (tmp_path / "empty").mkdir()
-    (tmp_path / "box" / "calls" / "kernel.telemetry.csv").write_text("time\n")
     assert machines(tmp_path) == ["box"]
     assert [path.name for path in variant_files(tmp_path, "box")] == ["kernel.csv"]
 
@@ -65,7 +66,7 @@ def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None
     variant = COPY.variants[0]
     for run, machine in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", {"host": "abc"})):
         samples = samples_of(COPY, variant, run=run, rounds=1)
-        provenance = provenance_of(COPY, variant, run=run) | {"machine": machine}
+        provenance = provenance_of(COPY, variant, run=run) | {"machine": {"gpu": None, **machine}}
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
     (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
     found = collect(tmp_path, STUDIES).samples

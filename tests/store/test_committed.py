@@ -8,8 +8,8 @@ import pytest
 
 from analysis import ROOT
 from analysis.facts.captures import read_events
-from analysis.store.results import load_variant, machines, variant_files
-from analysis.store.samples import MACHINE_LIMIT_BYTES
+from analysis.store.folders import MACHINE_LIMIT_BYTES, machines, variant_files
+from analysis.store.results import load_variant
 
 COMMITTED = ROOT / "results"
 TIMELINES = sorted(COMMITTED.glob("*/*/*.timeline.csv"))

@@ -13,6 +13,8 @@ from analysis.store.samples import KEPT_RUNS, checksum
 from tests.store.runs import RUNS, edit_json, runs_of, store
 from tests.synthetic import CALLS, add_run, provenance_of, samples_of, shrink
 
+OTHER = "f" * 64
+
 
 def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:
     for run in RUNS:
@@ -47,12 +49,12 @@ def test_earlier_provenance_stands_beside_its_samples(tmp_path: Path) -> None:
     store(tmp_path, RUNS[0])
     path = tmp_path / "box" / "calls" / "kernel.csv"
     kernel = CALLS.variant("kernel")
-    changed = provenance_of(CALLS, kernel, run=RUNS[1]) | {"source_sha256": "other"}
+    changed = provenance_of(CALLS, kernel, run=RUNS[1]) | {"source_sha256": OTHER}
     add_run(tmp_path, "box", "calls", "kernel", samples_of(CALLS, kernel, run=RUNS[1]), changed)
     loaded = load_variant(path)
     assert loaded.fresh_runs(fingerprint(CALLS, kernel)) == [RUNS[0]]
-    assert loaded.fresh_runs("other") == [RUNS[1]]
-    assert loaded.fresh_runs("neither") == []
+    assert loaded.fresh_runs(OTHER) == [RUNS[1]]
+    assert loaded.fresh_runs("0" * 64) == []
 
 
 def test_a_run_of_another_method_is_not_fresh(tmp_path: Path) -> None:

@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.records import LARGEST
+from analysis.store.folders import NAME
 from analysis.store.samples import (
+    CASE,
     COLUMNS,
+    SMALLEST,
     MalformedSamples,
     Sample,
     parse_row,
@@ -40,27 +44,28 @@ OK = Sample(
 )
 SKIPPED = replace(OK, value=None, verified=0, status="skipped", reason="no GPU", sm_mhz=None)
 
-PRINTABLE = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]))
-NUMBERS = st.floats(min_value=0, max_value=1e30, allow_subnormal=False)
-COUNTS = st.integers(min_value=0, max_value=10**9)
+PRINTABLE = st.text(st.characters(codec="utf-8")).filter(str.isprintable)
+NAMES = st.from_regex(NAME, fullmatch=True)
+NUMBERS = st.just(0.0) | st.floats(min_value=SMALLEST, max_value=LARGEST)
+COUNTS = st.integers(min_value=0, max_value=10**9 - 1)
 
 
 def measured() -> st.SearchStrategy[Sample]:
     return st.builds(
         Sample,
-        study=PRINTABLE,
-        variant=PRINTABLE,
-        case=PRINTABLE,
-        metric=PRINTABLE,
-        unit=PRINTABLE,
+        study=NAMES,
+        variant=NAMES,
+        case=st.from_regex(CASE, fullmatch=True),
+        metric=NAMES,
+        unit=st.sampled_from(["s", "B", "1"]),
         value=NUMBERS,
         run=st.just(RUN),
         round=COUNTS,
         sample=COUNTS,
         verified=st.sampled_from([0, 1]),
         status=st.just("ok"),
-        reason=PRINTABLE,
-        throttle=PRINTABLE,
+        reason=st.just(""),
+        throttle=st.sampled_from(["", "hw_slowdown", "sw_power_cap|sync_boost"]),
         sm_mhz=st.none() | NUMBERS,
         started_at=st.just(OK.started_at),
     )
@@ -100,19 +105,31 @@ def test_samples_come_back_as_written(
         ("status", "fine", "status: expected one of"),
         ("status", "skipped", "value: '1.25e-07' does not match status skipped"),
         ("value", "", "value: '' does not match status ok"),
-        ("value", "fast", "value: expected a number"),
-        ("value", "-1", "value: expected a number of at least 0"),
-        ("value", "nan", "value: expected a number"),
-        ("value", "inf", "value: expected a number"),
+        *(
+            ("value", text, "value: expected 0 or a number from 1e-15 to 1e+18, got")
+            for text in ("fast", "-1", "nan", "inf", "1e999", "1e-400", "1e19", "1_0", " 1", "٣")
+        ),
+        ("study", "Calls", "study: expected a name, got 'Calls'"),
+        ("variant", "../kernel", "variant: expected a name, got '../kernel'"),
+        ("case", "calls=<b>", "case: expected key=value pairs joined by commas"),
+        ("case", "calls=1,", "case: expected key=value pairs joined by commas"),
+        ("metric", "gpu time", "metric: expected a name"),
+        ("unit", "{{ s }}", "unit: expected a unit"),
+        ("throttle", "<img>", "throttle: expected words joined by bars"),
+        ("reason", "why", "reason: expected none for status ok"),
         ("verified", "", "verified: expected 0 or 1, got ''"),
         ("verified", "2", "verified: expected 0 or 1, got '2'"),
         ("run", "2026-01-02", "run: expected a UTC time"),
         ("run", "2026-01-02T03:04:05+01:00", "run: expected a UTC time"),
-        ("started_at", "", "started_at: expected a UTC time, got ''"),
+        ("started_at", "", "started_at: expected a UTC time that there was, got ''"),
         ("round", "1.5", "round: expected a whole number"),
+        ("run", "2026-02-30T03:04:05Z", "run: expected a UTC time that there was"),
+        ("started_at", "2026-01-02T03:04:60Z", "started_at: expected a UTC time that there was"),
         ("round", "", "round: expected a whole number"),
+        ("round", "٣", "round: expected a whole number"),
+        ("round", "9" * 5000, "round: expected a whole number"),
         ("sample", "-1", "sample: expected a whole number"),
-        ("sm_mhz", "high", "sm_mhz: expected a number"),
+        ("sm_mhz", "high", "sm_mhz: expected 0 or a number"),
     ],
 )
 def test_a_malformed_row_is_refused_by_file_line_and_column(
@@ -150,7 +167,7 @@ def test_a_file_without_the_columns_is_refused(tmp_path: Path, text: str) -> Non
 
 
 def test_a_file_cut_anywhere_is_refused_or_a_whole_number_of_rows(tmp_path: Path) -> None:
-    samples = [OK, SKIPPED, replace(OK, reason='said "no", twice', sample=2)]
+    samples = [OK, SKIPPED, replace(SKIPPED, reason='said "no", twice', sample=2)]
     text = to_text(samples)
     path = tmp_path / "kernel.csv"
     whole = 0

@@ -30,6 +30,9 @@ CALLS = STUDIES["calls"]
 
 RUN = "2026-01-02T03:04:05Z"
 
+MOST_ROUNDS = 64
+"""No made-up run has more rounds."""
+
 Seconds = Callable[[Variant, Case, str], float]
 
 
@@ -115,6 +118,7 @@ def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> Provenan
         "source_sha256": fingerprint(study, variant),
         "method_version": METHOD_VERSION,
         "command": "made up",
+        "rounds": MOST_ROUNDS,
         "start": run,
         "end": run,
         "machine": {"gpu": "Synthetic GPU"},
@@ -141,6 +145,8 @@ def write_machine(
         samples = samples_of(
             study, variant, run=run, rounds=rounds, noise=noise, seconds=seconds, grid=grid
         )
+        if not samples:
+            continue  # a variant without a case in this grid
         provenance = provenance_of(study, variant, run=run)
         add_run(root, machine, study.name, variant.name, samples, provenance)
 

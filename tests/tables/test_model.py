@@ -86,11 +86,14 @@ def test_counters_are_compared_in_bytes(calibrated: Inputs) -> None:
     assert bytes_read["residual"] == pytest.approx(195e6 / (262144 * 744) - 1, rel=1e-4)
 
 
-def test_a_malformed_capture_leaves_its_machine_out(tmp_path: Path) -> None:
+def test_a_malformed_capture_leaves_its_study_out(tmp_path: Path) -> None:
     root = model_root(tmp_path)
     write_machine(root / "results", "box", GATHER)
     file = root / "results" / "box" / GATHER.name / "v3_loads_first.ncu.csv"
     file.write_text("case,kernel,metric,value\n")
     inputs = make_inputs(root)
-    assert "v3_loads_first.ncu.csv: line 1: expected the columns" in inputs.refused["box"]
+    assert (
+        "v3_loads_first.ncu.csv: line 1: expected the columns"
+        in inputs.refused[f"box/{GATHER.name}"]
+    )
     assert inputs.summary.empty

@@ -1,0 +1,77 @@
+"""Samples held against where they lie, the provenance beside them and study.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis.errors import HotpathError
+from analysis.store.samples import MalformedSamples, Sample
+from analysis.study import Study
+
+WHOLE_TIMES = ("gpu_time", "host_time", "submit_time", "op_time")
+"""Times that the engine takes of whole operations, of any study."""
+
+
+def check_samples(
+    path: Path, samples: Sequence[Sample], runs: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """HotpathError unless every sample is of the study and variant that `path` names, of a run and
+    round in `runs`, the provenance by run, and there once; and unless every run has some.
+
+    A run that measured nothing has no round; its rows that say so are in round 0.
+    """
+    names = (path.parent.name, path.stem)
+    rounds = {run: max(entry["rounds"], 1) for run, entry in runs.items()}
+    seen: set[tuple[str, str, str, int, int]] = set()
+
+    def fault(sample: Sample) -> str | None:
+        key = (sample.case, sample.metric, sample.run, sample.round, sample.sample)
+        if (sample.study, sample.variant) != names:
+            return f"study, variant: expected {names}, got {(sample.study, sample.variant)}"
+        if sample.run not in rounds:
+            return f"run: expected one of the provenance, {sorted(rounds)}, got {sample.run!r}"
+        if sample.round >= rounds[sample.run]:
+            return f"round: expected one below {rounds[sample.run]}, got {sample.round}"
+        if key in seen:
+            return f"case, metric, run, round, sample: expected every sample once, got {key} again"
+        seen.add(key)
+        if sample.value == 0 and sample.metric in WHOLE_TIMES:
+            return f"value: expected a {sample.metric} above 0, got 0"
+        return None
+
+    _check(path, samples, fault)
+    if missing := rounds.keys() - {sample.run for sample in samples}:
+        raise HotpathError(f"{path}: expected samples of the runs {sorted(missing)}, got none")
+
+
+def check_described(
+    path: Path, samples: Sequence[Sample], fresh: Collection[str], study: Study, variant: str
+) -> None:
+    """HotpathError unless every sample is as `study` describes it: of `fresh` runs a case of
+    `variant` and a metric with its unit; in any run no whole operation took no time."""
+    cases = {case.id for case in study.variant(variant).cases}
+    units, whole_times = study.units, set(study.time_metrics)
+
+    def fault(sample: Sample) -> str | None:
+        if sample.value == 0 and sample.metric in whole_times:
+            return f"value: expected a {sample.metric} above 0, got 0"
+        if sample.run not in fresh:
+            return None
+        if sample.case not in cases:
+            return f"case: expected one of study.yaml, got {sample.case!r}"
+        if sample.metric not in units:
+            return f"metric: expected one of study.yaml, got {sample.metric!r}"
+        unit = units[sample.metric]
+        return None if sample.unit == unit else f"unit: expected {unit!r}, got {sample.unit!r}"
+
+    _check(path, samples, fault)
+
+
+def _check(path: Path, samples: Sequence[Sample], fault: Callable[[Sample], str | None]) -> None:
+    """MalformedSamples with the line of the first sample that has a `fault`."""
+    # A row is one line: text in it has none of its own.
+    for line, sample in enumerate(samples, start=2):
+        if found := fault(sample):
+            raise MalformedSamples(f"{path}: line {line}: {found}")
