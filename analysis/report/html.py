@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import pandas as pd
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 NO_HTML = Markup()
-_SPECIAL: Final = re.compile(r"[^\w \u0080-\U0010ffff]|_")
+_MARKDOWN: Final = re.compile(r"[][(){}`*_~^|!\\]")
 
 
 def plain(text: str) -> Markup:
     """`text` of others within a sentence in Markdown: shown as it is, whatever it has of Markdown,
     HTML or a template."""
-    return Markup(_SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text))
+    escaped = escape(" ".join(text.split()))
+    return Markup(_MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", escaped))
 
 
 def code(text: object) -> Markup:

@@ -142,7 +142,7 @@ def _fresh_runs(path: Path, loaded: VariantResults, studies: Mapping[str, Study]
 
 
 def _frame(loaded: VariantResults, fresh: list[str]) -> pd.DataFrame:
-    """The samples as Collected has them, and `is_warm`: whether host times before were discarded."""
+    """The samples as Collected has them, with `is_warm` where host times had been discarded."""
     rows = list(map(attrgetter(*COLUMNS), loaded.samples))
     # Without an explicit dtype, a column with only skipped cases would have dtype object.
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float, "sm_mhz": float})

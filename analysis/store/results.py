@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -16,11 +16,10 @@ from analysis.reading import decoded, read_bytes
 from analysis.schema import check, read_json
 from analysis.store import METHOD_VERSION
 from analysis.store.consistency import check_samples
-from analysis.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, size_of, variant_files
+from analysis.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, variant_files
 from analysis.store.samples import (
     KEPT_RUNS,
     Sample,
-    checksum,
     parse_samples,
     text_checksum,
     to_text,

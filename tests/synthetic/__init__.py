@@ -17,8 +17,9 @@ import yaml
 from analysis.files import write_whole
 from analysis.source import fingerprint
 from analysis.store import METHOD_VERSION
+from analysis.store.folders import MACHINE_LIMIT_BYTES
 from analysis.store.results import Draft, Provenance
-from analysis.store.samples import MACHINE_LIMIT_BYTES, Sample
+from analysis.store.samples import Sample
 from analysis.study import Case, Study, Variant, discover
 
 ROOT = Path(__file__).parent / "root"

@@ -27,7 +27,7 @@ rule report:
         results=str(RESULTS),
         modules=str(MODULES),
         site=str(SITE),
-        files=lambda _: digest([*sources("docs/**/*.*"), *STUDIES, *results()]),
+        files=lambda _: digest([*sources("docs/**/*.*"), *STUDIES, *result_names()]),
     message:
         "Building the site"
     shell:

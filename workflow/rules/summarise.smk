@@ -1,3 +1,5 @@
+from analysis.store.folders import plain_files
+
 # Results are plain inputs, whoever measured them. Missing ones are measured first.
 SUMMARY_TABLES = [
     TABLES / "summary.csv",
@@ -16,8 +18,14 @@ SUMMARY_TABLES = [
 
 
 def results():
-    """What has been measured, on this machine and others, and what others printed."""
-    return sources(f"{RESULTS}/**/*.csv", f"{RESULTS}/**/*.json")
+    """What has been measured, on this machine and others, and what others printed. Files with
+    another name than results have are none: Snakemake would read braces in it."""
+    return [str(path) for path in plain_files(RESULTS)]
+
+
+def result_names():
+    """Every name below the results, with those that are refused."""
+    return [ascii(str(path)) for path in sorted(RESULTS.rglob("*"))]
 
 
 rule summarise:
@@ -41,7 +49,7 @@ rule summarise:
         results=str(RESULTS),
         tables=str(TABLES),
         # Asked again when the job starts: by then there may be new ones.
-        files=lambda _: digest(results()),
+        files=lambda _: digest(result_names()),
     message:
         "Summarising the results of every machine"
     shell:
