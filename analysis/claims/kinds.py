@@ -82,8 +82,8 @@ _CASE: Final = {
 def key(schema: Mapping[str, Any], *, default: Any = MISSING, names: str = "") -> Any:
     """A field that is a key of a comparison in study.yaml, with the schema of its value.
 
-    One without a default has to be given. `names` is `variant` or `metric` where the value has to
-    be the name of one.
+    One without a default has to be given. `names` is `variant`, `metric` or `case` where the value
+    has to be the name of one.
     """
     return field(default=default, metadata={"schema": schema, "names": names})
 
@@ -242,6 +242,30 @@ class Share(_Paired, _OfShares, kind="share"):
 
     def figure(self, evidence: Evidence) -> Figure:
         return self._paired(evidence, by_rate=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetweenCases(Bounded, kind="between_cases"):
+    """How many times a variant's payload rate in one case is that in another, `over_case`."""
+
+    of: str = key(_OF, names="variant")
+    metric: str = key(_METRIC, names="metric", default="")
+    case: str = key(_CASE, default="")
+    over_case: str = key({**_CASE, "description": "The case to compare with."}, names="case")
+
+    @property
+    def title(self) -> str:
+        return f"{self.of} as a multiple of {self.over_case}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        (of,), (over,) = (
+            evidence.times([self.of], case, self.metric) for case in (self.case, self.over_case)
+        )
+        pairs: pd.Series = (over / of).dropna()
+        if pairs.empty:
+            raise NotTested(f"{self.of} has not been measured in both cases in one run")
+        payloads = [evidence.payload(self.of, case) for case in (self.case, self.over_case)]
+        return evidence.over_rounds(pairs * payloads[0] / payloads[1])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,12 +123,17 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
         values["bound"] = Bound(name, float(part[name]))
     test = kind(**values)
     known = {"variant": subjects.cases, "metric": subjects.units}
+    cases = {"case": test.case}
     for name, key in kind.keys().items():
-        if name in given and (what := key.metadata["names"]):
+        what = key.metadata["names"]
+        if what == "case":
+            cases[name] = given[name]
+        elif what and name in given:
             require_known(f"{where}.{name}", given[name], known[what])
-    for name in test.variants:
-        if test.case not in subjects.cases[name]:
-            raise FieldError(f"{where}.case", f"a case that {name} has", test.case)
+    for variant in test.variants:
+        for name, case in cases.items():
+            if case not in subjects.cases[variant]:
+                raise FieldError(f"{where}.{name}", f"a case that {variant} has", case)
     return test
 
 

@@ -18,6 +18,11 @@ from tests.claims.studies import SPEEDUP, claim, write_study
         ({"test": SPEEDUP | {"of": "gone"}}, "claims.it.test.of", "one of ['slow'"),
         ({"test": SPEEDUP | {"over": "gone"}}, "claims.it.test.over", "one of ['slow'"),
         ({"test": SPEEDUP | {"case": "rows=2"}}, "claims.it.test.case", "a case that fast has"),
+        (
+            {"test": {"kind": "between_cases", "of": "slow", "over_case": "gone", "at_least": 1}},
+            "claims.it.test.over_case",
+            "a case that slow has",
+        ),
         ({"test": SPEEDUP | {"metric": "gone"}}, "claims.it.test.metric", "['gpu_time'"),
         ({"test": SPEEDUP | {"limit": 3}}, "claims.it.test", "the keys ['of', 'over']"),
         ({"test": SPEEDUP | {"tolerance": 3}}, "claims.0.test", "one of the keys"),

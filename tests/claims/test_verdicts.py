@@ -51,6 +51,16 @@ from tests.synthetic import samples_of
         ({"kind": "share", "of": "fast", "over": "limit", "at_least": 0.4}, "holds", 0.5),
         ({"kind": "share", "of": "fast", "over": "limit", "at_least": 0.6}, "does not hold", 0.5),
         ({"kind": "share", "of": "wide", "over": "limit", "at_least": 0.9}, "holds", 1.0),
+        (
+            {"kind": "between_cases", "of": "slow", "over_case": "rows=2", "at_least": 4e5},
+            "holds",
+            5e5,
+        ),
+        (
+            {"kind": "between_cases", "of": "slow", "over_case": "rows=2", "at_most": 4e5},
+            "does not hold",
+            5e5,
+        ),
         ({"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16}, "holds", 16.0),
         (
             {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 15},

@@ -1,0 +1,154 @@
+"""This study's own charts: rates over the number of addresses and over the size of a pool."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, panels, tooltip
+from analysis.facts.study_facts import StudyFacts
+
+HEIGHT_PX: Final = 300
+ROW_PX: Final = 24
+STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}
+
+
+def charts(facts: StudyFacts) -> dict[str, Chart]:
+    """`reach`, `latency`, `kinds` and `pools`, as far as measured."""
+    points = facts.points
+    points = points[points["seconds"].notna()]
+    made = {
+        "reach": _reach(facts, reads_of(points, "independent_lines")),
+        "latency": _latency(facts, reads_of(points, "dependent_lines")),
+        "kinds": _kinds(facts, reads_of(points, "independent_lines", by_memory=True)),
+        "pools": _pools(facts, rows_of(points)),
+    }
+    return {name: chart for name, chart in made.items() if chart is not None}
+
+
+def reads_of(points: pd.DataFrame, variant: str, *, by_memory: bool = False) -> pd.DataFrame:
+    """Points of a variant, in the cases that name the memory or in the others: millions of reads
+    per second, ns of a read, and in words how its addresses lie."""
+    found = points[(points["variant"] == variant) & (points["case_memory"].notna() == by_memory)]
+    random = found["case_order"] == "random"
+    apart = found["case_stride_kib"].map(_binary)
+    return found.assign(
+        reads_per_us=found["case_reads"] / found["seconds"] / 1e6,
+        ns=found["seconds"] / found["case_reads"] * 1e9,
+        addresses=apart.where(random, apart + ", ascending"),
+    ).sort_values(["case_stride_kib", "case_order"], ascending=[True, False])
+
+
+def rows_of(points: pd.DataFrame) -> pd.DataFrame:
+    """Points of the gathers of many random rows: GiB of the pool, and the row's size in words."""
+    found = points[
+        points["variant"].isin(list(STREAMING))
+        & (points["case_order"] == "random")
+        & (points["case_rows"] > 2048)
+    ]
+    return found.assign(
+        pool_gib=found["case_pool_mib"] / 1024,
+        row=found["case_row_bytes"].map(lambda size: f"{size:.0f} B"),
+        hints=found["variant"].map(STREAMING),
+    ).sort_values("case_row_bytes")
+
+
+def _reach(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
+    """A panel a machine, a line a stride: the rate over the number of addresses."""
+    y = alt.Y("reads_per_us:Q", title="million reads per second", scale=alt.Scale(type="log"))
+    return _over_count(facts, rows, y, "rate of independent reads")
+
+
+def _latency(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
+    """The same of the time of a read that the next one waits for."""
+    y = alt.Y("ns:Q", title="time of a read, ns", scale=alt.Scale(zero=False))
+    return _over_count(facts, rows, y, "time of dependent reads")
+
+
+def _over_count(facts: StudyFacts, rows: pd.DataFrame, y: alt.Y, what: str) -> Chart | None:
+    if rows.empty:
+        return None
+    x = alt.X("case_count:Q", title="addresses", scale=alt.Scale(type="log", base=2, nice=False))
+    names = list(dict.fromkeys(rows["addresses"]))
+    colour = _legend("addresses", names, "distance of the addresses")
+    description = (
+        f"{facts.study.title}: {what} over the number of addresses, a line for each distance"
+        f" between them, for {len(facts.machines)} machines."
+    )
+    return _lines(facts, rows, alt.Chart().encode(x=x, y=y, color=colour), description)
+
+
+def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
+    """A panel a machine, a row a kind of memory: its rate for each number of addresses."""
+    if rows.empty:
+        return None
+    kinds = [name for name in dict.fromkeys(rows["case_memory"]) if name != "device"]
+    counts = [f"{count:,.0f}" for count in sorted(rows["case_count"].unique())]
+    rows = rows.assign(addresses=rows["case_count"].map(lambda count: f"{count:,.0f}"))
+    axis = alt.Axis(domain=False, ticks=False, grid=False)
+    marks = (
+        alt.Chart()
+        .mark_point(filled=True, size=70, cursor="pointer")
+        .encode(
+            x=alt.X(
+                "reads_per_us:Q", title="million reads per second", scale=alt.Scale(type="log")
+            ),
+            y=alt.Y("case_memory:N", sort=[*kinds, "device"], title=None, axis=axis),
+            color=_legend("addresses", counts, "addresses"),
+            shape=_shape(),
+            href="href:N",
+            tooltip=tooltip(facts),
+        )
+        .properties(height=ROW_PX * rows["case_memory"].nunique())
+    )
+    description = (
+        f"{facts.study.title}: rate of independent reads by kind of memory and number of"
+        f" addresses, for {len(facts.machines)} machines."
+    )
+    return finish(panels(marks, rows), description, margin=150, compact_margin=130)
+
+
+def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
+    """A panel a machine, a line a row's size: the rate over the pool's size, dashed with hints."""
+    if rows.empty:
+        return None
+    sizes = list(dict.fromkeys(rows["row"]))
+    base = alt.Chart().encode(
+        x=alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2, nice=False)),
+        y=alt.Y("rate:Q", title="payload, GB/s"),
+        color=_legend("row", sizes, "row"),
+        strokeDash=alt.StrokeDash(
+            "hints:N",
+            sort=list(STREAMING.values()),
+            legend=alt.Legend(orient="top", title=None, symbolStrokeColor="gray"),
+        ),
+    )
+    description = (
+        f"{facts.study.title}: payload rate of rows at random places over the size of the pool, a"
+        f" line for each size of a row, with and without streaming hints, for"
+        f" {len(facts.machines)} machines."
+    )
+    return _lines(facts, rows, base, description)
+
+
+def _lines(facts: StudyFacts, rows: pd.DataFrame, base: Any, description: str) -> Chart:
+    points = base.mark_point(filled=True, size=45, cursor="pointer").encode(
+        shape=_shape(), href="href:N", tooltip=tooltip(facts)
+    )
+    layers = alt.layer(base.mark_line(strokeWidth=1.2), points).properties(height=HEIGHT_PX)
+    return finish(panels(layers, rows), description, margin=70, compact_margin=60)
+
+
+def _legend(field: str, names: list[str], title: str) -> alt.Color:
+    legend = alt.Legend(orient="top", title=title, columns=4)
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=names), sort=names, legend=legend)
+
+
+def _shape() -> Any:
+    return alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle"))
+
+
+def _binary(kib: float) -> str:
+    return f"{kib / 1024:.0f} MiB" if kib >= 1024 else f"{kib:.0f} KiB"

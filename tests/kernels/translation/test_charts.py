@@ -1,0 +1,86 @@
+"""The study's own charts, from results as a machine leaves them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import vl_convert
+
+from analysis import ROOT
+from analysis.charts import study_charts
+from analysis.charts.writing import write_chart
+from analysis.facts.study_facts import StudyFacts
+from analysis.study import Case, Variant
+from kernels.translation.charts import charts, reads_of, rows_of
+from tests.kernels.translation.fake import TRANSLATION
+from tests.roots import make_inputs
+from tests.synthetic import write_machine
+
+OWN = {"reach", "latency", "kinds", "pools"}
+
+
+def plausible(variant: Variant, case: Case, metric: str) -> float:
+    """Reads at 400 million a second of what is held, else 40; rows at 50 GB/s."""
+    if "reads" not in case.values:
+        return case.payload_bytes / 50e9
+    entries = case.number("count") * min(case.number("stride_kib"), 64) // 64
+    return case.number("reads") / (400e6 if entries <= 8192 else 40e6)
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
+    root = tmp_path_factory.mktemp("charts")
+    write_machine(
+        root / "results", "box", TRANSLATION, noise=0.001, seconds=plausible, grid="default"
+    )
+    return StudyFacts(make_inputs(root, {"translation": TRANSLATION}), TRANSLATION)
+
+
+def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "studies" / "translation.md").read_text()
+    named = set(re.findall(r"chart\('(\w+)'", page))
+    made = study_charts(facts)
+    assert named >= OWN
+    for name in named:
+        table = write_chart(made[name], tmp_path, name, "charts")
+        assert len(table) > 0
+        specification = json.loads((tmp_path / f"{name}.json").read_text())
+        assert vl_convert.vegalite_to_vega(
+            specification | {"data": {"values": table.head(200).to_dict("records")}}
+        )
+
+
+def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
+    nothing = replace(facts.inputs, summary=facts.inputs.summary[:0])
+    assert charts(StudyFacts(nothing, TRANSLATION)) == {}
+
+
+def test_reads_are_drawn_by_their_rate_and_the_distance_of_their_addresses(
+    facts: StudyFacts,
+) -> None:
+    rows = reads_of(facts.points, "independent_lines")
+    assert rows["addresses"].unique().tolist() == [
+        *("4 KiB", "16 KiB", "64 KiB", "64 KiB, ascending", "512 KiB", "2 MiB")
+    ]
+    held = rows[(rows["addresses"] == "4 KiB") & (rows["case_count"] == 131072)]
+    missed = rows[(rows["addresses"] == "64 KiB") & (rows["case_count"] == 131072)]
+    assert held["reads_per_us"].tolist() == pytest.approx([400], rel=0.01)
+    assert missed["ns"].tolist() == pytest.approx([25], rel=0.01)
+
+
+def test_kinds_of_memory_are_drawn_by_themselves(facts: StudyFacts) -> None:
+    rows = reads_of(facts.points, "independent_lines", by_memory=True)
+    assert rows["case_memory"].nunique() == 7
+    assert rows["case_count"].nunique() > 1
+
+
+def test_gathers_are_drawn_over_the_size_of_the_pool(facts: StudyFacts) -> None:
+    rows = rows_of(facts.points)
+    assert set(rows["hints"]) == {"plain", "streaming hints"}
+    assert rows["pool_gib"].max() == 40
+    assert rows["row"].unique().tolist() == ["128 B", "512 B", "656 B", "1024 B", "4096 B"]
+    assert rows["rate"].dropna().tolist() == pytest.approx([50] * len(rows), rel=0.01)
