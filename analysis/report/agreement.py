@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import RepeatabilityRow, rows_of
 from analysis.quantities import WITHIN, percent, ratio
-from analysis.report.html import code, table
+from analysis.report.html import table
 from analysis.statistics import CONFIDENCE, FEWEST_RUNS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DIFFERENT: Final = ("faster", "slower")
 
@@ -20,8 +23,8 @@ def agreement_sentence(inputs: Inputs) -> str:
         return "No repeat of one program has been measured yet."
     different = sum(map(verdicts.count, DIFFERENT))
     return (
-        f"Of {len(verdicts)} comparisons between two entries that are one program, {different}"
-        f" ({percent(different / len(verdicts))}) were called faster or slower,"
+        f"Of {len(verdicts)} comparisons within a run between two entries that are one program,"
+        f" {different} ({percent(different / len(verdicts))}) were called faster or slower,"
         f" {verdicts.count('same')} the same within {WITHIN} and"
         f" {verdicts.count('unclear')} unclear."
     )
@@ -32,24 +35,39 @@ def agreement(inputs: Inputs) -> str:
     sentence = agreement_sentence(inputs)
     if inputs.repeats.empty:
         return sentence
+    expected = 1 - CONFIDENCE
     sentence += (
-        f" With {CONFIDENCE * 100:g} % intervals, {(1 - CONFIDENCE) * 100:.0f} % of false calls are"
-        " to be expected, and fewer where intervals are so narrow that the verdict is `same`."
+        f" With {CONFIDENCE * 100:g} % intervals, {expected * 100:.0f} % of false calls are to be"
+        " expected, and fewer where intervals are so narrow that the verdict is `same`."
     )
-    rows = []
-    for (machine, study, variant), repeats in inputs.repeats.groupby(
-        ["machine", "study", "variant"]
-    ):
-        different = int(repeats["verdict"].isin(DIFFERENT).sum())
-        least, most = (float(repeats["ratio"].agg(end)) for end in ("min", "max"))
-        rows.append(
-            [
-                *(machine, study, code(variant), str(len(repeats)), str(different)),
-                f"{ratio(least)} to {ratio(most)}",
-            ]
-        )
-    columns = ["machine", "study", "variant", "comparisons", "called different", "ratios from, to"]
-    return f"{sentence}\n\n{table(columns, rows, numeric=columns[3:])}"
+    groups = inputs.repeats.groupby(["machine", "study"])
+    rows = [[*map(str, of), *_rates(repeats)] for of, repeats in groups]
+    columns = ["machine", "study", "within a run", "called different", "ratios from, to"]
+    columns += ["between runs", "called different", "most of them in"]
+    return f"{sentence}\n\n{table(columns, rows, numeric=columns[2:7])}"
+
+
+def _rates(repeats: pd.DataFrame) -> list[str]:
+    """Of one study on one machine: comparisons within a run and between runs, how many of them were
+    called different, and which run has the most of the latter."""
+    within = repeats["verdict"].isin(DIFFERENT)
+    least, most = (float(repeats["ratio"].agg(end)) for end in ("min", "max"))
+    known = repeats[repeats["between_verdict"] != ""]
+    between = known["between_verdict"].isin(DIFFERENT)
+    runs = known.loc[between, "run"].value_counts()
+    return [
+        *(str(len(within)), _share(within)),
+        f"{ratio(least)} to {ratio(most)}",
+        *(str(len(between)) if len(between) else "too few runs", _share(between)),
+        f"{runs.idxmax()}: {runs.max()}" if len(runs) else "",
+    ]
+
+
+def _share(is_different: pd.Series[bool]) -> str:
+    """`3 (1.2 %)`; empty where nothing was compared."""
+    if is_different.empty:
+        return ""
+    return f"{int(is_different.sum())} ({percent(float(is_different.mean()))})"
 
 
 def repeatability(inputs: Inputs) -> str:

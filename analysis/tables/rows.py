@@ -96,9 +96,15 @@ class RepeatabilityRow:
 
 @dataclass(frozen=True)
 class RepeatRow(RatioRow):
-    """The ratio of two entries that are one program, in one run."""
+    """The ratio of two entries that are one program, in one run.
+
+    `between_ratio` and `between_verdict` hold the time of the one in this run against those of the
+    other in all other runs; NaN and empty where there are too few.
+    """
 
     run: str
+    between_ratio: float
+    between_verdict: str
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from analysis.store.collect import collect
 from analysis.study import Study
+from analysis.tables.agreement import agreement
 from analysis.tables.claims import claim_tables
 from analysis.tables.model import model_tables
 from analysis.tables.repeat import repeatability
 from analysis.tables.summary import (
     ratios,
     ratios_by_round,
-    ratios_by_run,
-    repeats,
     runs,
     skipped,
     summarise,
@@ -39,7 +38,7 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
     tables = {
         "summary": summary,
         "ratios": ratios(compared),
-        "repeats": repeats(ratios_by_run(compared), studies),
+        "repeats": agreement(collected.samples, compared, studies),
         "repeatability": repeatability(collected.samples, studies, results, collected.machines),
         "runs": runs(collected.samples),
         "skipped": skipped(collected.samples),

@@ -1,0 +1,64 @@
+"""build/repeats.csv: two entries that are one program, within a run and between runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from analysis.statistics import FEWEST_RUNS, prediction_interval, verdict
+from analysis.store.collect import chosen
+from analysis.study import Study
+from analysis.tables.rows import RepeatRow, columns
+from analysis.tables.summary import ratios_by_run, repeats
+
+REPEAT_COLUMNS: Final = columns(RepeatRow)
+UNKNOWN: Final = (math.nan, "")
+CELL: Final = ["machine", "study", "variant", "case", "metric"]
+
+
+def agreement(
+    samples: pd.DataFrame, compared: pd.Series, studies: Mapping[str, Study]
+) -> pd.DataFrame:
+    """A row for each repeat and run, in REPEAT_COLUMNS.
+
+    `compared` are the `ratios_by_round` of `samples`. Between runs, the repeat's time in one run is
+    held against the interval that the original's other runs give for another.
+    """
+    same = repeats(ratios_by_run(compared), studies)
+    times = _by_run(samples)
+    rows = []
+    for _, row in same.iterrows():
+        repeat, original = (
+            times[row["machine"], row["study"], row[entry], row["case"], row["metric"]]
+            for entry in ("variant", "against")
+        )
+        others = [time for run, time in original.items() if run != row["run"]]
+        rows.append(_between(repeat[row["run"]], others))
+    found = pd.DataFrame(rows, index=same.index, columns=["between_ratio", "between_verdict"])
+    return same.join(found)[REPEAT_COLUMNS]
+
+
+def _by_run(samples: pd.DataFrame) -> dict[tuple[str, ...], dict[str, float]]:
+    """By CELL, the median over rounds of each fresh run."""
+    fresh = chosen(samples)
+    fresh = fresh[(fresh["status"] == "ok") & ~fresh["stale"].astype(bool)]
+    rounds = fresh.groupby([*CELL, "run", "round"])["value"].median()
+    found: dict[tuple[str, ...], dict[str, float]] = {}
+    medians = rounds.groupby([*CELL, "run"]).median().reset_index()
+    for *cell, run, median in medians.itertuples(index=False, name=None):
+        found.setdefault(tuple(cell), {})[run] = median
+    return found
+
+
+def _between(time: float, others: list[float]) -> tuple[float, str]:
+    """The original's median over other runs over `time`, and what their interval says of it."""
+    if len(others) < FEWEST_RUNS:
+        return UNKNOWN
+    ratio, low, high = (
+        bound / time for bound in (float(np.median(others)), *prediction_interval(others))
+    )
+    return ratio, verdict(ratio, low, high)

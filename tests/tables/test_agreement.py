@@ -1,0 +1,53 @@
+"""Two entries that are one program: called different within a run, and between runs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.store.collect import collect
+from analysis.study import Case, Variant
+from analysis.tables.agreement import REPEAT_COLUMNS, agreement
+from analysis.tables.summary import ratios_by_round
+from tests.synthetic import CALLS, STUDIES, plausible, write_machine
+
+RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
+SLOW = RUNS[2]
+
+
+def measured(folder: Path, runs: list[str], slower: float = 1.0) -> pd.DataFrame:
+    """Repeats on a machine that is slower in the run SLOW."""
+    cpu = [variant for variant in CALLS.variants if not variant.on_gpu]
+    for run in runs:
+
+        def seconds(variant: Variant, case: Case, metric: str, run: str = run) -> float:
+            program = CALLS.variant("python") if variant.name == "again" else variant
+            return plausible(program, case, metric) * (slower if run == SLOW else 1.0)
+
+        write_machine(
+            folder, "box", CALLS, variants=cpu, run=run, rounds=5, noise=1e-3, seconds=seconds
+        )
+    samples = collect(folder, STUDIES).samples
+    return agreement(samples, ratios_by_round(samples, STUDIES), STUDIES)
+
+
+def test_a_run_that_differs_is_called_different_between_runs_only(tmp_path: Path) -> None:
+    found = measured(tmp_path, RUNS, slower=1.5)
+    assert list(found.columns) == REPEAT_COLUMNS
+    assert set(zip(found["variant"], found["against"], strict=True)) == {("again", "python")}
+    assert set(found["verdict"]) == {"same"}
+    different = found[found["between_verdict"] == "slower"]
+    assert set(different["run"]) == {SLOW} == set(found.loc[found["between_ratio"] < 0.9, "run"])
+    assert len(different) == (found["run"] == SLOW).sum() > 0
+
+
+def test_equal_runs_are_not_called_different(tmp_path: Path) -> None:
+    assert set(measured(tmp_path, RUNS)["between_verdict"]) == {"same"}
+
+
+def test_too_few_other_runs_say_nothing(tmp_path: Path) -> None:
+    found = measured(tmp_path, RUNS[:3], slower=1.5)
+    assert set(found["between_verdict"]) == {""}
+    assert found["between_ratio"].map(math.isnan).all()
