@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 import altair as alt
@@ -17,7 +17,6 @@ from analysis.study import Study
 
 REFERENCE: Final = "torch_caching"
 MEAN: Final = "geometric mean"
-UNPAIRED: Final = "none, of two medians"
 PERCENTILES: Final = {
     "latency_p50": "50 %",
     "latency_p99": "99 %",
@@ -51,14 +50,14 @@ def _seconds(facts: StudyFacts) -> pd.DataFrame:
 
 
 def heat(facts: StudyFacts) -> Chart | None:
-    """PyTorch's time over each allocator's, by pattern: paired by rounds where the two were."""
+    """PyTorch's time over each allocator's, by pattern, paired by rounds."""
     table = _seconds(facts)
     theirs = table[table["variant"] == REFERENCE][["machine", "pattern", "seconds"]]
     table = table[table["variant"] != REFERENCE]
     table = table.merge(theirs, on=["machine", "pattern"], suffixes=("", "_torch"))
+    table = pd.DataFrame(_ratios(facts, table))
     if table.empty:
         return None
-    table = pd.concat([table, pd.DataFrame(_ratios(facts, table))], axis="columns")
     table = pd.concat([table, _means(table)])
     table["label"] = [ratio(value) for value in table["ratio"]]
     table["time"] = [quantity(value, "s") for value in table["seconds"]]
@@ -93,21 +92,16 @@ def heat(facts: StudyFacts) -> Chart | None:
     return finish(chart, what, margin=180, compact_margin=150, least=CELL_PX * len(names))
 
 
-def _ratios(facts: StudyFacts, table: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """`ratio` and `interval` of each row of `table`.
-
-    Rounds are paired of what is compared with PyTorch; of another reference two medians are left.
-    """
+def _ratios(facts: StudyFacts, table: pd.DataFrame) -> Iterator[dict[Hashable, object]]:
+    """The rows of `table` that some run has beside PyTorch's, with `ratio` and `interval`."""
     for row in table.to_dict("records"):
         case = f"pattern={row['pattern']}"
         paired = facts.figures.ratios.get(
             (row["machine"], row["variant"], REFERENCE, case, "op_time")
         )
-        if paired is None:
-            yield {"ratio": row["seconds_torch"] / row["seconds"], "interval": UNPAIRED}
-        else:
+        if paired is not None:
             interval = ratio_interval(paired.ci_low, paired.ci_high)
-            yield {"ratio": paired.ratio, "interval": interval}
+            yield {**row, "ratio": paired.ratio, "interval": interval}
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:

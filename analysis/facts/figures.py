@@ -63,12 +63,8 @@ class Figures:
         return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
 
     def shown_case(self, variant: Variant) -> Case:
-        """The headline case, or where the variant does not have it the largest it is usually
-        measured in."""
-        cases = {case.id: case for case in variant.cases}
-        usual = variant.in_grid("default") or variant.cases
-        largest = max(usual, key=lambda case: case.payload_bytes)
-        return cases.get(self.study.headline, largest)
+        """As `Study.shown_case`."""
+        return self.study.shown_case(variant)
 
     def time(self, machine: str, variant: Variant) -> MeasuredRow | None:
         """The time in the shown case, by the preferred metric that was measured."""

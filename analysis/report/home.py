@@ -88,13 +88,11 @@ def _with_ties(best: Variant, ties: list[Variant]) -> Markup:
 
 
 def _against(facts: StudyFacts, machine: str, best: Variant, first: Variant) -> str:
-    """How many times as fast `best` is: paired by rounds where the two are compared, else the
-    ratio of their medians, which says that it is one."""
+    """How many times as fast `best` is, paired by rounds; empty where no run has both."""
     if best == first:
         return ratio(1.0)
     if (row := facts.figures.comparison(machine, best, first)) is not None:
         return ratio(row.ratio)
     if (row := facts.figures.comparison(machine, first, best)) is not None:
         return ratio(1 / row.ratio)
-    times = facts.figures.times(machine, first, best)
-    return f"{ratio(times[0].median / times[1].median)} of medians" if times else ""
+    return ""

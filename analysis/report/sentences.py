@@ -130,8 +130,7 @@ def order_sentences(facts: StudyFacts) -> list[str]:
     """A sentence for each machine whose steps come out in another order than they are told in.
 
     What is beyond the journey has no place in its order. Two steps count as out of order where the
-    later one is surely slower: by their ratio where they are compared directly, else where their
-    intervals are apart.
+    later one is surely slower by their ratio.
     """
     sentences = []
     for machine in facts.machines:

@@ -160,6 +160,14 @@ class Study:
             n for n, metric in self.metrics.items() if metric.unit == "s" and not metric.part_of
         ]
 
+    def shown_case(self, variant: Variant) -> Case:
+        """The headline case, or where the variant does not have it the largest it is usually
+        measured in."""
+        cases = {case.id: case for case in variant.cases}
+        usual = variant.in_grid("default") or variant.cases
+        largest = max(usual, key=lambda case: case.payload_bytes)
+        return cases.get(self.headline, largest)
+
     def metrics_for(self, *variants: Variant) -> list[str]:
         """Time metrics that may be used to compare `variants`, the preferred one first."""
         times = self.time_metrics

@@ -63,13 +63,25 @@ def _over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
 
 
 def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
-    """Pairs (variant, other) to compare: with the variant's `after`, and, unless it is itself a
-    reference or ceiling, with all references and ceilings."""
+    """Pairs (variant, other) to compare: with the variant's `after`; a step with all references and
+    ceilings; a reference with the first one."""
+    references = study.with_role("reference")
     for variant in study.variants:
         against = [study.variant(variant.after)] if variant.after else []
         if variant.role in ("step", "beyond"):
-            against += study.with_role("reference", "ceiling")
+            against += [*references, *study.with_role("ceiling")]
+        elif variant in references:
+            against += references[:1]
         yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
+
+
+def rankings(study: Study) -> Iterator[tuple[Variant, Variant]]:
+    """Further pairs (variant, other) to compare in the variant's shown case, so that every step is
+    with all before it."""
+    compared = set(comparisons(study))
+    steps = [step for step in study.with_role("step", "beyond") if not study.is_repeat(step)]
+    for index, step in enumerate(steps):
+        yield from ((step, other) for other in steps[:index] if (step, other) not in compared)
 
 
 def ratios(by_round: pd.Series) -> pd.DataFrame:
@@ -119,7 +131,8 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
     by_variant = dict(tuple(by_visit.reset_index().groupby(["study", "variant"], sort=False)))
     pairs = []
     for study in studies.values():
-        for variant, other in comparisons(study):
+        shown = {pair: study.shown_case(pair[0]).id for pair in rankings(study)}
+        for variant, other in [*comparisons(study), *shown]:
             if not {(study.name, variant.name), (study.name, other.name)} <= set(by_variant):
                 continue
             both = by_variant[study.name, variant.name].merge(
@@ -127,6 +140,8 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
                 on=[*key, *visit],
                 suffixes=("", "_other"),
             )
+            if (variant, other) in shown:
+                both = both[both["case"] == shown[variant, other]]
             if variant.host_work or other.host_work:
                 both = both[both["metric"] != "gpu_time"]
             both["ratio"] = both["value_other"] / both["value"]

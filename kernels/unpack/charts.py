@@ -175,23 +175,18 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
 
 
 def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
-    """A row a machine, variant and alignment of the source over VOLUME: GB/s of device time, and
-    the shares of `one_copy`'s rate and of the same variant's where everything is aligned."""
+    """A row a machine, variant and alignment of the source over VOLUME: GB/s of device
+    time."""
     rows = []
     for machine in facts.machines:
-        copy = _volume_times(facts, machine, facts.study.variant("one_copy")).get(0)
         for variant in facts.study.subjects:
-            times = _volume_times(facts, machine, variant)
-            for source, row in times.items():
-                seconds = row.median
+            for source, row in _volume_times(facts, machine, variant).items():
                 rows.append(
                     {
                         "machine": machine,
                         "variant": variant.name,
                         "source": f"{source} behind a boundary",
-                        "rate": VOLUME / seconds / 1e9,
-                        "of one copy": _share(copy, seconds),
-                        "of aligned": _share(times.get(0), seconds),
+                        "rate": VOLUME / row.median / 1e9,
                         "state": "stale" if row.stale else "measured",
                         "href": samples_address(machine, facts.study.name, variant.name),
                     }
@@ -209,11 +204,6 @@ def _volume_times(facts: StudyFacts, machine: str, variant: Variant) -> dict[int
     }
 
 
-def _share(other: MeasuredRow | None, seconds: float) -> str:
-    """What part of the other's rate this is."""
-    return f"{other.median / seconds:.0%}" if other is not None else ""
-
-
 def _alignment(facts: StudyFacts) -> Chart | None:
     """Bars: the rate over 256 MiB, fragments aligned and misaligned by a byte side by side."""
     rows = alignment_rows(facts)
@@ -222,7 +212,7 @@ def _alignment(facts: StudyFacts) -> Chart | None:
     names = [name for name in facts.study.variant_names if name in set(rows["variant"])]
     row = variant_rows(names, rows)
     legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
-    fields = ("variant", "machine", "source", "of one copy", "of aligned", "state")
+    fields = ("variant", "machine", "source", "state")
     base = alt.Chart().encode(y=row, yOffset="source:N")
     bars = base.mark_bar(cursor="pointer").encode(
         x=alt.X("rate:Q", title="payload rate by device time, GB/s"),
@@ -234,10 +224,12 @@ def _alignment(facts: StudyFacts) -> Chart | None:
             alt.Tooltip("rate:Q", title="rate, GB/s", format=".4~r"),
         ],
     )
-    shares = base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="of one copy:N")
-    chart: Any = panels(alt.layer(bars, shares).properties(height=2 * ROW_PX * len(names)), rows)
+    rates = base.mark_text(align="left", dx=10).encode(
+        x=alt.value("width"), text=alt.Text("rate:Q", format=".4~r")
+    )
+    chart: Any = panels(alt.layer(bars, rates).properties(height=2 * ROW_PX * len(names)), rows)
     description = (
-        f"{facts.study.title}: payload rate over 256 MiB of aligned and misaligned fragments, and"
-        " the share of one plain copy's."
+        f"{facts.study.title}: payload rate over 256 MiB of aligned and misaligned fragments,"
+        " and of one plain copy."
     )
     return finish(chart, description, margin=260, compact_margin=195)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from allocator.charts import REFERENCE, UNPAIRED, heap, heat, latency, memory_map
+from allocator.charts import REFERENCE, heap, heat, latency, memory_map
 from analysis.derived import derive_tables, read_derived
 from analysis.facts.inputs import load_inputs
 from analysis.facts.rows import MeasuredRow
@@ -55,19 +55,16 @@ def facts_with(derived: Path, nothing: Path) -> StudyFacts:
     return StudyFacts(replace(inputs, derived={STUDY.name: read_derived(derived)}), STUDY)
 
 
-def test_heat_pairs_the_rounds_where_they_were_and_says_the_interval(tmp_path: Path) -> None:
+def test_heat_pairs_rounds_and_leaves_out_what_no_run_has_both_of(tmp_path: Path) -> None:
     paired = ("box", STUDY.name, "p4_final", REFERENCE, CASE, "op_time", 14.4, 12.6, 18.2, "faster")
     ratios = pd.DataFrame([(*paired, 1)], columns=RATIO_COLUMNS)
     times = {"p4_final": 1e-9, "cuda_malloc_async": 4e-9, REFERENCE: 12e-9}
     chart = heat(facts_of(tmp_path, times, ratios))
     assert chart is not None
     table = chart.data[chart.data["pattern"] == "hot_pair"].set_index("variant")
-    assert table["ratio"].to_dict() == {"p4_final": 14.4, "cuda_malloc_async": 3.0}
+    assert table["ratio"].to_dict() == {"p4_final": 14.4}
     assert table["label"]["p4_final"] == "14.4×"
-    assert table["interval"].to_dict() == {
-        "p4_final": "12.6 to 18.2",
-        "cuda_malloc_async": UNPAIRED,
-    }
+    assert table["interval"].to_dict() == {"p4_final": "12.6 to 18.2"}
     means = chart.data[chart.data["pattern"] != "hot_pair"].set_index("variant")
     assert means["ratio"]["p4_final"] == pytest.approx(14.4)
 

@@ -15,6 +15,7 @@ from analysis.tables.summary import (
     RATIO_COLUMNS,
     SUMMARY_COLUMNS,
     comparisons,
+    rankings,
     ratios,
     ratios_by_round,
     ratios_by_run,
@@ -33,9 +34,28 @@ def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None
         *others,
     }
     assert {other for name, other in pairs if name == "bytewise"} == others
-    assert not {name for name, _ in pairs} & others
+    assert {pair for pair in pairs if pair[0] in others} == {("batched", "library")}
     listed = [(variant.name, other.name) for variant, other in comparisons(COPY)]
     assert len(listed) == len(pairs)
+
+
+def test_in_its_shown_case_a_step_is_held_against_all_before_it() -> None:
+    further = {(step.name, other.name) for step, other in rankings(COPY)}
+    assert ("in_flight", "bytewise") in further
+    assert ("in_flight", "warps") not in further and ("warps", "in_flight") not in further
+    times = {"bytewise": 4.0, "warps": 2.0, "in_flight": 1.0}
+    other = next(case.id for case in COPY.variant("warps").cases if case.id != COPY.headline)
+    samples = table(
+        *(
+            rounds(variant, [seconds] * 3, case=case)
+            for variant, seconds in times.items()
+            for case in (COPY.headline, other)
+        )
+    )
+    found = ratios(ratios_by_round(samples, STUDIES))
+    compared = found[(found["variant"] == "in_flight") & (found["against"] == "bytewise")]
+    assert list(compared["case"]) == [COPY.headline]
+    assert list(compared["ratio"]) == [4.0]
 
 
 def test_a_ratio_is_a_speed_up_paired_by_round() -> None:

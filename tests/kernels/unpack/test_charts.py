@@ -74,7 +74,3 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
         "one_copy",
     }
     assert len(measured) == 7
-    (copy,) = tables["alignment"][tables["alignment"]["variant"] == "one_copy"]["of one copy"]
-    assert copy == "100%"
-    aligned = tables["alignment"][tables["alignment"]["source"] == "0 behind a boundary"]
-    assert set(aligned["of aligned"]) == {"100%"}
