@@ -54,6 +54,12 @@ def read_derived(folder: Path) -> dict[str, pd.DataFrame]:
     return {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
 
 
+def read_absent(folder: Path) -> dict[str, str]:
+    """Why a study's tables could not be made, by their names; as `derive_tables` has it."""
+    path = folder / ABSENT
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
 def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m analysis.derived", description="Make the tables of a study's code."

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.derived import read_derived
+from analysis.derived import read_absent, read_derived
 from analysis.source import fingerprint
 from analysis.store.collect import VariantKey as VariantKey
 from analysis.store.folders import KINDS, machines, samples_files, study_folders
@@ -43,7 +43,8 @@ class Inputs:
 
     The tables have the rows of `analysis.facts.rows`: `summary` MeasuredRow, `resources`
     KernelResources, the others those of their names. `machine_code` is by study and variant.
-    `derived` are the tables of each study's tables.py by their name.
+    `derived` are the tables of each study's tables.py by their name, and `absent` says why others
+    could not be made.
     """
 
     studies: Mapping[str, Study]
@@ -61,6 +62,7 @@ class Inputs:
     resources: pd.DataFrame
     machine_code: Mapping[tuple[str, str], VariantCode]
     derived: Mapping[str, Mapping[str, pd.DataFrame]]
+    absent: Mapping[str, Mapping[str, str]]
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
     provenance: Mapping[VariantKey, Provenance]
@@ -128,6 +130,7 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         resources=read_table(reports, KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
         derived={name: read_derived(tables / "derived" / name) for name in studies},
+        absent={name: read_absent(tables / "derived" / name) for name in studies},
         refused=refused,
         machines={machine: read_machine(results / machine) for machine in known},
         provenance=provenance,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,6 +53,11 @@ class StudyFacts:
     def derived(self, table: str) -> pd.DataFrame | None:
         """A table of the study's tables.py; None where it is absent."""
         return self.inputs.derived[self.study.name].get(table)
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Why tables of the study's tables.py could not be made, by their names."""
+        return self.inputs.absent[self.study.name]
 
     @property
     def machines(self) -> list[str]:

@@ -143,8 +143,9 @@ def published(page: Page, facts: StudyFacts) -> str:
 
 @study_macro
 def skipped(page: Page, facts: StudyFacts) -> str:
-    """Every case that was skipped or failed, with the reason."""
-    return study_pages.skipped_table(facts)
+    """What is missing, with the reason: cases that were skipped or failed, and tables that could
+    not be made from the code."""
+    return study_pages.missing(facts)
 
 
 @study_macro

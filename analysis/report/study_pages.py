@@ -126,8 +126,16 @@ def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
     return gigabytes_per_second(row.payload_bytes / measured.median / 1e9)
 
 
-def skipped_table(facts: StudyFacts) -> str:
-    """Every case that was skipped or failed, with the reason."""
+def missing(facts: StudyFacts) -> str:
+    """What was skipped or failed, and the tables that could not be made from the code; Markdown."""
+    if not facts.absent:
+        return _skipped_table(facts)
+    rows = [[code(name), why] for name, why in facts.absent.items()]
+    absent = table(["table from the code", "why it is missing"], rows)
+    return f"{_skipped_table(facts)}\n\n{absent}"
+
+
+def _skipped_table(facts: StudyFacts) -> str:
     if facts.skipped.empty:
         return "Nothing was skipped." if facts.machines else NOTHING
     columns = ["machine", "variant", "status", "reason"]

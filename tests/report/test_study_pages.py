@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from analysis.derived import ABSENT
+from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.study_pages import published_table
+from analysis.report.study_pages import missing, published_table
 from analysis.report.variants import sections
 from tests.roots import make_inputs, make_root
 from tests.synthetic import COPY, write_machine
@@ -52,6 +54,17 @@ def test_published_table_leaves_out_a_machine_that_has_none_of_it(tmp_path: Path
     assert facts.machines == ["box"]
     page = published_table(facts)
     assert "1.95 GB/s" in page and "box" not in page
+
+
+def test_tables_of_the_code_that_are_missing_are_said_with_why(measured: StudyFacts) -> None:
+    assert "table from the code" not in missing(measured)
+    tables = measured.inputs.results.parent / "tables"
+    folder = tables / "derived" / measured.study.name
+    folder.mkdir(parents=True)
+    (folder / ABSENT).write_text('{"layout": "x.so: not built; run: <it>"}')
+    inputs = load_inputs(tables, measured.inputs.results, tables, measured.inputs.studies)
+    page = missing(StudyFacts(inputs, measured.study))
+    assert "<code>layout</code>" in page and "x.so: not built; run: &lt;it&gt;" in page
 
 
 def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: StudyFacts) -> None:
