@@ -255,7 +255,9 @@ class BetweenCases(Bounded, kind="between_cases"):
 
     @property
     def title(self) -> str:
-        return f"{self.of} as a multiple of {self.over_case}"
+        own = self.case.split(",")
+        other = [value for value in self.over_case.split(",") if value not in own]
+        return f"{self.of} over its rate at {','.join(other)}"
 
     def figure(self, evidence: Evidence) -> Figure:
         (of,), (over,) = (

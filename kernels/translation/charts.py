@@ -122,7 +122,7 @@ def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
         strokeDash=alt.StrokeDash(
             "hints:N",
             sort=list(STREAMING.values()),
-            legend=alt.Legend(orient="top", title=None, symbolStrokeColor="gray"),
+            legend=alt.Legend(orient="top", title=None, symbolType="stroke"),
         ),
     )
     description = (

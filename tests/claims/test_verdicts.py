@@ -183,6 +183,13 @@ def test_a_sentence_names_the_case_where_the_parts_have_several() -> None:
     assert row.sentence(with_case=True) == "fast in rows=2: passed its check in 8 rounds"
 
 
+def test_a_comparison_of_cases_names_what_differs(tmp_path: Path) -> None:
+    one = {"kind": "between_cases", "of": "slow", "over_case": "rows=2"}
+    parts = [one | {"at_least": 4e5}, one | {"at_most": 6e5}]
+    row = verdict_on(tmp_path, {"id": "it", "says": "So.", "all": parts})
+    assert row["reason"].startswith("slow over its rate at rows=2: 5")
+
+
 def test_one_part_that_fails_decides_though_another_is_unknown() -> None:
     assert together(["holds", "holds"]) == "holds"
     assert together(["holds", "not tested"]) == "not tested"

@@ -1,0 +1,98 @@
+"""What only a GPU can show: kernels that are right, and memory of every kind that they read."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.measure.cell import Skip
+from analysis.measure.large_pool import KINDS, LargePool
+from analysis.modules import load_python
+from analysis.study import Case, Study, load_study
+from tests.compiled import gpu_module
+from tests.kernels.translation.fake import MIB, TRANSLATION, lines, rows
+
+pytestmark = pytest.mark.gpu
+
+CASES = {
+    "independent_lines": [
+        lines(64, 64, 4096),
+        lines(1000, 4, 9999, "ascending"),
+        lines(7, 2048, 33),
+    ],
+    "dependent_lines": [lines(64, 64, 8192, read=16), lines(3, 4, 5, "ascending", read=16)],
+    "rows": [rows(16, 33), rows(656, 1000), rows(1024, 7, "ascending"), rows(4096, 200)],
+    "rows_streaming": [rows(656, 1000), rows(4096, 200)],
+    "copy_engine": [rows(656, 1000)],
+}
+
+
+def outcome(study: Study, name: str, stream: int, case: Case) -> str | None:
+    """What the study's own check says of the first launch after another one."""
+    from analysis.measure.memory import synchronize
+
+    constants = {"pool_mib": 128, "kinds_mib": 64, "largest_bytes": 2 * MIB}
+    workload = load_python(study, "workload").Workload(constants, np.random.default_rng(0))
+    inputs = workload.prepare(case)  # which hold what the operation works on
+    operation = inputs.bind(study.variant(name), gpu_module(study, name))
+    operation.launch(stream)
+    operation.poison()
+    operation.launch(stream)
+    synchronize(stream)
+    wrong: str | None = operation.check()
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "case"), [(name, case) for name, cases in CASES.items() for case in cases], ids=str
+)
+def test_variant_is_right(name: str, case: Case, stream: int) -> None:
+    assert outcome(TRANSLATION, name, stream, case) is None
+
+
+@pytest.mark.parametrize("memory", KINDS)
+def test_memory_of_every_kind_is_read(memory: str, stream: int) -> None:
+    try:
+        assert (
+            outcome(TRANSLATION, "independent_lines", stream, lines(64, 64, 999, memory=memory))
+            is None
+        )
+    except Skip as reason:
+        pytest.skip(str(reason))
+
+
+def test_an_aliased_pool_is_read_beyond_its_first_address() -> None:
+    from analysis.measure.memory import cuda, cudart
+
+    size = 2**30 + 3 * MIB
+    pool = LargePool(size, np.random.default_rng(0), "aliased")
+    landed = np.empty(3 * MIB, np.uint8)
+    kind = cudart.cudaMemcpyKind.cudaMemcpyDefault
+    cuda(cudart.cudaMemcpy(landed.ctypes.data, pool.pointer + 2**30, landed.size, kind))
+    assert np.array_equal(landed, pool.bytes[: landed.size])
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("independent_lines", "other > 0;", "other > 1;"),
+        ("independent_lines", "read < walk.reads)", "read < walk.reads - 1)"),
+        ("dependent_lines", "[i] = word;", "[i] = word ^ 1;"),
+        ("rows", "dst[i] = held[turn];", "if (i < walk.read_vectors - 1) dst[i] = held[turn];"),
+    ],
+)
+def test_check_finds_a_wrong_kernel(
+    name: str, old: str, new: str, tmp_path: Path, stream: int
+) -> None:
+    copy = tmp_path / TRANSLATION.name
+    shutil.copytree(TRANSLATION.folder, copy)
+    source = copy / f"{name}.cu"
+    text = source.read_text()
+    assert old in text
+    source.write_text(text.replace(old, new))
+    wrong = load_study(copy / "study.yaml")
+    assert outcome(wrong, name, stream, CASES[name][0]) is not None
