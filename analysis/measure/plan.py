@@ -119,7 +119,7 @@ def lacks_captures(
 
 
 def with_companions(study: Study, variants: Sequence[Variant]) -> list[Variant]:
-    """`variants`, the `after` of each, and the ceilings, in the order of study.yaml."""
+    """`variants` and the companions of each, in the order of study.yaml."""
     names = {other.name for variant in variants for other in study.companions(variant.name)}
     return [variant for variant in study.variants if variant.name in names]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -175,16 +175,29 @@ class Study:
             return [name for name in times if name != "gpu_time"]
         return times
 
+    def comparisons(self) -> Iterator[tuple[Variant, Variant]]:
+        """Pairs (variant, other) to compare: with the variant's `after`; a step with all references
+        and ceilings; a reference with the first one."""
+        references = self.with_role("reference")
+        for variant in self.variants:
+            against = [self.variant(variant.after)] if variant.after else []
+            if variant.role in ("step", "beyond"):
+                against += [*references, *self.with_role("ceiling")]
+            elif variant in references:
+                against += references[:1]
+            yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
+
     def companions(self, name: str) -> list[Variant]:
-        """The variants to measure together when `name` is requested: itself, its `after`, and the
-        ceilings.
+        """The variants to measure together when `name` is requested: itself, all that it is
+        compared with, and all that is compared with it, because ratios pair samples of one run.
 
         A calibration is always measured as a whole, because its parameters belong to one host.
         """
-        variant = self.variant(name)
+        self.variant(name)  # FieldError for an unknown one
         if self.calibrates:
             return list(self.variants)
-        names = {name, variant.after, *(ceiling.name for ceiling in self.with_role("ceiling"))}
+        pairs = [{one.name, other.name} for one, other in self.comparisons()]
+        names = {name}.union(*(pair for pair in pairs if name in pair))
         return [candidate for candidate in self.variants if candidate.name in names]
 
     @property

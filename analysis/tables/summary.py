@@ -62,23 +62,10 @@ def _over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, index=runs.index, columns=names)
 
 
-def comparisons(study: Study) -> Iterator[tuple[Variant, Variant]]:
-    """Pairs (variant, other) to compare: with the variant's `after`; a step with all references and
-    ceilings; a reference with the first one."""
-    references = study.with_role("reference")
-    for variant in study.variants:
-        against = [study.variant(variant.after)] if variant.after else []
-        if variant.role in ("step", "beyond"):
-            against += [*references, *study.with_role("ceiling")]
-        elif variant in references:
-            against += references[:1]
-        yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
-
-
 def rankings(study: Study) -> Iterator[tuple[Variant, Variant]]:
     """Further pairs (variant, other) to compare in the variant's shown case, so that every step is
     with all before it."""
-    compared = set(comparisons(study))
+    compared = set(study.comparisons())
     steps = [step for step in study.with_role("step", "beyond") if not study.is_repeat(step)]
     for index, step in enumerate(steps):
         yield from ((step, other) for other in steps[:index] if (step, other) not in compared)
@@ -132,7 +119,7 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
     pairs = []
     for study in studies.values():
         shown = {pair: study.shown_case(pair[0]).id for pair in rankings(study)}
-        for variant, other in [*comparisons(study), *shown]:
+        for variant, other in [*study.comparisons(), *shown]:
             if not {(study.name, variant.name), (study.name, other.name)} <= set(by_variant):
                 continue
             both = by_variant[study.name, variant.name].merge(

@@ -57,9 +57,22 @@ def test_a_calibration_is_measured_whole(tmp_path: Path) -> None:
     assert calibration.companions("second") == list(calibration.variants)
 
 
-def test_companions_are_what_it_comes_after_and_the_ceilings(study: Study) -> None:
-    assert [v.name for v in study.companions("second")] == ["first", "second", "limit"]
-    assert [v.name for v in study.companions("limit")] == ["limit"]
+def test_companions_are_all_on_either_side_of_its_comparisons(tmp_path: Path) -> None:
+    data = description()
+    usual = {"name": "usual", "role": "reference", "title": "Usual", "source": "limit"}
+    study = load(
+        tmp_path / "copy",
+        data | {"variants": [*data["variants"], usual | {"cases": ["small"]}]},
+    )
+
+    def companions(name: str) -> list[str]:
+        return [variant.name for variant in study.companions(name)]
+
+    steps = ["first", "second", "again", "kernel"]
+    assert companions("first") == ["first", "second", "again", "limit", "usual"]
+    assert companions("second") == ["first", "second", "limit", "usual"]
+    assert companions("usual") == [*steps, "usual"]
+    assert companions("limit") == ["first", "second", "again", "limit", "kernel"]
     with pytest.raises(FieldError, match=r"study copy: variant: expected one of .* got 'third'"):
         study.companions("third")
 

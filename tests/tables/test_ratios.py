@@ -14,7 +14,6 @@ from analysis.study import Study
 from analysis.tables.summary import (
     RATIO_COLUMNS,
     SUMMARY_COLUMNS,
-    comparisons,
     rankings,
     ratios,
     ratios_by_round,
@@ -27,7 +26,7 @@ from tests.tables.rows import NEW, OLD, by_names, only, rounds, row, table
 
 
 def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None:
-    pairs = {(variant.name, other.name) for variant, other in comparisons(COPY)}
+    pairs = {(variant.name, other.name) for variant, other in COPY.comparisons()}
     others = {variant.name for variant in COPY.with_role("reference", "ceiling")}
     assert {other for name, other in pairs if name == "in_flight"} == {
         "warps",
@@ -35,7 +34,7 @@ def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None
     }
     assert {other for name, other in pairs if name == "bytewise"} == others
     assert {pair for pair in pairs if pair[0] in others} == {("batched", "library")}
-    listed = [(variant.name, other.name) for variant, other in comparisons(COPY)]
+    listed = [(variant.name, other.name) for variant, other in COPY.comparisons()]
     assert len(listed) == len(pairs)
 
 
@@ -177,7 +176,7 @@ def test_repeats_are_nobodys_reference() -> None:
             replace(v, role="reference") if v.name == "again" else v for v in CALLS.variants
         ),
     )
-    pairs = [(variant.name, other.name) for variant, other in comparisons(references)]
+    pairs = [(variant.name, other.name) for variant, other in references.comparisons()]
     assert ("again", "python") in pairs
     assert [variant for variant, other in pairs if other == "again"] == []
     assert "again" not in [
