@@ -1,0 +1,48 @@
+// The SMs gather a share of the rows, in order; at the same time the CPU packs the others.
+#include <memory>
+
+#include "operator.h"
+#include "sharing.h"
+#include "sort_bits.h"
+#include "sorter.h"
+
+__global__ void gather_rows(Gather gather) {
+  const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+  const int lane = threadIdx.x % kWarp;
+  if (row >= gather.rows) {
+    return;
+  }
+  const int2 pair = gather.pairs[row];
+  const int4* src = source_vectors(gather, pair.x);
+  int4* dst = destination_vectors(gather, pair.y);
+  constexpr int kTurns = (kRowVectors + kWarp - 1) / kWarp;
+  int4 held[kTurns];
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int i = turn * kWarp + lane;
+    if (i < kRowVectors) {
+      held[turn] = __ldcs(src + i);
+    }
+  }
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int i = turn * kWarp + lane;
+    if (i < kRowVectors) {
+      __stcs(dst + i, held[turn]);
+    }
+  }
+}
+
+Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
+  const int64_t pool_rows = sets.front().pool_rows;
+  const auto on_sms = [pool_rows](int64_t rows) -> Launch {
+    const auto sorter = std::make_shared<Sorter>(rows, sort_bits(rows, pool_rows));
+    return [sorter](Gather gather, cudaStream_t stream) {
+      gather.pairs = sorter->sorted(gather.pairs, stream);
+      gather_rows<<<blocks_for(gather.rows * kWarp), kBlock, 0, stream>>>(gather);
+    };
+  };
+  const auto sharing = std::make_shared<Sharing>(sets.front().rows, cpus, on_sms);
+  sharing->tune(sets);
+  return [sharing](const Gather& gather, cudaStream_t stream) { sharing->launch(gather, stream); };
+}

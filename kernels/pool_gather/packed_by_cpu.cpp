@@ -1,0 +1,13 @@
+// The CPU, which translates addresses of its own, packs the rows; the copy engine moves them.
+#include <memory>
+
+#include "operator.h"
+#include "packer.h"
+
+Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
+  const auto packer = std::make_shared<Packer>(sets.front().rows, cpus);
+  return [packer](const Gather& gather, cudaStream_t stream) {
+    packer->fetch(gather, stream);
+    packer->pack(gather, stream);
+  };
+}

@@ -1,0 +1,142 @@
+// Threads pack scattered rows into page-locked staging memory; the copy engine moves what is
+// packed.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "operator.h"
+#include "scratch.h"
+#include "workers.h"
+
+#ifndef MOST_WORKERS  // a flag in study.yaml
+#define MOST_WORKERS 64
+#endif
+
+static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
+
+constexpr int64_t kChunks = 256;  // of a launch, unless they get too small or too large
+constexpr int64_t kFewestRows = 64;
+constexpr int64_t kMostRows = 1024;
+constexpr int64_t kAhead = 4;  // rows that a thread prefetches
+constexpr int kCacheLine = 64;
+
+// The CPUs of the workers: all but the first, which is the caller's.
+inline std::vector<int> worker_cpus(const std::vector<int>& cpus) {
+  if (cpus.size() < 2) {
+    throw std::invalid_argument("cpus: expected at least 2, got " + std::to_string(cpus.size()));
+  }
+  const size_t count = std::min<size_t>(cpus.size() - 1, MOST_WORKERS);
+  return {cpus.begin() + 1, cpus.begin() + 1 + static_cast<std::ptrdiff_t>(count)};
+}
+
+class Packer {
+ public:
+  // For launches of at most `rows` rows.
+  Packer(int64_t rows, const std::vector<int>& cpus)
+      : chunk_rows_(std::clamp(rows / kChunks, kFewestRows, kMostRows)),
+        pairs_(page_locked<int2>(static_cast<size_t>(rows))),
+        staging_(page_locked<uint8_t>(static_cast<size_t>(rows * kRowBytes))),
+        packed_(static_cast<size_t>((rows + chunk_rows_ - 1) / chunk_rows_)),
+        workers_(worker_cpus(cpus)) {}
+
+  // Enqueues the copy of the pairs to the host. pack() has to follow, with the same gather.
+  void fetch(const Gather& gather, cudaStream_t stream) {
+    check(cudaMemcpyAsync(pairs_.get(), gather.pairs, gather.rows * sizeof(int2),
+                          cudaMemcpyDeviceToHost, stream),
+          "pairs");
+  }
+
+  // Packs the rows, and enqueues their copies as they are packed. Returns when all are enqueued.
+  void pack(const Gather& gather, cudaStream_t stream) {
+    // With the pairs, all copies of the launch before have arrived: its staging memory is free.
+    check(cudaStreamSynchronize(stream), "pairs");
+    ++launch_;
+    next_.store(0, std::memory_order_relaxed);
+    // Where sending throws, they finish what they do before anything they use is freed.
+    workers_.start([this, gather] { pack_chunks(gather); });
+    send_chunks(gather, stream);
+    workers_.finish();
+  }
+
+ private:
+  int64_t chunks(const Gather& gather) const {
+    return (gather.rows + chunk_rows_ - 1) / chunk_rows_;
+  }
+
+  // What each thread does: packs the next chunk, until there is none.
+  void pack_chunks(const Gather& gather) {
+    for (;;) {
+      const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= chunks(gather)) {
+        return;
+      }
+      const int64_t first = chunk * chunk_rows_;
+      pack_rows(gather, first, std::min(first + chunk_rows_, gather.rows));
+      packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
+    }
+  }
+
+  void pack_rows(const Gather& gather, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+      if (i + kAhead < end) {
+        const uint8_t* later = source_bytes(gather, pairs_[i + kAhead].x);
+        for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
+          _mm_prefetch(reinterpret_cast<const char*>(later + byte), _MM_HINT_NTA);
+        }
+      }
+      const auto* from = reinterpret_cast<const __m128i*>(source_bytes(gather, pairs_[i].x));
+      auto* to = reinterpret_cast<__m128i*>(staging_.get() + i * kRowBytes);
+      // Past the caches: nobody reads these bytes but the copy engine.
+      for (int vector = 0; vector < kRowVectors; ++vector) {
+        _mm_stream_si128(to + vector, _mm_loadu_si128(from + vector));
+      }
+    }
+    _mm_sfence();  // streaming stores are not ordered with the release of the chunk
+  }
+
+  bool is_packed(int64_t chunk) const {
+    return packed_[static_cast<size_t>(chunk)].load(std::memory_order_acquire) == launch_;
+  }
+
+  void send_chunks(const Gather& gather, cudaStream_t stream) {
+    int64_t first = 0;
+    while (first < chunks(gather)) {
+      while (!is_packed(first)) {
+        _mm_pause();
+      }
+      int64_t end = first + 1;
+      while (end < chunks(gather) && is_packed(end)) {
+        ++end;
+      }
+      send_rows(gather, first * chunk_rows_, std::min(end * chunk_rows_, gather.rows), stream);
+      first = end;
+    }
+  }
+
+  // One copy for all rows whose destinations follow each other.
+  void send_rows(const Gather& gather, int64_t first, int64_t end, cudaStream_t stream) {
+    while (first < end) {
+      int64_t next = first + 1;
+      while (next < end && pairs_[next].y == pairs_[next - 1].y + 1) {
+        ++next;
+      }
+      check(cudaMemcpyAsync(destination_bytes(gather, pairs_[first].y),
+                            staging_.get() + first * kRowBytes, (next - first) * kRowBytes,
+                            cudaMemcpyHostToDevice, stream),
+            "packed rows");
+      first = next;
+    }
+  }
+
+  int64_t chunk_rows_;
+  std::shared_ptr<int2[]> pairs_;
+  std::shared_ptr<uint8_t[]> staging_;
+  std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
+  uint64_t launch_ = 0;
+  std::atomic<int64_t> next_{0};
+  Workers workers_;  // the last member, so that its threads end first
+};

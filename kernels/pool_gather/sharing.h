@@ -1,0 +1,112 @@
+// Divides every launch between the SMs, which read their rows in place, and the CPU, which packs
+// the others.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "operator.h"
+#include "packer.h"
+#include "scratch.h"
+
+constexpr int kShares = 16;  // in how many equal shares the rows are divided
+constexpr int kTrials = 3;   // launches by which a division is judged
+
+// Makes what gathers so many rows by the SMs.
+using OnSms = std::function<Launch(int64_t rows)>;
+
+inline std::shared_ptr<CUstream_st> new_stream() {
+  cudaStream_t made = nullptr;
+  check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "stream");
+  return {made, cudaStreamDestroy};
+}
+
+inline std::shared_ptr<CUevent_st> new_event() {
+  cudaEvent_t made = nullptr;
+  check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "event");
+  return {made, cudaEventDestroy};
+}
+
+class Sharing {
+ public:
+  // For launches of `rows` rows; until told otherwise, the CPU packs all of them.
+  Sharing(int64_t rows, const std::vector<int>& cpus, OnSms on_sms)
+      : rows_(rows), on_sms_(std::move(on_sms)), packer_(rows, cpus) {}
+
+  // From now on, the SMs gather so many of the rows, the first ones.
+  void divide(int64_t by_sms) {
+    by_sms_ = by_sms;
+    gather_ = by_sms > 0 ? on_sms_(by_sms) : nullptr;
+  }
+
+  // Tries all divisions on the first of these launches, and keeps the fastest: how fast either side
+  // is depends on the pool, the host and what both sides do to each other.
+  void tune(const std::vector<Gather>& sets) {
+    double least = std::numeric_limits<double>::infinity();
+    int best = 0;
+    size_t set = 0;
+    for (int share = 0; share <= kShares; ++share) {
+      divide(rows_ * share / kShares);
+      time(sets[set++ % sets.size()]);  // the first launch of a kernel is slow
+      std::array<double, kTrials> seconds{};
+      for (double& trial : seconds) {
+        trial = time(sets[set++ % sets.size()]);
+      }
+      std::sort(seconds.begin(), seconds.end());
+      if (seconds[kTrials / 2] < least) {
+        least = seconds[kTrials / 2];
+        best = share;
+      }
+    }
+    divide(rows_ * best / kShares);
+  }
+
+  void launch(const Gather& gather, cudaStream_t stream) {
+    Gather by_sms = gather;
+    by_sms.rows = by_sms_;
+    Gather by_cpu = gather;
+    by_cpu.pairs += by_sms.rows;
+    by_cpu.rows -= by_sms.rows;
+    check(cudaEventRecord(begun_.get(), stream), "begun");
+    if (by_cpu.rows > 0) {
+      packer_.fetch(by_cpu, stream);
+    }
+    if (by_sms.rows > 0) {
+      check(cudaStreamWaitEvent(beside_.get(), begun_.get()), "begun");
+      gather_(by_sms, beside_.get());
+      check(cudaEventRecord(gathered_.get(), beside_.get()), "gathered");
+    }
+    if (by_cpu.rows > 0) {
+      packer_.pack(by_cpu, stream);
+    }
+    if (by_sms.rows > 0) {
+      check(cudaStreamWaitEvent(stream, gathered_.get()), "gathered");
+    }
+  }
+
+ private:
+  // Seconds of one launch with the division there is.
+  double time(const Gather& gather) {
+    const auto begin = std::chrono::steady_clock::now();
+    launch(gather, trial_.get());
+    check(cudaStreamSynchronize(trial_.get()), "trial");
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  std::shared_ptr<CUstream_st> trial_ = new_stream();
+  std::shared_ptr<CUstream_st> beside_ = new_stream();
+  std::shared_ptr<CUevent_st> begun_ = new_event();
+  std::shared_ptr<CUevent_st> gathered_ = new_event();
+  int64_t rows_;
+  int64_t by_sms_ = 0;
+  OnSms on_sms_;
+  Launch gather_;  // by the SMs; null where they have no rows
+  Packer packer_;
+};

@@ -1,0 +1,109 @@
+// Threads that do one piece of work together, each on a CPU of its own.
+#pragma once
+
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// How long a thread that has no work keeps its CPU before it sleeps. To wake all of them takes
+// longer than a small gather.
+constexpr std::chrono::milliseconds kSpin{5};
+
+// Used by one thread at a time, which does not work itself.
+class Workers {
+ public:
+  // A thread for each of these CPUs.
+  explicit Workers(const std::vector<int>& cpus) {
+    try {
+      for (const int cpu : cpus) {
+        threads_.emplace_back([this, cpu] { run(cpu); });
+      }
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() { stop(); }
+
+  // Has every thread call `work` once, when they are done with what came before. Returns at once.
+  void start(std::function<void()> work) {
+    finish();
+    work_ = std::move(work);
+    working_.store(threads_.size(), std::memory_order_relaxed);
+    announce();
+  }
+
+  // Waits until every thread is done.
+  void finish() const {
+    while (working_.load(std::memory_order_acquire) != 0) {
+      _mm_pause();
+    }
+  }
+
+ private:
+  void run(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    // Where it is not allowed any more, the thread is only slower.
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    for (uint64_t turn = 0;; ++turn) {
+      await(turn);
+      if (is_over_) {
+        return;
+      }
+      work_();
+      working_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  // Waits until more than `turn` pieces of work have been announced.
+  void await(uint64_t turn) {
+    const auto until = std::chrono::steady_clock::now() + kSpin;
+    while (announced_.load(std::memory_order_acquire) == turn) {
+      if (std::chrono::steady_clock::now() < until) {
+        _mm_pause();
+        continue;
+      }
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return announced_.load(std::memory_order_acquire) != turn; });
+    }
+  }
+
+  void announce() {
+    {
+      const std::lock_guard lock(mutex_);
+      announced_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+  }
+
+  void stop() {
+    finish();
+    is_over_ = true;
+    announce();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+
+  std::function<void()> work_;  // this and the next change only before an announcement
+  bool is_over_ = false;
+  std::atomic<uint64_t> announced_{0};
+  std::atomic<size_t> working_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::thread> threads_;
+};

@@ -1,0 +1,188 @@
+// Packs and shares launches of a pool beyond 4 GiB with a runtime that has no GPU, and compares
+// every byte of the destination. Ends with 1 and says so where one differs.
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "packer.h"
+#include "sharing.h"
+#include "sort_bits.h"
+
+namespace {
+
+constexpr size_t kPoolBytes = size_t{5} << 30;
+constexpr int64_t kPoolRows = kPoolBytes / kRowBytes;
+constexpr uint8_t kPoison = 0xA5;
+constexpr size_t kGuard = 4096;
+
+std::mt19937 rng(1);
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) {
+    std::printf("%s\n", what.c_str());
+    std::exit(1);
+  }
+}
+
+// Sparse: only the rows that are gathered are ever written or read.
+uint8_t* sparse_pool() {
+  void* made = mmap(nullptr, kPoolBytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  expect(made != MAP_FAILED, "no address space for the pool");
+  return static_cast<uint8_t*>(made);
+}
+
+enum class Order { kGiven, kReversed, kShuffled };
+
+// Launches of `rows` rows from all over the pool, and where they go.
+struct Launches {
+  Launches(uint8_t* pool, int64_t rows, size_t sets, Order order)
+      : pairs(sets, std::vector<int2>(static_cast<size_t>(rows))),
+        dst(static_cast<size_t>(rows) * kRowBytes + kGuard) {
+    std::vector<int> to(static_cast<size_t>(rows));
+    std::iota(to.begin(), to.end(), 0);
+    for (std::vector<int2>& set : pairs) {
+      if (order == Order::kReversed) {
+        std::reverse(to.begin(), to.end());
+      } else if (order == Order::kShuffled) {
+        std::shuffle(to.begin(), to.end(), rng);
+      }
+      for (size_t i = 0; i < set.size(); ++i) {
+        set[i] = {static_cast<int>(rng() % kPoolRows), to[i]};
+        uint8_t* row = pool + int64_t{set[i].x} * kRowBytes;
+        for (int byte = 0; byte < kRowBytes; byte += 4) {
+          const uint32_t word = rng();
+          std::memcpy(row + byte, &word, sizeof word);
+        }
+      }
+      gathers.push_back(
+          {pool, kPoolRows, dst.data(), set.data(), rows, set[0].x, nullptr, nullptr});
+    }
+  }
+
+  void poison() { std::fill(dst.begin(), dst.end(), kPoison); }
+
+  void check(const Gather& gather, const std::string& what) const {
+    for (int64_t i = 0; i < gather.rows; ++i) {
+      const int2 pair = gather.pairs[i];
+      const uint8_t* from = gather.pool + int64_t{pair.x} * kRowBytes;
+      const uint8_t* to = dst.data() + int64_t{pair.y} * kRowBytes;
+      expect(std::memcmp(from, to, kRowBytes) == 0,
+             what + ": row " + std::to_string(i) + " differs");
+    }
+    const auto guard = dst.end() - kGuard;
+    expect(std::all_of(guard, dst.end(), [](uint8_t byte) { return byte == kPoison; }),
+           what + ": written behind the destination");
+  }
+
+  std::vector<std::vector<int2>> pairs;
+  std::vector<uint8_t> dst;
+  std::vector<Gather> gathers;
+};
+
+void launch_all(Launches& launches, const Launch& launch, const std::string& what) {
+  for (const Gather& gather : launches.gathers) {
+    launches.poison();
+    launch(gather, nullptr);
+    cudaStreamSynchronize(nullptr);
+    launches.check(gather, what);
+  }
+}
+
+// What the SMs do, when their stream gets to it.
+void enqueue_rows(const Gather& gather, cudaStream_t stream) {
+  for (int64_t i = 0; i < gather.rows; ++i) {
+    const int2 pair = gather.pairs[i];
+    cudaMemcpyAsync(destination_bytes(gather, pair.y), source_bytes(gather, pair.x), kRowBytes,
+                    cudaMemcpyHostToDevice, stream);
+  }
+}
+
+void pack_and_share(uint8_t* pool, int64_t rows, Order order, const std::vector<int>& cpus) {
+  const std::string what = std::to_string(rows) + " rows";
+  Launches launches(pool, rows, 4, order);
+  Packer packer(rows, cpus);
+  const auto pack = [&](const Gather& gather, cudaStream_t stream) {
+    packer.fetch(gather, stream);
+    packer.pack(gather, stream);
+  };
+  launch_all(launches, pack, what + " packed");
+  std::this_thread::sleep_for(2 * kSpin);  // the threads sleep now
+  launch_all(launches, pack, what + " packed by threads that slept");
+
+  std::vector<int64_t> tried;
+  Sharing sharing(rows, cpus, [&](int64_t by_sms) -> Launch {
+    tried.push_back(by_sms);
+    return [by_sms](const Gather& gather, cudaStream_t stream) {
+      expect(gather.rows == by_sms, "the SMs were given other rows than they were prepared for");
+      enqueue_rows(gather, stream);
+    };
+  });
+  const auto share = [&](const Gather& gather, cudaStream_t stream) {
+    sharing.launch(gather, stream);
+  };
+  for (const int64_t by_sms : {int64_t{0}, rows / 3, rows}) {
+    sharing.divide(by_sms);
+    launch_all(launches, share, what + ", " + std::to_string(by_sms) + " of them by the SMs");
+  }
+  tried.clear();
+  sharing.tune(launches.gathers);
+  expect(std::set<int64_t>(tried.begin(), tried.end()).size() == std::min<size_t>(kShares, rows),
+         "not all divisions were tried");
+  launch_all(launches, share, what + " shared");
+}
+
+void expect_bits(Bits got, int low, int high, const std::string& what) {
+  expect(got.low == low && got.high == high,
+         what + ": bits " + std::to_string(got.low) + " to " + std::to_string(got.high));
+}
+
+}  // namespace
+
+int main() {
+  expect_bits(all_bits(1), 0, 0, "a pool of one row");
+  expect_bits(all_bits(2), 0, 1, "a pool of two rows");
+  expect_bits(all_bits((1 << 20) + 1), 0, 21, "a pool of a row more than 2^20");
+  const int64_t rows_of_gib = (int64_t{1} << 30) / kSlotBytes;
+  expect_bits(sort_bits(262144, 40 * rows_of_gib), 18, 26, "40 GiB");
+  expect_bits(sort_bits(262144, rows_of_gib), 18, 21, "1 GiB");
+  expect_bits(sort_bits(262144, rows_of_gib / 2), 0, 0, "what the GPU holds");
+  expect_bits(sort_bits(8192, 40 * rows_of_gib), 0, 0, "as many rows as it holds translations");
+  expect_bits(sort_bits(8193, 40 * rows_of_gib), 18, 26, "a row more");
+
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) {
+      cpus.push_back(cpu);
+    }
+  }
+  cpus.resize(std::min<size_t>(cpus.size(), 4));
+  while (cpus.size() < 3) {
+    cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
+  }
+  uint8_t* pool = sparse_pool();
+  for (const int64_t rows : {1, 15, 64, 65, 1000, 2048}) {
+    pack_and_share(pool, rows, Order::kGiven, cpus);
+  }
+  pack_and_share(pool, 300, Order::kReversed, cpus);
+  pack_and_share(pool, 300, Order::kShuffled, cpus);
+  bool refused = false;
+  try {
+    Packer(64, {cpus[0]});
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  expect(refused, "a packer without a thread");
+}

@@ -1,0 +1,129 @@
+"""The host code of packing and sharing, with a CUDA runtime that does everything late."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pybind11
+import pytest
+
+from analysis.measure.cell import Skip
+from analysis.modules import COMPILED_NAME
+from analysis.toolchain.compile import defines
+from tests.compiled import program, toolchain
+from tests.kernels.pool_gather.fake import POOL, WORKLOADS, case, fake_workload, python_module
+
+HERE = Path(__file__).parent
+RUNTIME = HERE / "deferred_cudart.cpp"
+
+
+def flags(*more: str) -> list[str]:
+    include = f"-isystem{toolchain().include}"
+    return ["-std=c++17", "-pthread", *more, include, *defines(POOL.constants)]
+
+
+def ran(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    sources = [HERE / "packing.cpp", RUNTIME]
+    packing = program("pool-packing", sources, folder, flags("-O1", *more))
+    # A sanitizer's memory map does not go with every randomisation of addresses.
+    command = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(packing)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_every_byte_is_packed_and_shared() -> None:
+    done = ran(POOL.folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_sanitizers_find_nothing(sanitizer: str) -> None:
+    done = ran(POOL.folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+FAULTS = {
+    "rows by 32 bits": ("operator.h", "gather.pool + row *", "gather.pool + int(row) *", "differs"),
+    "pairs are not waited for": (
+        *("packer.h", 'check(cudaStreamSynchronize(stream), "pairs");', ""),
+        "differs",
+    ),
+    "destinations are taken to follow each other": (
+        *("packer.h", "pairs_[next].y == pairs_[next - 1].y + 1", "true"),
+        "",
+    ),
+    "the SMs are not waited for": (
+        *("sharing.h", 'check(cudaStreamWaitEvent(stream, gathered_.get()), "gathered");', ""),
+        "differs",
+    ),
+    "the CPU packs the rows of the SMs": (
+        *("sharing.h", "by_cpu.pairs += by_sms.rows;", ""),
+        "differs",
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_found(tmp_path: Path, fault: str) -> None:
+    name, right, wrong, said = FAULTS[fault]
+    folder = tmp_path / "pool_gather"
+    shutil.copytree(POOL.folder, folder)
+    text = (folder / name).read_text()
+    assert right in text
+    (folder / name).write_text(text.replace(right, wrong))
+    done = ran(folder)
+    assert done.returncode != 0
+    assert said in done.stdout
+
+
+def stubbed(name: str) -> Any:
+    """The variant, linked with that runtime; `synchronize` waits for the default stream."""
+    includes = [pybind11.get_include(), sysconfig.get_path("include")]
+    isystem = (f"-isystem{path}" for path in includes)
+    variant = POOL.variant(name)
+    sources = RUNTIME, POOL.folder / "bindings.cpp", variant.path
+    settings = flags("-fPIC", "-shared", *isystem, *variant.flags)
+    out = program(f"{name}.so", sources, POOL.folder, settings)
+    spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
+    assert spec and spec.loader
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.synchronize = ctypes.CDLL(str(out)).cudaStreamSynchronize
+    return module
+
+
+@pytest.mark.parametrize("name", ["packed_by_cpu", "packed_by_2", "ceiling_copy_engine"])
+def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
+    workload = fake_workload(monkeypatch)
+    module = stubbed(name)
+    for rows in (1, 300):
+        operation = workload.prepare(case(rows)).bind(POOL.variant(name), module)
+        for _ in range(3):
+            operation.poison()
+            operation.launch(0)
+            module.synchronize(None)
+            assert operation.check() is None
+
+
+def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0])
+    inputs = fake_workload(monkeypatch).prepare(case())
+    with pytest.raises(Skip, match="there is only one"):
+        inputs.bind(POOL.variant("packed_by_cpu"), python_module())
+    inputs.bind(POOL.variant("loads_first"), python_module())
+    with pytest.raises(ValueError, match="cpus: expected at least 2, got 1"):
+        arguments = {
+            "pool": inputs._table.slots,
+            "dst": inputs._dst,
+            "pairs": inputs._drawn.pairs,
+            "sm_launches": inputs._sm_launches,
+        }
+        stubbed("packed_by_cpu").bind(**arguments, cpus=[0])
