@@ -1,0 +1,172 @@
+"""Results that are wrong, by mistake or not: that is left out by name, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis.store.collect import KEY, Collected, collect
+from analysis.store.folders import KINDS
+from analysis.tables.writing import write_tables
+from tests.store.mutations import (
+    MUTATIONS,
+    PAYLOAD,
+    STUDY,
+    VARIANT,
+    Mutation,
+    sign,
+    write_whole_machine,
+)
+from tests.synthetic import CALLS, MOST_ROUNDS, STUDIES
+
+WHOLE = "whole-box"
+HOSTILE = "hostile-box"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("whole")
+    for machine in (WHOLE, HOSTILE):
+        write_whole_machine(root, machine, CALLS)
+    return root
+
+
+@pytest.fixture
+def root(whole: Path, tmp_path: Path) -> Path:
+    """Two machines with one study."""
+    return shutil.copytree(whole, tmp_path / "results")
+
+
+def assert_whole(found: Collected, expected: Collected, machine: str) -> None:
+    of_machine = expected.samples[expected.samples["machine"] == machine]
+    kept = found.samples[found.samples["machine"] == machine]
+    assert kept.reset_index(drop=True).equals(of_machine.reset_index(drop=True))
+
+
+def test_there_are_120_mutations() -> None:
+    assert len(MUTATIONS) >= 120
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_mutation_is_refused_by_name_or_harmless(root: Path, name: str) -> None:
+    expected = collect(root, STUDIES)
+    assert expected.refused == {}
+    mutation: Mutation = MUTATIONS[name]
+    mutation.change(root / HOSTILE)
+    found = collect(root, STUDIES)
+    assert_whole(found, expected, WHOLE)
+    if mutation.refused is None:
+        assert found.refused == {}
+        return
+    folder = f"{HOSTILE}/{mutation.refused}".rstrip("/")
+    assert list(found.refused) == [folder]
+    reason = found.refused[folder]
+    assert mutation.says in reason
+    assert reason.isprintable() and len(reason) < 600
+    if mutation.refused in (STUDY, ""):
+        assert set(found.samples["machine"]) == {WHOLE}
+    else:
+        assert not set(found.samples["study"]) - {STUDY}
+
+
+FILES = [f"{VARIANT}{kind}" for kind in KINDS]
+WORDS = [
+    "",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "null",
+    "[]",
+    "{}",
+    "<b>",
+    "{{ 7 }}",
+    "\0",
+    "\u202e",
+    PAYLOAD,
+]
+FRAGMENTS = st.sampled_from(WORDS) | st.text(max_size=20) | st.floats().map(str)
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> tuple[str, float, int, bytes, bool]:
+    """A file, a place in it, how many bytes of it go, what comes instead, and whether the checksum
+    is made to fit."""
+    instead = draw(
+        FRAGMENTS.map(lambda text: text.encode(errors="replace")) | st.binary(max_size=9)
+    )
+    return (
+        draw(st.sampled_from(FILES)),
+        draw(st.floats(0, 1)),
+        draw(st.integers(0, 40)),
+        instead,
+        draw(st.booleans()),
+    )
+
+
+def check_random(whole: Path, tmp: Path, chosen: list[tuple[str, float, int, bytes, bool]]) -> None:
+    root = tmp / "results"
+    shutil.rmtree(tmp, ignore_errors=True)
+    shutil.copytree(whole, root)
+    folder = root / HOSTILE / STUDY
+    for name, place, count, instead, is_signed in chosen:
+        content = (folder / name).read_bytes()
+        at = int(place * len(content))
+        (folder / name).write_bytes(content[:at] + instead + content[at + count :])
+        if is_signed:
+            with suppress(ValueError, AttributeError):
+                sign(root / HOSTILE)
+    found = collect(root, STUDIES)
+    if found.refused:
+        assert list(found.refused) == [f"{HOSTILE}/{STUDY}"]
+        assert found.refused[f"{HOSTILE}/{STUDY}"].startswith(f"{HOSTILE}/{STUDY}/{VARIANT}.")
+        assert set(found.samples["machine"]) == {WHOLE}
+        return
+    assert_allowed(found)
+    write_tables(root, STUDIES, tmp / "tables")
+
+
+def assert_allowed(found: Collected) -> None:
+    """Every rule for samples once more, over the table."""
+    rows = found.samples
+    measured = rows[rows["status"] == "ok"]
+    assert measured["value"].between(1e-15, 1e18).all()
+    assert rows.loc[rows["status"] != "ok", "value"].isna().all()
+    assert set(rows["study"]) == {STUDY}
+    assert set(rows["variant"]) <= set(CALLS.variant_names)
+    fresh = rows[~rows["stale"]]
+    cases = {(v.name, case.id) for v in CALLS.variants for case in v.cases}
+    assert set(zip(fresh["variant"], fresh["case"], strict=True)) <= cases
+    assert set(fresh["metric"]) <= set(CALLS.metrics)
+    assert set(measured["unit"]) == {"s"} or rows["stale"].any()
+    assert not rows.duplicated([*KEY[:-1], "run", "round", "sample"]).any()
+    assert set(rows["round"]) <= set(range(MOST_ROUNDS))
+    assert all(map(str.isprintable, rows["reason"]))
+
+
+RANDOM = settings(
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@settings(RANDOM, max_examples=40)
+@given(chosen=st.lists(edits(), min_size=1, max_size=3))
+def test_what_changes_at_random_is_refused_or_allowed(
+    whole: Path, tmp_path: Path, chosen: list[tuple[str, float, int, bytes, bool]]
+) -> None:
+    check_random(whole, tmp_path / "random", chosen)
+
+
+@pytest.mark.long
+@settings(RANDOM, max_examples=2000)
+@given(chosen=st.lists(edits(), min_size=1, max_size=3))
+def test_what_changes_at_random_2000_times_is_refused_or_allowed(
+    whole: Path, tmp_path: Path, chosen: list[tuple[str, float, int, bytes, bool]]
+) -> None:
+    check_random(whole, tmp_path / "random", chosen)
