@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,3 +133,16 @@ def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict
         "build/claims.csv",
     }
     assert shown <= set(rules["report"]["inputs"])
+
+
+def test_names_and_kinds_of_files_among_results_stop_nothing(copy: Path) -> None:
+    results = copy / "results"
+    for machine in ("{calls}", "<b>", "a\nb", "cut-box"):
+        write_machine(results, machine, CALLS, rounds=1)
+    (results / "cut-box" / "calls" / "python.csv").unlink()
+    (results / "cut-box" / "calls" / "python.csv").symlink_to("nowhere")
+    (results / "cut-box" / "calls" / "{kernel}.csv").write_text("")
+    os.mkfifo(results / "cut-box" / "calls" / "fifo.csv")
+    (results / "link-box").symlink_to("test-box")
+    said = succeed(copy, "summary", "--dry-run")
+    assert "Summarising the results of every machine" in said

@@ -1,14 +1,62 @@
-"""The site of this repository, over made-up results of all its studies."""
+"""The site of this repository, over made-up results of all its studies, and a browser."""
 
 from __future__ import annotations
 
+import functools
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Error, sync_playwright
 
 from analysis.study import discover
 from tests.roots import build, copy_of_repository
 from tests.synthetic import write_machine
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    """The address of the site while it is served."""
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with served(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = filter(None, map(shutil.which, SYSTEM_BROWSERS))
+    executable = os.environ.get("HOTPATH_CHROMIUM") or next(found, None)
+    with sync_playwright() as playwright:
+        try:
+            launched = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        except Error as error:
+            pytest.fail(
+                f"no browser to open the site with: {error.message.splitlines()[0]}\n"
+                "Set HOTPATH_CHROMIUM to a Chromium, install one, or run `playwright install`."
+            )
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

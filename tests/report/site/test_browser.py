@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
-import os
-import shutil
-import threading
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Browser, Error, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from analysis.report.site import CONTRIBUTING
 
@@ -20,38 +12,6 @@ PAGES = [
     *("", f"studies/{STUDY}/", "studies/method/", "ledger/", "machines/", "data/"),
     *(f"{name}/" for name in CONTRIBUTING),
 ]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    handler = functools.partial(Quiet, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = filter(None, map(shutil.which, SYSTEM_BROWSERS))
-    executable = os.environ.get("HOTPATH_CHROMIUM") or next(found, None)
-    with sync_playwright() as playwright:
-        try:
-            launched = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        except Error as error:
-            pytest.fail(
-                f"no browser to open the site with: {error.message.splitlines()[0]}\n"
-                "Set HOTPATH_CHROMIUM to a Chromium, install one, or run `playwright install`."
-            )
-        yield launched
-        launched.close()
 
 
 class Visit:
