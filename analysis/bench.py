@@ -26,6 +26,7 @@ from analysis.config import Config, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.expression import evaluate
 from analysis.gpu import open_gpu
+from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision
 from analysis.measure.rig import Bound, Rig
 from analysis.modules import built_modules
@@ -113,6 +114,7 @@ def main(words: Sequence[str]) -> None:
     case, constants = case_of(study, variant, arguments)
     config = load_config({"gpu": arguments.gpu, **arguments.config})
     with ExitStack() as stack:
+        stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
         bound = _bind(study, replace(variant, constants=constants), case, config, arguments, stack)
         print(f"{study.name}/{variant.name} {case.id}")
         print(f"payload: {case.payload_bytes} B")

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
+from typing import Final
 
 from analysis.errors import HotpathError
+from analysis.processes import end_with_starter
+
+INTERRUPTED: Final = 130
+"""Exit code of a program that was interrupted, as shells give it."""
 
 
 def fail_in_one_line(main: Callable[[], None]) -> None:
-    """Run `main`; an error a person can mend ends it with that error alone and exit code 1."""
+    """Run `main`; an error a person can mend ends it with that error alone and exit code 1.
+
+    SIGTERM ends it as SIGINT does: after tidying up. So does the end of the workflow it is part of.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_with_starter()
     try:
         main()
     except HotpathError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)

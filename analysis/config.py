@@ -36,6 +36,7 @@ class Config:
     machine: str
     gpu: int | str
     shared_gpu: str
+    busy: str
     nvcc: str
     arch: str
     round_limit_s: float
@@ -67,6 +68,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
         machine=data["machine"],
         gpu=data["gpu"],
         shared_gpu=data["shared_gpu"],
+        busy=data["busy"],
         nvcc=data["nvcc"],
         arch=data["arch"],
         round_limit_s=data["round_limit_s"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 from analysis import ROOT
 from analysis.facts.inputs import Inputs
 from analysis.gpu import GpuError, open_gpu
+from analysis.measure.machine_lock import FOLDER_VARIABLE
 from analysis.store.counters import Counter, write_counters
 from analysis.study import discover
 from tests.linked import GATHER, made_up
@@ -35,7 +37,10 @@ hypothesis.settings.load_profile("beside_others")
 
 
 def pytest_configure() -> None:
-    BUILD.mkdir(parents=True, exist_ok=True)
+    locks = BUILD / "locks" / os.environ.get("PYTEST_XDIST_WORKER", "one")
+    locks.mkdir(parents=True, exist_ok=True)
+    # What a worker's tests measure waits for nobody else.
+    os.environ[FOLDER_VARIABLE] = str(locks)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,16 +14,18 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from analysis.cli import fail_in_one_line
-from analysis.config import load_config
+from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.gpu import Gpu, GpuError, open_gpu
 from analysis.measure.forecast import forecast
 from analysis.measure.journal import discard_outdated, settle
+from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 from analysis.modules import built_modules
+from analysis.processes import keep_sockets_in
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 
@@ -39,6 +41,8 @@ def measure(
     require_known("study", study_name, sorted(config.studies))
     study = config.studies[study_name]
     with ExitStack() as stack:
+        stack.enter_context(whole_machine(config.busy, f"measuring {study.name}"))
+        keep_sockets_in(BUILD / "processes")
         gpu: Gpu | None = None
         try:
             gpu = stack.enter_context(open_gpu(config.gpu))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import time
 import traceback
 import zlib
@@ -22,6 +23,7 @@ from analysis.gpu import Gpu, open_gpu
 from analysis.measure.cell import Cell, Skip, TimeDevice
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
+from analysis.processes import end_with_parent
 from analysis.store.samples import Sample, write_samples
 from analysis.study import Study, load_study
 
@@ -67,6 +69,8 @@ class RoundJob:
 def run_round(job: RoundJob) -> None:
     """Measure one round into `job.out`. An error ends the process and leaves its message in
     `job.failure`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, too, and ends this process
+    end_with_parent()
     try:
         with ExitStack() as stack:
             gpu = None

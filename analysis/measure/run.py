@@ -126,10 +126,13 @@ def _run_one(
     process.start()
     signs = Signs(job.progress, journal.telemetry_file, before["busy_share"], host.others)
     left = len(journal.missing())
-    progress.watch(process, host.round_limit_s, job.number, left, signs)
-    if process.is_alive():
-        process.kill()
-        process.join()
+    try:
+        progress.watch(process, host.round_limit_s, job.number, left, signs)
+    finally:  # also where this process is interrupted
+        if is_late := process.is_alive():
+            process.kill()
+            process.join()
+    if is_late:
         what = f"took longer than {host.round_limit_s:g} s (round_limit_s)"
         raise _round_error(job, journal, what)
     if process.exitcode != 0 or not job.out.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import signal
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ import pynvml
 
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.clock import utc_now
+from analysis.processes import end_with_parent
 from analysis.records import to_text
 from analysis.store.samples import Sample
 from analysis.store.telemetry import COLUMNS as READING
@@ -33,6 +35,8 @@ COLUMNS = READING[len(CELL_COLUMNS) :]
 
 def record(gpu_uuid: str, out: Path, stop: Event) -> None:
     """Append a row of COLUMNS to `out` every PERIOD_S until `stop` is set."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
     with open_gpu(gpu_uuid) as gpu, out.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         turn = 0

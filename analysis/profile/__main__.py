@@ -8,17 +8,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, Config, load_config
 from analysis.errors import FieldError, HotpathError, require_known
+from analysis.files import write_whole
 from analysis.gpu import open_gpu
 from analysis.measure.clock import utc_now
+from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Target, target
 from analysis.modules import built_modules
@@ -81,14 +83,17 @@ def capture_all(study: Study, case: str, config: Config) -> None:
         wanted = [variant for variant in variants if kind in variant.captures]
         if not wanted:
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            reason = ""
-            try:
-                CAPTURES[kind](study, case, modules, [v.name for v in wanted], Path(folder))
-            except HotpathError as error:
-                reason = str(error)
-            for variant in wanted:
-                keep(kind, study, variant, case, where, Path(folder), reason)
+        folder = BUILD / "captures" / study.name / kind
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+        folder.mkdir(parents=True)
+        reason = ""
+        try:
+            CAPTURES[kind](study, case, modules, [v.name for v in wanted], folder)
+        except HotpathError as error:
+            reason = str(error)
+        for variant in wanted:
+            keep(kind, study, variant, case, where, folder, reason)
+        shutil.rmtree(folder)
 
 
 def keep(
@@ -98,7 +103,7 @@ def keep(
     captured = folder / f"{variant.name}.{kind}.csv"
     destination = where.root / where.machine / study.name / captured.name
     if captured.exists():
-        destination.write_bytes(captured.read_bytes())
+        write_whole(destination, captured.read_text())
     elif not reason:
         reason = "launches no kernel"
     status = f"not captured: {reason}" if reason else "captured"
@@ -128,7 +133,8 @@ def main() -> None:
     config = load_config(arguments.config)
     require_known("study", arguments.study, sorted(config.studies))
     study = config.studies[arguments.study]
-    capture_all(study, arguments.case or study.headline, config)
+    with whole_machine(config.busy, f"profiling {study.name}"):
+        capture_all(study, arguments.case or study.headline, config)
 
 
 if __name__ == "__main__":

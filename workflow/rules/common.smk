@@ -1,6 +1,7 @@
 # Shared by every stage: the checked configuration, paths, and how to run our code.
 import hashlib
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -16,8 +17,10 @@ from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
 from analysis.jobs import tell_jobs
+from analysis.locks import take
 from analysis.measure.cpu_cache import LIBRARY
 from analysis.modules import module_path
+from analysis.processes import STARTER
 from analysis.source import source_files
 from analysis.terminal import Line
 
@@ -47,6 +50,18 @@ SHOWN = CONFIG.studies if IS_SMOKE else CONFIG.known
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
 MODULES = Path("build/modules") / ARCH
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
+
+# What the rules run ends with this process, however that ends.
+os.environ[STARTER] = str(os.getpid())
+
+
+def busy(holder):
+    sys.exit(f"error: this checkout is in use by {holder}; wait until that has ended")
+
+
+onstart:
+    # In place of Snakemake's own lock, which stays when it is killed.
+    take(Path(".snakemake/hotpath.lock"), f"snakemake, process {os.getpid()}", busy)
 
 
 wildcard_constraints:

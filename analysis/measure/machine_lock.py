@@ -1,0 +1,52 @@
+"""One measurement at a time on a machine, whoever starts it and from whichever checkout."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from analysis import ROOT
+from analysis.errors import HotpathError
+from analysis.locks import take
+from analysis.measure.clock import utc_now
+
+FOLDERS: Final = (Path("/run/lock"), Path("/tmp"))
+"""Where every user may make a file; the first that is there and writable."""
+FOLDER_VARIABLE: Final = "HOTPATH_LOCK"
+"""Environment variable with another folder, as one that the containers of a machine share."""
+NAME: Final = "hotpath.lock"
+
+
+@contextmanager
+def whole_machine(busy: str, what: str) -> Iterator[None]:
+    """Have this machine for oneself, to do `what` says.
+
+    While another process has it, `busy` decides: `wait`, with a word on who has it, or `refuse`
+    with HotpathError.
+    """
+
+    def held(holder: str) -> None:
+        if busy == "refuse":
+            raise HotpathError(
+                f"config: busy: this machine is in use by {holder}; wait until that has ended, or "
+                "let this run wait with busy=wait"
+            )
+        print(f"waiting until this machine is free: it is in use by {holder}", flush=True)
+
+    me = f"process {os.getpid()} of {psutil.Process().username()} in {ROOT}: {what}"
+    file = take(_folder() / NAME, f"{me}, since {utc_now('seconds')}", held)
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+def _folder() -> Path:
+    if named := os.environ.get(FOLDER_VARIABLE):
+        return Path(named)
+    return next((folder for folder in FOLDERS if os.access(folder, os.W_OK)), FOLDERS[-1])

@@ -1,0 +1,83 @@
+"""No process outlives the one that it works for."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import select
+import shutil
+import signal
+import tempfile
+import threading
+from contextlib import suppress
+from multiprocessing import util
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+STARTER: Final = "HOTPATH_STARTER"
+"""Environment variable with the id of the process that a program works for, as the workflow's."""
+
+GRACE_S: Final = 1.0
+"""How long a program may take to tidy up once its starter has ended."""
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this process, which multiprocessing has made, when its parent ends.
+
+    To be called first thing. Where the parent, or the fork server between, is gone already, the
+    process ends now.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    ancestors = {os.getppid()}
+    with suppress(psutil.NoSuchProcess):
+        ancestors.add(psutil.Process(os.getppid()).ppid())
+    if parent.pid not in ancestors:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_with_starter() -> None:
+    """End this program when its starter ends, however that is, and so all that it starts itself.
+
+    A shell may stand between the two, so the kernel cannot be asked for a signal. Without a starter
+    nothing is done.
+    """
+    starter, os.environ[STARTER] = os.environ.get(STARTER), str(os.getpid())
+    if starter is None:
+        return
+    try:
+        watched = os.pidfd_open(int(starter))
+    except ProcessLookupError:
+        raise SystemExit("whatever started this program has ended") from None
+    threading.Thread(target=_follow, args=(watched,), daemon=True).start()
+
+
+def _follow(watched: int) -> None:
+    poll = select.poll()
+    poll.register(watched, select.POLLIN)
+    poll.poll()
+    main = threading.main_thread()
+    if main.ident is not None:
+        signal.pthread_kill(main.ident, signal.SIGTERM)
+    main.join(GRACE_S)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def keep_sockets_in(folder: Path) -> None:
+    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied.
+
+    In the temporary directory, where it keeps them otherwise, they stay if the program is killed.
+    The path of a socket must be short; through /proc it is, wherever the folder lies.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    tempfile.tempdir = f"/proc/self/fd/{os.open(folder, os.O_RDONLY)}"
+    util.get_temp_dir()  # chosen once for the program
+    tempfile.tempdir = None

@@ -1,0 +1,50 @@
+"""One measurement at a time: a second waits with a word, or refuses."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from analysis.errors import HotpathError
+from analysis.measure.machine_lock import FOLDER_VARIABLE, whole_machine
+from tests.waiting import wait_for
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+
+
+def test_a_second_measurement_is_refused_where_the_configuration_says_so() -> None:
+    with (
+        whole_machine("refuse", "measuring one"),
+        pytest.raises(HotpathError, match=rf"config: busy: .* in {ROOT}: measuring one, since 2"),
+        whole_machine("refuse", "measuring another"),
+    ):
+        pass
+
+
+def test_a_second_measurement_waits_with_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    entered = threading.Event()
+    told = ""
+
+    def second() -> None:
+        with whole_machine("wait", "measuring another"):
+            entered.set()
+
+    def has_told() -> bool:
+        nonlocal told
+        told += capsys.readouterr().out
+        return "waiting until this machine is free" in told
+
+    waiting = threading.Thread(target=second)
+    with whole_machine("wait", "measuring one"):
+        waiting.start()
+        wait_for(has_told)
+        assert not entered.is_set()
+    waiting.join()
+    assert entered.is_set()
+    assert "measuring one" in told

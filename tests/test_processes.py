@@ -1,0 +1,77 @@
+"""What is started for a process ends with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+
+from analysis.cli import INTERRUPTED
+from analysis.processes import STARTER
+from tests.waiting import wait_for
+
+SLEEP = "import time; time.sleep(600)"
+PARENT = f"""
+import multiprocessing
+from analysis.processes import end_with_parent
+
+def work():
+    end_with_parent()
+    print(multiprocessing.current_process().pid, flush=True)
+    {SLEEP}
+
+multiprocessing.get_context("fork").Process(target=work).start()
+{SLEEP}
+"""
+PROGRAM = """
+from analysis.cli import fail_in_one_line
+def work():
+    print("ready", flush=True)
+    import time; time.sleep(600)
+fail_in_one_line(work)
+"""
+
+
+def start(code: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_a_child_ends_with_its_parent_even_if_that_is_killed() -> None:
+    parent = start(PARENT)
+    child = int(first_line(parent))
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie")
+
+
+def test_a_program_ends_with_whatever_started_it_after_tidying_up() -> None:
+    starter = start(SLEEP)
+    program = start(PROGRAM, **{STARTER: str(starter.pid)})
+    assert first_line(program) == "ready"
+    starter.kill()
+    starter.wait()
+    said = program.communicate()[1]
+    assert (program.returncode, said) == (INTERRUPTED, "interrupted\n")
+    late = start(PROGRAM, **{STARTER: str(starter.pid)})
+    assert "has ended" in late.communicate()[1]
+
+
+def test_a_program_that_is_terminated_ends_in_one_line() -> None:
+    program = start(PROGRAM)
+    assert first_line(program) == "ready"
+    program.send_signal(signal.SIGTERM)
+    assert program.communicate() == ("", "interrupted\n")

@@ -1,0 +1,147 @@
+"""Processes of a measurement are ended at random moments; the same command again completes it."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from analysis.measure.machine_lock import FOLDER_VARIABLE
+from analysis.store.results import load_variant
+from tests.waiting import wait_for
+from tests.workflow.pipeline import ROUNDS, SETTINGS, copy_of_pipeline, succeed
+
+SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+TARGETS = ("group", "snakemake", "analysis.measure", "forkserver", "round")
+COUNTED = """
+
+from pathlib import Path as _Path
+
+with (_Path(__file__).parents[2] / "begun").open("a") as _file:
+    _file.write("x")
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pipeline, built, with a study that counts its rounds."""
+    folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    workload = folder / "kernels" / "calls" / "workload.py"
+    workload.write_text(workload.read_text() + COUNTED)
+    (folder / "tmp").mkdir()
+    succeed(folder, "build")
+    return folder
+
+
+class Trial:
+    """One measurement of the study from nothing, which is disturbed."""
+
+    def __init__(self, copy: Path, program: str) -> None:
+        self._copy = copy
+        workflow = ["snakemake", "--cores", "2", "measure", "--config", *SETTINGS]
+        settings = '{"studies": ["calls"], "machine": "test-box"}'
+        alone = ["analysis.measure", "calls", "--config", settings]
+        self._command = [sys.executable, "-m", *(workflow if program == "snakemake" else alone)]
+        for name in ("results/test-box", "build/rounds"):
+            subprocess.run(["rm", "-rf", str(copy / name)], check=True)
+        for name in ("begun", "said"):
+            (copy / name).unlink(missing_ok=True)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        place = {"TMPDIR": str(self._copy / "tmp"), FOLDER_VARIABLE: str(self._copy)}
+        with (self._copy / "said").open("ab") as said:
+            return subprocess.Popen(
+                self._command,
+                cwd=self._copy,
+                env=os.environ | place,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return (self._copy / "said").read_text()
+
+    def processes(self) -> list[psutil.Process]:
+        """All that run in the copy."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.cwd() == str(self._copy) and process.status() != "zombie":
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+    def is_over(self) -> bool:
+        return not self.processes()
+
+    def disturb(self, running: subprocess.Popen[bytes], target: str, number: int) -> None:
+        """Send the signal to the target, or where there is none now, to what was started."""
+        if target == "group":
+            os.killpg(running.pid, number)
+            return
+        for process in self.processes():
+            try:
+                server = "multiprocessing.forkserver" in " ".join(process.cmdline())
+                made = server and "multiprocessing.forkserver" in " ".join(
+                    process.parent().cmdline()  # type: ignore[union-attr]
+                )
+                kind = "round" if made else "forkserver" if server else process.cmdline()[2]
+            except (psutil.Error, IndexError, AttributeError):
+                continue
+            if kind == target:
+                os.kill(process.pid, number)
+                return
+        running.send_signal(number)
+
+    def assert_complete(self) -> None:
+        """All is measured once, at most one round twice, and nothing else is left."""
+        folder = self._copy / "results" / "test-box" / "calls"
+        for variant in ("python", "again", "compiled"):
+            loaded = load_variant(folder / f"{variant}.csv")
+            taken = Counter((s.case, s.metric, s.round, s.sample) for s in loaded.samples)
+            assert set(taken.values()) == {1}
+            assert {s.round for s in loaded.samples} == set(range(ROUNDS))
+            assert {s.status for s in loaded.samples} == {"ok"}
+            assert len(loaded.run_provenance()) == 1
+        disturbed = len(re.findall("is repeated", self.said()))
+        assert (self._copy / "begun").stat().st_size <= ROUNDS + 1 + disturbed
+        assert [p for p in (self._copy / "build" / "rounds").rglob("*") if p.is_file()] == []
+        assert list((self._copy / "results").rglob(".*")) == []
+        assert list((self._copy / "tmp").iterdir()) == []
+        assert list((self._copy / "build" / "processes").iterdir()) == []
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("program", ["analysis.measure", "snakemake"])
+@pytest.mark.parametrize(("trials", "seed"), [(4, 1), pytest.param(150, 2, marks=pytest.mark.long)])
+def test_the_same_command_completes_what_was_ended_at_any_moment(
+    copy: Path, program: str, trials: int, seed: int
+) -> None:
+    chance = random.Random(seed)
+    began = time.monotonic()
+    trial = Trial(copy, program)
+    assert trial.start().wait() == 0, trial.said()
+    trial.assert_complete()
+    usual = time.monotonic() - began
+    targets = [target for target in TARGETS if target != "snakemake" or program == target]
+    for number in range(trials):
+        trial = Trial(copy, program)
+        running = trial.start()
+        time.sleep(chance.uniform(0, usual))
+        how = chance.choice(SIGNALS), targets[number % len(targets)]
+        trial.disturb(running, how[1], how[0])
+        running.wait()
+        wait_for(trial.is_over)
+        assert trial.start().wait() == 0, f"after {how}:\n{trial.said()}"
+        trial.assert_complete()
