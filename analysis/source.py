@@ -11,7 +11,7 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,18 +35,27 @@ def source_files(study: Study, variant: Variant) -> list[Path]:
     """The variant's file, the study's bindings and workload, and the files of the study that they
     include: headers, and Python files imported as `from .other import ...`.
     """
+    return _sources(study, variant, leave_out=())
+
+
+def timed_files(study: Study, variant: Variant) -> list[Path]:
+    """What a result belongs to: the source files and what else is timed, without what only tests
+    use and what only that includes."""
+    return [*_sources(study, variant, leave_out=study.tests), *variant.timed]
+
+
+def _sources(study: Study, variant: Variant, leave_out: Collection[Path]) -> list[Path]:
     roots = [variant.path, study.folder / "workload.py"]
     if variant.is_compiled and study.bindings:
         roots.append(study.bindings)
     found: dict[Path, None] = {}
     for root in roots:
         if root.exists():
-            found.update(dict.fromkeys(_with_includes(root)))
+            found.update(dict.fromkeys(_with_includes(root, set(leave_out))))
     return list(found)
 
 
-def _with_includes(path: Path, seen: set[Path] | None = None) -> Iterator[Path]:
-    seen = set() if seen is None else seen
+def _with_includes(path: Path, seen: set[Path]) -> Iterator[Path]:
     if path in seen:
         return
     seen.add(path)
@@ -69,7 +78,7 @@ def fingerprint(study: Study, variant: Variant) -> str:
     These are flags, constants, options, role (a ceiling moves contiguous bytes) and host_work.
     """
     digest = hashlib.sha256()
-    for path in source_files(study, variant):
+    for path in timed_files(study, variant):
         digest.update(f"\0{path.name}\0".encode())
         digest.update(_tokens(path, path.stat().st_mtime_ns).encode())
     settings: list[object] = [list(variant.flags), dict(variant.constants)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 from collections.abc import Callable
@@ -13,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import ROOT
-from analysis.source import fingerprint, normalise_cpp, normalise_python, source_files
+from analysis.errors import FieldError
+from analysis.source import (
+    fingerprint,
+    normalise_cpp,
+    normalise_python,
+    source_files,
+    timed_files,
+)
 from analysis.study import Study, load_study
 
 VARIANTS = ("v3_loads_first", "v4_grid_stride", "batch_memcpy", "torch_index_select")
@@ -281,3 +289,37 @@ def test_python_files_a_study_imports_from_itself_belong_to_it(tmp_path: Path) -
     before = print_of()
     replace(other, "THING = 1", "THING = 2")
     assert print_of() != before
+
+
+def test_what_is_timed_elsewhere_belongs_to_the_variant_that_times_it(tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "kernels" / "transfers", tmp_path / "transfers")
+    (variant,) = [v for v in load(folder).variants if v.name == "pinned_price"]
+    assert [path.name for path in variant.timed] == ["host_memory.py"]
+    elsewhere = tmp_path / "host_memory.py"
+    shutil.copy(variant.timed[0], elsewhere)
+    study = load(folder)
+    moved = dataclasses.replace(variant, timed=(elsewhere,))
+    before = fingerprint(study, moved)
+    assert before == fingerprint(study, variant)
+    replace(elsewhere, "Final = 2 * 2**20", "Final = 4 * 2**20")
+    assert fingerprint(study, moved) != before
+    assert timed_files(study, study.variant("pinned_loop"))[-1].name != "host_memory.py"
+
+
+def test_what_only_tests_use_belongs_to_no_variant(tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "allocator", tmp_path / "allocator")
+    edit = partial(replace, folder / "state_check.h", "capacity)", "capacity_)")
+    assert changed(folder, edit) == set()
+    study = load(folder)
+    final = study.variant("p4_final")
+    compiled_too = set(source_files(study, final)) - set(timed_files(study, final))
+    assert {path.name for path in compiled_too} >= {"state_check.h"}
+    only_there = {path.name for path in compiled_too}
+    assert not only_there & {"bindings.cpp", "runner.h", "allocator.h", "p4_final.cpp"}
+
+
+@pytest.mark.parametrize("key", ["tests: [missing.h]", "tests: [..]"])
+def test_a_file_that_is_listed_must_be_there(gather: Path, key: str) -> None:
+    replace(gather / "study.yaml", "budget_s: 120", f"budget_s: 120\n{key}")
+    with pytest.raises(FieldError, match=r"h2d_gather/study.yaml: tests: expected files below"):
+        load(gather)

@@ -75,9 +75,10 @@ class Metric:
 class Variant:
     """One way of doing the operation.
 
-    `path` is its source file, `payload` the expression for payload_bytes. `constants` (whole
-    numbers) and `options` (words) parametrise the source; both are compiled in as macros. `link`
-    describes how it reads host memory, and is evaluated by analysis.model.access.
+    `path` is its source file, `timed` are files outside of the study's folder that it times as
+    well, `payload` is the expression for payload_bytes. `constants` (whole numbers) and `options`
+    (words) parametrise the source; both are compiled in as macros. `link` describes how it reads
+    host memory, and is evaluated by analysis.model.access.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Variant:
     options: Mapping[str, str] = field(hash=False)
     host_work: bool
     captures: tuple[str, ...]
+    timed: tuple[Path, ...] = ()
     link: Mapping[str, str | int] | None = field(default=None, hash=False)
 
     @property
@@ -133,6 +135,7 @@ class Study:
     calibrates: bool
     fitted_range: Mapping[str, tuple[int, int]]
     constants: Mapping[str, int]
+    tests: tuple[Path, ...] = ()
     claims: tuple[Claim, ...] = ()
 
     def variant(self, name: str) -> Variant:

@@ -57,6 +57,7 @@ def load_study(file: Path) -> Study:
         metrics=metrics,
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),
+        tests=_files(file.parent, data.get("tests", []), f"{where}: tests"),
         calibrates=data.get("calibrates", False),
         fitted_range=_fitted_range(data, where),
         constants=data.get("constants", {}),
@@ -103,6 +104,7 @@ def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
         options=options,
         host_work=entry.get("host_work", False),
         captures=tuple(entry.get("captures", CAPTURE_KINDS)),
+        timed=_files(ROOT, entry.get("timed", []), f"{here}.timed"),
         link=entry.get("link"),
     )
 
@@ -118,6 +120,14 @@ def _source(folder: Path, entry: Entry, where: str) -> Path:
     if path.suffix == ".cu" and "gpu" not in entry.get("needs", []):
         raise FieldError(f"{where}.needs", "gpu among them, for a .cu source", entry.get("needs"))
     return path
+
+
+def _files(folder: Path, names: Iterable[str], where: str) -> tuple[Path, ...]:
+    """The files of these names below `folder`, which must be there."""
+    for name in names:
+        if not (folder / name).is_file():
+            raise FieldError(where, f"files below {folder.name}/", name)
+    return tuple((folder / name).resolve() for name in names)
 
 
 def _cases(
