@@ -11,7 +11,8 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.modules import load_python
 from analysis.study import Case, CaseValue
-from tests.kernels.transfers.fake import FakeDevice, FakeHost
+from tests.kernels.device import FakeDevice
+from tests.kernels.transfers.fake import FakeHost
 from tests.repository import STUDIES
 
 POOL = STUDIES["pool_gather"]

@@ -12,6 +12,7 @@ import pytest
 from analysis.measure.cell import Operation
 from analysis.modules import load_python
 from analysis.study import Case, CaseValue
+from tests.kernels.device import FakeDevice
 from tests.repository import STUDIES
 
 TRANSFERS = STUDIES["transfers"]
@@ -22,25 +23,6 @@ MOVING, PRICE, WORK = (load_python(TRANSFERS, name) for name in ("moving", "pric
 def move(size: int, count: int, direction: str) -> Case:
     values: dict[str, CaseValue] = {"size": size, "count": count, "direction": direction}
     return Case(values, size * count, "default")
-
-
-class FakeDevice:
-    """A device's memory in host memory."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
-        self.array = np.empty(shape, dtype)
-        self.nbytes = self.array.nbytes
-        self.pointer = int(self.array.ctypes.data)
-
-    def fill(self, byte: int) -> None:
-        self.array[:] = byte
-
-    def put(self, host: np.ndarray) -> None:
-        self.array[:] = host
-
-    def get(self, out: np.ndarray) -> np.ndarray:
-        out[:] = self.array
-        return out
 
 
 class FakeHost:

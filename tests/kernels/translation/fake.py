@@ -11,31 +11,13 @@ import pytest
 from analysis.measure.data import random_bytes
 from analysis.modules import load_python
 from analysis.study import Case, CaseValue
+from tests.kernels.device import FakeDevice
 from tests.repository import STUDIES
 
 TRANSLATION = STUDIES["translation"]
 WORKLOADS = load_python(TRANSLATION, "workload")
 POOLS = load_python(TRANSLATION, "pools")
 MIB = 2**20
-
-
-class FakeDevice:
-    """A device's memory in host memory."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
-        self.array = np.empty(shape, dtype)
-        self.nbytes = self.array.nbytes
-        self.pointer = int(self.array.ctypes.data)
-
-    def fill(self, byte: int) -> None:
-        self.array[:] = byte
-
-    def put(self, host: np.ndarray) -> None:
-        self.array[:] = host
-
-    def get(self, out: np.ndarray) -> np.ndarray:
-        out[:] = self.array
-        return out
 
 
 class FakePool:
