@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from analysis.claims import Claim
 from analysis.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
+from analysis.errors import require_known
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
@@ -46,10 +47,18 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], root: st
     return "\n\n".join(parts) or "No study has claims yet."
 
 
-def claims_of(facts: StudyFacts, root: str) -> str:
-    """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML."""
+def claims_of(facts: StudyFacts, root: str, ids: Sequence[str] = ()) -> str:
+    """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML.
+
+    `ids` selects some of them. HotpathError names one that the study does not have.
+    """
+    known = [claim.id for claim in facts.study.claims]
+    for one in ids:
+        require_known(f"claims of {facts.study.name}", one, known)
     judged = [
-        Judged(claim, facts.verdicts.by_claim.get(claim.id, [])) for claim in facts.study.claims
+        Judged(claim, facts.verdicts.by_claim.get(claim.id, []))
+        for claim in facts.study.claims
+        if not ids or claim.id in ids
     ]
     kinds = {
         "Of the write-up": [one for one in judged if not one.claim.ours],

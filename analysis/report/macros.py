@@ -149,9 +149,12 @@ def skipped(page: Page, facts: StudyFacts) -> str:
 
 
 @study_macro
-def claims(page: Page, facts: StudyFacts) -> str:
-    """The claims of the study, with the verdict on each machine."""
-    return claim_pages.claims_of(facts, page.root)
+def claims(page: Page, facts: StudyFacts, *ids: str) -> str:
+    """The claims of the study, with the verdict on each machine.
+
+    ids: of some of them; left out, all are told
+    """
+    return claim_pages.claims_of(facts, page.root, ids)
 
 
 @study_macro

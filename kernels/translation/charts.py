@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import pandas as pd
 
+from analysis.charts.lines import line_colour, line_panels, stale_shape
 from analysis.charts.theme import Chart, finish, panels, tooltip
 from analysis.facts.study_facts import StudyFacts
 
-HEIGHT_PX: Final = 300
 ROW_PX: Final = 24
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}
 
@@ -72,12 +72,12 @@ def _over_count(facts: StudyFacts, rows: pd.DataFrame, y: alt.Y, what: str) -> C
         return None
     x = alt.X("case_count:Q", title="addresses", scale=alt.Scale(type="log", base=2, nice=False))
     names = list(dict.fromkeys(rows["addresses"]))
-    colour = _legend("addresses", names, "distance of the addresses")
+    colour = line_colour("addresses", names, "distance of the addresses")
     description = (
         f"{facts.study.title}: {what} over the number of addresses, a line for each distance"
         f" between them, for {len(facts.machines)} machines."
     )
-    return _lines(facts, rows, alt.Chart().encode(x=x, y=y, color=colour), description)
+    return line_panels(facts, rows, alt.Chart().encode(x=x, y=y, color=colour), description)
 
 
 def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
@@ -96,8 +96,8 @@ def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
                 "reads_per_us:Q", title="million reads per second", scale=alt.Scale(type="log")
             ),
             y=alt.Y("case_memory:N", sort=[*kinds, "device"], title=None, axis=axis),
-            color=_legend("addresses", counts, "addresses"),
-            shape=_shape(),
+            color=line_colour("addresses", counts, "addresses"),
+            shape=stale_shape(),
             href="href:N",
             tooltip=tooltip(facts),
         )
@@ -118,7 +118,7 @@ def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
     base = alt.Chart().encode(
         x=alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2, nice=False)),
         y=alt.Y("rate:Q", title="payload, GB/s"),
-        color=_legend("row", sizes, "row"),
+        color=line_colour("row", sizes, "row"),
         strokeDash=alt.StrokeDash(
             "hints:N",
             sort=list(STREAMING.values()),
@@ -130,24 +130,7 @@ def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
         f" line for each size of a row, with and without streaming hints, for"
         f" {len(facts.machines)} machines."
     )
-    return _lines(facts, rows, base, description)
-
-
-def _lines(facts: StudyFacts, rows: pd.DataFrame, base: Any, description: str) -> Chart:
-    points = base.mark_point(filled=True, size=45, cursor="pointer").encode(
-        shape=_shape(), href="href:N", tooltip=tooltip(facts)
-    )
-    layers = alt.layer(base.mark_line(strokeWidth=1.2), points).properties(height=HEIGHT_PX)
-    return finish(panels(layers, rows), description, margin=70, compact_margin=60)
-
-
-def _legend(field: str, names: list[str], title: str) -> alt.Color:
-    legend = alt.Legend(orient="top", title=title, columns=4)
-    return alt.Color(f"{field}:N", scale=alt.Scale(domain=names), sort=names, legend=legend)
-
-
-def _shape() -> Any:
-    return alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle"))
+    return line_panels(facts, rows, base, description)
 
 
 def _binary(kib: float) -> str:

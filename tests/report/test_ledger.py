@@ -6,6 +6,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.ledger import claims_of, ledger
 from tests.claims.studies import (
@@ -58,6 +61,17 @@ def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path) -> None:
     assert "Faster." in ours and "It is so." not in ours
     alone = replace(study, claims=tuple(one for one in study.claims if one.ours))
     assert claims_of(StudyFacts(read(tmp_path, alone), alone), "../").startswith("**Ours:**")
+
+
+def test_a_page_can_tell_some_claims_by_their_ids(tmp_path: Path) -> None:
+    own = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
+    study = write_study(tmp_path, own, claim(**SPEEDUP))
+    measure(tmp_path / "results", study)
+    facts = StudyFacts(read(tmp_path, study), study)
+    page = claims_of(facts, "../", ["target"])
+    assert "Faster." in page and "It is so." not in page
+    with pytest.raises(FieldError, match=r"claims of copy: expected .*target.*, got 'else'"):
+        claims_of(facts, "../", ["else"])
 
 
 def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path) -> None:

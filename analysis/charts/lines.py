@@ -1,0 +1,40 @@
+"""Lines over a quantity, a panel a machine: what the charts of several studies share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+from analysis.charts.theme import Chart, finish, panels, tooltip
+from analysis.facts.study_facts import StudyFacts
+
+HEIGHT_PX: Final = 300
+
+
+def line_panels(
+    facts: StudyFacts, rows: pd.DataFrame, base: Any, description: str, *selects: alt.Parameter
+) -> Chart:
+    """`base`, which says what lies along the axes, as lines with a point for each of `rows`.
+
+    Points lead to their samples, and those that are stale are crosses. `selects` are those of
+    `panels`, whose filters are in `base`.
+    """
+    points = base.mark_point(filled=True, size=45, cursor="pointer").encode(
+        shape=stale_shape(), href="href:N", tooltip=tooltip(facts)
+    )
+    layers = alt.layer(base.mark_line(strokeWidth=1.2), points).properties(height=HEIGHT_PX)
+    return finish(panels(layers, rows, *selects), description, margin=70, compact_margin=60)
+
+
+def line_colour(field: str, names: Sequence[str], title: str | None) -> alt.Color:
+    """A colour for each of `names`, in their order."""
+    legend = alt.Legend(orient="top", title=title, columns=4)
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=names), sort=names, legend=legend)
+
+
+def stale_shape() -> Any:
+    """A cross where a point is stale, else a circle."""
+    return alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle"))

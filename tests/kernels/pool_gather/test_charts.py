@@ -1,0 +1,76 @@
+"""The study's own charts, from results as a machine leaves them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import vl_convert
+
+from analysis import ROOT
+from analysis.charts import study_charts
+from analysis.charts.writing import write_chart
+from analysis.facts.study_facts import StudyFacts
+from analysis.study import Case, Variant
+from kernels.pool_gather.charts import charts, run_rows
+from tests.kernels.pool_gather.fake import POOL
+from tests.roots import make_inputs
+from tests.synthetic import write_machine
+
+OWN = {"layouts", "ways", "runs"}
+
+
+def plausible(variant: Variant, case: Case, metric: str) -> float:
+    """The rate of the link, or less where rows of a large pool are alone."""
+    run = run_rows(str(case["layout"])) or 64
+    rate = 50e9 if case.number("pool_mib") < 512 else 50e9 * run / (run + 2)
+    return 5e-6 + case.payload_bytes / rate
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
+    root = tmp_path_factory.mktemp("charts")
+    write_machine(root / "results", "box", POOL, noise=0.001, seconds=plausible, grid="default")
+    return StudyFacts(make_inputs(root, {"pool_gather": POOL}), POOL)
+
+
+def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "studies" / "pool_gather.md").read_text()
+    named = set(re.findall(r"chart\('(\w+)'", page))
+    made = study_charts(facts)
+    assert named >= OWN
+    for name in named:
+        table = write_chart(made[name], tmp_path, name, "charts")
+        assert len(table) > 0
+        specification = json.loads((tmp_path / f"{name}.json").read_text())
+        assert vl_convert.vegalite_to_vega(
+            specification | {"data": {"values": table.head(200).to_dict("records")}}
+        )
+
+
+def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> None:
+    made = charts(facts)
+    tables = {name: write_chart(made[name], tmp_path, name, "charts") for name in OWN}
+    layouts, ways, runs = (tables[name] for name in ("layouts", "ways", "runs"))
+    assert set(layouts["variant"]) == {"loads_first"}
+    assert set(layouts["case_layout"]) == {"scattered", "pages_64", "contiguous"}
+    assert set(ways["case_layout"]) == {"scattered"}
+    assert {"both_engines", "sorted", "ceiling_copy_engine"} <= set(ways["variant"])
+    assert sorted(runs["run"]) == [1, 2, 4, 8, 16, 32, 64]
+    assert set(runs["case_pool_mib"]) == {40960}
+    assert runs.sort_values("run")["rate"].is_monotonic_increasing
+
+
+def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
+    nothing = replace(facts.inputs, summary=facts.inputs.summary[:0])
+    assert charts(StudyFacts(nothing, POOL)) == {}
+
+
+@pytest.mark.parametrize(
+    ("layout", "rows"), [("scattered", 1), ("pages_16", 16), ("contiguous", None)]
+)
+def test_a_layout_says_how_many_rows_lie_together(layout: str, rows: int | None) -> None:
+    assert run_rows(layout) == rows
