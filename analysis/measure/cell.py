@@ -74,9 +74,24 @@ class Workload(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Visit:
+    """When a visit to a cell began; it lasts until the next visit of the round."""
+
+    started_at: str
+    run: str
+    round: int
+    variant: str
+    case: str
+
+
 @dataclass(eq=False)
 class Cell:
-    """One variant and case in this round, with the outcome of all its visits."""
+    """One variant and case in this round, with the outcome of all its visits.
+
+    `looks` are the clocks in MHz that the GPU was found at in between, `reasons` those for lowered
+    ones.
+    """
 
     variant: Variant
     case: Case
@@ -84,8 +99,13 @@ class Cell:
     started_at: str = ""
     failure: str = ""
     skipped: str = ""
-    throttle: str = ""
+    looks: list[float] = field(default_factory=list)
+    reasons: set[str] = field(default_factory=set)
     sm_mhz: float | None = None
+
+    @property
+    def throttle(self) -> str:
+        return "|".join(sorted(self.reasons))
 
     def __str__(self) -> str:
         return f"{self.variant.name} {self.case.id}"

@@ -2,6 +2,7 @@
 
 <build>/rounds/<machine>/<study>/<grid>-<digest of the plan>/
     round-00.csv, round-00.json   a round: its samples, and its record, which makes it finished
+    round-00.visits.csv           when each visit to a cell of it began
     repeated.json                 rounds that are discarded, and why
     telemetry.csv                 of all rounds
     publishing/                   what the finished run changes in the results, whole
@@ -22,6 +23,7 @@ from typing import Any
 
 from analysis.errors import HotpathError
 from analysis.files import remove_together, write_together, write_whole
+from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.plan import (
@@ -33,6 +35,7 @@ from analysis.measure.plan import (
     leftovers,
     plans,
 )
+from analysis.records import read_records
 from analysis.store.samples import Sample, checksum, read_samples
 from analysis.study import Study
 
@@ -67,6 +70,10 @@ class Journal:
     def round_file(self, number: int) -> Path:
         """The samples of a round."""
         return self.folder / f"round-{number:02}.csv"
+
+    def visits_file(self, number: int) -> Path:
+        """When each visit to a cell of a round began."""
+        return self.round_file(number).with_suffix(".visits.csv")
 
     def _record_file(self, number: int) -> Path:
         return self.round_file(number).with_suffix(".json")
@@ -138,6 +145,11 @@ class Journal:
         discarded = self.records.pop(number)
         self.repeated.append({"round": number, "why": why, "start": discarded.start})
         write_whole(self._repeats_file, json.dumps(self.repeated))
+
+    def visits(self) -> list[Visit]:
+        """The visits to cells of all finished rounds that have a file of them."""
+        files = [self.visits_file(number) for number in sorted(self.records)]
+        return [visit for file in files if file.exists() for visit in read_records(file, Visit)]
 
     def samples(self) -> list[Sample]:
         """The samples of all finished rounds."""

@@ -20,7 +20,7 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import PUBLISHING, Plan
 from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host, disturbed
-from analysis.measure.telemetry import COLUMNS, by_variant, telemetry_text, with_throttling
+from analysis.measure.telemetry import COLUMNS, by_variant, telemetry_text, with_clocks
 from analysis.source import fingerprint
 from analysis.store import METHOD_VERSION
 from analysis.store.results import Draft
@@ -58,8 +58,8 @@ def drafted(
     draft.put("machine.json", json.dumps(machine, indent=1) + "\n")
     repeated = [{"round": entry["round"], "why": entry["why"]} for entry in journal.repeated]
     kept = {"disturbed": disturbed(journal), "repeated": repeated}
-    telemetry = _telemetry(journal, samples, records)
-    samples = list(with_throttling(samples, telemetry))
+    telemetry = _telemetry(journal, records)
+    samples = list(with_clocks(samples, telemetry))
     for variant in plan.variants:
         if not _cases(plan, variant):
             continue  # a companion without a case in this grid
@@ -119,14 +119,12 @@ def _skipped(plan: Plan, variant: Variant, case_id: str, run: str, reason: str) 
     )
 
 
-def _telemetry(
-    journal: Journal, samples: Sequence[Sample], records: Sequence[RoundRecord]
-) -> dict[str, list[list[str]]]:
+def _telemetry(journal: Journal, records: Sequence[RoundRecord]) -> dict[str, list[list[str]]]:
     if not journal.telemetry_file.exists():
         return {}
     with journal.telemetry_file.open(newline="") as file:
         rows = [row for row in csv.reader(file) if len(row) == len(COLUMNS)]  # a crash cuts one off
-        return by_variant(rows, samples, [record.end for record in records])
+        return by_variant(rows, journal.visits(), [record.end for record in records])
 
 
 def _no_telemetry(plan: Plan, host: Host) -> str:

@@ -20,10 +20,12 @@ import numpy as np
 
 from analysis.errors import HotpathError
 from analysis.gpu import Gpu, open_gpu
-from analysis.measure.cell import Cell, Skip, TimeDevice
+from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
+from analysis.measure.throttling import reasons
 from analysis.processes import end_with_parent
+from analysis.records import write_records
 from analysis.store.samples import Sample, write_samples
 from analysis.study import Study, load_study
 
@@ -61,6 +63,11 @@ class RoundJob:
         return self.out.with_suffix(".cell")
 
     @property
+    def visits(self) -> Path:
+        """File with the visits to cells, in their order."""
+        return self.out.with_suffix(".visits.csv")
+
+    @property
     def failure(self) -> Path:
         """File with the message of the error that ended the round."""
         return self.out.with_suffix(".failure")
@@ -88,6 +95,7 @@ def run_round(job: RoundJob) -> None:
             else:
                 for cell in cells:
                     bench.measure(cell)
+            write_records(job.visits, Visit, bench.visits)
             write_samples(job.out, bench.rows(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
@@ -112,6 +120,7 @@ class Bench:
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
         self._rig = Rig(self.study, job.modules, self._rng)
         self._is_warm = False
+        self.visits: list[Visit] = []
         self._visits = 0
         self._begun = 0
 
@@ -143,12 +152,17 @@ class Bench:
         if cell.failure or cell.skipped:
             return
         self.job.progress.write_text(f"cell {self._begun} of {self._visits}: {cell}")
-        cell.started_at = cell.started_at or utc_now()
+        started_at = utc_now()
+        self.visits.append(
+            Visit(started_at, self.job.run, self.job.number, cell.variant.name, cell.case.id)
+        )
+        cell.started_at = cell.started_at or started_at
         try:
             bound = self._rig.bind(cell.variant, cell.case, stream)
             if not self._is_warm:
                 self._warm_up(bound)
             took = bound.poison_and_launch()
+            self._look(cell)
             cell.failure = bound.check()
             if cell.failure:
                 return
@@ -156,9 +170,14 @@ class Bench:
         except Skip as reason:
             cell.skipped = str(reason)
             return
+        self._look(cell)
+
+    def _look(self, cell: Cell) -> None:
+        """Note the GPU's clock and why it is lowered, between two timings."""
         if self.gpu:
-            cell.throttle = self.gpu.throttle_reasons() or cell.throttle
-            cell.sm_mhz = float(self.gpu.sm_clock_mhz())
+            cell.looks.append(float(self.gpu.sm_clock_mhz()))
+            cell.reasons |= reasons([self.gpu.throttle_reasons()])
+            cell.sm_mhz = float(np.median(cell.looks))
 
     def _take_samples(
         self, cell: Cell, bound: Bound, took: float, time_device: TimeDevice | None
@@ -173,6 +192,7 @@ class Bench:
         by_host = [name for name in ("host_time", "submit_time") if name in metrics]
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(bound.operation, count)
+            self._look(cell)
         if by_host:
             # The first launch is slow, especially right after device times.
             if took < NEGLIGIBLE_BESIDE_S:

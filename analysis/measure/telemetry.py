@@ -11,12 +11,15 @@ from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pynvml
 
 from analysis.gpu import Gpu, open_gpu
+from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
+from analysis.measure.throttling import reasons
 from analysis.processes import end_with_parent
 from analysis.records import to_text
 from analysis.store.samples import Sample
@@ -83,14 +86,14 @@ def latest(path: Path) -> dict[str, str] | None:
 
 
 def by_variant(
-    rows: Sequence[Sequence[str]], samples: Iterable[Sample], ends: Sequence[str]
+    rows: Sequence[Sequence[str]], visits: Iterable[Visit], ends: Sequence[str]
 ) -> dict[str, list[list[str]]]:
     """Telemetry rows by the variant whose cell they fall into, with CELL_COLUMNS prepended.
 
-    A cell lasts until the next one starts. The last cell of a round lasts until that round's time
-    in `ends`.
+    A visit to a cell lasts until the next one starts. The last one of a round lasts until that
+    round's time in `ends`.
     """
-    cells = {(s.started_at, str(s.round), s.variant, s.case, s.run) for s in samples}
+    cells = [(v.started_at, str(v.round), v.variant, v.case, v.run) for v in visits]
     marks = sorted([*cells, *((end, "", "", "", "") for end in ends)])
     starts = [mark[0] for mark in marks]
     found: dict[str, list[list[str]]] = {}
@@ -102,23 +105,34 @@ def by_variant(
     return found
 
 
-def with_throttling(
+def with_clocks(
     samples: Iterable[Sample], telemetry: Mapping[str, Sequence[Sequence[str]]]
 ) -> Iterator[Sample]:
-    """`samples` with every reason for lowered clocks that was seen while their cell was measured.
+    """`samples` with the clock that was seen while their cell was measured, the median, and with
+    every reason for lowered ones, even if it came and went.
 
-    `telemetry` is as `by_variant` gives it: a reason that came and went within a cell counts.
+    `telemetry` is as `by_variant` gives it. A cell that it missed keeps the clock it has, and so
+    does one with device times, as NVBench counts the clock in every one of them.
     """
-    at = [*CELL_COLUMNS, *COLUMNS].index("throttle")
-    seen: dict[tuple[str, str, str, str], set[str]] = {}
+    samples = list(samples)
+    counted = {_cell_of(sample) for sample in samples if sample.metric == "gpu_time"}
+    names = [*CELL_COLUMNS, *COLUMNS]
+    throttle, clock = names.index("throttle"), names.index("sm_mhz")
+    seen: dict[tuple[str, str, str, str], list[Sequence[str]]] = {}
     for variant, rows in telemetry.items():
         for row in rows:
             run, number, case = row[: len(CELL_COLUMNS)]
-            seen.setdefault((variant, run, number, case), set()).update(row[at].split("|"))
+            seen.setdefault((variant, run, number, case), []).append(row)
     for sample in samples:
-        cell = (sample.variant, sample.run, str(sample.round), sample.case)
-        reasons = seen.get(cell, set()) | set(sample.throttle.split("|"))
-        yield replace(sample, throttle="|".join(sorted(reasons - {""})))
+        cell = _cell_of(sample)
+        found = reasons([sample.throttle, *(row[throttle] for row in seen.get(cell, []))])
+        clocks = [float(row[clock]) for row in seen.get(cell, []) if cell not in counted]
+        mhz = median(clocks) if clocks else sample.sm_mhz
+        yield replace(sample, throttle="|".join(sorted(found)), sm_mhz=mhz)
+
+
+def _cell_of(sample: Sample) -> tuple[str, str, str, str]:
+    return sample.variant, sample.run, str(sample.round), sample.case
 
 
 def telemetry_text(rows: Iterable[Sequence[str]]) -> str:

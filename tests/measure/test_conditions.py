@@ -12,9 +12,6 @@ from analysis.gpu import Gpu
 from analysis.measure import machine
 from analysis.measure.conditions import conditions, steal_seconds
 from analysis.measure.machine import host_id
-from analysis.measure.telemetry import CELL_COLUMNS, COLUMNS, with_throttling
-from tests.synthetic import samples_of
-from tests.test_modules import study_named
 
 GPU = Gpu(None, "GPU", "GPU-1", 0, "sm_90", "")
 
@@ -47,22 +44,3 @@ def test_hosts_are_told_apart_and_not_given_away(
     assert host_id(None) is None
     (tmp_path / "id").write_text("secret\n")
     assert host_id(None) not in (None, "secret", *names)
-
-
-def test_a_reason_seen_within_a_cell_belongs_to_its_samples(tmp_path: Path) -> None:
-    study = study_named(tmp_path / "hot")
-    variant = study.variants[0]
-    samples = samples_of(study, variant, rounds=2)
-    at = [*CELL_COLUMNS, *COLUMNS].index("throttle")
-
-    def row(number: int, case: str, reasons: str) -> list[str]:
-        cells = [samples[0].run, str(number), case, *[""] * len(COLUMNS)]
-        cells[at] = reasons
-        return cells
-
-    telemetry = {variant.name: [row(1, "n=2", "hw_slowdown"), row(1, "n=2", ""), row(0, "n=1", "")]}
-    samples[0] = replace(samples[0], throttle="sw_power_cap")
-    marked = list(with_throttling(samples, telemetry))
-    reasons = {(s.round, s.case): s.throttle for s in marked if s.throttle}
-    assert reasons == {(0, "n=1"): "sw_power_cap", (1, "n=2"): "hw_slowdown"}
-    assert [replace(s, throttle="") for s in marked] == [replace(s, throttle="") for s in samples]

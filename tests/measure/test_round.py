@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 
 from analysis.config import Grid
+from analysis.gpu import Gpu
 from analysis.measure import rig
 from analysis.measure.cell import Cell, Operation, Skip
 from analysis.measure.plan import Plan, Target, pending
@@ -248,6 +249,23 @@ def measured(
     cell = Cell(study.variants[0], study.variants[0].cases[0])
     bench.measure(cell)
     return cell
+
+
+def test_clocks_and_reasons_are_looked_at_through_all_visits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clocks = iter([1980, 1500, 1700, 1600])
+    reasons = iter(["", "hw_slowdown", "", "sw_power_cap"])
+    gpu = SimpleNamespace(sm_clock_mhz=lambda: next(clocks), throttle_reasons=lambda: next(reasons))
+    study = write_study(tmp_path / "clocks", {"name": "one"})
+    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), cast(Gpu, gpu))
+    monkeypatch.setattr(bench, "_rig", rig_of(Recorded()))
+    monkeypatch.setattr(bench, "_is_warm", True)
+    cell = Cell(study.variants[0], study.variants[0].cases[0])
+    bench.measure(cell)
+    bench.measure(cell)
+    assert (cell.throttle, cell.sm_mhz) == ("hw_slowdown|sw_power_cap", 1650.0)
+    assert [(visit.variant, visit.case) for visit in bench.visits] == [("one", "n=1")] * 2
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])

@@ -179,6 +179,9 @@ def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) ->
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, host(tmp_path))
     assert {s.variant for s in read_samples(Journal(plan).round_file(0))} == {"one"}
+    visits = Journal(plan).visits()
+    assert {(v.variant, v.case, v.round) for v in visits} == {("one", "n=1", 0), ("one", "n=2", 0)}
+    assert visits[0].started_at < visits[1].started_at
     before = Journal(plan).round_file(0).stat().st_mtime_ns
     run_rounds(plan, HERE, host(tmp_path))
     assert Journal(plan).round_file(0).stat().st_mtime_ns == before

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.measure.telemetry import CELL_COLUMNS, COLUMNS, by_variant, telemetry_text
+from analysis.measure.cell import Visit
+from analysis.measure.telemetry import (
+    CELL_COLUMNS,
+    COLUMNS,
+    by_variant,
+    telemetry_text,
+    with_clocks,
+)
 from tests.synthetic import CALLS, RUN, samples_of
 
 
@@ -15,13 +22,9 @@ def at(second: float) -> str:
 def test_telemetry_belongs_to_the_cell_it_fell_in() -> None:
     base = samples_of(CALLS, CALLS.variant("kernel"), rounds=1)[0]
     cells = [("python", 0, 10.0), ("again", 0, 12.0), ("again", 1, 20.0), ("python", 1, 22.0)]
-    samples = [
-        replace(base, variant=variant, round=number, started_at=at(start), sample=sample)
-        for variant, number, start in cells
-        for sample in range(2)
-    ]
+    visits = [Visit(at(start), RUN, number, name, base.case) for name, number, start in cells]
     rows = [[at(second), "100"] for second in (9.9, 10.0, 11.9, 12.0, 14.9, 15.0, 17.0, 20.5, 29.0)]
-    found = by_variant(rows, samples, [at(15.0), at(25.0)])
+    found = by_variant(rows, visits, [at(15.0), at(25.0)])
     told = {
         variant: [(line[1], line[2], line[3]) for line in lines] for variant, lines in found.items()
     }
@@ -37,3 +40,44 @@ def test_telemetry_belongs_to_the_cell_it_fell_in() -> None:
     lines = telemetry_text(found["python"]).splitlines()
     assert lines[0] == ",".join((*CELL_COLUMNS, *COLUMNS))
     assert lines[1] == f"{RUN},0,{base.case},{at(10.0)},100"
+
+
+def test_every_visit_to_a_cell_has_its_own_telemetry() -> None:
+    order = [("python", 10.0), ("again", 11.0), ("again", 12.0), ("python", 13.0)]
+    visits = [Visit(at(start), RUN, 0, name, "n=1") for name, start in order]
+    rows = [[at(second), ""] for second in (10.5, 11.5, 12.5, 13.5)]
+    found = by_variant(rows, visits, [at(14.0)])
+    assert [line[3] for line in found["python"]] == [at(10.5), at(13.5)]
+    assert [line[3] for line in found["again"]] == [at(11.5), at(12.5)]
+
+
+def seen(number: int, case: str, reason: str, mhz: int) -> list[str]:
+    """A row of telemetry in a cell."""
+    values = dict.fromkeys(COLUMNS, "") | {"throttle": reason, "sm_mhz": str(mhz)}
+    return [RUN, str(number), case, *values.values()]
+
+
+def test_clocks_and_reasons_are_those_seen_within_the_cell() -> None:
+    variant = CALLS.variant("kernel")
+    (template, *_) = samples_of(CALLS, variant, rounds=1)
+    samples = [
+        replace(template, case=case, metric=metric, round=number, sm_mhz=600.0)
+        for number, case, metric in [
+            *((0, "n=1", "host_time"), (0, "n=2", "host_time"), (1, "n=2", "host_time")),
+            *((1, "n=1", "host_time"), (1, "n=1", "gpu_time")),
+        ]
+    ]
+    samples[0] = replace(samples[0], throttle="sw_power_cap")
+    rows = [
+        *(seen(0, "n=2", "", mhz) for mhz in (1980, 1500, 1700)),
+        *(seen(1, "n=2", reason, 1980) for reason in ("", "hw_slowdown|sync_boost", "")),
+        seen(1, "n=1", "", 1980),
+    ]
+    told = [(s.throttle, s.sm_mhz) for s in with_clocks(samples, {variant.name: rows})]
+    assert told == [
+        ("sw_power_cap", 600.0),
+        ("", 1700.0),
+        ("hw_slowdown|sync_boost", 1980.0),
+        ("", 600.0),  # with device times, in which the clock was counted
+        ("", 600.0),
+    ]

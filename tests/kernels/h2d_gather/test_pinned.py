@@ -1,0 +1,38 @@
+"""The threads of the pinned index_select: each on a core, and no other thread moved."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.modules import load_python
+from analysis.study import discover
+
+
+def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch is a stub here, whose parallel work starts two threads, as OpenMP does."""
+    done = threading.Event()
+    helpers = [threading.Thread(target=done.wait) for _ in range(2)]
+
+    def start(one: int) -> None:
+        for helper in helpers:
+            helper.start()
+
+    stub = SimpleNamespace(zeros=lambda count: SimpleNamespace(add_=start))
+    monkeypatch.setitem(sys.modules, "torch", stub)
+    cores = sorted(os.sched_getaffinity(0))
+    module = load_python(discover()["h2d_gather"], "torch_index_select_pinned")
+    try:
+        team = module.PinnedTeam()
+        pinned = []
+        team.run(lambda: pinned.append(os.sched_getaffinity(0)))
+        pinned += [os.sched_getaffinity(helper.native_id or 0) for helper in helpers]
+        assert pinned == [{cores[number % len(cores)]} for number in range(3)]
+        assert sorted(os.sched_getaffinity(0)) == cores
+    finally:
+        done.set()
+        sys.modules.pop(module.__name__, None)
