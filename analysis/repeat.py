@@ -29,7 +29,7 @@ def main() -> None:
     arguments = parser.parse_args()
     studies = discover()
     collected = collect(arguments.results, studies)
-    table = repeatability(collected.samples, studies, arguments.results, collected.machines)
+    table = repeatability(collected.samples, studies, collected.published, collected.machines)
     if table.empty:
         raise HotpathError(
             f"{arguments.results}: expected more than {FEWEST_RUNS} fresh runs of a study on one"

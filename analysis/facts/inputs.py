@@ -14,8 +14,8 @@ import pandas as pd
 from analysis.derived import read_absent, read_derived
 from analysis.source import fingerprint
 from analysis.store.collect import VariantKey as VariantKey
-from analysis.store.folders import KINDS, machines, samples_files, study_folders
-from analysis.store.published import load_published
+from analysis.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
+from analysis.store.published import NOTHING, load_published
 from analysis.store.results import Provenance, read_machine, read_provenance
 from analysis.study import Study
 from analysis.tables.rows import (
@@ -69,7 +69,13 @@ class Inputs:
 
     @cached_property
     def published(self) -> dict[str, pd.DataFrame]:
-        return {name: load_published(self.results, study) for name, study in self.studies.items()}
+        """What was published of each study, without what was refused."""
+        return {
+            name: NOTHING
+            if f"{PUBLISHED}/{name}.csv" in self.refused
+            else load_published(self.results, study)
+            for name, study in self.studies.items()
+        }
 
     @property
     def parameters(self) -> list[ParameterRow]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from analysis.config import BUILD, Config, Grid
+from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure.machine import slug
 from analysis.measure.needs import Provision
@@ -59,7 +60,10 @@ def _is_pending(
     path = _results_file(study, variant, where, grid)
     if not path.exists():
         return True
-    results = load_variant(path)
+    try:
+        results = load_variant(path)
+    except HotpathError:
+        return False  # nothing can be added to them; the tables say what is wrong
     runs = results.run_provenance()
     fresh = {
         run
@@ -110,7 +114,10 @@ def lacks_captures(
         if not (variant.on_gpu and has_headline and provision.unmet(variant) is None):
             continue
         path = _results_file(study, variant, where, grid)
-        captures = load_variant(path).provenance.get("captures", {}) if path.exists() else {}
+        try:
+            captures = load_variant(path).provenance.get("captures", {}) if path.exists() else {}
+        except HotpathError:
+            continue
         source = fingerprint(study, variant)
         wanted = [kind for kind in kinds if kind in variant.captures]
         if any(captures.get(kind, {}).get("source_sha256") != source for kind in wanted):

@@ -22,6 +22,7 @@ from analysis.store.folders import (
     samples_files,
     study_folders,
 )
+from analysis.store.published import NOTHING, load_published, published_file
 from analysis.store.results import Provenance, VariantResults, load_variant, read_machine
 from analysis.store.samples import COLUMNS
 from analysis.store.telemetry import read_telemetry
@@ -41,12 +42,14 @@ VariantKey = tuple[str, str, str]
 class Collected:
     """`samples` has the columns of the files, `machine`, `host`, `stale`, and `disturbed`: whether
     something disturbed the round. `counters` are those captured of a machine, study and variant;
-    `refused` says by folder, `<machine>` or `<machine>/<study>`, why it was left out."""
+    `published` has the rows of `load_published` by study; `refused` says of a `<machine>`, a
+    `<machine>/<study>` or a `published/<study>.csv` why it was left out."""
 
     samples: pd.DataFrame
     provenance: dict[VariantKey, Provenance] = field(default_factory=dict)
     counters: dict[VariantKey, list[Counter]] = field(default_factory=dict)
     machines: dict[str, dict[str, object]] = field(default_factory=dict)
+    published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
@@ -60,7 +63,7 @@ class _StudyResults:
 
 
 def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
-    """Read every machine under `root`, and trust no file there.
+    """Read every machine under `root` and what was published of `studies`, and trust no file there.
 
     A study that has anything wrong with it on a machine is left out there, and a machine whose own
     folder or description is wrong is left out whole; `refused` has the reason. Results of a study
@@ -73,6 +76,12 @@ def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
         name = folder.relative_to(root).as_posix()
         collected.refused[visible(name)] = visible(str(error).replace(f"{root}/", ""))
 
+    for study in studies.values():
+        try:
+            collected.published[study.name] = load_published(root, study)
+        except (HotpathError, OSError) as error:
+            collected.published[study.name] = NOTHING
+            refuse(published_file(root, study), error)
     for folder in machine_folders(root):
         try:
             if is_empty(folder):

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 
-from analysis.errors import FieldError, require_known
-from analysis.records import columns
+from analysis.errors import require_known
+from analysis.records import columns, finite_number, parse_record, read_records
+from analysis.store.folders import NAME, PUBLISHED
+from analysis.store.samples import CASE, SMALLEST
 from analysis.study import Study
 from analysis.units import SI
 
 
 @dataclass(frozen=True)
-class PublishedRow:
-    """A printed figure and its unit, as printed and as meant. `seconds` and `rate` (GB/s) are the
-    same statement: payload over the one gives the other; NaN where it is neither."""
+class PrintedRow:
+    """A printed figure and its unit, as printed and as meant."""
 
     variant: str
     case: str
@@ -26,6 +28,13 @@ class PublishedRow:
     unit_meant: str
     source: str
     note: str
+
+
+@dataclass(frozen=True)
+class PublishedRow(PrintedRow):
+    """The same in SI units. `seconds` and `rate` (GB/s) are one statement: payload over the one
+    gives the other; NaN where it is neither."""
+
     payload_bytes: int
     seconds: float
     rate: float
@@ -35,41 +44,55 @@ class PublishedRow:
         return SI[self.unit_meant][0] == "s"
 
 
+FILE_COLUMNS = list(columns(PrintedRow))
 COLUMNS = list(columns(PublishedRow))
-FILE_COLUMNS = COLUMNS[: COLUMNS.index("payload_bytes")]
-"""What a file has; the others follow from these."""
+NOTHING: Final = pd.DataFrame(columns=COLUMNS)
+
+
+def published_file(results: Path, study: Study) -> Path:
+    return results / PUBLISHED / f"{study.name}.csv"
 
 
 def load_published(results: Path, study: Study) -> pd.DataFrame:
     """Published rows of `study`, by PublishedRow; empty where there are none.
 
-    A rate of operations gives the seconds of one. Raises FieldError for an unknown unit.
+    A rate of operations gives the seconds of one. HotpathError names the invalid file and line.
     """
-    path = results / "published" / f"{study.name}.csv"
+    path = published_file(results, study)
     if not path.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    table = pd.read_csv(path, dtype=str).fillna("")
-    if lacking := {"variant", "case", "printed", "unit_meant"} - set(table.columns):
-        raise FieldError(path.name, f"also the columns {sorted(lacking)}", list(table.columns))
+        return NOTHING
     payload = {
         (variant.name, case.id): case.payload_bytes
         for variant in study.variants
         for case in variant.cases
     }
-    known = [payload.get(pair, 0) for pair in zip(table["variant"], table["case"], strict=True)]
-    table["payload_bytes"] = known
-    try:
-        numbers = [float(printed) for printed in table["printed"]]
-    except ValueError as error:
-        raise FieldError(f"{path.name}: printed", "a number in every row", str(error)) from error
-    converted = [
-        to_seconds(printed, unit, size, f"{path.name}: unit_meant")
-        for printed, unit, size in zip(numbers, table["unit_meant"], known, strict=True)
+    rows = read_records(path, PrintedRow, _parse)
+    known = [payload.get((row.variant, row.case), 0) for row in rows]
+    table = pd.DataFrame(map(asdict, rows), columns=FILE_COLUMNS).assign(payload_bytes=known)
+    seconds = [
+        to_seconds(float(row.printed), row.unit_meant, size, f"{path.name}: unit_meant")
+        for row, size in zip(rows, known, strict=True)
     ]
-    table["seconds"] = pd.Series(converted, dtype=float)
+    table["seconds"] = pd.Series(seconds, dtype=float)
     table["rate"] = table["payload_bytes"] / table["seconds"] / 1e9
     table.loc[table["payload_bytes"] == 0, "rate"] = float("nan")
     return table[COLUMNS]
+
+
+def _parse(row: list[str]) -> PrintedRow:
+    printed = parse_record(PrintedRow, row)
+    if not (NAME.fullmatch(printed.variant) and CASE.fullmatch(printed.case)):
+        got = (printed.variant, printed.case)
+        raise ValueError(f"variant, case: expected a name and key=value pairs, got {got}")
+    if printed.unit_meant not in SI:
+        raise ValueError(f"unit_meant: expected one of {list(SI)}, got {printed.unit_meant!r}")
+    try:
+        is_figure = finite_number(printed.printed) >= SMALLEST
+    except ValueError:
+        is_figure = False
+    if not is_figure:
+        raise ValueError(f"printed: expected a number above 0, got {printed.printed!r}")
+    return printed
 
 
 def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float:

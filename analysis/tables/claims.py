@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -30,7 +29,7 @@ from analysis.modes import count_modes
 from analysis.statistics import estimate
 from analysis.store.collect import chosen, visits
 from analysis.store.folders import PUBLISHED
-from analysis.store.published import best_statement, load_published
+from analysis.store.published import best_statement
 from analysis.study import Study
 from analysis.tables.rows import ClaimPartRow, ClaimRow, columns
 
@@ -178,25 +177,28 @@ class MachineResults:
 
 
 def claim_tables(
-    samples: pd.DataFrame, studies: Mapping[str, Study], results: Path, model: pd.DataFrame
+    samples: pd.DataFrame,
+    studies: Mapping[str, Study],
+    published: Mapping[str, pd.DataFrame],
+    model: pd.DataFrame,
 ) -> ClaimTables:
     """A row a claim and machine that has anything of its study, and the parts of those claims.
 
-    `samples` are as `collect` gives them, `model` is the link model's table of predictions. A claim
-    that the rows under `results`/published decide alone has one row, its machine `published`.
+    `samples` and `published` are as `collect` gives them, `model` is the link model's table of
+    predictions. A claim that published rows decide alone has one row, its machine `published`.
     """
     claims: list[ClaimRow] = []
     parts: list[ClaimPartRow] = []
     for study in studies.values():
         if not study.claims:
             continue
-        published = load_published(results, study)
         measured = samples[samples["study"] == study.name]
         predicted = model[model["study"] == study.name]
-        evidence = {PUBLISHED: MachineResults(study, measured[:0], published, predicted[:0])}
+        printed = published[study.name]
+        evidence = {PUBLISHED: MachineResults(study, measured[:0], printed, predicted[:0])}
         for machine, here in measured.groupby("machine", sort=True):
             on_machine = predicted[predicted["machine"] == machine]
-            evidence[str(machine)] = MachineResults(study, here, published, on_machine)
+            evidence[str(machine)] = MachineResults(study, here, printed, on_machine)
         for machine, known in evidence.items():
             for row, of_row in _verdicts(known, machine):
                 claims.append(row)

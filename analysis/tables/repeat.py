@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -32,7 +31,7 @@ OPPOSITE: Final = {"faster": "slower", "slower": "faster"}
 def repeatability(
     samples: pd.DataFrame,
     studies: Mapping[str, Study],
-    results: Path,
+    published: Mapping[str, pd.DataFrame],
     machines: Mapping[str, Mapping[str, object]],
 ) -> pd.DataFrame:
     """A row a machine and study with more than FEWEST_RUNS fresh runs, in REPEATABILITY_COLUMNS.
@@ -43,7 +42,7 @@ def repeatability(
     rows = [
         row
         for machine in sorted(set(samples["machine"]))
-        for row in _of_machine(samples[samples["machine"] == machine], studies, results, machines)
+        for row in _of_machine(samples[samples["machine"] == machine], studies, published, machines)
     ]
     return pd.DataFrame(map(asdict, rows), columns=REPEATABILITY_COLUMNS)
 
@@ -51,7 +50,7 @@ def repeatability(
 def _of_machine(
     samples: pd.DataFrame,
     studies: Mapping[str, Study],
-    results: Path,
+    published: Mapping[str, pd.DataFrame],
     machines: Mapping[str, Mapping[str, object]],
 ) -> Iterator[RepeatabilityRow]:
     fresh = samples[~samples["stale"].astype(bool)]
@@ -64,8 +63,8 @@ def _of_machine(
     kept, held = fresh[fresh["run"] != newest], fresh[fresh["run"] == newest]
     machine = str(samples["machine"].iloc[0])
     described = {machine: machines[machine]}
-    before = _Tables.of(kept, studies, results, described)
-    after = _Tables.of(held, studies, results, described)
+    before = _Tables.of(kept, studies, published, described)
+    after = _Tables.of(held, studies, published, described)
     for study in map(str, enough.index):
         found = _compared(before.times, after.times, study, KEY, "median")
         speed = _compared(before.ratios, after.ratios, study, RATIO_KEY, "ratio")
@@ -104,7 +103,7 @@ class _Tables(NamedTuple):
         cls,
         samples: pd.DataFrame,
         studies: Mapping[str, Study],
-        results: Path,
+        published: Mapping[str, pd.DataFrame],
         machines: Mapping[str, Mapping[str, object]],
     ) -> _Tables:
         summary = summarise(samples)
@@ -112,7 +111,7 @@ class _Tables(NamedTuple):
         return cls(
             times=summary[summary["unit"] == "s"],
             ratios=ratios(ratios_by_round(samples, studies)),
-            claims=claim_tables(samples, studies, results, model).claims,
+            claims=claim_tables(samples, studies, published, model).claims,
         )
 
 

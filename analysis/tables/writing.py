@@ -34,12 +34,14 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
     predicted = model_tables(
         collected.counters, collected.samples, summary, collected.machines, studies
     )
-    judged = claim_tables(collected.samples, studies, results, predicted.model)
+    judged = claim_tables(collected.samples, studies, collected.published, predicted.model)
     tables = {
         "summary": summary,
         "ratios": ratios(compared),
         "repeats": agreement(collected.samples, compared, studies),
-        "repeatability": repeatability(collected.samples, studies, results, collected.machines),
+        "repeatability": repeatability(
+            collected.samples, studies, collected.published, collected.machines
+        ),
         "runs": runs(collected.samples),
         "skipped": skipped(collected.samples),
         "model": predicted.model,

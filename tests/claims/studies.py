@@ -119,7 +119,8 @@ NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric"
 
 def tables_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> ClaimTables:
     studies = {study.name: study}
-    return claim_tables(collect(results, studies).samples, studies, results, model)
+    found = collect(results, studies)
+    return claim_tables(found.samples, studies, found.published, model)
 
 
 def claims_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
 from analysis.errors import FieldError
-from analysis.store.published import best_statement, load_published, to_seconds
+from analysis.store.collect import collect
+from analysis.store.published import FILE_COLUMNS, best_statement, load_published, to_seconds
 from tests import synthetic
-from tests.synthetic import COPY
+from tests.synthetic import COPY, STUDIES
 
 
 def test_published_units_become_seconds() -> None:
@@ -33,3 +35,34 @@ def test_published_time_and_rate_say_the_same() -> None:
     assert (best["rate"] * best["seconds"] * 1e9).to_numpy() == pytest.approx(
         best["payload_bytes"].to_numpy(dtype=float)
     )
+
+
+GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (GOOD.replace("8.0", "0"), "printed: expected a number above 0, got '0'"),
+        (GOOD.replace("8.0", "1e999"), "printed: expected a number above 0, got '1e999'"),
+        (GOOD.replace("8.0", "nan"), "printed: expected a number above 0, got 'nan'"),
+        (GOOD.replace(",ms,Notes", ",furlong,Notes"), "unit_meant: expected one of ["),
+        (GOOD.replace("bytewise", "<b>"), "variant, case: expected a name and key=value pairs"),
+        (GOOD.replace("draw=", "<b>="), "variant, case: expected a name and key=value pairs"),
+        (GOOD.replace("mean", '"a\nb"'), "note: expected text on one line"),
+        (GOOD + ",more", "expected 8 fields, got 9"),
+    ],
+)
+def test_a_wrong_file_is_left_out_by_line_and_ends_nothing(
+    tmp_path: Path, row: str, fault: str
+) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    path.write_text(f"{','.join(FILE_COLUMNS)}\n{GOOD}\n")
+    assert len(collect(tmp_path, STUDIES).published["copy"]) == 1
+    path.write_text(f"{path.read_text()}{row}\n")
+    found = collect(tmp_path, STUDIES)
+    assert list(found.refused) == ["published/copy.csv"]
+    reason = found.refused["published/copy.csv"]
+    assert reason.startswith("published/copy.csv: line ") and fault in reason
+    assert found.published["copy"].empty

@@ -33,7 +33,7 @@ def measured(folder: Path, runs: list[str], *, off: float = 1.0) -> pd.DataFrame
 
         write_machine(folder, "box", COPY, run=run, rounds=5, noise=0.001, seconds=seconds)
     found = collect(folder, STUDIES)
-    return repeatability(found.samples, STUDIES, folder, found.machines)
+    return repeatability(found.samples, STUDIES, found.published, found.machines)
 
 
 def test_three_runs_cannot_be_held_against_a_fourth(tmp_path: Path) -> None:
@@ -60,6 +60,7 @@ def test_repeats_are_counted_apart(tmp_path: Path) -> None:
     for run in RUNS:
         write_machine(tmp_path, "box", CALLS, variants=cpu, run=run, rounds=5)
     found = collect(tmp_path, STUDIES)
-    (row,) = repeatability(found.samples, STUDIES, tmp_path, found.machines).to_dict("records")
+    table = repeatability(found.samples, STUDIES, found.published, found.machines)
+    (row,) = table.to_dict("records")
     assert row["repeats"] == 2  # by either clock
     assert row["repeats_different"] <= row["repeats"] < row["ratios"]
