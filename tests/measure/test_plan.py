@@ -13,7 +13,7 @@ from analysis.errors import HotpathError
 from analysis.gpu import Gpu
 from analysis.measure.__main__ import other_users, refuse_other_machine
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
-from analysis.store.samples import MalformedSamples
+from analysis.store.collect import collect
 from analysis.study import load_study
 from tests.measure.studies import (
     GRID,
@@ -75,8 +75,8 @@ def test_damaged_results_are_not_measured_over(tmp_path: Path, where: Target) ->
     study = write_study(tmp_path / "damaged", {"name": "one"})
     run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
     (where.root / "test-box" / "damaged" / "one.csv").write_text("")
-    with pytest.raises(MalformedSamples, match=r"one\.csv: line 1"):
-        pending(study, where, "default", HERE)
+    assert pending(study, where, "default", HERE) == []
+    assert list(collect(where.root, {"damaged": study}).refused) == ["test-box/damaged"]
 
 
 def test_what_is_pending_is_measured_beside_what_it_is_compared_with(tmp_path: Path) -> None:
