@@ -21,10 +21,11 @@ from .reading import LINE, gather, line_words
 VECTOR = 16
 UNIT = 64 * 1024
 """Bytes at an address: as many of its lines as lie in them are read, one in each pass."""
-DRAWS = 2
-"""Sets of rows that timed launches take turns with; before one comes again, nothing of it is held
-any more. The check reads another set, so that what it leaves in the caches of the CPU is not read
-again."""
+DRAWN_ROWS = 2**21
+"""Rows of the sets that timed launches take turns with, at least: before one comes again, neither
+its translations nor the lines of the page tables that it needed are held any more. The check reads
+another set, so that what it leaves in the caches of the CPU is not read again."""
+FEWEST_DRAWS = 4
 PIECES = 16
 """In which the copy engine moves its bytes. More would be submitted while they are timed."""
 POISON = 0xA5
@@ -51,8 +52,9 @@ class Walk:
             self.stride = self.read_bytes = self._at_least("row_bytes", VECTOR)
             self.extent = self._at_least("pool_mib", 1) * 2**20
             self.span = 1
-            self.places = self._drawn(rng)
-            self.restarts = [draw * self.reads for draw in range(1 + DRAWS)]
+            draws = 1 + max(FEWEST_DRAWS, DRAWN_ROWS // self.reads)
+            self.places = self._drawn(draws, rng)
+            self.restarts = [draw * self.reads for draw in range(draws)]
         else:
             self.reads = self._at_least("reads", 1)
             self.stride = self._at_least("stride_kib", 1) * 1024
@@ -79,12 +81,12 @@ class Walk:
             raise FieldError(f"case {self._case.id}: {key}", f"{least} to 2^31", value)
         return value
 
-    def _drawn(self, rng: np.random.Generator) -> Numbers:
-        """One draw after the other, each of `reads` distinct rows of the pool."""
+    def _drawn(self, count: int, rng: np.random.Generator) -> Numbers:
+        """`count` draws, one after the other, each of `reads` distinct rows of the pool."""
         slots = self.extent // self.stride
         if not self.reads <= slots < 2**31:
             raise FieldError(f"case {self._case.id}: rows", f"at most {slots}", self.reads)
-        draws = [distinct(slots, self.reads, rng) for _ in range(1 + DRAWS)]
+        draws = [distinct(slots, self.reads, rng) for _ in range(count)]
         if self._case["order"] == "ascending":
             for rows in draws:
                 rows.sort()

@@ -87,17 +87,22 @@ def test_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch
 def test_every_launch_of_a_gather_reads_rows_of_its_own_draw(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(WORKLOADS, "DRAWN_ROWS", 160)
     operation, reader = bound(monkeypatch, "rows", rows(656, 40))
-    for _ in range(WORKLOADS.DRAWS + 1):
+    for _ in range(WORKLOADS.FEWEST_DRAWS + 1):
         operation.launch(0)
-    assert reader.firsts == [0, 40, 80, 40]
+    assert reader.firsts == [0, 40, 80, 120, 160, 40]
 
 
 @pytest.mark.parametrize("order", ["random", "ascending"])
 @pytest.mark.parametrize("count", [1, 40, 1598])
-def test_rows_of_a_draw_are_distinct_and_in_their_order(order: str, count: int) -> None:
+def test_rows_of_a_draw_are_distinct_and_in_their_order(
+    order: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WORKLOADS, "DRAWN_ROWS", 4096)
     walk = WORKLOADS.Walk(rows(656, count, order), np.random.default_rng(0))
-    draws = np.split(walk.places, 1 + WORKLOADS.DRAWS)
+    draws = np.split(walk.places, len(walk.places) // count)
+    assert len(draws) > max(WORKLOADS.FEWEST_DRAWS, WORKLOADS.DRAWN_ROWS // count)
     for draw in draws:
         assert len(set(draw.tolist())) == count
         assert draw.min() >= 0
