@@ -226,14 +226,14 @@ class _Translation:
 
     def __call__(self, run: Calibration) -> Floats:
         known = Parameters(*self.link)
-        touches = run.work[:, WORK.index("touches")]
-        slowest = (run.seconds / touches)[touches > 0].max()
+        entries, touches = (run.work[:, WORK.index(name)] for name in ("entries", "touches"))
+        walk = (run.seconds / touches)[entries > 4 * HELD_START].min() / 2
         start = replace(
             known,
             held_entries=HELD_START,
-            walk=slowest / 3,
-            region_walk=slowest / 3,
-            table_miss=slowest / 3,
+            walk=walk,
+            region_walk=walk / 2,
+            table_miss=walk,
             table_cache=TABLE_CACHE_START,
             displacement=0.5,
             streaming_displacement=0.05,

@@ -23,6 +23,8 @@ ENTRY_BYTES: Final = LINE_BYTES // 8 * 4096
 4 KiB (Linux open-gpu-doc, "Pascal MMU format", 4 KiB PTEs). The study `translation` measures it."""
 REGION_BYTES: Final = 2 * 2**20
 """What one entry of the level above maps (same source)."""
+REGIONS_A_LINE: Final = LINE_BYTES // 16
+"""Entries of that level have 16 bytes (same source)."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,10 @@ def walk_seconds(
     """Seconds [cases] of the walks of launches [cases], one after the other; 0 without a pool.
 
     With random replacement, a touch finds its entry held with the share of the entries that are.
-    In ascending order each entry is walked to once. A line of the page tables is still in the L2 if
-    fewer bytes than this holds came between two walks to it. How many came is exponentially
+    In ascending order each entry is walked to once. The L2 is empty before a launch, as it is where
+    samples are taken, so that the first walk to a line of the page tables finds it in device
+    memory, and so with the lines of the level above. Later, a line is still in the L2 if fewer
+    bytes than this holds came between two walks to it. How many came is exponentially
     distributed where walks are independent. In ascending order they come at more regular distances,
     and a Rayleigh distribution stands for these.
     """
@@ -118,6 +122,15 @@ def walk_seconds(
     rows = walker.displacement * displacing + walker.streaming_displacement * streamed
     between = pool * (LINE_BYTES + rows / some)
     held = walker.table_cache / between
-    missed = np.exp(-np.where(is_ascending > 0, held**2, held))
-    seconds = walks * (walker.walk + walker.region_walk * entered + walker.table_miss * missed)
+    displaced = np.exp(-np.where(is_ascending > 0, held**2, held))
+    missed = 1 - (1 - _first(some, pool)) * (1 - displaced)
+    missed_above = _first(some, regions / REGIONS_A_LINE)
+    waits = walker.table_miss * (missed + missed_above)
+    seconds = walks * (walker.walk + walker.region_walk * entered + waits)
     return np.where(has_pool, seconds, 0.0)
+
+
+def _first(walks: Floats, lines: Floats) -> Floats:
+    """The share of `walks` to random ones of so many `lines` that are the first to theirs."""
+    share: Floats = lines * -np.expm1(-walks / lines) / walks
+    return share

@@ -12,9 +12,11 @@ __global__ void gather_rows(Gather gather) {
   if (row >= gather.rows) {
     return;
   }
-  const int2 pair = gather.pairs[row];
-  const int4* src = source_vectors(gather, pair.x);
-  int4* dst = destination_vectors(gather, pair.y);
+  const int source = gather.pairs[row].x;
+  if (row > 0 && gather.pairs[row - 1].x == source) {
+    return;
+  }
+  const int4* src = source_vectors(gather, source);
   constexpr int kTurns = (kRowVectors + kWarp - 1) / kWarp;
   int4 held[kTurns];
 #pragma unroll
@@ -24,11 +26,14 @@ __global__ void gather_rows(Gather gather) {
       held[turn] = __ldcs(src + i);
     }
   }
+  for (int64_t same = row; same < gather.rows && gather.pairs[same].x == source; ++same) {
+    int4* dst = destination_vectors(gather, gather.pairs[same].y);
 #pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kWarp + lane;
-    if (i < kRowVectors) {
-      __stcs(dst + i, held[turn]);
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int i = turn * kWarp + lane;
+      if (i < kRowVectors) {
+        __stcs(dst + i, held[turn]);
+      }
     }
   }
 }
@@ -36,7 +41,7 @@ __global__ void gather_rows(Gather gather) {
 Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
   const int64_t pool_rows = sets.front().pool_rows;
   const auto on_sms = [pool_rows](int64_t rows) -> Launch {
-    const auto sorter = std::make_shared<Sorter>(rows, sort_bits(rows, pool_rows));
+    const auto sorter = std::make_shared<Sorter>(rows, all_bits(pool_rows));
     return [sorter](Gather gather, cudaStream_t stream) {
       gather.pairs = sorter->sorted(gather.pairs, stream);
       gather_rows<<<blocks_for(gather.rows * kWarp), kBlock, 0, stream>>>(gather);

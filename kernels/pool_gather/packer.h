@@ -24,13 +24,16 @@ constexpr int64_t kMostRows = 1024;
 constexpr int64_t kAhead = 4;  // rows that a thread prefetches
 constexpr int kCacheLine = 64;
 
-// The CPUs of the workers: all but the first, which is the caller's.
+// The CPUs of the workers: the last three of four. The others are for the caller, the driver and
+// whatever else runs. A worker that has to give way stalls the launch for a tick of the scheduler,
+// which takes as long as the launch.
 inline std::vector<int> worker_cpus(const std::vector<int>& cpus) {
   if (cpus.size() < 2) {
     throw std::invalid_argument("cpus: expected at least 2, got " + std::to_string(cpus.size()));
   }
-  const size_t count = std::min<size_t>(cpus.size() - 1, MOST_WORKERS);
-  return {cpus.begin() + 1, cpus.begin() + 1 + static_cast<std::ptrdiff_t>(count)};
+  const size_t others = (cpus.size() + 3) / 4;
+  const size_t count = std::min<size_t>(cpus.size() - others, MOST_WORKERS);
+  return {cpus.end() - static_cast<std::ptrdiff_t>(count), cpus.end()};
 }
 
 class Packer {
@@ -55,10 +58,28 @@ class Packer {
     // With the pairs, all copies of the launch before have arrived: its staging memory is free.
     check(cudaStreamSynchronize(stream), "pairs");
     ++launch_;
-    next_.store(0, std::memory_order_relaxed);
     // Where sending throws, they finish what they do before anything they use is freed.
-    workers_.start([this, gather] { pack_chunks(gather); });
+    begin(gather, [this, gather](int64_t chunk, int64_t first, int64_t end) {
+      pack_rows(gather, first, end);
+      packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
+    });
     send_chunks(gather, stream);
+    workers_.finish();
+  }
+
+  // Flushes the rows from the CPU's caches, where rows of a pool in use mostly are not.
+  void flush(const Gather& gather, cudaStream_t stream) {
+    fetch(gather, stream);
+    check(cudaStreamSynchronize(stream), "pairs");
+    begin(gather, [this, gather](int64_t, int64_t first, int64_t end) {
+      for (int64_t i = first; i < end; ++i) {
+        const uint8_t* row = source_bytes(gather, pairs_[i].x);
+        for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
+          _mm_clflush(row + byte);
+        }
+        _mm_clflush(row + kRowBytes - 1);
+      }
+    });
     workers_.finish();
   }
 
@@ -67,17 +88,20 @@ class Packer {
     return (gather.rows + chunk_rows_ - 1) / chunk_rows_;
   }
 
-  // What each thread does: packs the next chunk, until there is none.
-  void pack_chunks(const Gather& gather) {
-    for (;;) {
-      const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= chunks(gather)) {
-        return;
+  // Has each thread do the next chunk, until there is none: `work(chunk, its first row, its end)`.
+  template <typename Work>
+  void begin(const Gather& gather, Work work) {
+    next_.store(0, std::memory_order_relaxed);
+    workers_.start([this, rows = gather.rows, count = chunks(gather), work] {
+      for (;;) {
+        const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= count) {
+          return;
+        }
+        const int64_t first = chunk * chunk_rows_;
+        work(chunk, first, std::min(first + chunk_rows_, rows));
       }
-      const int64_t first = chunk * chunk_rows_;
-      pack_rows(gather, first, std::min(first + chunk_rows_, gather.rows));
-      packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
-    }
+    });
   }
 
   void pack_rows(const Gather& gather, int64_t first, int64_t end) {

@@ -94,6 +94,7 @@ class Sharing {
  private:
   // Seconds of one launch with the division there is.
   double time(const Gather& gather) {
+    packer_.flush(gather, trial_.get());
     const auto begin = std::chrono::steady_clock::now();
     launch(gather, trial_.get());
     check(cudaStreamSynchronize(trial_.get()), "trial");

@@ -17,7 +17,7 @@
 
 // How long a thread that has no work keeps its CPU before it sleeps. To wake all of them takes
 // longer than a small gather.
-constexpr std::chrono::milliseconds kSpin{5};
+constexpr std::chrono::milliseconds kSpin{20};
 
 // Used by one thread at a time, which does not work itself.
 class Workers {

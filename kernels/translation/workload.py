@@ -21,11 +21,11 @@ from .reading import LINE, gather, line_words
 VECTOR = 16
 UNIT = 64 * 1024
 """Bytes at an address: as many of its lines as lie in them are read, one in each pass."""
-DRAWN_ROWS = 2**21
-"""Rows of the sets that timed launches take turns with, at least: before one comes again, neither
-its translations nor the lines of the page tables that it needed are held any more. The check reads
-another set, so that what it leaves in the caches of the CPU is not read again."""
-FEWEST_DRAWS = 4
+DRAWN_ROWS = 2**19
+"""Rows of the sets that timed launches take turns with, at least: before one comes again, none of
+its translations is held any more. The check reads another set, so that what it leaves in the caches
+of the CPU is not read again."""
+FEWEST_DRAWS = 2
 PIECES = 16
 """In which the copy engine moves its bytes. More would be submitted while they are timed."""
 POISON = 0xA5

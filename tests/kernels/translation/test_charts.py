@@ -82,5 +82,7 @@ def test_gathers_are_drawn_over_the_size_of_the_pool(facts: StudyFacts) -> None:
     rows = rows_of(facts.points)
     assert set(rows["hints"]) == {"plain", "streaming hints"}
     assert rows["pool_gib"].max() == 40
-    assert rows["row"].unique().tolist() == ["128 B", "512 B", "656 B", "1024 B", "4096 B"]
+    assert rows["row"].unique().tolist() == [
+        *("128 B", "256 B", "512 B", "656 B", "1024 B", "4096 B")
+    ]
     assert rows["rate"].dropna().tolist() == pytest.approx([50] * len(rows), rel=0.01)
