@@ -11,6 +11,11 @@ include: "workflow/rules/summarise.smk"
 include: "workflow/rules/report.smk"
 
 
+if CONFIG.machines:
+
+    include: "workflow/rules/cluster.smk"
+
+
 rule site:
     default_target: True
     input:

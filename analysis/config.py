@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
-from analysis.errors import require_known
+from analysis.errors import FieldError, require_known
 from analysis.schema import check, read_yaml
 from analysis.study import Study, discover
 
@@ -27,6 +27,19 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """A kind of node of a cluster, measured under this name in so many runs, each on a node of its
+    own; `mem_mb` is asked for in MB."""
+
+    name: str
+    partition: str | None = None
+    constraint: str | None = None
+    gpus: int = 0
+    runs: int = 1
+    mem_mb: int = 16_000
+
+
+@dataclass(frozen=True)
 class Config:
     """`studies` are those to measure, `known` all there are."""
 
@@ -42,6 +55,7 @@ class Config:
     round_limit_s: float
     managed: bool
     libfabric: str
+    machines: tuple[Machine, ...] = ()
 
     @property
     def results(self) -> Path:
@@ -74,4 +88,13 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
         round_limit_s=data["round_limit_s"],
         managed=data["managed"],
         libfabric=data["libfabric"],
+        machines=_machines(data["machines"]),
     )
+
+
+def _machines(listed: Sequence[Mapping[str, Any]]) -> tuple[Machine, ...]:
+    machines = tuple(Machine(**entry) for entry in listed)
+    names = [machine.name for machine in machines]
+    if len(set(names)) < len(names):
+        raise FieldError("config: machines", "names that differ from each other", names)
+    return machines

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ STEPS = 10
 """Without a terminal, so many lines tell how many jobs are done."""
 LOG_LINES = 40
 """How much of a failed job's log is shown."""
+SCHEDULING = ("job_scheduler", "jobs")
+"""Snakemake's modules whose remarks are left out."""
 HUSHED = ("resources_info", "run_info", "job_started", "job_finished", "progress")
 """Events that have no word of their own in `quiet`, or that `Jobs` needs."""
 
@@ -65,12 +68,14 @@ class Jobs(logging.Handler):
 
     def _tell_failure(self, job: int, logs: list[str]) -> None:
         self._line.say(f"failed: {self._messages.get(job, f'job {job}')}")
-        for path in map(Path, logs):
-            lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-            for line in lines[-LOG_LINES:]:
-                self._line.say(line)
-            if len(lines) > LOG_LINES:
-                self._line.say(f"(the last {LOG_LINES} of {len(lines)} lines of {path})")
+        texts = ((log, Path(log).read_text(errors="replace")) for log in logs if Path(log).exists())
+        # The rule's own log comes first; a cluster adds one that repeats it.
+        log, text = next(filter(itemgetter(1), texts), ("", ""))
+        lines = text.splitlines()
+        for line in lines[-LOG_LINES:]:
+            self._line.say(line)
+        if len(lines) > LOG_LINES:
+            self._line.say(f"(the last {LOG_LINES} of {len(lines)} lines of {log})")
 
 
 class Hush(logging.Filter):
@@ -81,7 +86,7 @@ class Hush(logging.Filter):
         self._line = line
 
     def filter(self, record: logging.LogRecord) -> bool:
-        is_scheduling = record.module == "job_scheduler" and record.levelno <= logging.INFO
+        is_scheduling = record.module in SCHEDULING and record.levelno <= logging.INFO
         is_hushed = vars(record).get("event") in HUSHED
         is_failed_command = "CalledProcessError" in record.getMessage()
         if is_scheduling or is_hushed or is_failed_command:

@@ -107,7 +107,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("study")
     parser.add_argument("--variant", help="measure it again, with all that it is compared with")
-    parser.add_argument("--among", nargs="+", default=[], help="studies that are measured together")
+    parser.add_argument("--among", nargs="*", default=[], help="studies that are measured together")
     parser.add_argument("--since", default="", help="when the first of them began, in UTC")
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
     return parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from analysis.study import Study
 
 
 def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> Iterator[str]:
-    """A line for each study that was to be measured from `since` on, and one for each reason to
+    """A line for each study that was measured from `since` on, or tried, and one for each reason to
     skip something. `logs` is the folder with a log for each study."""
     skipped: list[tuple[str, str]] = []
-    for study in studies:
+    tried = [study for study in studies if _changed(logs / f"{study.name}.log") >= since]
+    for study in tried:
         samples = [sample for sample in _new_samples(study, where) if sample.run >= since]
         done = {(s.variant, s.case) for s in samples if s.status == "ok"}
         wrong = {(s.variant, s.case) for s in samples if s.status == "failed"}
@@ -33,8 +35,15 @@ def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> 
     for reason, names in groupby(sorted(skipped), lambda entry: entry[0]):
         of = [name.split("/")[0] for _, name in names]
         yield f"skipped: {len(of)} variants of {', '.join(dict.fromkeys(of))}: {reason}"
-    folder = where.root / where.machine
-    yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
+    if tried:
+        folder = where.root / where.machine
+        yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
+
+
+def _changed(path: Path) -> str:
+    """When the file changed, in UTC; empty where there is none."""
+    seconds = path.stat().st_mtime if path.exists() else 0.0
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
 
 
 def _new_samples(study: Study, where: Target) -> Iterator[Sample]:

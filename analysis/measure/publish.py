@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
@@ -143,7 +144,7 @@ def _provenance(
     records: Sequence[RoundRecord],
     machine: dict[str, Any],
 ) -> dict[str, Any]:
-    commit, dirty = _commit()
+    commit, dirty = commit_of(ROOT)
     energies = [record.energy_j for record in records]
     known = [energy for energy in energies if energy is not None]
     return {
@@ -174,17 +175,17 @@ def _provenance(
     }
 
 
-def _commit() -> tuple[str | None, bool | None]:
-    """The measured commit, and whether anything except results differs from it; None if unknown."""
+def commit_of(root: Path) -> tuple[str | None, bool | None]:
+    """The commit of a tree, and whether anything but results differs from it; None if unknown."""
     if named := os.environ.get(COMMIT_VARIABLE):
         return named, False
     try:
-        head = _git("rev-parse", "HEAD").strip()
-        return head, bool(_git("status", "--porcelain", "--", ".", ":!results").strip())
+        head = _git(root, "rev-parse", "HEAD").strip()
+        return head, bool(_git(root, "status", "--porcelain", "--", ".", ":!results").strip())
     except (OSError, subprocess.CalledProcessError):
         return None, None
 
 
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(ROOT), *arguments]
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -8,8 +8,6 @@ from analysis.measure.outcome import outcome
 from analysis.measure.plan import Plan, Target
 from tests.measure.studies import GRID, run, write_study
 
-LOGS = Path("logs")
-
 
 def test_what_was_measured_what_was_skipped_and_where_to_look(
     tmp_path: Path, where: Target
@@ -20,15 +18,18 @@ def test_what_was_measured_what_was_skipped_and_where_to_look(
     failed = write_study(tmp_path / "failed", {"name": "one"})
     for study in (measured, skipped):
         run(Plan(study, study.variants, GRID, where), tmp_path)
-    told = list(outcome([measured, skipped, failed], where, "", LOGS))
+    untouched = write_study(tmp_path / "untouched", {"name": "one"})
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for study in (measured, skipped, failed):
+        (logs / f"{study.name}.log").touch()
+    since = "2026-01-01T00:00:00Z"
+    told = list(outcome([measured, skipped, failed, untouched], where, since, logs))
     assert told == [
-        "measured: 3 variants measured in 4 cells, wrong output in 1, see logs/measured.log",
-        "failed: not measured, see logs/failed.log",
+        f"measured: 3 variants measured in 4 cells, wrong output in 1, see {logs}/measured.log",
+        f"failed: not measured, see {logs}/failed.log",
         "skipped: 2 variants of measured, skipped: no GPU",
         "skipped: 1 variants of measured: too large for this machine",
         f"results: {tmp_path / 'results' / 'test-box'}",
     ]
-    # What was there before is not told as if it were new.
-    assert "measured: not measured, see logs/measured.log" in list(
-        outcome([measured], where, "2999-01-01T00:00:00Z", LOGS)
-    )
+    assert list(outcome([measured], where, "2999-01-01T00:00:00Z", logs)) == []

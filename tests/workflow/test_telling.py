@@ -36,5 +36,5 @@ def test_snakemakes_own_log_keeps_everything(copy: Path) -> None:
 
 
 def test_its_own_words_can_be_asked_for(copy: Path) -> None:
-    told = succeed(copy, "--dry-run", "--quiet", "host")
-    assert "Reason: Missing output files" in told
+    told = succeed(copy, "--dry-run", "build", "--quiet", "host")
+    assert "Reason: " in told

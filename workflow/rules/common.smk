@@ -48,6 +48,8 @@ SITE = Path("build/smoke/site" if IS_SMOKE else "site")
 # what was tried.
 SHOWN = CONFIG.studies if IS_SMOKE else CONFIG.known
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
+# On a cluster they are not known before a job runs.
+ALL_CORES = workflow.resource_settings.cores or 1
 MODULES = Path("build/modules") / ARCH
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 

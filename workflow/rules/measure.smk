@@ -2,12 +2,15 @@
 from contextlib import ExitStack
 
 from analysis.gpu import GpuError, open_gpu
+from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
+from analysis.measure.outcome import outcome
 from analysis.measure.plan import lacks_captures, leftovers, pending, target
 from analysis.study import CAPTURE_KINDS
 
 # Beside Snakemake's memory of parameters: neither is ever there without the other.
 MARKERS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
+MACHINE_MARKS = TABLES / "machines"
 
 
 def marker(study):
@@ -28,34 +31,56 @@ def asked(what, marker):
 
 
 def measured_now():
-    """Markers of the studies that this invocation must measure."""
-    return [marker(study) for study in PENDING]
+    """Markers of what this invocation must measure: studies here, or machines of a cluster."""
+    machines = [MACHINE_MARKS / machine.name / "merged" for machine in CONFIG.machines]
+    return machines or [marker(study) for study in PENDING]
 
 
 def unfinished():
     """By study, the variants that lack a fresh sample on this machine, and the kinds of captures,
-    where one is lacking."""
+    where one is lacking; and where the results go."""
+    samples, captures, grid = {}, {}, CONFIG.grid.name
     with ExitStack() as stack:
         try:
             gpu = stack.enter_context(open_gpu(CONFIG.gpu))
         except GpuError:
             gpu = None
         provision = Provision.of(gpu, TOOLCHAIN, CONFIG)
-        where, grid = target(CONFIG, gpu), CONFIG.grid.name
-        samples, captures = {}, {}
+        where = target(CONFIG, gpu)
         for name, study in CONFIG.studies.items():
             lacking = [v.name for v in pending(study, where, grid, provision)]
             if lacking or leftovers(study, where, grid):
                 samples[name] = asked(lacking, marker(name))
             if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
                 captures[name] = asked(CAPTURE_KINDS, profiled(name))
-        return samples, captures
+    return samples, captures, where
 
 
 try:
-    PENDING, UNPROFILED = unfinished()
+    # Nodes of a cluster find out by themselves what is pending on them.
+    PENDING, UNPROFILED, WHERE = ({}, {}, None) if CONFIG.machines else unfinished()
 except HotpathError as error:
     raise WorkflowError(str(error)) from None
+
+
+# For the time that is left.
+TOGETHER = " ".join(PENDING)
+STARTED = utc_now("seconds")
+
+
+def tell_outcome():
+    """What a run ends with."""
+    studies = [CONFIG.studies[name] for name in PENDING]
+    for line in outcome(studies, WHERE, STARTED, Path("build/logs/measure")):
+        print(line, file=sys.stderr)
+
+
+onsuccess:
+    tell_outcome()
+
+
+onerror:
+    tell_outcome()
 
 
 def read_to_measure(wildcards):
@@ -80,7 +105,7 @@ rule measure_study:
     benchmark:
         "build/benchmarks/measure/{study}.tsv"
     # All cores: nothing else may run on the machine during a measurement.
-    threads: workflow.cores
+    threads: ALL_CORES
     resources:
         gpu=1,
     params:
@@ -88,7 +113,8 @@ rule measure_study:
     message:
         "Measuring {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.measure {wildcards.study} --config {SETTINGS} 2>&1 | tee {log}"
+        "{PYTHON} -m analysis.measure {wildcards.study} --config {SETTINGS}"
+        " --among {TOGETHER} --since {STARTED} 2> {log}"
 
 
 rule measure_variant:
@@ -100,11 +126,11 @@ rule measure_variant:
         "build/logs/measure/{study}/{variant}.log",
     benchmark:
         "build/benchmarks/measure/{study}/{variant}.tsv"
-    threads: workflow.cores
+    threads: ALL_CORES
     resources:
         gpu=1,
     message:
         "Measuring {wildcards.study}/{wildcards.variant} again"
     shell:
         "{PYTHON} -m analysis.measure {wildcards.study} --variant {wildcards.variant}"
-        " --config {SETTINGS} 2>&1 | tee {log}"
+        " --config {SETTINGS} 2> {log}"

@@ -16,7 +16,7 @@ rule profile_study:
         "build/logs/profile/{study}.log",
     benchmark:
         "build/benchmarks/profile/{study}.tsv"
-    threads: workflow.cores
+    threads: ALL_CORES
     resources:
         gpu=1,
     params:
@@ -24,4 +24,4 @@ rule profile_study:
     message:
         "Profiling {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.profile {wildcards.study} --config {SETTINGS} 2>&1 | tee {log}"
+        "{PYTHON} -m analysis.profile {wildcards.study} --config {SETTINGS} 2> {log}"

@@ -33,3 +33,4 @@ rule report:
     shell:
         "{PYTHON} -m analysis.report --tables {params.tables} --results {params.results}"
         " --modules {params.modules} --site {params.site} > {log} 2>&1"
+        " && echo site: {output}"

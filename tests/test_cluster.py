@@ -1,0 +1,81 @@
+"""Machines of a cluster, without one: trees, and how their results come together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis import cluster
+from analysis.config import Config, Machine, load_config
+from analysis.errors import FieldError, HotpathError
+from analysis.store.results import load_variant
+from tests.synthetic import CALLS, RUN, write_machine
+
+LATER = "2026-02-02T03:04:05Z"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    """Of a repository that lies in a folder of its own, with one machine and one study."""
+    monkeypatch.setattr(cluster, "ROOT", tmp_path)
+    monkeypatch.setattr(cluster, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(Config, "results", tmp_path / "results")
+    settings = replace(load_config(), studies={CALLS.name: CALLS})
+    return replace(settings, machines=(Machine("box", runs=2),))
+
+
+def runs(root: Path) -> list[str]:
+    return list(load_variant(root / "box" / "calls" / "python.csv").run_provenance())
+
+
+def test_a_tree_has_the_sources_as_they_are_and_keeps_what_it_has_built(
+    tmp_path: Path, config: Config
+) -> None:
+    del config
+    for name in ("Snakefile", "kernels/a.cu", "results/box/x.csv", "build/a.so", ".git/HEAD"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "profiles").symlink_to("workflow/profiles")
+    tree = cluster.tree_of("box", 1)
+    cluster.copy_sources(tree)
+    (tree / "build").mkdir()
+    (tree / "build" / "old.so").touch()
+    (tmp_path / "kernels" / "a.cu").rename(tmp_path / "kernels" / "b.cu")
+    cluster.copy_sources(tree)
+    found = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if not path.is_dir()}
+    assert found == {"Snakefile", "kernels/b.cu", "profiles", "build/old.so"}
+
+
+def test_a_run_takes_over_what_was_measured_so_often(tmp_path: Path, config: Config) -> None:
+    write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
+    for run in (1, 2):
+        cluster.take_over(config, "box", run)
+    assert runs(cluster.tree_of("box", 1) / "results") == [RUN]
+    assert not (cluster.tree_of("box", 2) / "results").exists()
+
+
+def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:
+    for run, began in ((1, RUN), (2, LATER)):
+        write_machine(cluster.tree_of("box", run) / "results", "box", CALLS, rounds=2, run=began)
+    assert list(cluster.merge(config, "box")) == ["box: run 1: calls", "box: run 2: calls"]
+    assert runs(tmp_path / "results") == [LATER, RUN]
+    assert (tmp_path / "results" / "box" / "machine.json").exists()
+    assert list(cluster.merge(config, "box")) == []
+    with pytest.raises(HotpathError, match="machine"):
+        list(cluster.merge(config, "other"))
+
+
+@pytest.mark.parametrize(
+    ("machines", "told"),
+    [
+        ([{"name": "a"}, {"name": "a"}], "machines: expected names that differ"),
+        ([{"name": "published"}], "machines.0.name: expected anything but 'published'"),
+        ([{"name": "a", "gpu": 1}], "machines.0: expected one of the keys"),
+        ([{"name": "a", "runs": 0}], "machines.0.runs: expected a number of at least 1"),
+    ],
+)
+def test_a_fault_in_a_machine_is_one_error(machines: list[object], told: str) -> None:
+    with pytest.raises(FieldError, match=told):
+        load_config({"machines": machines})
