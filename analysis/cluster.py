@@ -135,15 +135,19 @@ def _merge_oldest(measured: Path, results: Path, machine: str) -> set[str]:
     return added
 
 
-def main() -> None:
+def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m analysis.cluster", description="Measure machines of a cluster."
     )
-    parser.add_argument("what", choices=["measure", "merge"])
-    parser.add_argument("machine")
-    parser.add_argument("run", nargs="?", type=int, default=1)
+    parser.add_argument("what", choices=["measure", "merge"], help="on the node, or afterwards")
+    parser.add_argument("machine", help="its name in the configuration")
+    parser.add_argument("run", nargs="?", type=int, default=1, help="the number of the run")
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
     config = load_config(arguments.config)
     if arguments.what == "measure":
         measure(config, arguments.config, arguments.machine, arguments.run)

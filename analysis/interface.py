@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from analysis import bench, derived, modes, statistics, store
+from analysis import bench, cluster, derived, modes, statistics, store
 from analysis.measure import __main__ as measure
 from analysis.measure import disturbance, telemetry
 from analysis.profile import __main__ as profile
@@ -73,5 +73,5 @@ def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
     on a study."""
     return [
         bench.options(study, variant),
-        *(module.command_line() for module in (measure, profile, derived, tables)),
+        *(module.command_line() for module in (measure, profile, derived, tables, cluster)),
     ]

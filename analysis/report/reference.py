@@ -100,7 +100,7 @@ def _keys(root: Schema, mapping: Schema, places: list[str], settings: Mapping[st
     for key, part in mapping["properties"].items():
         schema = resolved(root, part)
         defaults = [schema.get("default")]
-        if settings:
+        if settings and not any("[]" in place for place in places):
             defaults = [_at(settings, [*filter(None, place.split(".")), key]) for place in places]
         shown: str = Markup(", ".join(map(_value, defaults)))
         if key in required and not shown:

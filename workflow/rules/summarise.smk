@@ -37,6 +37,7 @@ rule summarise:
         SCHEMAS,
         CORE,
         sources("analysis/model/*.py", "analysis/store/*.py", "analysis/tables/*.py"),
+        sources("analysis/measure/__init__.py", "analysis/measure/throttling.py"),
     output:
         SUMMARY_TABLES,
     log:
