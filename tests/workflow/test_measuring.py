@@ -104,13 +104,16 @@ def test_a_module_is_built_anew_by_its_settings_and_not_by_what_else_is_said(cop
     description.write_text(before)
 
 
-def test_an_edited_variant_is_measured_again_and_no_other(copy: Path) -> None:
-    before = {variant: runs(copy, variant) for variant in HOST_ONLY}
+def test_an_edited_variant_is_measured_again_beside_what_it_is_compared_with_and_no_other(
+    copy: Path,
+) -> None:
+    before = {variant: runs(copy, variant) for variant in (*HOST_ONLY, "kernel")}
     edit(copy / "kernels" / "calls" / "python.py", "TURNS = 1", "TURNS = 2")
     assert planned(copy) == {"measure_study"}
     succeed(copy, "measure")
     assert runs(copy, "python")[1:] == before["python"]
-    assert runs(copy, "compiled") == before["compiled"]
+    assert runs(copy, "compiled")[1:] == before["compiled"]
+    assert runs(copy, "kernel") == before["kernel"]
     assert planned(copy) == set()
 
 
@@ -144,13 +147,15 @@ def test_the_site_shows_more_than_is_asked_to_be_measured(copy: Path) -> None:
 
 
 def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
-    before = {variant: runs(copy, variant) for variant in HOST_ONLY}
+    before = {variant: runs(copy, variant) for variant in (*HOST_ONLY, "kernel")}
     visits = sum(case.visits for case in CALLS.variant("python").cases)
     said = succeed(copy, "-f", "build/measured/calls/python")
     assert f"calls: round {ROUNDS} of {ROUNDS} done" in said
-    assert f"calls/python: {ROUNDS * SAMPLES * visits} samples" in said
+    log = (copy / "build" / "logs" / "measure" / "calls" / "python.log").read_text()
+    assert f"calls/python: {ROUNDS * SAMPLES * visits} samples" in log
     assert runs(copy, "python")[1:] == before["python"]
-    assert runs(copy, "compiled") == before["compiled"]
+    assert runs(copy, "compiled")[1:] == before["compiled"]
+    assert runs(copy, "kernel") == before["kernel"]
     assert planned(copy) == set()
 
 
