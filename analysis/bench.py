@@ -42,11 +42,14 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m analysis.bench {study.name} {variant.name}", description=variant.title
     )
-    for key, value in default_case(study, variant).values.items():
+    values = default_case(study, variant).values
+    for key, value in values.items():
         known = sorted({case[key] for case in variant.cases if key in case.values}, key=str)
         kind: dict[str, Any] = {"choices": known} if isinstance(value, str) else {"type": _count}
         parser.add_argument(_option(key), default=value, help=f"default: {value}", **kind)
     for key, number in study.constants.items():
+        if key in values:
+            continue  # a case may have its own
         parser.add_argument(_option(key), type=_count, help=f"default: {number}, or the variant's")
     parser.add_argument("--iters", type=_count, default=10, help="timed launches (10)")
     parser.add_argument("--warmup", type=_count, default=2, help="launches before them (2)")

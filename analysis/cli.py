@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from collections.abc import Callable
@@ -10,6 +11,14 @@ from typing import Final
 from analysis.errors import HotpathError
 from analysis.processes import end_with_starter
 
+MENDS: Final = {
+    errno.ENOSPC: "make room, then run the same command again",
+    errno.EDQUOT: "make room, then run the same command again",
+    errno.EROFS: "use a copy that can be written to",
+    errno.EACCES: "use a copy of your own, or ask its owner",
+    errno.EPERM: "use a copy of your own, or ask its owner",
+}
+"""What a person can do where a file cannot be written or read."""
 INTERRUPTED: Final = 130
 """Exit code of a program that was interrupted, as shells give it."""
 
@@ -25,6 +34,11 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
         main()
     except HotpathError as error:
         sys.exit(f"error: {error}")
+    except OSError as error:
+        if error.errno not in MENDS:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        sys.exit(f"error: {where}{error.strerror}; {MENDS[error.errno]}")
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

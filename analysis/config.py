@@ -14,6 +14,8 @@ from analysis.study import Study, discover
 
 CONFIG_FILE = ROOT / "config" / "config.yaml"
 BUILD = ROOT / "build"
+FOLDERS = ("nvcc", "libfabric")
+"""Keys whose values are paths."""
 
 
 @dataclass(frozen=True)
@@ -98,3 +100,13 @@ def _machines(listed: Sequence[Mapping[str, Any]]) -> tuple[Machine, ...]:
     if len(set(names)) < len(names):
         raise FieldError("config: machines", "names that differ from each other", names)
     return machines
+
+
+def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `overrides` that differ from config.yaml and say nothing of a machine's folders."""
+    defaults = read_yaml(CONFIG_FILE)
+    return {
+        key: value
+        for key, value in overrides.items()
+        if value != defaults.get(key) and key not in FOLDERS
+    }

@@ -19,10 +19,10 @@ def write_whole(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except OSError:
+    except OSError as error:
         with suppress(OSError):
             partial.unlink()
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_together(folder: Path, texts: Mapping[str, str]) -> None:

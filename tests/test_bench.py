@@ -6,6 +6,8 @@ import pytest
 
 from analysis.bench import case_of, main, options
 from analysis.errors import HotpathError
+from analysis.study import Study
+from tests import repository
 from tests.synthetic import COPY, STUDIES
 
 STRIDES = STUDIES["strides"]
@@ -45,3 +47,9 @@ def test_what_no_case_can_be_is_refused(
 def test_an_unknown_study_is_one_error() -> None:
     with pytest.raises(HotpathError, match=r"study: expected one of .*h2d_gather.*, got 'gather'"):
         main(["gather"])
+
+
+@pytest.mark.parametrize("study", repository.STUDIES.values(), ids=lambda study: study.name)
+def test_every_variant_lists_its_options(study: Study) -> None:
+    for variant in study.variants:
+        assert "--iters" in options(study, variant).format_help()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from analysis import ROOT
 from analysis.cli import fail_in_one_line
-from analysis.config import BUILD, load_config
+from analysis.config import BUILD, changed, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.gpu import Gpu, GpuError, open_gpu
 from analysis.measure.forecast import forecast
@@ -72,11 +74,27 @@ def measure(
             arch=arch,
             modules=built_modules(arch),
             round_limit_s=config.round_limit_s,
+            command=told_command(study.name, variant, overrides),
         )
         together = [config.studies[name] for name in among]
         run_rounds(plan, provision, host, forecast(plan, provision, together, since))
         for line in publish(plan, provision, host):
             print(line, file=sys.stderr)
+        if where.root == BUILD / "unnamed":
+            folder = (where.root / where.machine / study.name).relative_to(ROOT)
+            print(
+                f"{study.name}: this machine has no name, so the samples are in {folder}, which no "
+                "site shows; measured with --config machine=NAME, `snakemake site` shows them"
+            )
+
+
+def told_command(study: str, variant: str | None, overrides: dict[str, object]) -> str:
+    """The command for provenance: quoted, with the settings that differ from the defaults."""
+    words = ["python", "-m", "analysis.measure", study]
+    words += ["--variant", variant] if variant else []
+    settings = changed(overrides)
+    words += ["--config", json.dumps(settings, sort_keys=True)] if settings else []
+    return shlex.join(words)
 
 
 def refuse_other_machine(where: Target, gpu: Gpu | None) -> None:

@@ -102,13 +102,15 @@ class Journal:
             if not self._record_file(number).exists():
                 continue
             try:
-                record = self._read(number)
+                record = RoundRecord(**json.loads(self._record_file(number).read_text()))
                 if record.start in {entry["start"] for entry in self.repeated}:
                     continue
+                if checksum(self.round_file(number)) != record.samples_sha256:
+                    raise ValueError("the samples are not those of the record")
                 if any(record.run != other.run for other in found.values()):
                     raise ValueError(f"of the run {record.run}, not of that of the others")
                 found[number] = record
-            except (OSError, ValueError, TypeError) as error:
+            except (HotpathError, OSError, ValueError, TypeError) as error:
                 print(
                     f"{self.study}: round {number + 1} is measured again: "
                     f"{self._record_file(number)} or .csv is damaged: {error}",
@@ -121,12 +123,6 @@ class Journal:
         """The rounds that are measured again: `round`, `why`, and the `start` of the first try."""
         path = self._repeats_file
         return json.loads(path.read_text()) if path.exists() else []
-
-    def _read(self, number: int) -> RoundRecord:
-        record = RoundRecord(**json.loads(self._record_file(number).read_text()))
-        if checksum(self.round_file(number)) != record.samples_sha256:
-            raise ValueError("the samples are not those of the record")
-        return record
 
     def begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -159,7 +158,7 @@ def _provenance(
             "arch": host.arch,
             "flags": list(variant.flags),
         },
-        "command": " ".join(["python", "-m", "analysis.measure", *sys.argv[1:]]),
+        "command": host.command,
         "grid": plan.grid.name,
         "rounds": len(records),
         "beside": [other.name for other in plan.variants if other != variant],

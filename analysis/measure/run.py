@@ -34,8 +34,8 @@ from analysis.toolchain.compilers import Toolchain
 
 @dataclass(frozen=True)
 class Host:
-    """Where a run happens: the GPU, its other users, compilers, built modules, and the time limit
-    of a round."""
+    """Where a run happens: the GPU, its other users, compilers, built modules, the time limit of a
+    round, and the command that asks for it."""
 
     gpu: Gpu | None
     others: list[int]
@@ -43,6 +43,7 @@ class Host:
     arch: str
     modules: Path
     round_limit_s: float
+    command: str = ""
 
 
 def run_rounds(

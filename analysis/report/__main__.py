@@ -10,6 +10,7 @@ from pathlib import Path
 
 from analysis import ROOT
 from analysis.cli import fail_in_one_line
+from analysis.errors import HotpathError
 from analysis.report.site import build_site
 
 
@@ -29,6 +30,10 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = command_line().parse_args()
+    if not (arguments.tables / "summary.csv").exists():
+        raise HotpathError(
+            f"--tables: {arguments.tables}: no tables there; `snakemake -c 8 summary` makes some"
+        )
     build_site(arguments.tables, arguments.results, arguments.modules, arguments.site)
 
 

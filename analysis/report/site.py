@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
@@ -11,6 +12,7 @@ from mkdocs.exceptions import MkDocsException
 from analysis import ROOT
 from analysis.errors import HotpathError
 from analysis.facts.inputs import load_inputs
+from analysis.files import remove_together
 from analysis.report.staging import stage
 from analysis.study import discover
 
@@ -21,18 +23,21 @@ CONTRIBUTING = ("contributing", "architecture", "workload", "contract", "referen
 def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Path = ROOT) -> None:
     """Write the site to the folder `site`, from the studies and docs/ under `root`.
 
-    Works in `tables`/report. Raises HotpathError where a page refers to what is not there.
+    Works in `tables`/report; what was in `site` stays until the new one is whole. Raises
+    HotpathError where a page refers to what is not there.
     """
     studies = discover(root)
     inputs = load_inputs(tables, results, modules, studies)
     pages = root / "docs"
     docs = tables.resolve() / "report"
+    site = site.resolve()
+    whole = site.with_name(f".{site.name}.partial")
     staged = stage(inputs, pages, tables, docs)
     try:
         config = load_config(
             str(pages / "mkdocs.yml"),
             docs_dir=str(docs),
-            site_dir=str(site.resolve()),
+            site_dir=str(whole),
             nav=navigation(pages),
             strict=True,
         )
@@ -40,8 +45,17 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
         config.plugins.on_shutdown()
-    except (MkDocsException, SystemExit) as error:
-        raise HotpathError(f"the site was not built: {error or 'see above'}") from error
+    except MkDocsException as error:
+        raise HotpathError(f"the site was not built: {error}") from error
+    except SystemExit as stop:  # of the macros' plugin, while it handles the mistake in a page
+        macros: Any = config.plugins["macros"]
+        page = macros.page.file.src_path
+        line = getattr(stop.__context__, "lineno", None)
+        where = f"docs/{page}" + (f": line {line}" if line else "")
+        raise HotpathError(f"the site was not built: {where}: {stop.__context__}") from stop
+    if site.exists():
+        remove_together(site)
+    whole.rename(site)
 
 
 def navigation(pages: Path) -> list[str | dict[str, object]]:

@@ -78,7 +78,8 @@ class Variant:
     `path` is its source file, `timed` are files outside of the study's folder that it times as
     well, `payload` is the expression for payload_bytes. `constants` (whole numbers) and `options`
     (words) parametrise the source; both are compiled in as macros. `link` describes how it reads
-    host memory, and is evaluated by analysis.model.access.
+    host memory, and is evaluated by analysis.model.access. `headline` is the id of the study's
+    headline case, whether the variant has it or not.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Variant:
     captures: tuple[str, ...]
     timed: tuple[Path, ...] = ()
     link: Mapping[str, str | int] | None = field(default=None, hash=False)
+    headline: str = ""
 
     @property
     def is_compiled(self) -> bool:
@@ -113,9 +115,11 @@ class Variant:
         return self.path, self.flags, self.needs, *settings
 
     def in_grid(self, grid: str) -> tuple[Case, ...]:
-        """The cases of this variant that `grid` runs; smoke runs only the cheapest one."""
+        """The cases of this variant that `grid` runs; smoke runs only the headline, or where the
+        variant does not have that, the cheapest one."""
         if grid == "smoke":
-            return (min(self.cases, key=lambda case: case.payload_bytes),)
+            own = [case for case in self.cases if case.id == self.headline]
+            return tuple(own) or (min(self.cases, key=lambda case: case.payload_bytes),)
         allowed = GRIDS[: GRIDS.index(grid) + 1]
         return tuple(case for case in self.cases if case.grid in allowed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,7 +53,7 @@ def load_study(file: Path) -> Study:
         title=data["title"],
         question=data["question"],
         write_up=data.get("write_up"),
-        variants=variants,
+        variants=tuple(replace(variant, headline=headline) for variant in variants),
         headline=headline,
         metrics=metrics,
         budget_s=data["budget_s"],

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from analysis.files import write_whole
 from analysis.store.collect import collect
 from analysis.study import Study
 from analysis.tables.agreement import agreement
@@ -50,8 +51,7 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict
         "claims": judged.claims,
         "claim_parts": judged.parts,
     }
-    out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
-        table.to_csv(out / f"{name}.csv", index=False, float_format="%.7g")
-    (out / "refused.json").write_text(json.dumps(collected.refused, indent=1) + "\n")
+        write_whole(out / f"{name}.csv", table.to_csv(index=False, float_format="%.7g"))
+    write_whole(out / "refused.json", json.dumps(collected.refused, indent=1) + "\n")
     return collected.refused

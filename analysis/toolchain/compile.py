@@ -22,7 +22,7 @@ from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.records import write_records
 from analysis.study import Study, Variant, discover
-from analysis.toolchain.compilers import Toolchain, find_toolchain
+from analysis.toolchain.compilers import Toolchain, compiling, find_toolchain
 from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
@@ -144,7 +144,7 @@ def _libfabric_flags(toolchain: Toolchain, *variants: Variant) -> list[str]:
 def run(command: Sequence[str]) -> str:
     """Run a compiler; returns what it printed, and prints it. HotpathError carries its messages."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=compiling(), capture_output=True, text=True, check=False)
     except OSError as error:
         raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
     printed = done.stdout + done.stderr

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from analysis.config import BUILD
 from analysis.errors import FieldError, HotpathError
 from analysis.gpu import GpuError, open_gpu
 from analysis.study import Variant
@@ -74,6 +75,14 @@ def _candidates() -> Iterator[Path]:
     return (path for path in paths if path.is_file())
 
 
+def compiling() -> dict[str, str]:
+    """The environment for compilers: what one leaves behind that is killed is in the build folder,
+    not in the temporary directory."""
+    scratch = BUILD / "compilers"
+    scratch.mkdir(parents=True, exist_ok=True)
+    return os.environ | {"TMPDIR": str(scratch)}
+
+
 @cache
 def _describe(nvcc: Path) -> Toolchain:
     version = re.search(r"release (\d+\.\d+)", _output(str(nvcc), "--version"))
@@ -82,6 +91,7 @@ def _describe(nvcc: Path) -> Toolchain:
     # nvcc itself knows its folders, wherever a distribution has put them.
     dry_run = subprocess.run(
         [str(nvcc), "--dryrun", "-x", "cu", "/dev/null", "-o", "/dev/null"],
+        env=compiling(),
         capture_output=True,
         text=True,
         check=False,

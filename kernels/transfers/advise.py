@@ -28,7 +28,7 @@ from analysis.store.collect import collect
 from analysis.study import Study, discover, parse_case
 from analysis.tables.summary import summarise
 
-from .kinds import MEMORIES, memory_of
+from .kinds import MEMORIES, memory_of, method_of
 
 STUDY: Final = Path(__file__).parent.name
 METRIC: Final = "host_time"
@@ -37,6 +37,10 @@ METRIC: Final = "host_time"
 DIRECTIONS: Final = ("h2d", "d2h")
 ROLES: Final = ("step", "beyond")
 NOTHING_NEAR: Final = "nothing was measured around this size and count"
+NEEDS: Final = {
+    "2d": "needs pieces of one length, at equal distances in either memory: rows of two matrices",
+}
+"""What a way of moving pieces asks of where they lie, where it cannot move any."""
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -117,6 +121,8 @@ def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> I
         within = f" ({interval})" if interval else ""
         time = quantity(one.seconds, "s")
         yield f"{one.variant:22} {time:>10}{within}, {rate} GB/s, {how}: {titles[one.variant]}"
+        if needs := NEEDS.get(method_of(one.variant)):
+            yield f"{'':22} {needs}"
     best, *others = advices
     if not others:
         yield f"use {best.variant}: nothing else was measured here"

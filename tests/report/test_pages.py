@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from analysis.errors import HotpathError
+from analysis.report import __main__ as report
 from analysis.report.site import build_site
 from analysis.store.samples import read_samples
 from analysis.study import discover
@@ -107,11 +108,33 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
         assert "v9_renamed" in embedded
 
 
-def test_a_page_with_an_unknown_macro_stops_the_build(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("slip", "told"),
+    [
+        ("{{ machine_tabel() }}", "'machine_tabel' is undefined"),
+        ("{{ lead( }}", "line 3: unexpected '}'"),
+    ],
+)
+def test_a_slip_in_a_page_stops_the_build_and_leaves_the_site(
+    tmp_path: Path, slip: str, told: str
+) -> None:
     root = make_root(tmp_path)
-    (root / "docs" / "machines.md").write_text("# Machines\n\n{{ machine_tabel() }}\n")
-    with pytest.raises(HotpathError, match="the site was not built"):
+    (root / "docs" / "machines.md").write_text(f"# Machines\n\n{slip}\n")
+    (root / "site").mkdir()
+    (root / "site" / "index.html").write_text("the site of before")
+    with pytest.raises(
+        HotpathError, match=f"the site was not built: docs/machines.md: {re.escape(told)}"
+    ):
         build_site(root / "build", root / "results", root / "modules", root / "site", root)
+    assert [path.name for path in (root / "site").iterdir()] == ["index.html"]
+
+
+def test_a_report_of_tables_that_are_not_there_says_what_makes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["report", "--tables", str(tmp_path / "none")])
+    with pytest.raises(HotpathError, match=r"--tables: .*/none: no tables there; `snakemake"):
+        report.main()
 
 
 def test_disturbed_rounds_are_counted_and_explained(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,11 @@ def test_payloads_use_a_variants_own_constants(study: Study) -> None:
     assert [case.payload_bytes for case in study.variant("second").cases] == [32, 32, 64, 64]
 
 
-def test_grids_run_the_cheapest_case_the_default_ones_or_all(study: Study) -> None:
+def test_grids_run_the_headline_the_default_cases_or_all(study: Study) -> None:
     first = study.variant("first")
-    assert [case.id for case in first.in_grid("smoke")] == ["rows=1,draw=once"]
+    assert [case.id for case in first.in_grid("smoke")] == ["rows=2,draw=once"]
+    without = replace(first, headline="rows=9,draw=once")
+    assert [case.id for case in without.in_grid("smoke")] == ["rows=1,draw=once"]
     assert first.in_grid("default") == first.cases[:4]
     assert first.in_grid("full") == first.cases
 

@@ -122,9 +122,15 @@ class Trial:
         assert list((self._copy / "build" / "processes").iterdir()) == []
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("program", ["analysis.measure", "snakemake"])
-@pytest.mark.parametrize(("trials", "seed"), [(4, 1), pytest.param(150, 2, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("program", "trials", "seed"),
+    [
+        ("analysis.measure", 4, 1),
+        ("snakemake", 2, 2),
+        pytest.param("analysis.measure", 150, 3, marks=pytest.mark.long),
+        pytest.param("snakemake", 150, 4, marks=pytest.mark.long),
+    ],
+)
 def test_the_same_command_completes_what_was_ended_at_any_moment(
     copy: Path, program: str, trials: int, seed: int
 ) -> None:

@@ -11,11 +11,13 @@ import pytest
 
 from analysis.errors import FieldError, HotpathError
 from kernels.transfers.advise import (
+    Advice,
     advise,
     answer,
     moves,
     parse_count,
     parse_size,
+    report,
 )
 from kernels.transfers.kinds import MEMORIES, memory_of, method_of
 from tests.repository import STUDIES
@@ -169,3 +171,15 @@ def test_counts_are_whole() -> None:
     assert math.isfinite(parse_count("65536"))
     with pytest.raises(argparse.ArgumentTypeError, match="at least 1, got 0"):
         parse_count("0")
+
+
+def test_a_pitched_copy_says_what_it_needs() -> None:
+    pitched = Advice("pinned_2d", 1e-6, 0.9e-6, 1.1e-6, is_measured=True)
+    other = Advice("pinned_loop", 2e-6, 1.9e-6, 2.1e-6, is_measured=True)
+    told = list(report([pitched, other], 4096, {"pinned_2d": "", "pinned_loop": ""}))
+    assert [line.strip().startswith("needs pieces of one length") for line in told] == [
+        False,
+        True,
+        False,
+        False,
+    ]
