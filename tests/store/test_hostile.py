@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from analysis.store.collect import KEY, Collected, collect
 from analysis.store.folders import KINDS
 from analysis.tables.writing import write_tables
-from tests.store.mutations import (
-    MUTATIONS,
-    PAYLOAD,
-    STUDY,
-    VARIANT,
-    Mutation,
-    sign,
-    write_whole_machine,
-)
+from tests.store.changes import PAYLOAD, STUDY, VARIANT, sign, write_whole_machine
+from tests.store.mutations import MUTATIONS, Mutation
 from tests.synthetic import CALLS, MOST_ROUNDS, STUDIES
 
 WHOLE = "whole-box"

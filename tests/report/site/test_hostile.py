@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 from analysis.study import discover
 from tests.report.site.conftest import served
 from tests.roots import build, make_root, rows_without_value
-from tests.store.mutations import HARMLESS, MUTATIONS, PAYLOAD, write_whole_machine
+from tests.store.changes import PAYLOAD, write_whole_machine
+from tests.store.mutations import HARMLESS, MUTATIONS
 from tests.synthetic import add_run, provenance_of
 
 RECORDER = """
