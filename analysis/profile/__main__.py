@@ -107,7 +107,7 @@ def keep(
     elif not reason:
         reason = "launches no kernel"
     status = f"not captured: {reason}" if reason else "captured"
-    print(f"{study.name}/{variant.name}: {kind}: {status}")
+    print(f"{study.name}/{variant.name}: {kind}: {status}", file=sys.stderr)
     entry = {
         "status": status,
         "case": case,
