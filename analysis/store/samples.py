@@ -15,7 +15,7 @@ from typing import Final
 from analysis import records
 from analysis.errors import HotpathError
 from analysis.files import write_whole
-from analysis.reading import read_bytes
+from analysis.reading import read_bytes, require_plain
 from analysis.store.folders import NAME
 
 STATUSES = ("ok", "skipped", "failed")
@@ -73,10 +73,15 @@ def read_samples(path: Path) -> list[Sample]:
 
 
 def read_newest_run(path: Path) -> list[Sample]:
-    """The rows of the newest run, which come first; those of earlier runs are not looked at."""
-    with path.open(newline="") as file:
-        rows = map(parse_row, islice(csv.reader(file, strict=True), 1, None))
-        return next((list(run) for _, run in groupby(rows, lambda sample: sample.run)), [])
+    """The rows of the newest run, which come first; those of earlier runs are not looked at. None
+    where one is malformed or it is no plain file."""
+    try:
+        require_plain(path, path.lstat())
+        with path.open(newline="") as file:
+            rows = map(parse_row, islice(csv.reader(file, strict=True), 1, None))
+            return next((list(run) for _, run in groupby(rows, lambda sample: sample.run)), [])
+    except (HotpathError, ValueError, csv.Error):
+        return []
 
 
 def parse_samples(path: Path, text: str) -> list[Sample]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from analysis.store.samples import (
     MalformedSamples,
     Sample,
     parse_row,
+    read_newest_run,
     read_samples,
     to_text,
     write_samples,
@@ -181,3 +183,14 @@ def test_a_file_cut_anywhere_is_refused_or_a_whole_number_of_rows(tmp_path: Path
         whole += 1
     # Each of the header and the rows, with and without its line feed; the last one with is all.
     assert whole == 2 * (1 + len(samples)) - 1
+
+
+def test_the_newest_run_comes_first_and_is_empty_where_it_is_malformed(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.csv"
+    write_samples(path, [OK, SKIPPED, replace(OK, run="2026-01-01T03:04:05Z")])
+    assert read_newest_run(path) == [OK, SKIPPED]
+    path.write_text(path.read_text().replace("1.25e-07", "fast", 1))
+    assert read_newest_run(path) == []
+    path.unlink()
+    os.mkfifo(path)
+    assert read_newest_run(path) == []
