@@ -1,5 +1,5 @@
 """This study's own charts: rates over the size of the pool, by layout and by variant, and over how
-many needed rows lie together; what a gather costs the kernel beside it."""
+many needed rows lie together."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.lines import HEIGHT_PX, line_colour, line_panels, stale_shape
-from analysis.charts.theme import Chart, finish, panels, select, tooltip
+from analysis.charts.lines import line_colour, line_panels
+from analysis.charts.theme import Chart, select
 from analysis.facts.study_facts import StudyFacts
 
 BASE: Final = "loads_first"
@@ -19,14 +19,13 @@ LAYOUTS: Final = (SCATTERED, "pages_64", "contiguous")
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart]:
-    """`layouts`, `ways`, `runs` and `neighbours`, as far as measured; all by host time, in which
-    the CPU's work counts."""
+    """`layouts`, `ways` and `runs`, as far as measured; all by host time, in which the CPU's work
+    counts."""
     points = facts.points
     points = points[(points["metric"] == "host_time") & points["rate"].notna()]
     points = points.assign(pool_gib=points["case_pool_mib"] / 1024)
     made = {"layouts": _layouts(facts, points), "ways": _ways(facts, points)}
     made["runs"] = _runs(facts, points)
-    made["neighbours"] = _neighbours(facts, points)
     return {name: chart for name, chart in made.items() if chart is not None}
 
 
@@ -93,41 +92,3 @@ def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         f" rows that are gathered together, for {len(facts.machines)} machines."
     )
     return line_panels(facts, rows, base, description)
-
-
-def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:
-    """The rate of each gather alone, and what it costs the kernel `beside` it in the same case."""
-    rows = facts.summary[facts.summary["metric"] == "neighbour_slowdown"]
-    parts = rows["case"].astype(str).str.extract(r"(.*),beside=(\w+)")
-    rows = rows.assign(case=parts[0], beside=parts[1], slowdown=rows["median"])
-    columns = ["machine", "variant", "case", "beside", "slowdown", "ci_low", "ci_high"]
-    return rows[columns].merge(points, on=["machine", "variant", "case"])
-
-
-def _neighbours(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A panel a machine, a point a variant: its rate and the slow-down beside it."""
-    rows = slowdowns(facts, points)
-    if rows.empty:
-        return None
-    kinds = sorted(rows["beside"].unique())
-    names = [name for name in facts.study.variant_names if name in set(rows["variant"])]
-    rate = alt.X("rate:Q", title="payload of the gather alone, GB/s")
-    title = "time beside the gather over time alone"
-    slowdown = alt.Y("slowdown:Q", title=title, scale=alt.Scale(zero=False))
-    base = (
-        alt.Chart()
-        .encode(x=rate, color=line_colour("variant", names, None))
-        .transform_filter("datum.beside === beside_shown")
-    )
-    layers = alt.layer(
-        base.mark_rule().encode(y="ci_low:Q", y2="ci_high:Q"),
-        base.mark_point(filled=True, size=70, cursor="pointer").encode(
-            y=slowdown, shape=stale_shape(), href="href:N", tooltip=[*tooltip(facts), "slowdown:Q"]
-        ),
-    ).properties(height=HEIGHT_PX)
-    description = (
-        f"{facts.study.title}: how much longer a kernel takes beside a gather, over the rate of the"
-        f" gather, for {len(facts.machines)} machines."
-    )
-    chosen = select("beside_shown", "beside", kinds, kinds[0])
-    return finish(panels(layers, rows, chosen), description, margin=70, compact_margin=60)
