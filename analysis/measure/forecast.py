@@ -104,7 +104,7 @@ def last_pace(study: Study, where: Target) -> Pace | None:
     cells: dict[CellKey, float] = {}
     overhead: float | None = None
     for run in sorted(starts, reverse=True):
-        rounds = [sorted(starts[run][number]) for number in sorted(starts[run])]
+        rounds = sorted(sorted(cells) for cells in starts[run].values())  # a repeated one came last
         known = _cells_of(rounds)
         cells = known | cells
         overhead = _overhead(rounds, known) if overhead is None else overhead

@@ -128,7 +128,7 @@ class Trial:
     ("program", "trials", "seed"),
     [
         ("analysis.measure", 4, 1),
-        ("snakemake", 2, 2),
+        pytest.param("snakemake", 2, 2, marks=pytest.mark.long),
         pytest.param("analysis.measure", 150, 3, marks=pytest.mark.long),
         pytest.param("snakemake", 150, 4, marks=pytest.mark.long),
     ],
