@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
 
+from analysis.errors import HotpathError
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
-from analysis.store.samples import Sample, read_newest_run
+from analysis.store.samples import Sample, read_newest_run, read_samples
 from analysis.study import Study
 
 CellKey = tuple[str, str]
@@ -68,11 +70,20 @@ def _newest(study: Study, where: Target) -> str:
 
 
 def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]]:
-    """The name of each variant that was measured, and the samples of its newest run."""
-    for variant in study.variants:
-        path = where.root / where.machine / study.name / f"{variant.name}.csv"
-        if path.exists():
-            yield variant.name, read_newest_run(path)
+    """The name of each variant that was measured, and its samples of its newest run.
+
+    Where that differs between variants, also those of the others' newest runs: what a cell took is
+    known from the start of the next one, whichever variant's that is.
+    """
+    folder = where.root / where.machine / study.name
+    paths = {v.name: path for v in study.variants if (path := folder / f"{v.name}.csv").exists()}
+    newest = {name: read_newest_run(path) for name, path in paths.items()}
+    runs = {rows[0].run for rows in newest.values() if rows}
+    for name, rows in newest.items():
+        if rows and len(runs) > 1:
+            with suppress(HotpathError):
+                rows = [sample for sample in read_samples(paths[name]) if sample.run in runs]
+        yield name, rows
 
 
 def round_seconds(plan: Plan, provision: Provision) -> float:

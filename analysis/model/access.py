@@ -28,7 +28,7 @@ NEEDED: Final = {
 OPTIONAL: Final = {
     "warp_rows": {
         *("stride_bytes", "offset_bytes", "access_bytes", "in_flight_bytes", "warps"),
-        *POOL,
+        *("payload_bytes", *POOL),
     },
     "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
     "contiguous": {"warps"},
@@ -39,7 +39,8 @@ OPTIONAL: Final = {
 
 @dataclass(frozen=True)
 class Access:
-    """The reads of one operation. Sizes are in bytes.
+    """The reads of one operation. Sizes are in bytes. `payload_bytes` are those that come over the
+    link, by default the case's payload.
 
     `reads` is `warp_rows` (a warp reads a row together), `thread_rows` (each thread reads its own
     row, `access_bytes` per load), `contiguous` (the SMs read one range) or `copy_engine`. A warp's
@@ -97,7 +98,7 @@ def access_of(variant: Variant, case: Case) -> Access | None:
     if reads in ("warp_rows", "thread_rows"):
         for key in ("stride_bytes", "in_flight_bytes"):
             numbers[key] = numbers.get(key) or numbers["row_bytes"]
-    access = Access(reads, case.payload_bytes, **numbers)
+    access = Access(reads, **{"payload_bytes": case.payload_bytes, **numbers})
     words: dict[str, Any] = {key: _word(variant, case, key) for key in given & set(WORDS)}
     return replace(access, **words)
 

@@ -12,7 +12,7 @@ from analysis.measure.forecast import Pace, forecast, last_pace, round_seconds
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.store.results import load_variant
-from analysis.store.samples import Sample, write_samples
+from analysis.store.samples import Sample, read_samples, write_samples
 from analysis.study import Study, discover
 from tests.measure.studies import GRID, HERE, WITH_GPU, write_study
 
@@ -73,6 +73,29 @@ def test_the_newest_run_counts(study: Study, where: Target) -> None:
     assert pace is not None
     assert pace.cells == {("one", "n=1"): 40, ("two", "n=1"): 2}
     assert pace.overhead == ROUND_S - 9
+
+
+def test_a_cell_of_an_older_run_lasts_until_the_next_one_of_that_run(
+    study: Study, where: Target
+) -> None:
+    """The newest run measured one of the variants only."""
+    path = where.root / where.machine / study.name / "one.csv"
+    write_run(where, study, "one", [[("n=1", 0), ("n=2", 40)]])
+    older = read_samples(path)
+    write_run(where, study, "two", [[("n=1", 10), ("n=2", 60)]])
+    write_run(where, study, "one", [[("n=1", 0), ("n=2", 5)]], LATER)
+    write_samples(path, [*read_samples(path), *older])
+    pace = last_pace(study, where)
+    assert pace is not None
+    assert pace.cells == {("one", "n=1"): 5, ("two", "n=1"): 30, ("one", "n=2"): 20}
+
+
+def test_a_round_that_was_repeated_comes_last(study: Study, where: Target) -> None:
+    again, second, third = [("n=1", 300), ("n=2", 340)], [("n=1", 0), ("n=2", 40)], [("n=1", 0)]
+    write_run(where, study, "one", [again, second, third])
+    pace = last_pace(study, where)
+    assert pace is not None
+    assert pace.overhead == 60  # from 140 to 200, and from 240, the end of that cell, to 300
 
 
 def test_before_the_first_run_the_budget_is_shared_among_cells(study: Study, where: Target) -> None:

@@ -41,6 +41,7 @@ def bound(monkeypatch: pytest.MonkeyPatch, name: str, case: Case, fault: str = "
     reader = Reader(VARIANTS.get(name, "rows"), fault)
     inputs = fake_workload(monkeypatch).prepare(case)
     operation = inputs.bind(TRANSLATION.variant(name), reader)
+    operation.inputs = inputs  # whose pool and places are read at their addresses
     operation.poison()
     operation.launch(0)
     return operation, reader
