@@ -10,7 +10,6 @@ import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Final
 
 import grimp
@@ -18,6 +17,7 @@ from markupsafe import Markup
 
 from analysis import ROOT
 from analysis.report.html import code, table
+from analysis.report.svg import element
 
 PACKAGE: Final = "analysis"
 
@@ -164,7 +164,7 @@ def _pull(node: Node, is_down: bool) -> float:
     return statistics.fmean(other.x for other in linked) if linked else node.x
 
 
-def draw(structure: Structure, size: Size) -> str:
+def draw(structure: Structure, size: Size) -> Markup:
     """The layers from the top, a box a part and an arrow to what it imports; SVG."""
     layers = _nodes(structure)
     width = _place(layers, size)
@@ -194,20 +194,29 @@ def draw(structure: Structure, size: Size) -> str:
         for node in layer
         if node.name
     ]
-    head = (
-        f'<marker id="hp-arrow-{size.name}" viewBox="0 0 6 6" refX="6" refY="3" markerWidth="6"'
-        ' markerHeight="6" orient="auto"><path d="M0 0L6 3L0 6z"/></marker>'
+    head = element(
+        *("marker", element("path", d="M0 0L6 3L0 6z")),
+        id=f"hp-arrow-{size.name}",
+        viewBox="0 0 6 6",
+        refX=6,
+        refY=3,
+        markerWidth=6,
+        markerHeight=6,
+        orient="auto",
     )
-    return (
-        f'<svg class="hp-{size.name}" viewBox="-1 0 {width + 2:.0f} {height:.0f}"'
-        f' width="{width + 2:.0f}" role="img" aria-labelledby="hp-drawing-caption">'
-        f"<defs>{head}</defs>{''.join(lines_)}{''.join(boxes)}</svg>"
+    return element(
+        *("svg", element("defs", head), *lines_, *boxes),
+        class_=f"hp-{size.name}",
+        viewBox=f"-1 0 {width + 2:.0f} {height:.0f}",
+        width=f"{width + 2:.0f}",
+        role="img",
+        aria_labelledby="hp-drawing-caption",
     )
 
 
 def _line(
     node: Node, lower: Node, tops: Sequence[float], heights: Sequence[float], size: Size
-) -> str:
+) -> Markup:
     """From a node to one a layer below, through that layer where it is a lane."""
     bottom = tops[node.layer] + heights[node.layer]
     start, end, top = node.port(lower), lower.port(node), tops[lower.layer]
@@ -216,23 +225,20 @@ def _line(
         f"M{start:.1f} {bottom:.1f}C{start:.1f} {bottom + bend:.1f}"
         f" {end:.1f} {top - bend:.1f} {end:.1f} {top:.1f}"
     )
-    if not lower.name:
-        return f'<path class="hp-line" d="{path}V{top + heights[lower.layer]:.1f}"/>'
-    return f'<path class="hp-line" d="{path}" marker-end="url(#hp-arrow-{size.name})"/>'
+    if lower.name:
+        return element("path", class_="hp-line", d=path, marker_end=f"url(#hp-arrow-{size.name})")
+    return element("path", class_="hp-line", d=f"{path}V{top + heights[lower.layer]:.1f}")
 
 
-def _box(node: Node, lines: Sequence[str], top: float, height: float, size: Size) -> str:
-    rectangle = (
-        f'<rect x="{node.x - size.box / 2:.1f}" y="{top:.1f}" width="{size.box}"'
-        f' height="{height:.1f}" rx="3"/>'
-    )
+def _box(node: Node, lines: Sequence[str], top: float, height: float, size: Size) -> Markup:
+    left = node.x - size.box / 2
+    rectangle = element("rect", x=left, y=top, width=size.box, height=height, rx=3)
     y = top + (height - LINE_PX * (1 + len(lines))) / 2 + LINE_PX - 4
     words = [
-        f'<text x="{node.x:.1f}" y="{y + LINE_PX * i:.1f}"{" class=hp-name" * (i == 0)}>'
-        f"{escape(line)}</text>"
+        element("text", line, x=node.x, y=y + LINE_PX * i, class_="hp-name" if i == 0 else "")
         for i, line in enumerate([node.name, *lines])
     ]
-    return f"<g>{rectangle}{''.join(words)}</g>"
+    return element("g", rectangle, *words)
 
 
 def drawing(structure: Structure) -> Markup:

@@ -22,6 +22,7 @@ from analysis.report import agreement as agreements
 from analysis.report import architecture, home, machines, model, reference, study_pages
 from analysis.report import ledger as claim_pages
 from analysis.report.chart_figures import chart_figure
+from analysis.report.drawings import drawing_figure
 from analysis.report.html import link
 from analysis.report.staging import Staged
 from analysis.report.variants import sections
@@ -99,6 +100,16 @@ def chart(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
     caption: one or two sentences below it
     """
     return chart_figure(page.staged, facts, name, caption, page.address)
+
+
+@study_macro
+def drawing(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
+    """A drawing of how the study's operation works, with a caption.
+
+    name: one of those that the study's drawings.py returns
+    caption: one or two sentences below it
+    """
+    return drawing_figure(facts, name, caption)
 
 
 @study_macro

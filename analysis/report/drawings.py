@@ -1,0 +1,76 @@
+"""Drawings of a study's mechanism, which its drawings.py makes from the study's own constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from analysis.errors import require_known
+from analysis.facts.study_facts import StudyFacts
+from analysis.modules import load_python
+from analysis.report.html import NO_HTML
+from analysis.report.svg import Canvas, element
+
+SOURCE: Final = "drawings"
+WIDTHS: Final = {"hp-wide": 680.0, "hp-narrow": 326.0}
+"""Pixels, by the class that shows the drawing on wide or on narrow screens only."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that explains, and measures nothing.
+
+    `title` names it and `description` says what is seen, for those who do not see it. `draw` is
+    called with a canvas of each width.
+    """
+
+    title: str
+    description: str
+    draw: Callable[[Canvas], None]
+
+
+def study_drawings(facts: StudyFacts) -> Mapping[str, Drawing]:
+    """What `drawings(facts)` of the study's drawings.py returns, by name; empty without one."""
+    if not (facts.study.folder / f"{SOURCE}.py").exists():
+        return {}
+    drawings: Mapping[str, Drawing] = load_python(facts.study, SOURCE).drawings(facts)
+    return drawings
+
+
+def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
+    """The drawing for wide and for narrow screens, with its caption.
+
+    FieldError if the study has no such drawing, unless one of the tables that drawings are made
+    from is absent.
+    """
+    drawings = study_drawings(facts)
+    if name not in drawings and facts.absent:
+        return Markup("Nothing to draw: a table of the code is missing.")
+    require_known("drawing", name, sorted(drawings))
+    drawing = drawings[name]
+    pictures = NO_HTML.join(
+        _picture(drawing, f"{name}-{size}", size, width) for size, width in WIDTHS.items()
+    )
+    return Markup('<figure class="hp-picture">{}<figcaption>{}</figcaption></figure>').format(
+        pictures, caption
+    )
+
+
+def _picture(drawing: Drawing, name: str, size: str, width: float) -> Markup:
+    canvas = Canvas(width)
+    drawing.draw(canvas)
+    return element(
+        "svg",
+        element("title", drawing.title, id=f"{name}-title"),
+        element("desc", drawing.description, id=f"{name}-desc"),
+        *canvas.parts,
+        class_=size,
+        viewBox=f"0 0 {width:.0f} {canvas.height + 2:.0f}",
+        width=f"{width:.0f}",
+        role="img",
+        aria_labelledby=f"{name}-title",
+        aria_describedby=f"{name}-desc",
+    )

@@ -1,0 +1,71 @@
+"""SVG that pages embed: elements, and a canvas to draw on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from markupsafe import Markup
+
+LETTER_PX: Final = 5.9
+"""Mean width of a letter of a canvas's words, at most."""
+
+
+def element(name: str, *inner: object, **attributes: object) -> Markup:
+    """An element; `text_anchor=` sets text-anchor, and attributes that are empty are left out.
+
+    What is not Markup is escaped; numbers are written to a tenth of a pixel.
+    """
+    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    written = (
+        Markup(' {}="{}"').format(key, f"{value:.1f}" if isinstance(value, float) else value)
+        for key, value in given.items()
+        if value != ""
+    )
+    content = Markup().join(Markup("{}").format(part) for part in inner)
+    return Markup("<{0}{1}>{2}</{0}>").format(name, Markup().join(written), content)
+
+
+@dataclass
+class Canvas:
+    """A drawing `width` px wide that grows downwards. Coordinates are px from the top left.
+
+    `kind` is a class of assets/drawings.css, which has the colours of both palettes.
+    """
+
+    width: float
+    height: float = 0.0
+    parts: list[Markup] = field(default_factory=list)
+
+    def box(self, x: float, y: float, width: float, height: float, kind: str = "") -> None:
+        self._add(y + height, "rect", x=x, y=y, width=width, height=height, class_=kind)
+
+    def words(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
+        """One line of text, its baseline at `y`."""
+        self._add(y + 3, "text", text, x=x, y=y, class_=kind, text_anchor=anchor)
+
+    def line(self, x: float, y: float, to_x: float, to_y: float, kind: str = "") -> None:
+        self._add(max(y, to_y), "line", x1=x, y1=y, x2=to_x, y2=to_y, class_=kind)
+
+    def span(self, x: float, to_x: float, y: float, text: str) -> None:
+        """A dimension: a rule with a stop at either end, and its name above the left one."""
+        self.line(x, y, to_x, y, "rule")
+        for end in (x, to_x):
+            self.line(end, y - 3, end, y + 3, "rule")
+        self.words(x, y - 5, text, "quiet")
+
+    def legend(self, y: float, entries: dict[str, str]) -> float:
+        """A swatch and a name for each kind; returns where the next thing may begin."""
+        x = 0.0
+        for kind, name in entries.items():
+            needed = 16 + LETTER_PX * len(name)
+            if x and x + needed > self.width:
+                x, y = 0.0, y + 16
+            self.box(x, y, 11, 11, kind)
+            self.words(x + 15, y + 9, name, "quiet")
+            x += needed + 10
+        return y + 22
+
+    def _add(self, bottom: float, name: str, *inner: object, **attributes: object) -> None:
+        self.height = max(self.height, bottom)
+        self.parts.append(element(name, *inner, **attributes))
