@@ -25,16 +25,15 @@ PERCENTILES: Final = {
 }
 
 
-def charts(facts: StudyFacts) -> dict[str, Chart]:
+def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`heat`, `journey` and `latency` from the results, `map` and `heap` from tables.py."""
-    made = {
+    return {
         "heat": heat(facts),
         "journey": journey(facts),
         "latency": latency(facts),
         "map": memory_map(facts),
         "heap": heap(facts),
     }
-    return {name: chart for name, chart in made.items() if chart is not None}
 
 
 def _seconds(facts: StudyFacts) -> pd.DataFrame:

@@ -9,7 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis import ROOT
+from analysis.charts import study_charts
+from analysis.charts.theme import Chart
 from analysis.facts.inputs import Inputs, load_inputs
+from analysis.facts.study_facts import StudyFacts
 from analysis.report.site import build_site
 from analysis.store.samples import Sample
 from analysis.study import Study, Variant, discover
@@ -38,6 +41,11 @@ def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Input
     studies = discover(root) if studies is None else studies
     write_tables(root / "results", studies, root / "build")
     return load_inputs(root / "build", root / "results", root / "modules", studies)
+
+
+def drawn_charts(facts: StudyFacts) -> dict[str, Chart]:
+    """The charts of a study for which there is something to draw."""
+    return {name: chart for name, chart in study_charts(facts).items() if chart is not None}
 
 
 def build(root: Path) -> Path:

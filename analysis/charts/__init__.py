@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from analysis.charts.agreement import agreement_chart
 from analysis.charts.cases import cases_chart
 from analysis.charts.model import model_chart
@@ -20,15 +22,15 @@ COMMON = {
 }
 
 
-def study_charts(facts: StudyFacts) -> dict[str, Chart]:
-    """Charts of a study by the name its page embeds them by; none of them without results.
+def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
+    """Charts of a study by the name its page embeds them by, None where there is nothing to draw.
 
-    A study's own `charts(facts)` may add to the common ones or replace one of the same name.
+    A study's own `charts(facts)` may add to the common ones or replace one of the same name. It is
+    asked only where there are results.
     Each chart's data is a table (`chart.data`) and its `description` says what it shows.
     """
-    made = {name: make(facts) for name, make in COMMON.items()}
-    charts = {name: chart for name, chart in made.items() if chart is not None}
+    charts: dict[str, Chart | None] = {name: make(facts) for name, make in COMMON.items()}
     if not facts.machines or not (facts.study.folder / "charts.py").exists():
         return charts
-    added: dict[str, Chart] = load_python(facts.study, "charts").charts(facts)
-    return charts | added
+    added: Mapping[str, Chart | None] = load_python(facts.study, "charts").charts(facts)
+    return {**charts, **added}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from markupsafe import Markup
 
+from analysis.errors import require_known
 from analysis.facts.points import CASE_PREFIX
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, quantity, ratio, whole
@@ -17,11 +18,17 @@ from analysis.report.staging import Staged
 def chart_figure(
     staged: Staged, facts: StudyFacts, name: str, caption: str, address: Callable[[str], str]
 ) -> str | Markup:
-    """The chart `name` of the study; `address` makes one within the site relative to the page."""
-    study = facts.study.name
-    if name not in staged.charts[study]:
-        return "Nothing to draw yet." if facts.machines else NOTHING
-    chart = staged.charts[study][name]
+    """The chart `name` of the study; `address` makes one within the site relative to the page.
+
+    FieldError where it has no such chart, which is known as soon as there are results.
+    """
+    study, charts = facts.study.name, staged.charts[facts.study.name]
+    chart = charts.get(name)
+    if chart is None and not facts.machines:
+        return NOTHING
+    require_known("chart", name, sorted(charts))
+    if chart is None:
+        return "Nothing to draw yet."
     return figure(
         spec=address(f"charts/{study}/{name}.json"),
         root=address(""),

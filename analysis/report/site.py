@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateSyntaxError
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
@@ -49,13 +51,26 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
         raise HotpathError(f"the site was not built: {error}") from error
     except SystemExit as stop:  # of the macros' plugin, while it handles the mistake in a page
         macros: Any = config.plugins["macros"]
-        page = macros.page.file.src_path
-        line = getattr(stop.__context__, "lineno", None)
-        where = f"docs/{page}" + (f": line {line}" if line else "")
+        where = f"docs/{macros.page.file.src_path}"
+        if line := _line(stop.__context__):
+            where += f": line {line + _lines_of_metadata(macros.page)}"
         raise HotpathError(f"the site was not built: {where}: {stop.__context__}") from stop
     if site.exists():
         remove_together(site)
     whole.rename(site)
+
+
+def _line(mistake: BaseException | None) -> int | None:
+    """Of what Jinja renders, counted from 1: where it cannot be read, or calls what fails."""
+    if isinstance(mistake, TemplateSyntaxError):
+        return mistake.lineno
+    frames = traceback.extract_tb(mistake.__traceback__ if mistake else None)
+    return next((frame.lineno for frame in frames if frame.filename == "<template>"), None)
+
+
+def _lines_of_metadata(page: Any) -> int:
+    """How many lines of a page's file are above the text that is rendered."""
+    return int(page.file.content_string.count("\n") - page.markdown.count("\n"))
 
 
 def navigation(pages: Path) -> list[str | dict[str, object]]:

@@ -13,7 +13,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.charts import study_charts
-from analysis.charts.theme import configurations
+from analysis.charts.theme import Chart, configurations
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs, VariantKey
 from analysis.facts.study_facts import StudyFacts
@@ -34,12 +34,12 @@ class StagedChart:
 
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
 class Staged:
-    """What was put where: charts by study and name, files in data/ by the variant and machine they
-    are of, pages of studies."""
+    """What was put where: charts by study and name, None where there is nothing to draw, files in
+    data/ by the variant and machine they are of, pages of studies."""
 
     inputs: Inputs
     studies: Mapping[str, StudyFacts]
-    charts: Mapping[str, Mapping[str, StagedChart]]
+    charts: Mapping[str, Mapping[str, StagedChart | None]]
     files: Mapping[VariantKey, list[str]]
     pages: Mapping[str, str]
 
@@ -73,15 +73,19 @@ def _has_page(folder: Path, study: str) -> bool:
     return (folder / "studies" / f"{study}.md").exists()
 
 
-def _stage_charts(facts: StudyFacts, folder: Path) -> dict[str, StagedChart]:
+def _stage_charts(facts: StudyFacts, folder: Path) -> dict[str, StagedChart | None]:
     address = f"charts/{facts.study.name}"
     return {
-        name: StagedChart(
-            description=str(chart.description),  # type: ignore[attr-defined]
-            data=write_chart(chart, folder / address, name, address),
-        )
+        name: None if chart is None else _stage_chart(chart, name, folder, address)
         for name, chart in study_charts(facts).items()
     }
+
+
+def _stage_chart(chart: Chart, name: str, folder: Path, address: str) -> StagedChart:
+    return StagedChart(
+        description=str(chart.description),  # type: ignore[attr-defined]
+        data=write_chart(chart, folder / address, name, address),
+    )
 
 
 def _stage_engine(assets: Path) -> None:

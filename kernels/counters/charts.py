@@ -23,7 +23,7 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
     keys = ["machine", "case_threads", "case_work"]
     seconds = points.pivot_table(index=keys, columns="variant", values="seconds")
     if not {SHARED, PADDED} <= set(seconds.columns):
-        return {}
+        return {"rate": None}
     table = seconds.dropna(subset=[SHARED, PADDED]).reset_index()
     table["gain"] = table[SHARED] / table[PADDED]
     table["rate"] = table["case_threads"] / table[PADDED]

@@ -23,7 +23,7 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
     points = points[points["variant"].isin(WRITERS) & (points["metric"] == "gpu_time")]
     points = points[points["seconds"].notna()]
     if points.empty:
-        return {}
+        return {"cached": None}
     columns = ["machine", "case_bytes", "seconds", "seconds_low", "seconds_high"]
     table = points[[*columns, "label", "interval", "href"]].assign(
         writer=points["variant"].map(WRITERS)

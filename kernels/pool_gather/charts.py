@@ -18,15 +18,17 @@ SCATTERED: Final = "scattered"
 LAYOUTS: Final = (SCATTERED, "pages_64", "contiguous")
 
 
-def charts(facts: StudyFacts) -> dict[str, Chart]:
+def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`layouts`, `ways` and `runs`, as far as measured; all by host time, in which the CPU's work
     counts."""
     points = facts.points
     points = points[(points["metric"] == "host_time") & points["rate"].notna()]
     points = points.assign(pool_gib=points["case_pool_mib"] / 1024)
-    made = {"layouts": _layouts(facts, points), "ways": _ways(facts, points)}
-    made["runs"] = _runs(facts, points)
-    return {name: chart for name, chart in made.items() if chart is not None}
+    return {
+        "layouts": _layouts(facts, points),
+        "ways": _ways(facts, points),
+        "runs": _runs(facts, points),
+    }
 
 
 def run_rows(layout: str) -> int | None:

@@ -20,13 +20,12 @@ PRINTED = "write-up"
 
 def charts(facts: StudyFacts) -> dict[str, Any]:
     """`scaling`, `ladder`, `lines` and `parts`, each where there is something to show."""
-    made = {
+    return {
         "scaling": scaling(facts),
         "ladder": ladder(facts),
         "lines": lines(facts),
         "parts": parts(facts),
     }
-    return {name: chart for name, chart in made.items() if chart is not None}
 
 
 def lines(facts: StudyFacts) -> Any:

@@ -16,9 +16,9 @@ from .chart_prices import break_even_chart, price_chart
 ONE_PIECE = {"size", "count", "direction"}
 
 
-def charts(facts: StudyFacts) -> dict[str, Chart]:
-    """Charts by the names the page embeds them by; none that has nothing to show."""
-    made = {
+def charts(facts: StudyFacts) -> dict[str, Chart | None]:
+    """Charts by the names the page embeds them by; None where there is nothing to show."""
+    return {
         "steps": steps_chart(replace(facts, study=at_headline(facts.study))),
         "map": map_chart(facts),
         "lines": lines_chart(facts),
@@ -26,7 +26,6 @@ def charts(facts: StudyFacts) -> dict[str, Chart]:
         "price": price_chart(facts),
         "break_even": break_even_chart(facts),
     }
-    return {name: chart for name, chart in made.items() if chart is not None}
 
 
 def at_headline(study: Study) -> Study:

@@ -15,17 +15,16 @@ ROW_PX: Final = 24
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}
 
 
-def charts(facts: StudyFacts) -> dict[str, Chart]:
+def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`reach`, `latency`, `kinds` and `pools`, as far as measured."""
     points = facts.points
     points = points[points["seconds"].notna()]
-    made = {
+    return {
         "reach": _reach(facts, reads_of(points, "independent_lines")),
         "latency": _latency(facts, reads_of(points, "dependent_lines")),
         "kinds": _kinds(facts, reads_of(points, "independent_lines", by_memory=True)),
         "pools": _pools(facts, rows_of(points)),
     }
-    return {name: chart for name, chart in made.items() if chart is not None}
 
 
 def reads_of(points: pd.DataFrame, variant: str, *, by_memory: bool = False) -> pd.DataFrame:

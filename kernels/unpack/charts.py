@@ -23,16 +23,15 @@ VOLUME: Final = 256 * 2**20
 """Payload in bytes of the cases that tell what a kernel can do."""
 
 
-def charts(facts: StudyFacts) -> dict[str, Chart]:
+def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`parts`, `part_shares`, `first_and_last`, `fragments` and `alignment`, as far as measured."""
-    made = {
+    return {
         "parts": _parts(facts, chunk_parts(facts), is_share=False),
         "part_shares": _parts(facts, chunk_parts(facts), is_share=True),
         "first_and_last": _first_and_last(facts),
         "fragments": _fragments(facts),
         "alignment": _alignment(facts),
     }
-    return {name: chart for name, chart in made.items() if chart is not None}
 
 
 def chunk_parts(facts: StudyFacts) -> pd.DataFrame:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.charts import study_charts
 from analysis.charts.theme import Chart
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
+from tests.roots import drawn_charts
 
 Charts = dict[str, dict[str, Chart]]
 
@@ -16,4 +16,4 @@ Charts = dict[str, dict[str, Chart]]
 def charts(two_machines: Inputs) -> Charts:
     """Charts by name, by study."""
     studies = two_machines.studies
-    return {name: study_charts(StudyFacts(two_machines, study)) for name, study in studies.items()}
+    return {name: drawn_charts(StudyFacts(two_machines, study)) for name, study in studies.items()}

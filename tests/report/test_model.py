@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from analysis.charts import study_charts
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import USES
@@ -17,7 +16,7 @@ from analysis.report.model import (
     unjudged,
 )
 from tests.linked import CALIBRATION, GATHER, model_root, true_seconds
-from tests.roots import build, make_inputs, text_of
+from tests.roots import build, drawn_charts, make_inputs, text_of
 from tests.synthetic import write_machine
 
 
@@ -27,7 +26,7 @@ def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: P
     found = make_inputs(root)
     assert found.model.empty and found.model_parameters.empty and found.model_counters.empty
     facts = StudyFacts(found, GATHER)
-    assert "model" not in study_charts(facts)
+    assert "model" not in drawn_charts(facts)
     assert "No machine has been calibrated" in model_table(facts)
     assert "No machine has been calibrated" in parameter_table(found)
     assert "No counters" in counter_table(facts)
@@ -73,4 +72,4 @@ def test_pages_show_the_model(calibrated: Inputs, calibrated_root: Path) -> None
     assert "effective rate of the link" in calibration
     assert "within 3 %" in calibration
     for study in (GATHER, CALIBRATION):
-        assert "model" in study_charts(StudyFacts(calibrated, study))
+        assert "model" in drawn_charts(StudyFacts(calibrated, study))

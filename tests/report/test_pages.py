@@ -11,11 +11,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from analysis.charts import COMMON
 from analysis.errors import HotpathError
 from analysis.report import __main__ as report
 from analysis.report.site import build_site
 from analysis.store.samples import read_samples
 from analysis.study import discover
+from analysis.tables.writing import write_tables
 from tests.roots import (
     build,
     make_root,
@@ -108,25 +110,44 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
         assert "v9_renamed" in embedded
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with one study, its results and tables, and a site that was built before."""
+    root = make_root(tmp_path_factory.mktemp("measured"))
+    for name in ("copy", "strides"):
+        shutil.rmtree(root / "kernels" / name)
+        (root / "docs" / "studies" / f"{name}.md").unlink()
+    study = discover(root)["calls"]
+    write_machine(root / "results", "box", study)
+    write_tables(root / "results", {"calls": study}, root / "build")
+    (root / "site").mkdir()
+    (root / "site" / "index.html").write_text("the site of before")
+    return root
+
+
 @pytest.mark.parametrize(
     ("slip", "told"),
     [
         ("{{ machine_tabel() }}", "'machine_tabel' is undefined"),
-        ("{{ lead( }}", "line 3: unexpected '}'"),
+        ("{{ lead( }}", "unexpected '}', expected ')'"),
+        ("{{ chart('step', 'Calls.') }}", f"chart: expected one of {sorted(COMMON)}, got 'step'"),
     ],
 )
-def test_a_slip_in_a_page_stops_the_build_and_leaves_the_site(
-    tmp_path: Path, slip: str, told: str
+def test_a_slip_in_a_page_is_told_with_its_line_and_leaves_the_site(
+    measured: Path, slip: str, told: str
 ) -> None:
-    root = make_root(tmp_path)
-    (root / "docs" / "machines.md").write_text(f"# Machines\n\n{slip}\n")
-    (root / "site").mkdir()
-    (root / "site" / "index.html").write_text("the site of before")
-    with pytest.raises(
-        HotpathError, match=f"the site was not built: docs/machines.md: {re.escape(told)}"
-    ):
-        build_site(root / "build", root / "results", root / "modules", root / "site", root)
-    assert [path.name for path in (root / "site").iterdir()] == ["index.html"]
+    page = measured / "docs" / "studies" / "calls.md"
+    page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
+    where = "the site was not built: docs/studies/calls.md: line 7"
+    with pytest.raises(HotpathError, match=f"^{where}: {re.escape(told)}$"):
+        build_site(
+            measured / "build",
+            measured / "results",
+            measured / "modules",
+            measured / "site",
+            measured,
+        )
+    assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
 
 
 def test_a_report_of_tables_that_are_not_there_says_what_makes_them(

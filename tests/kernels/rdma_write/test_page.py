@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
 from analysis.derived import derive_tables, read_derived
 from analysis.facts.study_facts import StudyFacts
@@ -19,7 +18,7 @@ from analysis.store.samples import Sample
 from analysis.study import Case, Variant
 from analysis.toolchain.libfabric import Libfabric
 from tests.kernels.rdma_write.sessions import STUDY
-from tests.roots import make_inputs
+from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import RUN, add_run, provenance_of, write_machine
 
 PART_NS = {
@@ -60,7 +59,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
 
 
 def test_parts_of_a_write_are_stacked(measured: StudyFacts, tmp_path: Path) -> None:
-    chart = study_charts(measured)["parts"]
+    chart = drawn_charts(measured)["parts"]
     table = write_chart(chart, tmp_path, "parts", "charts")
     assert set(table["variant"]) == set(PROFILED)
     own = table[table["variant"] == "pooled_contexts"].set_index("part")
@@ -85,7 +84,7 @@ def test_counters_lie_where_the_page_draws_them(
     assert derive_tables(STUDY, tmp_path / "modules", tmp_path) == {}
     derived = {STUDY.name: read_derived(tmp_path)}
     with_tables = StudyFacts(replace(measured.inputs, derived=derived), STUDY)
-    table = write_chart(study_charts(with_tables)["lines"], tmp_path, "lines", "charts")
+    table = write_chart(drawn_charts(with_tables)["lines"], tmp_path, "lines", "charts")
     fields = {name: rows.set_index("field")["offset"] for name, rows in table.groupby("variant")}
     assert set(fields["threads_shared_atomic"] // 64) == {0}
     array, padded = fields["sharded_array"], fields["sharded_padded"]
@@ -102,7 +101,7 @@ def test_without_a_compiler_there_are_no_lines(
     assert "no-compiler: cannot be run" in absent["counter_fields"]
     derived = {STUDY.name: read_derived(tmp_path)}
     facts = StudyFacts(replace(measured.inputs, derived=derived), STUDY)
-    assert "lines" not in study_charts(facts)
+    assert "lines" not in drawn_charts(facts)
 
 
 def test_the_printed_ladder_is_read_as_times_per_write() -> None:

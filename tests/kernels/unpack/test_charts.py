@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.charts import study_charts
 from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.profile.timeline import normalised
@@ -15,7 +14,7 @@ from analysis.source import fingerprint
 from analysis.store.results import set_capture
 from analysis.store.timelines import write_events
 from tests.repository import STUDIES
-from tests.roots import make_inputs
+from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 
 
@@ -47,7 +46,7 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
             "source_sha256": fingerprint(study, variant),
         }
         set_capture(results, "box", study.name, variant.name, "timeline", entry)
-    made_charts = study_charts(StudyFacts(make_inputs(tmp_path, {"unpack": study}), study))
+    made_charts = drawn_charts(StudyFacts(make_inputs(tmp_path, {"unpack": study}), study))
     tables = {
         name: write_chart(made_charts[name], tmp_path / "out", name, "charts")
         for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")
