@@ -20,6 +20,10 @@ REPLAYED: Final = ("trace_transformer_training", "gradient_accumulation")
 MAPPED: Final = "p4_final"
 RESERVING: Final = ("p1_exact_cache", "p3_block_pool", MAPPED)
 GPU_BYTES: Final = 79 * 2**30
+SHORT: Final = (("A", 6), ("B", 3), ("C", 5), ("A", 0), ("C", 0), ("D", 7), ("E", 4))
+"""A tape short enough to be drawn: the allocation, and how many MiB it asks for, or 0 for a free.
+D fits in what A and C leave only where sizes are rounded or neighbours merged."""
+STEPS: Final = ("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool", MAPPED)
 POINTS: Final = 400
 """Points in time at which the heap is looked at."""
 
@@ -81,6 +85,44 @@ def heap(study: Study, modules: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["operation", "what", "bytes"]).assign(pattern=pattern)
 
 
+def after_short(study: Study, modules: Path) -> pd.DataFrame:
+    """The heap of each of STEPS after the tape SHORT: a row a segment and a live allocation.
+
+    Columns `variant`, `what` (`segment`, or the allocation's name), `low` and `high` (addresses in
+    B, segments side by side) and `driver_calls`, of the whole tape. HotpathError where a module is
+    not built.
+    """
+    rows = []
+    for name in STEPS:
+        allocator, source = _empty(study, modules, name)
+        segments: dict[int, int] = {}
+        live: dict[str, tuple[int, int]] = {}
+        for what, mib in SHORT:
+            before = source.counts()["reserved"]
+            if mib:
+                live[what] = allocator.allocate(mib * 2**20), mib * 2**20
+            else:
+                allocator.free(live[what][0])
+            grown = source.counts()["reserved"] - before
+            if grown > 0:  # a new segment begins with the allocation that needed it
+                segments[live[what][0]] = grown
+            elif grown < 0:
+                del segments[live[what][0]]
+            if not mib:
+                del live[what]
+        counts = source.counts()
+        calls = counts["allocations"] + counts["frees"]
+        low = 0
+        for base, size in segments.items():
+            rows.append((name, "segment", low, low + size, calls))
+            for what, (pointer, asked) in live.items():
+                if base <= pointer < base + size:
+                    at = low + pointer - base
+                    rows.append((name, what, at, at + asked, calls))
+            low += size
+    return pd.DataFrame(rows, columns=["variant", "what", "low", "high", "driver_calls"])
+
+
 def _empty(study: Study, modules: Path, name: str) -> tuple[Any, Any]:
     """A variant's allocator that holds nothing, and the source it takes segments from."""
     module = load_module(modules, study, study.variant(name))
@@ -98,4 +140,4 @@ def _tape() -> tuple[str, Tape]:
     raise AssertionError("the last of REPLAYED is no trace")
 
 
-TABLES: Final = {"memory_map": memory_map, "heap": heap}
+TABLES: Final = {"memory_map": memory_map, "heap": heap, "after_short": after_short}

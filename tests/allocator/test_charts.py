@@ -13,13 +13,15 @@ import pytest
 import vl_convert
 
 from allocator.charts import REFERENCE, heap, heat, latency, memory_map
+from allocator.tables import STEPS
 from analysis.derived import derive_tables, read_derived
 from analysis.facts.inputs import load_inputs
 from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.modules import module_path
+from analysis.modules import load_python, module_path
 from analysis.tables.summary import RATIO_COLUMNS
 from tests.allocator.modules import built
+from tests.drawn import assert_legible
 from tests.repository import STUDIES
 from tests.synthetic import RUN
 
@@ -85,10 +87,13 @@ REPLAYED = ("p1_exact_cache", "p3_block_pool", "p4_final")
 def test_the_heap_is_drawn_from_what_built_allocators_do(tmp_path: Path) -> None:
     modules = tmp_path / "modules"
     (modules / STUDY.name).mkdir(parents=True)
-    for name in REPLAYED:
+    for name in STEPS:
         shutil.copy(built(name).__file__, module_path(modules, STUDY, STUDY.variant(name)))
     assert derive_tables(STUDY, modules, tmp_path / "derived") == {}
     facts = facts_with(tmp_path / "derived", tmp_path / "nothing")
+    drawings = load_python(STUDY, "drawings").drawings(facts)
+    assert "p4_final: 1 driver call" in drawings["blocks"].description
+    assert_legible(drawings["blocks"])
     drawn, over_time = memory_map(facts), heap(facts)
     assert drawn is not None
     assert over_time is not None
@@ -113,6 +118,7 @@ def test_without_its_modules_no_heap_is_drawn_and_the_reason_is_kept(tmp_path: P
     assert {name: "not built" in reason for name, reason in absent.items()} == {
         "memory_map": True,
         "heap": True,
+        "after_short": True,
     }
     facts = facts_with(folder, tmp_path / "nothing")
     assert memory_map(facts) is None

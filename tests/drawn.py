@@ -1,0 +1,47 @@
+"""Whether a drawing is whole and its words can be read, at every width."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from markupsafe import Markup
+
+from analysis.report.drawings import WIDTHS, Drawing
+from analysis.report.svg import LETTER_PX, Canvas
+
+_ATTRIBUTES = re.compile(r' ([\w-]+)="([^"]*)"')
+
+
+def assert_legible(drawing: Drawing) -> None:
+    """No box and no words leave the canvas, and no words run into others on their line."""
+    for width in WIDTHS.values():
+        canvas = Canvas(width)
+        drawing.draw(canvas)
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for part in canvas.parts:
+            kind, attributes, text = _parsed(part)
+            if kind == "rect":
+                left = float(attributes["x"])
+                assert left >= -1 and left + float(attributes["width"]) <= width + 1, part
+            if kind == "text" and "inside" not in attributes.get("class", ""):
+                lines.setdefault(attributes["y"], []).append(_extent(attributes, text))
+        for y, extents in lines.items():
+            extents.sort()
+            assert extents[0][0] >= -1 and extents[-1][1] <= width + 4, (drawing.title, y)
+            apart = (one[1] <= other[0] for one, other in itertools.pairwise(extents))
+            assert all(apart), (drawing.title, y)
+
+
+def _parsed(part: Markup) -> tuple[str, dict[str, str], str]:
+    """Name, attributes and text of an element."""
+    head, _, text = part.partition(">")
+    return head.split()[0][1:], dict(_ATTRIBUTES.findall(head)), text.partition("<")[0]
+
+
+def _extent(attributes: dict[str, str], text: str) -> tuple[float, float]:
+    """Where a line of words begins and ends, at most, in px."""
+    x, width = float(attributes["x"]), LETTER_PX * len(Markup(text).unescape())
+    anchor = attributes.get("text-anchor", "start")
+    start = x - width * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+    return start, start + width
