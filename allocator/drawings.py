@@ -20,11 +20,11 @@ ENDLESS: Final = 2**28
 """A heap of more bytes is cut off, or the others would be too small to see."""
 
 
-def drawings(facts: StudyFacts) -> dict[str, Drawing]:
-    """`blocks`: segments and blocks by allocator; nothing where the modules were not built."""
+def drawings(facts: StudyFacts) -> dict[str, Drawing | None]:
+    """`blocks`: segments and blocks by allocator; None where the modules were not built."""
     table = facts.derived("after_short")
     if table is None:
-        return {}
+        return {"blocks": None}
     heaps = {str(name): heap for name, heap in table.groupby("variant", sort=False)}
     title = f"The heap after: {_told(SHORT)}"
     told = " ".join(f"{name}: {_words(heap)}." for name, heap in heaps.items())

@@ -32,25 +32,25 @@ class Drawing:
     draw: Callable[[Canvas], None]
 
 
-def study_drawings(facts: StudyFacts) -> Mapping[str, Drawing]:
-    """What `drawings(facts)` of the study's drawings.py returns, by name; empty without one."""
+def study_drawings(facts: StudyFacts) -> Mapping[str, Drawing | None]:
+    """What `drawings(facts)` of the study's drawings.py returns, by name; empty without one. None
+    is a drawing of a table that tables.py could not make."""
     if not (facts.study.folder / f"{SOURCE}.py").exists():
         return {}
-    drawings: Mapping[str, Drawing] = load_python(facts.study, SOURCE).drawings(facts)
+    drawings: Mapping[str, Drawing | None] = load_python(facts.study, SOURCE).drawings(facts)
     return drawings
 
 
 def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
-    """The drawing for wide and for narrow screens, with its caption.
+    """The drawing for wide and for narrow screens, with its caption, or that there is none.
 
-    FieldError if the study has no such drawing, unless one of the tables that drawings are made
-    from is absent.
+    FieldError if the study has no such drawing.
     """
     drawings = study_drawings(facts)
-    if name not in drawings and facts.absent:
-        return Markup("Nothing to draw: a table of the code is missing.")
     require_known("drawing", name, sorted(drawings))
     drawing = drawings[name]
+    if drawing is None:
+        return Markup("Nothing to draw: a table of the code is missing.")
     pictures = NO_HTML.join(
         _picture(drawing, f"{name}-{size}", size, width) for size, width in WIDTHS.items()
     )
