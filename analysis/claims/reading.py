@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, replace
 from typing import Any
 
 from analysis.claims.bounds import BoundRow
+from analysis.claims.findings import Finding, parse_finding
 from analysis.claims.kinds import BOUNDS, KINDS, Bounded, Comparison
 from analysis.claims.verdicts import Bound
 from analysis.errors import FieldError, refuse_repeats, require_known
@@ -30,6 +31,7 @@ class Claim:
     untested: str
     ours: bool = False
     bounds: BoundRow | None = None
+    finding: Finding | None = None
 
     @property
     def on_rows(self) -> bool:
@@ -105,6 +107,7 @@ def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:
         tests=tests,
         untested=entry.get("untested", "").strip(),
         ours=entry["ours"],
+        finding=parse_finding(entry.get("finding"), len(tests), f"{where}.finding"),
     )
 
 

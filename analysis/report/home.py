@@ -1,98 +1,238 @@
-"""What the home page embeds: every study with what came out of it."""
+"""What the home page embeds: a card a journey, the findings, and all other studies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from markupsafe import Markup
 
-from analysis.facts.rows import MeasuredRow
+from analysis.claims.findings import Finding
+from analysis.claims.verdicts import NOT_TESTED
+from analysis.facts.addresses import claim_anchor
+from analysis.facts.findings import Slower, Told, findings, largest_surprise
+from analysis.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
-    INTERVAL,
+    digits,
     gigabytes_per_second,
     listing,
     percent,
     quantity,
-    quantity_interval,
     ratio,
+    ratio_interval,
+    runs_phrase,
 )
 from analysis.report.agreement import agreement_sentence
-from analysis.report.html import code, table
+from analysis.report.html import code, joined, link
+from analysis.report.pictures import Mark, columns, times
 from analysis.report.sentences import NOTHING
-from analysis.study import Variant
 
-NO_STEP: Final = "no step measured"
+Address = Callable[[str], str]
+"""A page of a study as the address it has from the page that is built; empty if it has none."""
 
-
-def overview(studies: Mapping[str, StudyFacts], pages: Mapping[str, str]) -> str:
-    """Every study with its question and what came out; `pages` are addresses by study. Markdown."""
-    parts = []
-    for name, facts in studies.items():
-        title = facts.study.title
-        parts.append(f"### [{title}]({pages[name]})" if name in pages else f"### {title}")
-        parts += [facts.study.question.strip(), _outcome(facts)]
-    return "\n\n".join(parts)
+COUNTS: Final = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 
 
-def _outcome(facts: StudyFacts) -> str:
-    """The fastest step on every machine, against the first step and the ceilings."""
-    if not facts.machines:
-        return NOTHING
-    if facts.is_about_repeats:
-        return agreement_sentence(facts.inputs)
-    ceilings = facts.study.with_role("ceiling")
-    first = next(iter(facts.study.with_role("step", "beyond")), None)
-    columns = ["machine", "fastest", "time", INTERVAL]
-    columns += ["rate"] if facts.figures.are_rates else []
-    columns += [f"against {first.name}"] if first else []
-    columns += [f"of {ceiling.name}" for ceiling in ceilings]
-    rows: list[list[object]] = []
-    for machine in facts.machines:
-        best = facts.ranking.fastest(machine)
-        time = facts.figures.time(machine, best) if best else None
-        if best is None or first is None or time is None:
-            rows.append([machine, NO_STEP, *[""] * (len(columns) - 2)])
-            continue
-        of_ceilings = [facts.figures.comparison(machine, best, ceiling) for ceiling in ceilings]
-        rows.append(
-            [
-                *(machine, _with_ties(best, facts.ranking.ties(machine))),
-                *_time(facts, best, time),
-                _against(facts, machine, best, first),
-                *("" if row is None else percent(row.ratio) for row in of_ceilings),
-            ]
-        )
-    return table(columns, rows, caption=f"Case {facts.study.headline}", numeric=columns[2:])
+def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
+    """A card a study: what its steps gained, how far they are from the limit, what surprised."""
+    made = [_card(facts, address(facts.study.name)) for facts in studies]
+    return Markup('<div class="hp-cards" data-search-exclude>{}</div>').format(joined("", made))
 
 
-def _time(facts: StudyFacts, best: Variant, time: MeasuredRow) -> list[str]:
-    """The time, its interval, and the rate where rates tell the story."""
-    cells = [
-        quantity(time.median, "s") + (" (stale)" if time.stale else ""),
-        quantity_interval(time.ci_low, time.ci_high, "s"),
-    ]
+def _card(facts: StudyFacts, address: str) -> Markup:
+    title = facts.study.title
+    heading = link(address, title) if address else title
+    journey = journey_of(facts)
+    parts = (
+        [Markup("<p>{}</p>").format(NOTHING if not facts.machines else _unmeasured(facts))]
+        if journey is None
+        else [
+            _picture(facts, journey),
+            _gain(facts, journey),
+            Markup('<p class="hp-surprise">{}</p>').format(_surprise(facts, journey.machine)),
+            Markup('<p class="hp-quiet">{}</p>').format(_standing(facts, journey)),
+        ]
+    )
+    return Markup('<section class="hp-card"><h3>{}</h3>{}</section>').format(
+        heading, joined("", parts)
+    )
+
+
+def _unmeasured(facts: StudyFacts) -> str:
+    return f"No step has a figure yet; {listing(facts.machines)} skipped or failed all."
+
+
+def _picture(facts: StudyFacts, journey: Journey) -> Markup:
+    """Rates as columns from zero, or times as dots on a logarithmic axis."""
+    marks = [_mark(facts, step) for step in journey.steps]
+    told = "; ".join(mark.title for mark in marks)
     if facts.figures.are_rates:
-        payload = facts.figures.shown_case(best).payload_bytes
-        cells.append(gigabytes_per_second(payload / time.median / 1e9))
-    return cells
+        return columns(marks, _limit_rate(facts, journey), f"Rates, from zero: {told}")
+    limit = journey.limit
+    row = facts.figures.time(journey.machine, limit.variant) if limit and limit.variant else None
+    return times(marks, row.median if row else None, f"Times, logarithmic: {told}")
 
 
-def _with_ties(best: Variant, ties: list[Variant]) -> Markup:
-    """The fastest, and what it cannot be told apart from."""
-    if not ties:
-        return code(best.name)
-    names = Markup(listing([code(other.name) for other in ties]))
-    return Markup("{}, not told apart from {}").format(code(best.name), names)
+def _mark(facts: StudyFacts, step: Step) -> Mark:
+    row = step.time
+    if row is None:
+        return Mark(*(math.nan,) * 3, "", f"{step.variant.name}: no figure")
+    kind = "stale" if row.stale else step.variant.role
+    values = row.median, row.ci_low, row.ci_high
+    if facts.figures.are_rates:
+        payload = facts.figures.shown_case(step.variant).payload_bytes
+        values = payload / row.median, payload / row.ci_high, payload / row.ci_low
+    return Mark(*values, kind, f"{step.variant.name}: {_speed(facts, step)}")
 
 
-def _against(facts: StudyFacts, machine: str, best: Variant, first: Variant) -> str:
-    """How many times as fast `best` is, paired by rounds; empty where no run has both."""
-    if best == first:
-        return ratio(1.0)
-    if (row := facts.figures.comparison(machine, best, first)) is not None:
+def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
+    """The rate in B/s that the fastest step's share is one of."""
+    fastest = journey.fastest
+    if journey.limit is None or fastest.time is None or fastest.share is None:
+        return None
+    payload = facts.figures.shown_case(fastest.variant).payload_bytes
+    return payload / fastest.time.median / fastest.share
+
+
+def _speed(facts: StudyFacts, step: Step) -> str:
+    """The rate where the study has rates, else the time."""
+    assert step.time is not None
+    if not facts.figures.are_rates:
+        return quantity(step.time.median, "s")
+    payload = facts.figures.shown_case(step.variant).payload_bytes
+    return gigabytes_per_second(payload / step.time.median / 1e9)
+
+
+def _gain(facts: StudyFacts, journey: Journey) -> Markup:
+    """From the first step to the fastest, as figures and as shares of the limit."""
+    steps = dict.fromkeys((journey.first.variant.name, journey.fastest.variant.name))
+    speeds = [_speed(facts, step) for step in (journey.first, journey.fastest)][: len(steps)]
+    figures = joined(" → ", (Markup("<strong>{}</strong>").format(speed) for speed in speeds))
+    gain = _gain_of(facts, journey) if len(steps) > 1 else ""
+    return Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p>').format(
+        figures, gain, _shares(facts, journey)
+    )
+
+
+def _gain_of(facts: StudyFacts, journey: Journey) -> str:
+    """How many times as fast as the first step the fastest is, paired by rounds; empty where no run
+    has both."""
+    first, fastest = journey.first.variant, journey.fastest.variant
+    if (row := facts.figures.comparison(journey.machine, fastest, first)) is not None:
         return ratio(row.ratio)
-    if (row := facts.figures.comparison(machine, first, best)) is not None:
-        return ratio(1 / row.ratio)
-    return ""
+    row = facts.figures.comparison(journey.machine, first, fastest)
+    return "" if row is None else ratio(1 / row.ratio)
+
+
+def _shares(facts: StudyFacts, journey: Journey) -> str:
+    """What the two are of the limit, or of a reference where no limit is known."""
+    limit = journey.limit
+    if limit is None:
+        return "No physical limit of it is known."
+    shares = [step.share for step in (journey.first, journey.fastest) if step.share is not None]
+    write = digits if limit.kind == REFERENCE else percent
+    told = " → ".join(dict.fromkeys(map(write, shares)))
+    if limit.kind == MODEL:
+        return f"{told} of what the model of the link allows"
+    assert limit.variant is not None
+    what = "times the speed of" if limit.kind == REFERENCE else "of the limit:"
+    return f"{told} {what} {limit.variant.title} (dashed)"
+
+
+def _standing(facts: StudyFacts, journey: Journey) -> str:
+    """The machine, what its figures stand on, when they were taken, and what is stale."""
+    rows = journey.measured
+    stands = max(rows, key=lambda row: row.runs)
+    parts = [
+        journey.machine,
+        runs_phrase(stands.runs, stands.hosts),
+        max(row.run for row in rows)[:10],
+    ]
+    if stale := sum(row.stale for row in rows):
+        parts.append(f"{stale} of {len(rows)} steps stale")
+    if missing := len(journey.steps) - len(rows):
+        parts.append(f"{missing} not measured")
+    others = [machine for machine in facts.machines if machine != journey.machine]
+    return "; ".join([*parts, *([f"also on {listing(others)}"] if others else [])])
+
+
+def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
+    """One sentence on what came out farthest from what was expected."""
+    surprise = largest_surprise(facts, machine)
+    if surprise is None:
+        return ""
+    if isinstance(surprise, Slower):
+        row, inverse = surprise.row, 1 / surprise.row.ratio
+        interval = ratio_interval(1 / row.ci_high, 1 / row.ci_low)
+        return Markup("{} takes {} ({}) as long as {}, the step before it.").format(
+            code(surprise.step.name), ratio(inverse), interval, code(surprise.after.name)
+        )
+    published = surprise.write(surprise.figures.published)
+    said = f"published: {published}" if published else f"expected: {surprise.bound()}"
+    return Markup("“{}” Measured: {}; {}.").format(surprise.claim.says, _measured(surprise), said)
+
+
+def _measured(told: Told) -> str:
+    interval = told.interval()
+    figure = told.write(told.figures.measured)
+    return f"{figure} ({interval})" if interval else figure
+
+
+def finding_list(studies: Iterable[StudyFacts], address: Address) -> str:
+    """The findings of all studies, each with its figures and its evidence; Markdown and HTML."""
+    items = [
+        _finding(facts, finding, told, address(facts.study.name))
+        for facts in studies
+        for finding, told in findings(facts)
+    ]
+    number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
+    plural = "" if len(items) == 1 else "s"
+    heading = f"## {number} finding{plural} that contradict{'s' if plural == '' else ''} what"
+    listed = Markup('<ol class="hp-findings">{}</ol>').format(joined("", items))
+    return f"{heading} people believe\n\n{listed if items else NOTHING}"
+
+
+def _finding(facts: StudyFacts, finding: Finding, told: Told, address: str) -> Markup:
+    figures = {
+        "measured": told.write(told.figures.measured),
+        "published": told.write(told.figures.published),
+    }
+    evidence = f"{address}#{claim_anchor(facts.study.name, told.claim.id)}" if address else ""
+    return Markup(
+        '<li><strong>{}</strong> Belief: {} <span class="hp-quiet">{} on {}{}{}</span></li>'
+    ).format(
+        finding.told(figures),
+        finding.belief,
+        _measured(told),
+        told.row.machine,
+        _elsewhere(told),
+        Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
+    )
+
+
+def _elsewhere(told: Told) -> str:
+    """What became of the finding on other machines."""
+    verdicts: dict[str, list[str]] = {}
+    for row in told.others:
+        verdicts.setdefault(row.verdict, []).append(row.machine)
+    same = verdicts.pop(told.row.verdict, [])
+    parts = [f", and so on {listing(same)}"] if same else []
+    untested = verdicts.pop(NOT_TESTED, [])
+    parts += [f", undecided on {listing(untested)}"] if untested else []
+    return "".join(parts + [f", but not on {listing(others)}" for others in verdicts.values()])
+
+
+def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:
+    """The questions of the studies that have no card, by group; Markdown."""
+    parts = []
+    for title, studies in groups.items():
+        parts.append(f"### {title}")
+        for facts in studies:
+            name = facts.study.title
+            page = address(facts.study.name)
+            heading = link(page, name) if page else name
+            outcome = agreement_sentence(facts.inputs) if facts.is_about_repeats else ""
+            parts.append(f"**{heading}.** {facts.study.question.strip()} {outcome}".strip())
+    return "\n\n".join(parts)

@@ -12,12 +12,12 @@ from markupsafe import Markup
 from analysis.claims import Claim
 from analysis.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 from analysis.errors import require_known
-from analysis.facts.addresses import samples_address
+from analysis.facts.addresses import claim_anchor, samples_address
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.facts.verdicts import PUBLISHED
 from analysis.quantities import INTERVAL
-from analysis.report.html import code, grouped_table, joined, link
+from analysis.report.html import NO_HTML, code, grouped_table, joined, link
 
 COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
@@ -64,13 +64,23 @@ def claims_of(facts: StudyFacts, root: str, ids: Sequence[str] = ()) -> str:
         "Of the write-up": [one for one in judged if not one.claim.ours],
         "Ours": [one for one in judged if one.claim.ours],
     }
-    parts = [_counted(facts, title, claims, root) for title, claims in kinds.items() if claims]
+    # An anchor is on the page once: where all claims are.
+    parts = [
+        _counted(facts, title, claims, root, anchored=not ids)
+        for title, claims in kinds.items()
+        if claims
+    ]
     return "\n\n".join(parts) or "This study tests no claims."
 
 
-def _counted(facts: StudyFacts, title: str, claims: Sequence[Judged], root: str) -> str:
+def _counted(
+    facts: StudyFacts, title: str, claims: Sequence[Judged], root: str, *, anchored: bool
+) -> str:
     """How often `claims` hold on every machine, then each of them; Markdown and HTML."""
-    groups = [(_heading(facts, judged), _lines(facts, judged, root)) for judged in claims]
+    groups = [
+        (_heading(facts, judged, anchored=anchored), _lines(facts, judged, root))
+        for judged in claims
+    ]
     listed = grouped_table(COLUMNS, groups, numeric=COLUMNS[1:3])
     return f"**{title}:**\n\n{_count(claims)}\n\n{listed}"
 
@@ -98,14 +108,16 @@ def _place(row: ClaimRow) -> str:
     return f"On {row.machine}" + (f", by a bound that is {SET_AFTERWARDS}" if is_fitted else "")
 
 
-def _heading(facts: StudyFacts, judged: Judged) -> Markup:
+def _heading(facts: StudyFacts, judged: Judged, *, anchored: bool) -> Markup:
     """The claim in our words, the write-up's figure where there is one, and when it was set."""
     claim = judged.claim
     published = judged.rows[0].published if judged.rows else claim.published
     written = _written(facts, claim, math.nan if published is None else published)
     since = f" since {claim.bounds.set_at}, {claim.bounds.commit}" if claim.bounds else ""
-    return Markup("{}<span>{} {}{}</span>").format(
-        claim.says, f" Published: {written}." if written else "", code(claim.id), since
+    anchor = claim_anchor(facts.study.name, claim.id)
+    marked = Markup('<a id="{}"></a>').format(anchor) if anchored else NO_HTML
+    return Markup("{}{}<span>{} {}{}</span>").format(
+        marked, claim.says, f" Published: {written}." if written else "", code(claim.id), since
     )
 
 

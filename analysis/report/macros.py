@@ -24,6 +24,7 @@ from analysis.report import ledger as claim_pages
 from analysis.report.chart_figures import chart_figure
 from analysis.report.drawings import drawing_figure
 from analysis.report.html import link
+from analysis.report.navigation import JOURNEYS
 from analysis.report.staging import Staged
 from analysis.report.variants import sections
 from analysis.schema import read_yaml
@@ -44,6 +45,18 @@ class Page:
     def root(self) -> str:
         """The site's root as seen from this page, with a slash at its end."""
         return self.address("").removesuffix("/") + "/"
+
+    @property
+    def studies(self) -> dict[str, list[StudyFacts]]:
+        """All studies by the group of their pages, that of the journeys among them."""
+        groups = {JOURNEYS: [], **self.staged.groups}
+        return {
+            title: [self.staged.studies[name] for name in names] for title, names in groups.items()
+        }
+
+    def study_address(self, study: str) -> str:
+        """The page of a study as seen from this page; empty where it has none."""
+        return self.address(f"studies/{study}/") if study in self.staged.pages else ""
 
     @property
     def stem(self) -> str:
@@ -247,9 +260,23 @@ def agreement(page: Page) -> str:
 
 
 @macro
-def overview(page: Page) -> str:
-    """Every study with its question and what came out."""
-    return home.overview(page.staged.studies, page.staged.pages)
+def journeys(page: Page) -> str:
+    """A card for each journey: its steps, how far they are from the limit, what surprised."""
+    return home.cards(page.studies[JOURNEYS], page.study_address)
+
+
+@macro
+def findings(page: Page) -> str:
+    """Findings against common beliefs, each with its figures and its evidence, under a heading."""
+    told = [facts for group in page.studies.values() for facts in group]
+    return home.finding_list(told, page.study_address)
+
+
+@macro
+def other_studies(page: Page) -> str:
+    """The questions of all studies but the journeys, by group."""
+    others = {title: group for title, group in page.studies.items() if title != JOURNEYS}
+    return home.other_studies(others, page.study_address)
 
 
 @macro

@@ -15,11 +15,9 @@ from analysis import ROOT
 from analysis.errors import HotpathError
 from analysis.facts.inputs import load_inputs
 from analysis.files import remove_together
+from analysis.report.navigation import CONFIGURATION, navigation, study_groups
 from analysis.report.staging import stage
 from analysis.study import discover
-
-CONTRIBUTING = ("contributing", "architecture", "workload", "contract", "reference")
-"""Pages for contributors, in their order."""
 
 
 def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Path = ROOT) -> None:
@@ -34,13 +32,14 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
     docs = tables.resolve() / "report"
     site = site.resolve()
     whole = site.with_name(f".{site.name}.partial")
-    staged = stage(inputs, pages, tables, docs)
+    entries = navigation(pages)
+    staged = stage(inputs, study_groups(entries, studies), pages, tables, docs)
     try:
         config = load_config(
-            str(pages / "mkdocs.yml"),
+            str(pages / CONFIGURATION),
             docs_dir=str(docs),
             site_dir=str(whole),
-            nav=navigation(pages),
+            nav=entries,
             strict=True,
         )
         config.extra["staged"] = staged
@@ -71,11 +70,3 @@ def _line(mistake: BaseException | None) -> int | None:
 def _lines_of_metadata(page: Any) -> int:
     """How many lines of a page's file are above the text that is rendered."""
     return int(page.file.content_string.count("\n") - page.markdown.count("\n"))
-
-
-def navigation(pages: Path) -> list[str | dict[str, object]]:
-    """Home, the page of every study, and the pages about the whole; titles are the pages' own."""
-    studies = sorted(path.relative_to(pages).as_posix() for path in pages.glob("studies/*.md"))
-    contributing = [f"{name}.md" for name in CONTRIBUTING if (pages / f"{name}.md").exists()]
-    about = ["ledger.md", "machines.md", "data.md"]
-    return ["index.md", {"Studies": studies}, *about, {"Contributing": contributing}]

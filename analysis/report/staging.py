@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,21 +35,31 @@ class StagedChart:
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
 class Staged:
     """What was put where: charts by study and name, None where there is nothing to draw, files in
-    data/ by the variant and machine they are of, pages of studies."""
+    data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
+    group of pages, `studies` all in their order."""
 
     inputs: Inputs
+    groups: Mapping[str, Sequence[str]]
     studies: Mapping[str, StudyFacts]
     charts: Mapping[str, Mapping[str, StagedChart | None]]
     files: Mapping[VariantKey, list[str]]
     pages: Mapping[str, str]
 
 
-def stage(inputs: Inputs, pages: Path, tables: Path, folder: Path) -> Staged:
-    """Fill `folder` with the pages under `pages` and all they refer to; what was there goes."""
+def stage(
+    inputs: Inputs, groups: Mapping[str, Sequence[str]], pages: Path, tables: Path, folder: Path
+) -> Staged:
+    """Fill `folder` with the pages under `pages` and all they refer to; what was there goes.
+
+    `groups` are all studies, by the group of pages that theirs is in."""
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
-    studies = {name: StudyFacts(inputs, study) for name, study in inputs.studies.items()}
+    studies = {
+        name: StudyFacts(inputs, inputs.studies[name])
+        for names in groups.values()
+        for name in names
+    }
     charts = {name: _stage_charts(facts, folder) for name, facts in studies.items()}
     _stage_engine(folder / "assets")
     data = folder / "data"
@@ -62,6 +72,7 @@ def stage(inputs: Inputs, pages: Path, tables: Path, folder: Path) -> Staged:
     samples = {key: _stage_samples(inputs, key, data) for key in inputs.provenance}
     return Staged(
         inputs=inputs,
+        groups=groups,
         studies=studies,
         charts=charts,
         files=stage_sources(inputs, samples, data),

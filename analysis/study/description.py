@@ -141,6 +141,7 @@ class Study:
     constants: Mapping[str, int]
     tests: tuple[Path, ...] = ()
     claims: tuple[Claim, ...] = ()
+    limit: Mapping[str, str] | None = None
 
     def variant(self, name: str) -> Variant:
         for variant in self.variants:

@@ -63,6 +63,7 @@ def load_study(file: Path) -> Study:
         fitted_range=_fitted_range(data, where),
         constants=data.get("constants", {}),
         claims=_claims(data, variants, metrics, headline, file.parent, where),
+        limit=data.get("limit"),
     )
 
 

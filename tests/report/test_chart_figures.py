@@ -16,7 +16,7 @@ def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
     two_machines: Inputs,
 ) -> None:
     facts = StudyFacts(two_machines, CALLS)
-    staged = Staged(two_machines, {}, {"calls": {"timeline": None}}, {}, {})
+    staged = Staged(two_machines, {}, {}, {"calls": {"timeline": None}}, {}, {})
     assert chart_figure(staged, facts, "timeline", "Calls.", str) == "Nothing to draw yet."
     with pytest.raises(FieldError, match=r"^chart: expected one of \['timeline'\], got 'steps'$"):
         chart_figure(staged, facts, "steps", "Calls.", str)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.home import overview
 from analysis.report.sentences import (
     comparison_phrase,
     order_sentences,
@@ -117,20 +115,6 @@ def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Pa
     ceiling = facts.study.variant("ceiling_kernel")
     said = f"the fastest step, `{best.name}` (not told apart from `{tie.name}`), has 0.50"
     assert said in reach_sentence(facts, "box", ceiling)
-    home = overview({"copy": facts}, {})
-    assert f"<code>{best.name}</code>, not told apart from <code>{tie.name}</code>" in home
-
-
-def test_home_pairs_rounds_where_two_variants_are_compared(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    slow, fast = discover(root)["copy"].with_role("step")[:2]
-    facts = measured_at(root, {slow.name: 1.0, fast.name: 2.0})
-    # As a paired ratio may, it differs from that of the medians.
-    ratios = facts.inputs.ratios.assign(ratio=1.75)
-    paired = StudyFacts(replace(facts.inputs, ratios=ratios), facts.study)
-    assert '<td class="hp-number">1.75×</td>' in overview({"copy": paired}, {})
-    alone = StudyFacts(replace(facts.inputs, ratios=ratios.iloc[:0]), facts.study)
-    assert "2.00×" not in overview({"copy": alone}, {})
 
 
 def test_steps_that_do_not_follow_each_other_are_paired_as_well(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""Findings: what the verdict on a claim tells against a common belief."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from analysis.errors import FieldError
+
+FIGURES: Final = ("measured", "published")
+"""What a headline may put in, in braces: the claim's own figures."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """It stands where the claim's verdict is `verdict`. `headline` tells it, with figures of the
+    claim's comparison number `part`, from 1, in place of their names in braces."""
+
+    belief: str
+    verdict: str
+    headline: str
+    part: int = 1
+
+    def told(self, figures: Mapping[str, str]) -> str:
+        """The headline; `figures` are by FIGURES, as a page writes them."""
+        return self.headline.format(**figures)
+
+
+def parse_finding(entry: Mapping[str, Any] | None, parts: int, where: str) -> Finding | None:
+    """The `finding` of a claim with so many `parts`, which its schema has passed.
+
+    FieldError for a part that is not there, and a headline with other figures than FIGURES.
+    """
+    if entry is None:
+        return None
+    finding = Finding(**{key: _stripped(value) for key, value in entry.items()})
+    if not 1 <= finding.part <= parts:
+        raise FieldError(f"{where}.part", f"a comparison of the claim, 1 to {parts}", finding.part)
+    try:
+        names = [name for _, name, *_ in string.Formatter().parse(finding.headline)]
+    except ValueError as error:
+        raise FieldError(f"{where}.headline", f"names in braces ({error})", entry) from error
+    if others := sorted({name for name in names if name is not None} - set(FIGURES)):
+        raise FieldError(f"{where}.headline", f"in braces only {list(FIGURES)}", others[0])
+    return finding
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value

@@ -1,0 +1,147 @@
+"""A study in short: its steps on the machine that says most about it, and what limits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.facts.rows import MeasuredRow, ModelRow, rows_of
+from analysis.facts.study_facts import StudyFacts
+from analysis.study import Variant
+
+CEILING: Final = "ceiling"
+CALIBRATED: Final = "calibrated"
+MODEL: Final = "model"
+REFERENCE: Final = "reference"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A variant's time in its shown case, None if there is none, and its speed as a share of the
+    limit's, None if that is not known."""
+
+    variant: Variant
+    time: MeasuredRow | None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What no step can exceed: the fastest `ceiling`; or a `calibrated` rate, a variant of another
+    study that moved as many bytes; or the prediction of the link `model`, which has no variant; or
+    only a `reference` to compare with."""
+
+    kind: str
+    variant: Variant | None
+
+
+@dataclass(frozen=True)
+class Journey:
+    """`steps` are those of the journey and beyond that solve its problem, in the order they are
+    told. `first` and `fastest` are of those that have been measured."""
+
+    machine: str
+    steps: list[Step]
+    first: Step
+    fastest: Step
+    limit: Limit | None
+
+    @property
+    def measured(self) -> list[MeasuredRow]:
+        return [step.time for step in self.steps if step.time is not None]
+
+
+def machines_by_evidence(facts: StudyFacts) -> list[str]:
+    """The machines of a study, first the one with fresh figures of most variants; where that is
+    equal, of most runs, then of the newest run."""
+
+    def evidence(machine: str) -> tuple[int, int, str]:
+        times = (facts.figures.time(machine, variant) for variant in facts.study.subjects)
+        fresh = [row for row in times if row is not None and not row.stale]
+        runs = max((row.runs for row in fresh), default=0)
+        return len(fresh), runs, max((row.run for row in fresh), default="")
+
+    return sorted(facts.machines, key=evidence, reverse=True)
+
+
+def journey_of(facts: StudyFacts) -> Journey | None:
+    """The study in short; None where no step has been measured on any machine."""
+    for machine in machines_by_evidence(facts):
+        contenders = facts.ranking.contenders(machine)
+        if not contenders:
+            continue
+        fastest = contenders[0]
+        limit = _limit(facts, machine, fastest)
+        # Of what goes beyond the steps, only what solves the same problem can be drawn beside them.
+        steps = [
+            Step(
+                variant,
+                facts.figures.time(machine, variant),
+                _share(facts, machine, variant, limit),
+            )
+            for variant in facts.study.with_role("step", "beyond")
+            if variant.role == "step" or variant in contenders
+        ]
+        measured = [step for step in steps if step.time is not None]
+        best = next(step for step in measured if step.variant == fastest)
+        return Journey(machine, steps, measured[0], best, limit)
+    return None
+
+
+def _limit(facts: StudyFacts, machine: str, fastest: Variant) -> Limit | None:
+    """What the fastest step is to be held against."""
+    ceilings = [
+        (row.ratio, ceiling)
+        for ceiling in facts.study.with_role("ceiling")
+        if (row := facts.figures.comparison(machine, fastest, ceiling)) is not None
+    ]
+    if ceilings:
+        return Limit(CEILING, min(ceilings, key=lambda pair: pair[0])[1])
+    if (calibrated := _calibrated(facts, machine, fastest)) is not None:
+        return Limit(CALIBRATED, calibrated[0])
+    if _prediction(facts, machine, fastest) is not None:
+        return Limit(MODEL, None)
+    references = facts.study.with_role("reference")
+    compared = (r for r in references if facts.figures.comparison(machine, fastest, r) is not None)
+    first = next(compared, None)
+    return None if first is None else Limit(REFERENCE, first)
+
+
+def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | None) -> float | None:
+    if limit is None:
+        return None
+    if limit.kind == CALIBRATED:
+        time, known = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
+        return known[1].median / time.median if time is not None and known is not None else None
+    if limit.variant is not None:
+        row = facts.figures.comparison(machine, variant, limit.variant)
+        return None if row is None else row.ratio
+    prediction = _prediction(facts, machine, variant)
+    return None if prediction is None else prediction.predicted / prediction.measured
+
+
+def _calibrated(
+    facts: StudyFacts, machine: str, variant: Variant
+) -> tuple[Variant, MeasuredRow] | None:
+    """The variant that study.yaml names as the limit, and its fresh time for as many bytes."""
+    named = facts.study.limit
+    if named is None or named["study"] not in facts.inputs.studies:
+        return None
+    other = StudyFacts(facts.inputs, facts.inputs.studies[named["study"]])
+    mover = other.study.variant(named["variant"])
+    payload = facts.figures.shown_case(variant).payload_bytes
+    for case in mover.cases:
+        for metric in other.study.metrics_for(mover) if case.payload_bytes == payload else ():
+            row = other.figures.find(machine, mover.name, case.id, metric)
+            if row is not None and not row.stale:
+                return mover, row
+    return None
+
+
+def _prediction(facts: StudyFacts, machine: str, variant: Variant) -> ModelRow | None:
+    """The link model's time in the shown case, where the link or translation surely limits it."""
+    table = facts.predictions
+    case = facts.figures.shown_case(variant).id
+    is_shown = (table["machine"] == machine) & (table["variant"] == variant.name)
+    rows = rows_of(table[is_shown & (table["case"] == case) & table["judged"]], ModelRow)
+    return rows[0] if rows else None

@@ -1,0 +1,35 @@
+"""Findings: what study.yaml says of them, and what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.claims.findings import parse_finding
+from analysis.errors import FieldError
+from tests.claims.studies import SPEEDUP, write_study
+
+FINDING = {"belief": "All are equal.", "verdict": "holds", "headline": "One is {measured} faster."}
+
+
+def test_a_claim_has_the_finding_of_study_yaml(tmp_path: Path) -> None:
+    entry = {"id": "speed", "says": "One is faster.", "test": SPEEDUP, "finding": FINDING}
+    (claim,) = write_study(tmp_path, entry).claims
+    assert claim.finding is not None
+    assert claim.finding.told({"measured": "2×", "published": ""}) == "One is 2× faster."
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"headline": "{best}"}, r"headline: expected in braces only .*measured.*got 'best'"),
+        ({"headline": "{"}, "headline: expected names in braces"),
+        ({"headline": "{}"}, "headline: expected in braces only"),
+        ({"part": 2}, "part: expected a comparison of the claim, 1 to 1, got 2"),
+    ],
+)
+def test_a_mistake_names_its_field(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(FieldError, match=told):
+        parse_finding({**FINDING, **change}, parts=1, where="speed.finding")
