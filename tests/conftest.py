@@ -44,7 +44,8 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="tests marked `long`, too")
+    for mark in ("long", "exhaustive"):
+        parser.addoption(f"--{mark}", action="store_true", help=f"tests marked `{mark}`, too")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -70,7 +71,7 @@ def has_gpu() -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = set() if config.getoption("--long") else {"long"}
+    left_out = {mark for mark in ("long", "exhaustive") if not config.getoption(f"--{mark}")}
     if any(item.get_closest_marker("gpu") for item in items) and not has_gpu():
         left_out.add("gpu")
     out = [item for item in items if any(map(item.get_closest_marker, left_out))]
@@ -84,10 +85,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Tests marked `alone` or `gpu` have the machine to themselves, all others share it."""
+    """Tests marked `gpu` have the machine to themselves, all others share it."""
     lock = ReadWriteLock(BUILD / "machine.db")
-    alone = any(map(item.get_closest_marker, ("alone", "gpu")))
-    with lock.write_lock() if alone else lock.read_lock():
+    with lock.write_lock() if item.get_closest_marker("gpu") else lock.read_lock():
         return (yield)
 
 

@@ -141,8 +141,8 @@ def everything_again(study: Study, where: Target, build: Path) -> None:
     ("torn", "step"),
     [
         (True, 5),
-        pytest.param(True, 1, marks=pytest.mark.long),
-        pytest.param(False, 1, marks=pytest.mark.long),
+        pytest.param(True, 1, marks=pytest.mark.exhaustive),
+        pytest.param(False, 1, marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_crash_at_any_change_of_a_file_costs_one_round_at_most(

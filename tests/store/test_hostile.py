@@ -156,7 +156,7 @@ def test_what_changes_at_random_is_refused_or_allowed(
     check_random(whole, tmp_path / "random", chosen)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @settings(RANDOM, max_examples=2000)
 @given(chosen=st.lists(edits(), min_size=1, max_size=3))
 def test_what_changes_at_random_2000_times_is_refused_or_allowed(

@@ -129,8 +129,8 @@ class Trial:
     [
         ("analysis.measure", 4, 1),
         pytest.param("snakemake", 2, 2, marks=pytest.mark.long),
-        pytest.param("analysis.measure", 150, 3, marks=pytest.mark.long),
-        pytest.param("snakemake", 150, 4, marks=pytest.mark.long),
+        pytest.param("analysis.measure", 150, 3, marks=pytest.mark.exhaustive),
+        pytest.param("snakemake", 150, 4, marks=pytest.mark.exhaustive),
     ],
 )
 def test_the_same_command_completes_what_was_ended_at_any_moment(

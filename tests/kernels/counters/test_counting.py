@@ -32,7 +32,6 @@ def test_no_increment_is_lost(name: str) -> None:
         counting.count([100_000], 1, 0)
 
 
-@pytest.mark.alone
 def test_the_work_between_increments_takes_time() -> None:
     variant = STUDY.variant("sharded_padded")
     workload = WORKLOAD.Workload({}, np.random.default_rng(1))

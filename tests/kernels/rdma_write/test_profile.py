@@ -13,10 +13,12 @@ from tests.compiled import program
 from tests.kernels.rdma_write.sessions import STUDY, session
 
 TAKEN = ("post", "refused", "poll", "empty", "own")
+KNOWN = [4e6, 1e6, 3e6, 2e6, 6e6]
+"""Ticks that the provider takes for each of TAKEN."""
+FEWEST_RUNS, MOST_RUNS = 5, 200
 PARTS = {metric.name for metric in STUDY.metrics.values() if metric.part_of == "op_time"}
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("threads", [1, 2])
 def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
     libfabric: Libfabric, threads: int
@@ -24,9 +26,9 @@ def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
     source = Path(__file__).with_name("profile.cpp")
     flags = ["-std=c++20", "-O2", *libfabric.compile_flags]
     timed = program("rdma-profile", [source], STUDY.folder, flags)
-    # The least of some runs: whoever else runs here only adds to a time.
-    runs = []
-    for _ in range(20):
+    # The least of many runs: whoever else runs here only adds to a time.
+    runs: list[list[float]] = []
+    while len(runs) < FEWEST_RUNS or (len(runs) < MOST_RUNS and not is_known(runs)):
         said = subprocess.run([timed, str(threads)], check=True, capture_output=True, text=True)
         first, *named = said.stdout.splitlines()
         runs.append([float(ticks) for ticks in first.split()])
@@ -37,9 +39,13 @@ def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
         rest = max(0.0, 32e6 - sum(runs[-1]))
         assert per_write["rest_time"] == pytest.approx(rest / 320e6, abs=1e-7)
         assert set(per_write) == PARTS
+    assert is_known(runs)
+
+
+def is_known(runs: list[list[float]]) -> bool:
+    """Whether each of the parts, and the clock, takes what the provider of known times gave it."""
     *parts, clock = (min(column) for column in zip(*runs, strict=True))
-    assert parts == pytest.approx([4e6, 1e6, 3e6, 2e6, 6e6], rel=0.1)
-    assert 0 < clock < 0.05 * sum(parts)
+    return parts == pytest.approx(KNOWN, rel=0.1) and 0 < clock < 0.05 * sum(parts)
 
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])

@@ -189,7 +189,8 @@ def test_a_pool_that_is_refused_is_made_smaller_and_asked_for_once(
     assert asked == 2 * [4 * MIB, 2 * MIB, MIB]
 
 
-def test_every_case_of_the_study_can_be_walked() -> None:
+def test_every_case_of_the_study_can_be_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WORKLOADS, "DRAWN_ROWS", 40)
     constants, rng = TRANSLATION.constants, np.random.default_rng(0)
     for variant in TRANSLATION.variants:
         for case in variant.cases:
