@@ -28,6 +28,12 @@ from analysis.study import parse_case
 ROLES = ("ceiling", "step", "beyond", "reference")
 """In the order of the rows."""
 ROW_PX = 25
+SHARE = (
+    "(isValid(datum.share) ? ' · '"
+    " + format(100 * datum.share, datum.share < 0.1 ? '.1f' : '.0f') + ' %' : '')"
+)
+"""What follows a figure that has a limit to be held against."""
+SHARE_LETTERS = 8
 NAME_PX, TEXT_PX = 6.7, 6.0
 """Width of a letter in a variant's name and in a figure."""
 PADDING_PX = 35
@@ -48,7 +54,8 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     keys = varying_keys(points, facts)
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
     row = variant_rows(order, points)
-    across = _axis(facts, value)
+    has_share = bool(points["share"].notna().any())
+    across = _axis(facts, value, has_share)
     tips = tooltip(facts)
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
     measured = base.transform_filter("datum.state !== 'published'")
@@ -123,10 +130,11 @@ def _published(base: alt.Chart, value: str) -> alt.Chart:
     return placed
 
 
-def _axis(facts: StudyFacts, value: str) -> alt.X:
+def _axis(facts: StudyFacts, value: str, has_share: bool) -> alt.X:
     if facts.figures.are_rates:
         scale = alt.Scale(zero=True)
-        return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=scale, stack=None)
+        title = "payload rate, GB/s" + " · share of the fastest ceiling" * has_share
+        return alt.X(f"{value}:Q", title=title, scale=scale, stack=None)
     axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", grid=True)
     return alt.X(f"{value}:Q", title="time, s", scale=alt.Scale(type="log"), axis=axis)
 
@@ -134,7 +142,7 @@ def _axis(facts: StudyFacts, value: str) -> alt.X:
 def _labels(measured: alt.Chart) -> list[alt.Chart]:
     """The figures in a column of their own, right of the plot, so that they can be read down."""
     figure = (
-        "(compact ? datum.short : datum.label)"
+        f"(compact ? datum.short : datum.label) + {SHARE}"
         " + (datum.state === 'stale' ? (compact ? ' *' : ' stale') : '')"
     )
     has_figure = "datum.state === 'measured' || datum.state === 'stale'"
@@ -154,9 +162,12 @@ def _finished(chart: Any, facts: StudyFacts, points: pd.DataFrame) -> Chart:
         f"{facts.study.title}: {measure} of every variant with its {INTERVAL}, a panel for each"
         f" of {len(facts.machines)} machines, ceilings as dashed rules."
     )
+    share = SHARE_LETTERS if points["share"].notna().any() else 0
     name, label, short = (
         int(points[column].str.len().max()) for column in ("variant", "label", "short")
     )
     names = min(LABEL_LIMIT_PX, NAME_PX * name)
-    margins = [round(names + TEXT_PX * longest + PADDING_PX) for longest in (label, short)]
+    margins = [
+        round(names + TEXT_PX * (longest + share) + PADDING_PX) for longest in (label, short)
+    ]
     return finish(chart, description, *margins)

@@ -21,6 +21,13 @@ class Absence(NamedTuple):
     reason: str
 
 
+class LimitShare(NamedTuple):
+    """A rate as a share of that of `ceiling`, the fastest one in the same case."""
+
+    share: float
+    ceiling: str
+
+
 @dataclass(frozen=True)
 class Figures:
     """What was measured of a study, and what was not. None is returned where there is nothing."""
@@ -93,6 +100,19 @@ class Figures:
             if row is not None:
                 return row
         return None
+
+    def limit_share(
+        self, machine: str, variant: Variant, case: Case, metric: str
+    ) -> LimitShare | None:
+        """How near the variant comes to the fastest ceiling, paired within runs."""
+        shares = []
+        for ceiling in self.study.with_role("ceiling"):
+            row = self.ratios.get((machine, variant.name, ceiling.name, case.id, metric))
+            payloads = [own.payload_bytes for own in ceiling.cases if own.id == case.id]
+            if row is not None and payloads and payloads[0]:
+                share = row.ratio * case.payload_bytes / payloads[0]
+                shares.append(LimitShare(share, ceiling.name))
+        return min(shares, default=None)
 
     def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
         """Why there is no figure of this case."""

@@ -26,8 +26,9 @@ class Point:
     """A figure to draw, or that there is none: `state` is `measured`, `stale`, `skipped`, `failed`,
     `not measured` or `published`.
 
-    `seconds*` are s, `rate*` GB/s; `is_default` is 1 where `metric` is the one that the variant is
-    compared by. `label`, `short` and `interval` are how the figure is written.
+    `seconds*` are s, `rate*` GB/s; `share` is of the fastest ceiling's rate. `is_default` is 1
+    where `metric` is the one that the variant is compared by. `label`, `short` and `interval` are
+    how the figure is written.
     """
 
     machine: str
@@ -46,6 +47,7 @@ class Point:
     rate: float = math.nan
     rate_low: float = math.nan
     rate_high: float = math.nan
+    share: float = math.nan
     label: str
     short: str
     interval: str = ""
@@ -93,12 +95,14 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
         row = figures.find(machine, variant.name, case.id, metric)
         if row is None:
             continue
+        limit = figures.limit_share(machine, variant, case, metric)
         is_first = not any(point.is_default for point in points)
         points.append(
             Point(
                 **_place(figures, machine, variant, case, metric),
                 **_values(figures, case, row.median, row.ci_low, row.ci_high),
                 state="stale" if row.stale else "measured",
+                share=limit.share if limit else math.nan,
                 is_default=int(is_first and metric in preferred),
                 n=row.n,
                 rounds=row.rounds,

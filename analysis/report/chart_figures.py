@@ -9,7 +9,7 @@ from markupsafe import Markup
 from analysis.errors import require_known
 from analysis.facts.points import CASE_PREFIX
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import digits, quantity, ratio, whole
+from analysis.quantities import digits, percent, quantity, ratio, whole
 from analysis.report.html import data_table, figure
 from analysis.report.sentences import NOTHING
 from analysis.report.staging import Staged
@@ -53,6 +53,7 @@ def _formats(columns: Iterable[str]) -> dict[str, tuple[str, Callable[..., objec
         "throttled": ("throttled", lambda value: f"{value:.0%}"),
         "verified": ("verified", lambda value: "yes" if value else "no"),
         "ratio": ("ratio", ratio),
+        "share": ("of the limit", percent),
         "clock": ("clock", str),
     }
     hidden = {

@@ -8,7 +8,7 @@ from typing import Final
 from analysis.claims.kinds import Speedup
 from analysis.facts.rows import ClaimRow, MeasuredRow, RatioRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import WITHIN, listing, ratio, ratio_interval
+from analysis.quantities import WITHIN, listing, percent, ratio, ratio_interval
 from analysis.report.html import plain
 from analysis.study import Variant
 
@@ -34,6 +34,25 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
         if missing:
             return start + missing
     return f"{start}`{variant.name}` and `{before.name}` have not been measured in one run."
+
+
+def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
+    """What `variant` gains over its `after` and how near it comes to the limit, in Markdown.
+
+    Empty where nothing is known of either.
+    """
+    gain = step_sentence(facts, machine, variant)
+    row = facts.figures.time(machine, variant)
+    if row is None or row.stale:
+        return gain
+    case = facts.figures.shown_case(variant)
+    limit = facts.figures.limit_share(machine, variant, case, row.metric)
+    if limit is None:
+        return gain
+    reached = f"{percent(limit.share)} of the rate of `{limit.ceiling}`"
+    if gain:
+        return f"{gain} It reaches {reached}."
+    return f"On {machine} {_this(variant)} reaches {reached}."
 
 
 def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:

@@ -30,7 +30,7 @@ from analysis.report.differences import (
     setting_difference,
 )
 from analysis.report.html import link, table
-from analysis.report.sentences import NOTHING, reach_sentence, step_sentence
+from analysis.report.sentences import NOTHING, reach_sentence, result_sentence
 from analysis.study import Variant
 
 MODES_MARK: Final = " ‡"
@@ -51,12 +51,12 @@ def _section(facts: StudyFacts, variant: Variant, number: str, root: str, level:
     parts = [
         f"{'#' * level} {number}{variant.title} {{#{variant.name}}}",
         f"`{variant.name}`{after}",
+        "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),
         *_code(facts, variant),
         resources(facts, variant),
         machine_code(facts, variant),
         _figures(facts, variant, root),
-        *(f"- {sentence}" for sentence in _sentences(facts, variant)),
         counter_tables(facts, variant, root),
         *gaps(facts, variant),
     ]
@@ -81,7 +81,7 @@ def _code(facts: StudyFacts, variant: Variant) -> list[str]:
 def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:
     """What came out on each machine where there is something to say."""
     is_step = variant.role in ("step", "beyond") or variant.after
-    sentence_on = step_sentence if is_step else reach_sentence
+    sentence_on = result_sentence if is_step else reach_sentence
     sentences = [sentence_on(facts, machine, variant) for machine in facts.machines]
     return [sentence for sentence in sentences if sentence]
 

@@ -27,3 +27,16 @@ def test_published_figures_stand_beside_every_machine(two_machines: Inputs) -> N
     published = points[points["state"] == "published"]
     assert published["machine"].value_counts().nunique() == 1
     assert set(published["machine"]) == {"box", "other-box"}
+
+
+def test_a_step_has_its_share_of_the_fastest_ceiling(two_machines: Inputs) -> None:
+    points = StudyFacts(two_machines, two_machines.studies["copy"]).points
+    compared = points[(points["state"] == "measured") & (points["role"] == "step")]
+    place = ["machine", "case", "metric"]
+    ceilings = points[points["role"] == "ceiling"].groupby(place)["rate"].max()
+    expected = (
+        compared["rate"]
+        / ceilings.loc[list(zip(*(compared[k] for k in place), strict=True))].to_numpy()
+    )
+    assert compared["share"].to_numpy() == pytest.approx(expected.to_numpy(), rel=0.02)
+    assert points.loc[points["role"] == "ceiling", "share"].isna().all()

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
+from analysis.quantities import percent
 from analysis.report.sentences import (
     comparison_phrase,
     order_sentences,
     reach_sentence,
+    result_sentence,
     step_sentence,
 )
 from analysis.report.study_pages import order
@@ -45,6 +47,25 @@ def test_every_verdict_has_its_sentence(
     assert expected in comparison_phrase(row, "before", "this step")
     of_another = comparison_phrase(row, "before", "this variant")
     assert "this variant" in of_another and "step" not in of_another
+
+
+def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
+    measured: StudyFacts,
+) -> None:
+    first, second = measured.study.with_role("step")[:2]
+    shown = measured.figures.shown_case(second)
+    limit = measured.figures.limit_share("box", second, shown, "gpu_time")
+    assert limit is not None
+    ceilings = [
+        measured.figures.ratios["box", second.name, ceiling.name, shown.id, "gpu_time"].ratio
+        for ceiling in measured.study.with_role("ceiling")
+    ]
+    assert limit.share == min(ceilings) < max(ceilings)
+    reached = f"{percent(limit.share)} of the rate of `{limit.ceiling}`."
+    sentence = result_sentence(measured, "box", second)
+    assert sentence.startswith(step_sentence(measured, "box", second))
+    assert sentence.endswith(f"It reaches {reached}")
+    assert result_sentence(measured, "box", first).startswith("On box this step reaches ")
 
 
 def test_sentences_follow_the_results(measured: StudyFacts) -> None:
