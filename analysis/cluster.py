@@ -24,8 +24,8 @@ from analysis import ROOT
 from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, Config, load_config
 from analysis.errors import HotpathError, require_known
-from analysis.files import write_whole
-from analysis.measure.publish import COMMIT_VARIABLE, commit_of
+from analysis.files import write_all, write_whole
+from analysis.measure.commit import COMMIT_VARIABLE, commit_of
 from analysis.source import fingerprint
 from analysis.store.folders import variant_files
 from analysis.store.results import Draft, load_variant
@@ -58,11 +58,10 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int
 
 
 def _environment() -> dict[str, str]:
-    """The commit is that of the sources, and of nothing where they differ from it; the copy must
-    not be taken for a part of the repository that it lies in."""
-    commit, dirty = commit_of(ROOT)
-    known = {COMMIT_VARIABLE: commit} if commit and not dirty else {}
-    return {**os.environ, **known, "GIT_CEILING_DIRECTORIES": str(BUILD)}
+    """The commit is that of the sources, and of nothing where they differ from it."""
+    commit = commit_of(ROOT)
+    known = {COMMIT_VARIABLE: commit.name} if commit.name and not commit.dirty else {}
+    return {**os.environ, **known}
 
 
 def copy_sources(tree: Path) -> None:
@@ -130,8 +129,7 @@ def _merge_oldest(measured: Path, results: Path, machine: str) -> set[str]:
     if added:
         draft.put("machine.json", (measured / machine / "machine.json").read_text())
         draft.shrink()
-    for name, text in draft.texts.items():
-        write_whole(results / name, text)
+    write_all({results / name: text for name, text in draft.texts.items()})
     return added
 
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Iterable
+from typing import Final
+
+_MAKE_ROOM: Final = "make room, then run the same command again"
+_OF_ANOTHER: Final = "use a copy of your own, or ask its owner"
+_MENDS: Final = {
+    errno.ENOSPC: _MAKE_ROOM,
+    errno.EDQUOT: _MAKE_ROOM,
+    errno.EROFS: "use a copy that can be written to",
+    errno.EACCES: _OF_ANOTHER,
+    errno.EPERM: _OF_ANOTHER,
+}
 
 
 class HotpathError(Exception):
@@ -30,6 +42,13 @@ def refuse_repeats(field: str, items: Iterable[str]) -> None:
         if item in seen:
             raise FieldError(field, "every entry once", item)
         seen.add(item)
+
+
+def told(error: OSError) -> str | None:
+    """What is wrong with which file, and what a person can do; None where that is not known."""
+    mend = _MENDS.get(error.errno or 0)
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror}; {mend}" if mend else None
 
 
 def visible(text: str, most: int = 500) -> str:

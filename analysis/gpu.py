@@ -81,22 +81,29 @@ class Gpu:
 
 @contextmanager
 def open_gpu(which: int | str) -> Iterator[Gpu]:
-    """The GPU with that index or UUID. GpuError if there is no driver or no GPU, FieldError if
-    there are GPUs but not this one."""
+    """The GPU with that index or UUID. GpuError if there is no driver or no GPU and none but the
+    first is asked for, FieldError if this one is not here."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise GpuError(f"no GPU: {error}") from error
+        raise _none(which, str(error)) from error
     try:
         yield _describe(which)
     finally:
         pynvml.nvmlShutdown()
 
 
+def _none(which: int | str, why: str) -> HotpathError:
+    """The error where there is no GPU at all."""
+    if which == 0:
+        return GpuError(f"no GPU: {why}")
+    return FieldError("config: gpu", f"0, as there is no GPU here ({why})", which)
+
+
 def _describe(which: int | str) -> Gpu:
     count = pynvml.nvmlDeviceGetCount()
     if count == 0:
-        raise GpuError("no GPU: the driver reports none")
+        raise _none(which, "the driver reports none")
     try:
         handle = (
             pynvml.nvmlDeviceGetHandleByUUID(which)

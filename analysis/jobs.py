@@ -7,11 +7,13 @@ has no word, is left out here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from analysis.errors import FieldError
 from analysis.terminal import Line
 
 STEPS = 10
@@ -22,6 +24,8 @@ SCHEDULING = ("job_scheduler", "jobs")
 """Snakemake's modules whose remarks are left out."""
 HUSHED = ("resources_info", "run_info", "job_started", "job_finished", "progress")
 """Events that have no word of their own in `quiet`, or that `Jobs` needs."""
+NO_RULE = re.compile(r"MissingRuleException:?\s+No rule to produce (\S+)")
+"""What Snakemake says of a target that is misspelt."""
 
 
 class Jobs(logging.Handler):
@@ -81,11 +85,15 @@ class Jobs(logging.Handler):
 class Hush(logging.Filter):
     """Lets through what `Jobs` does not tell, and makes room for it."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, targets: Callable[[], Sequence[str]]) -> None:
         super().__init__()
         self._line = line
+        self._targets = targets
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if unknown := NO_RULE.search(record.getMessage()):
+            self._line.say(f"error: {FieldError('target', self._expected(), unknown[1])}")
+            return False
         is_scheduling = record.module in SCHEDULING and record.levelno <= logging.INFO
         is_hushed = vars(record).get("event") in HUSHED
         is_failed_command = "CalledProcessError" in record.getMessage()
@@ -94,15 +102,26 @@ class Hush(logging.Filter):
         self._line.clear()
         return True
 
+    def _expected(self) -> str:
+        return f"one of {', '.join(self._targets())}, or a file that a rule makes"
 
-def tell_jobs(logger: logging.Logger, line: Line, dry_run: Callable[[], bool]) -> None:
+
+def tell_jobs(
+    logger: logging.Logger,
+    line: Line,
+    dry_run: Callable[[], bool],
+    targets: Callable[[], Sequence[str]],
+) -> None:
     """Make `logger`, which is Snakemake's, tell jobs in `line`. Its file keeps everything.
 
-    Whether it is a `dry_run` is asked when something is told: it is not known while rules are read.
+    Whether it is a `dry_run`, and what `targets` there are, is asked when something is told: it is
+    not known while rules are read.
     """
+    # Where the disk is full, the job says so, and not every line of the log.
+    logging.raiseExceptions = False
     for handler in logger.handlers:
         if isinstance(handler, logging.FileHandler):
             handler.filters.clear()
         else:
-            handler.addFilter(Hush(line))
+            handler.addFilter(Hush(line, targets))
     logger.addHandler(Jobs(line, dry_run))

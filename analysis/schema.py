@@ -111,6 +111,8 @@ def check(
     if definitions:
         schema = schema | {"$defs": schema["$defs"] | definitions}
     error = best_match(_Validator(schema, format_checker=_FORMATS).iter_errors(data))
+    while error is not None and error.parent is not None and error.parent.validator == "oneOf":
+        error = error.parent  # all that is allowed, not what was nearest to it
     if error is not None:
         raise FieldError(_field(error, where), *_fault(error))
 

@@ -19,7 +19,7 @@ class Told:
         self.stream = io.StringIO()
         self.logger = logging.Logger("snakemake")
         self.logger.addHandler(logging.StreamHandler(self.stream))
-        tell_jobs(self.logger, Line(self.stream), lambda: dry_run)
+        tell_jobs(self.logger, Line(self.stream), lambda: dry_run, lambda: ["build", "site"])
 
     def event(self, name: str, text: str = "theirs", **about: object) -> None:
         self.logger.info(text, extra={"event": name, **about})
@@ -79,3 +79,14 @@ def test_what_snakemake_says_otherwise_is_let_through() -> None:
     told.logger.error("MissingRuleException: no rule", extra={"event": "error"})
     told.logger.info("Building DAG of jobs...")
     assert told.lines == ["MissingRuleException: no rule", "Building DAG of jobs..."]
+
+
+def test_a_misspelt_target_is_one_line_with_those_there_are() -> None:
+    told = Told(dry_run=False)
+    told.logger.error(
+        "MissingRuleException:\nNo rule to produce mesure (if you use input functions make sure "
+        "that they don't raise unexpected exceptions)."
+    )
+    assert told.lines == [
+        "error: target: expected one of build, site, or a file that a rule makes, got 'mesure'"
+    ]

@@ -18,7 +18,9 @@ from analysis import ROOT
 from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, changed, load_config
 from analysis.errors import HotpathError, require_known
+from analysis.files import require_room
 from analysis.gpu import Gpu, GpuError, open_gpu
+from analysis.measure.commit import commit_of
 from analysis.measure.forecast import forecast
 from analysis.measure.journal import discard_outdated, settle
 from analysis.measure.machine_lock import whole_machine
@@ -44,6 +46,7 @@ def measure(
     study = config.studies[study_name]
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {study.name}"))
+        require_room(BUILD)
         keep_sockets_in(BUILD / "processes")
         gpu: Gpu | None = None
         try:
@@ -54,6 +57,7 @@ def measure(
         arch = resolve_arch(config.arch, config.gpu)
         provision = Provision.of(gpu, toolchain, config)
         where = target(config, gpu)
+        require_room(where.root / where.machine / study.name)
         for line in settle(study, where, config.grid.name):
             print(line, flush=True)
         if variant:
@@ -77,7 +81,10 @@ def measure(
             command=told_command(study.name, variant, overrides),
         )
         together = [config.studies[name] for name in among]
-        run_rounds(plan, provision, host, forecast(plan, provision, together, since))
+        expected = forecast(plan, provision, together, since)
+        if expected.place == 1 and (why := commit_of(ROOT).unknown):
+            print(f"the commit is not known, so the results name none: {why}", flush=True)
+        run_rounds(plan, provision, host, expected)
         for line in publish(plan, provision, host):
             print(line, file=sys.stderr)
         if where.root == BUILD / "unnamed":

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.errors import HotpathError
-from analysis.files import remove_together, write_together, write_whole
+from analysis.files import remove_together, write_all, write_together, write_whole
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
@@ -170,9 +170,8 @@ def complete(publishing: Path, where: Target) -> Iterator[str]:
     """
     outcome = json.loads((publishing / _OUTCOME).read_text())
     staged = publishing / RESULTS
-    for path in sorted(staged.rglob("*")):
-        if path.is_file():
-            write_whole(where.root / path.relative_to(staged), path.read_text())
+    files = [path for path in sorted(staged.rglob("*")) if path.is_file()]
+    write_all({where.root / path.relative_to(staged): path.read_text() for path in files})
     remove_together(publishing.parent)
     yield from outcome["told"]
     if outcome["error"]:

@@ -18,8 +18,8 @@ def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> 
     skip something. `logs` is the folder with a log for each study."""
     skipped: list[tuple[str, str]] = []
     tried = [study for study in studies if _changed(logs / f"{study.name}.log") >= since]
-    for study in tried:
-        samples = [sample for sample in _new_samples(study, where) if sample.run >= since]
+    new = [[s for s in _new_samples(study, where) if s.run >= since] for study in tried]
+    for study, samples in zip(tried, new, strict=True):
         done = {(s.variant, s.case) for s in samples if s.status == "ok"}
         wrong = {(s.variant, s.case) for s in samples if s.status == "failed"}
         skipped += {
@@ -35,7 +35,7 @@ def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> 
     for reason, names in groupby(sorted(skipped), lambda entry: entry[0]):
         of = [name.split("/")[0] for _, name in names]
         yield f"skipped: {len(of)} variants of {', '.join(dict.fromkeys(of))}: {reason}"
-    if tried:
+    if any(new):
         folder = where.root / where.machine
         yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
 from analysis.measure.clock import utc_now
+from analysis.measure.commit import commit_of
 from analysis.measure.conditions import conditions
 from analysis.measure.journal import Journal, RoundRecord, complete
 from analysis.measure.machine import describe
@@ -26,9 +24,6 @@ from analysis.store import METHOD_VERSION
 from analysis.store.results import Draft
 from analysis.store.samples import Sample
 from analysis.study import Variant
-
-COMMIT_VARIABLE = "HOTPATH_COMMIT"
-"""Environment variable with the commit of a clean tree that was copied without its .git."""
 
 
 def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
@@ -143,13 +138,13 @@ def _provenance(
     records: Sequence[RoundRecord],
     machine: dict[str, Any],
 ) -> dict[str, Any]:
-    commit, dirty = commit_of(ROOT)
+    commit = commit_of(ROOT)
     energies = [record.energy_j for record in records]
     known = [energy for energy in energies if energy is not None]
     return {
         "run": run,
-        "commit": commit,
-        "dirty": dirty,
+        "commit": commit.name,
+        "dirty": commit.dirty,
         "source_sha256": fingerprint(plan.study, variant),
         "method_version": METHOD_VERSION,
         "compiler": {
@@ -172,19 +167,3 @@ def _provenance(
         "shared_with_processes": host.others,
         "machine": machine,
     }
-
-
-def commit_of(root: Path) -> tuple[str | None, bool | None]:
-    """The commit of a tree, and whether anything but results differs from it; None if unknown."""
-    if named := os.environ.get(COMMIT_VARIABLE):
-        return named, False
-    try:
-        head = _git(root, "rev-parse", "HEAD").strip()
-        return head, bool(_git(root, "status", "--porcelain", "--", ".", ":!results").strip())
-    except (OSError, subprocess.CalledProcessError):
-        return None, None
-
-
-def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from analysis.errors import HotpathError
+from analysis.errors import HotpathError, told
 from analysis.gpu import Gpu, open_gpu
 from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
@@ -104,9 +104,13 @@ def run_round(job: RoundJob) -> None:
 def fail(job: RoundJob, error: BaseException) -> NoReturn:
     """Leave the error's message for the parent and end the process immediately. After a failed
     kernel nothing that touches the GPU is reliable, destructors included."""
-    if not isinstance(error, (HotpathError, ValueError, RuntimeError)):
+    message = told(error) if isinstance(error, OSError) else None
+    if message is None and not isinstance(error, (HotpathError, ValueError, RuntimeError)):
         traceback.print_exception(error)
-    job.failure.write_text(f"{error}" or repr(error))
+    try:
+        job.failure.write_text(message or f"{error}" or repr(error))
+    except OSError:
+        os._exit(os.EX_IOERR)
     os._exit(1)
 
 

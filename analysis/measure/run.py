@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -137,9 +138,7 @@ def _run_one(
         what = f"took longer than {host.round_limit_s:g} s (round_limit_s)"
         raise _round_error(job, journal, what)
     if process.exitcode != 0 or not job.out.exists():
-        message = job.failure.read_text() if job.failure.exists() else ""
-        what = message or f"its process ended with code {process.exitcode}"
-        raise _round_error(job, journal, what)
+        raise _round_error(job, journal, _why(job, process.exitcode))
     end, seconds = utc_now(), time.monotonic() - started
     progress.round_done(job.number, left - 1, signs)
     spent = host.gpu.energy_j() if host.gpu else None
@@ -157,10 +156,18 @@ def _run_one(
     )
 
 
+def _why(job: RoundJob, code: int | None) -> str:
+    """Why the process of a round ended early."""
+    if code == os.EX_IOERR:
+        return f"nothing can be written to {job.out.parent}; make room"
+    message = job.failure.read_text() if job.failure.exists() else ""
+    return message or f"its process ended with code {code}"
+
+
 def _round_error(job: RoundJob, journal: Journal, what: str) -> HotpathError:
-    cell = job.progress.read_text() if job.progress.exists() else "before its first cell"
+    cell = job.progress.read_text() if job.progress.exists() else ""
     return HotpathError(
-        f"{journal.study}: round {job.number + 1}: {cell}: {what}; "
+        f"{journal.study}: round {job.number + 1}: {cell or 'before its first cell'}: {what}; "
         f"finished rounds kept: {len(journal.records)}; the same command resumes from there"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import errno
 import mmap
 import multiprocessing
 import os
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from analysis.cli import fail_in_one_line
 from analysis.config import load_config
 from analysis.measure import __main__ as program
 from analysis.measure.journal import Journal, discard_outdated, settle
@@ -43,7 +44,7 @@ class Crash:
 
     def __init__(self, folders: tuple[Path, ...], at: int, torn: bool) -> None:
         self._folders, self._at, self._torn = tuple(map(str, folders)), at, torn
-        self._count = mmap.mmap(-1, 8)
+        self._count = mmap.mmap(-1, 8)  # shared with children
 
     @property
     def count(self) -> int:
@@ -54,26 +55,42 @@ class Crash:
         if not (opens or event in CHANGES) or not str(arguments[0]).startswith(self._folders):
             return
         self._count[:] = struct.pack("q", self.count + 1)
-        if self.count == self._at:
-            if opens and self._torn:
-                os.close(os.open(arguments[0], os.O_CREAT | os.O_TRUNC | os.O_WRONLY))
-            os._exit(CRASHED)
+        self.happen(str(arguments[0]), opens)
+
+    def happen(self, path: str, opens: bool) -> None:
+        if self.count != self._at:
+            return
+        if opens and self._torn:
+            os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY))
+        os._exit(CRASHED)
 
 
-def in_child(work: Callable[[], None], crash: Crash | None = None) -> int:
-    """Exit code of a process of its own that does `work`."""
+class FullDisk(Crash):
+    """From the n-th change on there is room for no more file."""
+
+    def happen(self, path: str, opens: bool) -> None:
+        if opens and self.count >= self._at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+
+def in_child(
+    work: Callable[[], None], crash: Crash | None = None, told: Path = Path(os.devnull)
+) -> int:
+    """Exit code of a process of its own that does `work`; what it says is added to `told`."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    code = 1
-    try:
-        if crash:
-            sys.addaudithook(crash)
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+    with told.open("a", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
+        code = 1
+        try:
+            if crash:
+                sys.addaudithook(crash)
             work()
-        code = 0
-    finally:
-        os._exit(code)
+            code = 0
+        except SystemExit as stop:
+            print(stop.code)
+        finally:
+            os._exit(code)
 
 
 @pytest.fixture
@@ -162,6 +179,30 @@ def test_a_crash_at_any_change_of_a_file_costs_one_round_at_most(
             assert in_child(measure) == 0, f"after a crash at change {at}"
         assert_complete(study, where, build_folder)
         assert ROUNDS <= measured_rounds(study) <= ROUNDS + 1
+    assert at > 60
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_disk_that_is_full_from_any_change_on_is_one_line_and_nothing_is_half_published(
+    tmp_path: Path, study: Study, where: Target, build_folder: Path, measure: Callable[[], None]
+) -> None:
+    at, ended = -2, 1
+    while ended:
+        at += 7
+        everything_again(study, where, build_folder)
+        told = tmp_path / f"told-{at}"
+        ended = in_child(
+            lambda: fail_in_one_line(measure), FullDisk((build_folder, where.root), at, False), told
+        )
+        if ended:
+            [error] = [line for line in told.read_text().splitlines() if "error" in line.lower()]
+            assert error.startswith("error: ")
+            assert "make room" in error
+            assert "Traceback" not in told.read_text()
+            assert contents(where.root) == {}
+            assert in_child(measure) == 0, f"after change {at}"
+        assert_complete(study, where, build_folder)
+        assert measured_rounds(study) <= ROUNDS + 1
     assert at > 60
 
 

@@ -37,7 +37,7 @@ from tests.study.described import description, drop, load, put
         (put([-1], "cases", "small", "rows"), "cases.small.rows.0", "at least 0", "-1"),
         (put([1.5], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "1.5"),
         (put([True], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "True"),
-        (put(["a,b"], "cases", "small", "draw"), "cases.small.draw.0", "text like", "'a,b'"),
+        (put(["a,b"], "cases", "small", "draw"), "cases.small.draw.0", "a name like", "'a,b'"),
         (put([1, 1], "cases", "small", "rows"), "cases.small.rows", "differ", "[1, 1]"),
         (put([], "cases", "small", "rows"), "cases.small.rows", "not empty", "[]"),
         (put("first", "variants", 1, "name"), "variants", "every entry once", "'first'"),

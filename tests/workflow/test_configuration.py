@@ -1,4 +1,4 @@
-"""A fault in the configuration is one error, before anything starts."""
+"""What a person can mend is one error, before anything starts: settings, targets, folders."""
 
 from __future__ import annotations
 
@@ -16,23 +16,31 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
 
 
+VARIANT = "build/measured/calls/no_such"
+
+
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("target", "setting", "told"),
     [
-        ("gird=smoke", "config: expected one of the keys"),
-        ("machine=published", "config: machine: expected anything but 'published'"),
-        ('studies=["call"]', "config: studies: expected one of ['"),
-        ("nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a compiler"),
+        ("measure", "gird=smoke", "config: expected one of the keys"),
+        ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
+        ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0 or a name like"),
+        ("measure", "gpu=99", "config: gpu: expected "),
+        ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
+        (VARIANT, "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
+        ("measure", "machine=file", "results/file: cannot be written to; use a copy of your own"),
     ],
 )
-def test_a_fault_in_the_configuration_is_one_error_and_starts_nothing(
-    copy: Path, setting: str, told: str
+def test_what_a_person_can_mend_is_one_error_and_starts_nothing(
+    copy: Path, target: str, setting: str, told: str
 ) -> None:
+    (copy / "results" / "file").touch()
     before = contents(copy / "build") | contents(copy / "results")
-    done = snakemake(copy, "measure", settings=(*SETTINGS, setting))
+    done = snakemake(copy, "-f", target, settings=(*SETTINGS, setting))
     assert done.returncode != 0
-    assert done.stdout.count("expected") == 1
-    assert told in done.stdout
+    [line] = [line for line in done.stdout.splitlines() if "error" in line.lower()]
+    assert line.startswith("error: ")
+    assert told in line
     assert "Traceback" not in done.stdout
     assert contents(copy / "build") | contents(copy / "results") == before
 

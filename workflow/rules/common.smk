@@ -8,7 +8,6 @@ from pathlib import Path
 
 sys.path.insert(0, workflow.basedir)
 
-from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 
@@ -16,6 +15,7 @@ from analysis.toolchain.compile import torch_version
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
+from analysis.files import require_room
 from analysis.jobs import tell_jobs
 from analysis.locks import take
 from analysis.measure.cpu_cache import LIBRARY
@@ -24,16 +24,24 @@ from analysis.processes import STARTER
 from analysis.source import source_files
 from analysis.terminal import Line
 
+
+def targets():
+    """What a person can ask for: rules that only name what they need, and a variant again."""
+    names = sorted(rule.name for rule in workflow.rules if rule.norun)
+    return [*names, str(TABLES / "measured" / "STUDY" / "VARIANT")]
+
+
 # Where Snakemake is hushed, as by the profile, its jobs are told in our own words.
 if Quietness.RULES in (workflow.output_settings.quiet or ()):
-    tell_jobs(logger, Line(sys.stderr), lambda: workflow.dryrun)
+    tell_jobs(logger, Line(sys.stderr), lambda: workflow.dryrun, targets)
 
 try:
+    require_room(Path(workflow.basedir))
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpu)
     TOOLCHAIN = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
 except HotpathError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"error: {error}")
 
 # A module is rebuilt if its compiler changes, or the PyTorch version that it may be linked with.
 COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}, torch {torch_version()}"

@@ -53,6 +53,8 @@ def unfinished():
                 samples[name] = asked(lacking, marker(name))
             if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
                 captures[name] = asked(CAPTURE_KINDS, profiled(name))
+    if samples or captures:
+        require_room(where.root / where.machine)
     return samples, captures, where
 
 
@@ -60,7 +62,7 @@ try:
     # Nodes of a cluster find out by themselves what is pending on them.
     PENDING, UNPROFILED, WHERE = ({}, {}, None) if CONFIG.machines else unfinished()
 except HotpathError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"error: {error}")
 
 
 # For the time that is left.

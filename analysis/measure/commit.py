@@ -1,0 +1,52 @@
+"""The commit that is measured, as far as it can be known."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
+"""Environment variable with the commit of a clean tree that was copied without its .git."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The commit of a tree and whether anything but results differs from it, or why both are not
+    known."""
+
+    name: str | None = None
+    dirty: bool | None = None
+    unknown: str = ""
+
+
+def commit_of(root: Path) -> Commit:
+    """What git says of a tree, or the environment where the tree was copied."""
+    if named := os.environ.get(COMMIT_VARIABLE):
+        return Commit(named, dirty=False)
+    try:
+        head = _git(root, "rev-parse", "HEAD").strip()
+        changes = _git(root, "status", "--porcelain", "--", ".", ":!results").strip()
+    except OSError as error:
+        return Commit(unknown=f"git: {error.strerror}; {COMMIT_VARIABLE} can name it")
+    except subprocess.CalledProcessError as error:
+        return Commit(unknown=_reason(error.stderr.splitlines(), root))
+    return Commit(head, bool(changes))
+
+
+def _reason(told: list[str], root: Path) -> str:
+    """Why git refuses, and what helps."""
+    why = next((line.removeprefix("fatal: ") for line in told), "no reason told")
+    is_of_another = "safe.directory" in "".join(told)
+    trust = f"`git config --global --add safe.directory {root}` trusts its owner"
+    return f"git: {why}; {trust if is_of_another else f'{COMMIT_VARIABLE} can name it'}"
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """What git prints for the tree itself: a repository that it lies in is not looked at."""
+    alone = os.environ | {"GIT_CEILING_DIRECTORIES": str(root.resolve().parent)}
+    return subprocess.run(
+        ["git", "-C", str(root), *arguments], env=alone, capture_output=True, text=True, check=True
+    ).stdout
