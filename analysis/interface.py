@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from analysis import bench, cluster, derived, modes, statistics, store
 from analysis.measure import __main__ as measure
@@ -66,6 +66,9 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "machine_code.csv": sass.COLUMNS,
 }
 """Columns of every file that others may read, by its name as the contract has it."""
+
+SAMPLE_TYPES: Final[Mapping[str, Any]] = get_type_hints(samples.Sample)
+"""Types of the columns of samples."""
 
 
 def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:

@@ -28,6 +28,8 @@ from analysis.study import parse_case
 ROLES = ("ceiling", "step", "beyond", "reference")
 """In the order of the rows."""
 ROW_PX = 25
+LEAST_PX = 64
+"""Narrower than other charts: names and figures stand beside the plot."""
 SHARE = (
     "(isValid(datum.share) ? ' · '"
     " + format(100 * datum.share, datum.share < 0.1 ? '.1f' : '.0f') + ' %' : '')"
@@ -167,7 +169,7 @@ def _finished(chart: Any, facts: StudyFacts, points: pd.DataFrame) -> Chart:
         int(points[column].str.len().max()) for column in ("variant", "label", "short")
     )
     names = min(LABEL_LIMIT_PX, NAME_PX * name)
-    margins = [
+    margin, compact = (
         round(names + TEXT_PX * (longest + share) + PADDING_PX) for longest in (label, short)
-    ]
-    return finish(chart, description, *margins)
+    )
+    return finish(chart, description, margin, compact, LEAST_PX)

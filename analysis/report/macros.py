@@ -207,9 +207,9 @@ def counters(page: Page, facts: StudyFacts) -> str:
 
 @macro
 def download(page: Page, name: str) -> str:
-    """A link to a table as CSV.
+    """A link to a table, or to all samples.
 
-    name: file name of one of the tables, such as `summary.csv`
+    name: of a file in data/, such as `summary.csv`
     """
     return link(page.address(f"data/{name}"), name)
 

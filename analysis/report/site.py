@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,12 @@ from analysis import ROOT
 from analysis.errors import HotpathError
 from analysis.facts.inputs import load_inputs
 from analysis.files import remove_together
-from analysis.report.navigation import CONFIGURATION, navigation, study_groups
-from analysis.report.staging import stage
+from analysis.report.feed import feed
+from analysis.report.llms import llms_text
+from analysis.report.navigation import CONFIGURATION, Entry, navigation, study_groups
+from analysis.report.parquet import NAME as PARQUET
+from analysis.report.parquet import write_parquet
+from analysis.report.staging import TABLES, Staged, stage
 from analysis.study import discover
 
 
@@ -34,6 +39,7 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
     whole = site.with_name(f".{site.name}.partial")
     entries = navigation(pages)
     staged = stage(inputs, study_groups(entries, studies), pages, tables, docs)
+    _stage_for_programs(staged, entries, docs)
     try:
         config = load_config(
             str(pages / CONFIGURATION),
@@ -57,6 +63,20 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
     if site.exists():
         remove_together(site)
     whole.rename(site)
+
+
+def _stage_for_programs(staged: Staged, entries: Sequence[Entry], docs: Path) -> None:
+    """Add what programs read to the pages in `docs`: llms.txt, all samples, and a feed of what is
+    new."""
+    data = docs / "data"
+    samples = [
+        data / machine / study / names[0] for (machine, study, _), names in staged.files.items()
+    ]
+    write_parquet(samples, data / PARQUET)
+    (docs / "llms.txt").write_text(llms_text(docs, entries, staged.inputs.studies, TABLES))
+    changelog = docs / "changelog.md"
+    if changelog.exists():
+        (docs / "feed.xml").write_text(feed(changelog.read_text()))
 
 
 def _line(mistake: BaseException | None) -> int | None:
