@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import altair as alt
 import pandas as pd
+import vl_convert
 
 from analysis.facts.points import CASE_PREFIX
 from analysis.facts.study_facts import StudyFacts
@@ -72,15 +73,22 @@ _DARK: Final[dict[str, Any]] = {
 COLOURS: Final = len(_LIGHT["category"])
 
 
-def configurations() -> dict[str, dict[str, Any]]:
-    """Vega-Lite configurations by the names of Material's palettes."""
-    return {"default": _configuration(_LIGHT), "slate": _configuration(_DARK)}
+def palettes() -> dict[str, dict[str, Any]]:
+    """Vega configurations by the names of Material's palettes."""
+    empty = {"mark": "point", "data": {"values": []}}
+    return {
+        name: vl_convert.vegalite_to_vega(empty, config=_configuration(colours))["config"]
+        for name, colours in (("default", _LIGHT), ("slate", _DARK))
+    }
 
 
 def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
-    ink, quiet, grid = colours["ink"], colours["quiet"], colours["grid"]
+    """A Vega-Lite configuration. Compiling a chart copies the colours of styles and headers into
+    it: those are signals, which the palette sets."""
+    ink, quiet, grid = {"expr": "ink"}, {"expr": "quiet"}, colours["grid"]
     labels = {"labelColor": ink, "titleColor": quiet, "labelFontSize": 11, "titleFontSize": 11}
     return {
+        "params": [{"name": name, "value": colours[name]} for name in ("ink", "quiet")],
         "background": "transparent",
         "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
         "view": {"stroke": "transparent"},
@@ -117,6 +125,10 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
             "band": {"color": quiet, "opacity": 0.13},
         },
     }
+
+
+CONFIGURATION: Final = _configuration(_LIGHT)
+"""What charts are compiled with; the page draws them with one of `palettes`."""
 
 
 def select(

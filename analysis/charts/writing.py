@@ -1,20 +1,34 @@
-"""A chart as the page reads it: a Vega-Lite file, and its data as a CSV file beside it."""
+"""A chart as the page reads it: a specification, and its data as a CSV file beside it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
+import vl_convert
 
-from analysis.charts.theme import Chart
+from analysis.charts.columns import column_table, measure_of, text_of
+from analysis.charts.theme import CONFIGURATION, Chart
+
+WIDTH_PX: Final = 300
+"""Of the plot as compiled; the page sets it to the room there is."""
 
 
-def write_chart(chart: Chart, folder: Path, name: str, url: str) -> pd.DataFrame:
-    """Write `<name>.json` and `<name>.csv` to `folder` and return the data.
+class Written(NamedTuple):
+    """The data of a chart, and its figures in words."""
 
-    The specification is checked against Vega-Lite's schema. It refers to the CSV as `url`/name.csv,
-    which the page resolves from the root of the site.
+    data: pd.DataFrame
+    text: str
+
+
+def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:
+    """Write `<name>.json`, `<name>.vg.json` and `<name>.csv` to `folder`.
+
+    The first is Vega-Lite, and checked against its schema. The second is the same in Vega, which
+    is what the page draws; it has the colours of no palette. Both refer to the CSV as
+    `url`/name.csv, which the page resolves from the root of the site.
     """
     data = chart.data
     assert isinstance(data, pd.DataFrame), f"{name}: a chart's data must be a table"
@@ -23,10 +37,29 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> pd.DataFrame
     del document["datasets"][inline]
     table_format = {"type": "csv", "parse": _types(data)}
     document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
+    measure = measure_of(document, data)
+    document.setdefault("usermeta", {}).update(
+        columns=column_table(data),
+        measure=measure and measure._asdict(),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g")
     (folder / f"{name}.json").write_text(json.dumps(document))
-    return data
+    (folder / f"{name}.vg.json").write_text(json.dumps(_compiled(document)))
+    return Written(data, text_of(data, measure))
+
+
+def _compiled(document: dict[str, Any]) -> dict[str, Any]:
+    """The Vega specification of a Vega-Lite one, without its configuration; its data set `shown`
+    has the rows that the chart's selects leave."""
+    document.get("spec", document)["width"] = WIDTH_PX
+    compiled: dict[str, Any] = vl_convert.vegalite_to_vega(document, config=CONFIGURATION)
+    del compiled["config"]
+    source = compiled["data"][0]["name"]
+    filters = [one["filter"] for one in document.get("transform", []) if "filter" in one]
+    transform = [{"type": "filter", "expr": one} for one in filters]
+    compiled["data"].append({"name": "shown", "source": source, "transform": transform})
+    return compiled
 
 
 def _types(data: pd.DataFrame) -> dict[str, str]:

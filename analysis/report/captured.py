@@ -10,7 +10,7 @@ from markupsafe import Markup
 from analysis.facts.captures import STALE, Capture, read_counters
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, listing, percent, quantity, whole
-from analysis.report.html import link, plain, table
+from analysis.report.html import NO_HTML, link, plain, table
 from analysis.study import Variant
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
@@ -133,13 +133,12 @@ class _Column(NamedTuple):
     payload: int
 
 
-def counter_tables(facts: StudyFacts, variant: Variant, root: str) -> str:
-    """Counters of the variant beside those of the one before it, a table a machine that has them;
-    HTML."""
+def counter_tables(facts: StudyFacts, variant: Variant, root: str) -> Markup:
+    """Counters of the variant beside those of the one before it, a table a machine that has
+    them."""
     if not variant.on_gpu:
-        return ""
-    tables = [_counters_on(facts, machine, variant, root) for machine in facts.machines]
-    return "\n\n".join(one for one in tables if one)
+        return NO_HTML
+    return NO_HTML.join(_counters_on(facts, machine, variant, root) for machine in facts.machines)
 
 
 def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -> Markup:

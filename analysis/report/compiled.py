@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from markupsafe import escape
+from markupsafe import Markup
 
 from analysis.facts.captures import kernel_name
 from analysis.facts.rows import KernelResources
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import listing, quantity, whole
-from analysis.report.html import code, table
+from analysis.report.html import NO_HTML, code, table
 from analysis.study import Variant
 
 
@@ -39,13 +39,13 @@ def _taken(kernel: KernelResources) -> str:
     return ", ".join(words)
 
 
-def machine_code(facts: StudyFacts, variant: Variant) -> str:
+def machine_code(facts: StudyFacts, variant: Variant) -> Markup:
     """Loads and stores of the variant's kernels beside those of the one before; HTML."""
     built = facts.machine_code(variant.name)
     if built is None:
-        return ""
+        return NO_HTML
     if built.reason:
-        return f"The machine code was not read: {escape(built.reason)}."
+        return Markup("<p>The machine code was not read: {}.</p>").format(built.reason)
     has_several = len({kernel.kernel for kernel in built.kernels}) > 1
     rows = []
     for name in filter(None, (variant.after, variant.name)):

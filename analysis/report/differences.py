@@ -5,6 +5,11 @@ from __future__ import annotations
 import difflib
 from typing import Final
 
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
 from analysis.study import Study, Variant
 
 LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
@@ -47,8 +52,13 @@ def setting_difference(study: Study, variant: Variant) -> list[str]:
     return changes
 
 
-def fenced(text: str, language: str, *, indent: int = 0) -> str:
+def fenced(text: str, language: str) -> str:
     """`text` as a Markdown code block, longer-fenced than anything in it."""
     fence = "````" if "```" in text else "```"
-    block = f"{fence} {language}\n{text.rstrip()}\n{fence}"
-    return "\n".join(" " * indent + line if line else "" for line in block.splitlines())
+    return f"{fence} {language}\n{text.rstrip()}\n{fence}"
+
+
+def highlighted(text: str, language: str) -> Markup:
+    """`text` as a code block in HTML, marked as Markdown's are."""
+    block = highlight(text, get_lexer_by_name(language), HtmlFormatter(cssclass="highlight"))
+    return Markup(block.replace("<pre>", '<pre tabindex="0">', 1))

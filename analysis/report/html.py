@@ -6,10 +6,9 @@ What is not Markup is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-import pandas as pd
 from markupsafe import Markup, escape
 
 NO_HTML = Markup()
@@ -29,6 +28,11 @@ def code(text: object) -> Markup:
 
 def link(address: str, text: object) -> Markup:
     return Markup('<a href="{}">{}</a>').format(address, text)
+
+
+def copied(text: object) -> Markup:
+    """`text` as code, with a button beside it that copies it; assets/copy.js makes the button."""
+    return Markup("<code data-copy>{}</code>").format(text)
 
 
 def joined(separator: str, parts: Iterable[object]) -> Markup:
@@ -93,42 +97,3 @@ def _framed(*parts: Markup) -> Markup:
 
 def _align(name: str, numeric: Sequence[str]) -> Markup:
     return Markup(' class="hp-number"') if name in numeric else NO_HTML
-
-
-def data_table(
-    data: pd.DataFrame, formats: Mapping[str, tuple[str, Callable[..., object]]]
-) -> Markup:
-    """Every row of `data`, columns named and written as `formats` says; others are left out."""
-    known = [name for name in formats if name in data.columns]
-    columns = [formats[name][0] for name in known]
-    written = [
-        ["" if pd.isna(value) else formats[name][1](value) for value in data[name]]
-        for name in known
-    ]
-    numeric = [formats[n][0] for n in known if pd.api.types.is_numeric_dtype(data[n])]
-    return table(columns, zip(*written, strict=True), numeric=numeric)
-
-
-def figure(spec: str, root: str, description: str, caption: str, csv: str, data: Markup) -> Markup:
-    """A chart: selects, the drawing, its caption, and its data folded below.
-
-    `spec`, `root` and `csv` are addresses relative to the page: of the specification, of the root
-    of the site, and of the data.
-    """
-    return Markup(
-        '<figure class="hp-chart">'
-        '<form class="hp-controls" aria-label="What the chart shows"></form>'
-        '<div class="hp-scroll" tabindex="0">'
-        '<div class="hp-view" role="img" aria-label="{description}"'
-        ' data-spec="{spec}" data-root="{root}"><div></div></div></div>'
-        "<figcaption>{caption}</figcaption>"
-        '<details class="hp-data"><summary>Data</summary>'
-        "<p>{download}</p>{data}</details></figure>"
-    ).format(
-        description=description,
-        spec=spec,
-        root=root,
-        caption=caption,
-        download=link(csv, "These rows as CSV"),
-        data=data,
-    )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
+
+from markupsafe import Markup
 
 from analysis.facts.addresses import samples_anchor
 from analysis.facts.inputs import Inputs, VariantKey
+from analysis.report.fragments import Place
 from analysis.report.html import code, joined, link, plain, table
 from analysis.report.sentences import NOTHING
 
@@ -103,24 +107,35 @@ def provenance_table(inputs: Inputs) -> str:
     return table(columns, filled, numeric=["variants"]) if filled else NOTHING
 
 
-def sample_table(inputs: Inputs, files: Mapping[VariantKey, list[str]], root: str) -> str:
-    """Links to the samples of every machine, study and variant; `files` are names in data/."""
+def sample_tables(inputs: Inputs, files: Mapping[VariantKey, list[str]], place: Place) -> str:
+    """Links to the samples of every variant, a folded table for each machine and study; `files`
+    are names in data/."""
+    tables = []
+    for (machine, study), group in groupby(sorted(files.items()), key=lambda one: one[0][:2]):
+        table, count = _samples_of(inputs, dict(group))
+        folder = f"data/{machine}/{study}"
+        summary = f"{machine}, {study}: {count} variants"
+        anchor = f"{machine}-{study}"
+        title = f"Samples of {study} on {machine}"
+        path = f"{folder}/index.html"
+        tables.append(place.folded(path, summary, title, table, anchor=anchor))
+    return "\n\n".join(tables) or NOTHING
+
+
+def _samples_of(inputs: Inputs, files: Mapping[VariantKey, list[str]]) -> tuple[Markup, int]:
+    """A row a variant of one study on one machine, and how many; links are to the same folder."""
     rows, ids = [], []
-    for key, names in sorted(files.items()):
+    for key, names in files.items():
         machine, study, variant = key
         entry = inputs.provenance[key]
         runs = [entry["run"], *(run["run"] for run in entry["runs"])]
         links = joined(
             ", ",
-            (
-                link(f"{root}data/{machine}/{study}/{name}", name.removeprefix(f"{variant}."))
-                for name in names
-            ),
+            (link(name, name.removeprefix(f"{variant}.")) for name in names),
         )
-        rows.append([machine, study, code(variant), ", ".join(runs), _commit(entry), links])
+        rows.append([code(variant), ", ".join(runs), _commit(entry), links])
         ids.append(samples_anchor(machine, study, variant))
-    columns = ["machine", "study", "variant", "runs kept", "commit", "files"]
-    return table(columns, rows, ids=ids) if rows else NOTHING
+    return table(["variant", "runs kept", "commit", "files"], rows, ids=ids), len(rows)
 
 
 def _commit(entry: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Concatenate, Final, ParamSpec
 
 from mkdocs.utils import get_relative_url
@@ -23,6 +23,7 @@ from analysis.report import architecture, home, machines, model, reference, stud
 from analysis.report import ledger as claim_pages
 from analysis.report.chart_figures import chart_figure
 from analysis.report.drawings import drawing_figure
+from analysis.report.fragments import Place
 from analysis.report.html import link
 from analysis.report.navigation import JOURNEYS
 from analysis.report.staging import Staged
@@ -57,6 +58,11 @@ class Page:
     def study_address(self, study: str) -> str:
         """The page of a study as seen from this page; empty where it has none."""
         return self.address(f"studies/{study}/") if study in self.staged.pages else ""
+
+    @property
+    def place(self) -> Place:
+        """Where this page is, for what is folded into it."""
+        return Place(Path(self.env.conf["site_dir"]), self.root)
 
     @property
     def stem(self) -> str:
@@ -112,7 +118,7 @@ def chart(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
         that the study's charts.py returns
     caption: one or two sentences below it
     """
-    return chart_figure(page.staged, facts, name, caption, page.address)
+    return chart_figure(page.staged, facts, name, caption, page.root)
 
 
 @study_macro
@@ -131,7 +137,7 @@ def variants(page: Page, facts: StudyFacts, *roles: str) -> str:
 
     roles: `step`, `reference`, `ceiling` or `beyond`; one or several
     """
-    return sections(facts, roles, page.root)
+    return sections(facts, roles, page.place)
 
 
 @study_macro
@@ -300,7 +306,7 @@ def provenance(page: Page) -> str:
 @macro
 def samples(page: Page) -> str:
     """Links to the samples of every machine, study and variant."""
-    return machines.sample_table(page.staged.inputs, page.staged.files, page.root)
+    return machines.sample_tables(page.staged.inputs, page.staged.files, page.place)
 
 
 @macro

@@ -13,7 +13,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.charts import study_charts
-from analysis.charts.theme import Chart, configurations
+from analysis.charts.theme import Chart, palettes
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs, VariantKey
 from analysis.facts.study_facts import StudyFacts
@@ -28,8 +28,10 @@ TABLES = (
 
 @dataclass(frozen=True)
 class StagedChart:
+    """What a chart is of, and its figures in words."""
+
     description: str
-    data: pd.DataFrame
+    text: str
 
 
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
@@ -95,17 +97,16 @@ def _stage_charts(facts: StudyFacts, folder: Path) -> dict[str, StagedChart | No
 def _stage_chart(chart: Chart, name: str, folder: Path, address: str) -> StagedChart:
     return StagedChart(
         description=str(chart.description),  # type: ignore[attr-defined]
-        data=write_chart(chart, folder / address, name, address),
+        text=write_chart(chart, folder / address, name, address).text,
     )
 
 
 def _stage_engine(assets: Path) -> None:
-    """Vega, Vega-Lite and vega-embed as one script of this site, and the palettes."""
+    """Vega as a script of this site, and the palettes."""
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    # The stub calls the snippet mandatory; without one the bundle defines vegaEmbed and its parts.
-    bundle = vl_convert.javascript_bundle(vl_version=version)  # type: ignore[call-arg]
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
     (assets / "vega.js").write_text(bundle)
-    (assets / "palettes.json").write_text(json.dumps(configurations()))
+    (assets / "palettes.json").write_text(json.dumps(palettes()))
 
 
 def _empty_table(inputs: Inputs, name: str) -> pd.DataFrame:

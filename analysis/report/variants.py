@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from markupsafe import Markup
+
 from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED
 from analysis.facts.rows import MeasuredRow
@@ -27,55 +29,97 @@ from analysis.report.differences import (
     LANGUAGES,
     code_difference,
     fenced,
+    highlighted,
     setting_difference,
 )
-from analysis.report.html import link, table
+from analysis.report.fragments import Place, root_from
+from analysis.report.html import NO_HTML, copied, link, table
 from analysis.report.sentences import NOTHING, reach_sentence, result_sentence
 from analysis.study import Variant
 
+SHORT_LINES: Final = 30
+"""Up to so many lines of a difference stand in view."""
 MODES_MARK: Final = " ‡"
 """Beside a time that does not stand for all rounds."""
 
 
-def sections(facts: StudyFacts, roles: Sequence[str], root: str, level: int = 3) -> str:
+def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int = 3) -> str:
     """A section for every variant with one of `roles`, in the order of study.yaml; Markdown."""
     are_numbered = tuple(roles) == ("step",)
     return "\n\n".join(
-        _section(facts, variant, f"{index}. " if are_numbered else "", root, level)
+        _section(facts, variant, f"{index}. " if are_numbered else "", place, level)
         for index, variant in enumerate(facts.study.with_role(*roles))
     )
 
 
-def _section(facts: StudyFacts, variant: Variant, number: str, root: str, level: int) -> str:
+def _section(facts: StudyFacts, variant: Variant, number: str, place: Place, level: int) -> str:
     after = f", after [`{variant.after}`](#{variant.after})" if variant.after else ""
     parts = [
         f"{'#' * level} {number}{variant.title} {{#{variant.name}}}",
         f"`{variant.name}`{after}",
         "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),
-        *_code(facts, variant),
+        *_difference(facts, variant),
         resources(facts, variant),
-        machine_code(facts, variant),
-        _figures(facts, variant, root),
-        counter_tables(facts, variant, root),
+        _figures(facts, variant, place.root),
+        *_evidence(facts, variant, place),
         *gaps(facts, variant),
+        _command(facts, variant),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _code(facts: StudyFacts, variant: Variant) -> list[str]:
-    """How the variant differs from the one before it, and its whole source; Markdown."""
+def _difference(facts: StudyFacts, variant: Variant) -> list[str]:
+    """How the variant differs from the one before it, where that is short; Markdown."""
     parts = []
     settings = setting_difference(facts.study, variant)
     if settings:
         parts.append(f"study.yaml sets {listing(settings)}.")
     difference = code_difference(facts.study, variant)
-    if difference:
+    if difference and not _is_long(difference):
         parts.append(fenced(difference, "diff"))
-    elif variant.after and not settings:
+    elif variant.after and not difference and not settings:
         parts.append(f"The same source as `{variant.after}`, unchanged.")
-    source = fenced(variant.path.read_text(), LANGUAGES[variant.path.suffix], indent=4)
-    return [*parts, f'??? source "Full source: {variant.path.name}"\n\n{source}']
+    return parts
+
+
+def _is_long(text: str) -> bool:
+    return text.count("\n") >= SHORT_LINES
+
+
+def _evidence(facts: StudyFacts, variant: Variant, place: Place) -> list[str]:
+    """What a reader may want to see for himself, each folded; HTML."""
+    difference = code_difference(facts.study, variant)
+    folder = f"evidence/{facts.study.name}/{variant.name}"
+    source = highlighted(variant.path.read_text(), LANGUAGES[variant.path.suffix])
+    root = root_from(f"{folder}/")
+    found = {
+        "difference": (
+            f"Difference from {variant.after}",
+            highlighted(difference, "diff") if _is_long(difference) else NO_HTML,
+        ),
+        "source": (f"Full source: {variant.path.name}", source),
+        "machine_code": ("Machine code: loads and stores", machine_code(facts, variant)),
+        "counters": ("Hardware counters", counter_tables(facts, variant, root)),
+    }
+    return [
+        place.folded(
+            f"{folder}/{what}.html",
+            summary,
+            f"{variant.name}: {summary}",
+            content,
+            anchor=f"{variant.name}-{what}",
+        )
+        for what, (summary, content) in found.items()
+        if content
+    ]
+
+
+def _command(facts: StudyFacts, variant: Variant) -> str:
+    """What measures the variant again; HTML."""
+    target = f"build/measured/{facts.study.name}/{variant.name}"
+    command = copied(f"snakemake --cores 8 -f {target}")
+    return Markup('<p class="hp-command">Measure it again: {}</p>').format(command)
 
 
 def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:

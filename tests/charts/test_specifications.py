@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from analysis.charts.theme import Chart, configurations
+from analysis.charts.theme import Chart, palettes
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs
 from tests.charts.conftest import Charts
@@ -32,7 +32,7 @@ def test_common_charts_show_every_variant(
 def test_written_charts_are_valid_and_refer_to_their_data(charts: Charts, tmp_path: Path) -> None:
     for name, own in charts.items():
         for chart_name, chart in own.items():
-            data = write_chart(chart, tmp_path / name, chart_name, f"charts/{name}")
+            data = write_chart(chart, tmp_path / name, chart_name, f"charts/{name}").data
             spec = json.loads((tmp_path / name / f"{chart_name}.json").read_text())
             alt.Chart.from_dict(spec)
             assert spec["data"]["url"] == f"charts/{name}/{chart_name}.csv"
@@ -80,7 +80,7 @@ def test_charts_name_no_colour(charts: Charts) -> None:
 
 @pytest.mark.parametrize(("palette", "page"), [("default", "#ffffff"), ("slate", "#1e2129")])
 def test_colours_stand_out_from_the_page(palette: str, page: str) -> None:
-    category = configurations()[palette]["range"]["category"]
+    category = palettes()[palette]["range"]["category"]
     assert all(contrast(colour, page) >= 3 for colour in category)
 
 

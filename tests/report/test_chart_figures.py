@@ -8,7 +8,7 @@ from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.chart_figures import chart_figure
-from analysis.report.staging import Staged
+from analysis.report.staging import Staged, StagedChart
 from tests.synthetic import CALLS
 
 
@@ -17,6 +17,17 @@ def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
 ) -> None:
     facts = StudyFacts(two_machines, CALLS)
     staged = Staged(two_machines, {}, {}, {"calls": {"timeline": None}}, {}, {})
-    assert chart_figure(staged, facts, "timeline", "Calls.", str) == "Nothing to draw yet."
+    assert chart_figure(staged, facts, "timeline", "Calls.", "../") == "Nothing to draw yet."
     with pytest.raises(FieldError, match=r"^chart: expected one of \['timeline'\], got 'steps'$"):
-        chart_figure(staged, facts, "steps", "Calls.", str)
+        chart_figure(staged, facts, "steps", "Calls.", "../")
+
+
+def test_a_chart_keeps_what_its_description_says(two_machines: Inputs) -> None:
+    charts = {"calls": {"dots": StagedChart('a "b" <c>', "2 points <d>.")}}
+    staged = Staged(two_machines, {}, {}, charts, {}, {})
+    shown = chart_figure(staged, StudyFacts(two_machines, CALLS), "dots", "d & e", "../")
+    assert 'aria-label="a &#34;b&#34; &lt;c&gt;"' in shown
+    assert "<figcaption>d &amp; e</figcaption>" in shown
+    assert 'id="chart-dots-text">2 points &lt;d&gt;.</p>' in shown
+    assert 'data-spec="../charts/calls/dots.vg.json"' in shown
+    assert '<a href="../charts/calls/dots.csv">' in shown

@@ -111,7 +111,7 @@ def test_a_stranger_who_follows_the_page_has_a_study(copy: Path) -> None:
     site = copy / "build" / "smoke" / "site"
     page = (site / "studies" / STUDY / "index.html").read_text()
     for name in ("steps", "cold"):
-        assert f'data-spec="../../charts/{STUDY}/{name}.json"' in page
+        assert f'data-spec="../../charts/{STUDY}/{name}.vg.json"' in page
         assert "cpp_loop" in (site / "charts" / STUDY / f"{name}.csv").read_text()
     words = text_of(site / "studies" / STUDY / "index.html")
     for claim in ("cpp_beats_python .*? holds at least 10", "python_waits_longer .*? holds"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.report.differences import code_difference, fenced, setting_difference
+from analysis.report.differences import code_difference, fenced, highlighted, setting_difference
 from tests.synthetic import COPY
 
 
@@ -32,4 +32,9 @@ def test_difference_in_settings_alone() -> None:
 
 def test_fence_is_longer_than_what_it_holds() -> None:
     assert fenced("a\n```\nb", "cpp").startswith("```` cpp\n")
-    assert fenced("a\n\nb", "cpp", indent=4) == "    ``` cpp\n    a\n\n    b\n    ```"
+    assert fenced("a\n\nb", "cpp") == "``` cpp\na\n\nb\n```"
+
+
+def test_highlighted_code_is_escaped() -> None:
+    block = highlighted("<b> = 1", "python")
+    assert "&lt;" in block and "<b>" not in block

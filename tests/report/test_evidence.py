@@ -32,7 +32,7 @@ def test_an_unread_module_says_why(tmp_path: Path) -> None:
     facts = StudyFacts(make_inputs(make_root(tmp_path / "root")), COPY)
     unread = replace(facts.inputs, machine_code=sass.read_code(tmp_path / "code.csv"))
     sentence = machine_code(StudyFacts(unread, COPY), step)
-    assert sentence == "The machine code was not read: no tool &lt;here&gt;."
+    assert sentence == "<p>The machine code was not read: no tool &lt;here&gt;.</p>"
     assert sass.read_code(tmp_path / "none.csv") == {}
     assert machine_code(facts, step) == ""
 
@@ -83,18 +83,23 @@ def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
     first, second = study.with_role("step")[:2]
     second.path.write_text(second.path.read_text() + "\nint later_than_the_results;\n")
     site = build(root)
-    data = (site / "data" / "index.html").read_text()
+    folder = site / "data" / "box" / "copy"
+    assert 'data-fragment="../data/box/copy/index.html" id="box-copy"' in (
+        (site / "data" / "index.html").read_text()
+    )
+    data = (folder / "index.html").read_text()
     row = re.search(rf'<tr id="box-copy-{first.name}">.*?</tr>', data)
     assert row is not None
     for kind in ("csv", "json", "ncu.csv", "timeline.csv", "source.cu"):
-        assert f"data/box/copy/{first.name}.{kind}" in row[0]
-    folder = site / "data" / "box" / "copy"
+        assert f'href="{first.name}.{kind}"' in row[0]
     same = (folder / f"{first.name}.source.cu").read_text()
     assert same == f"// Measured at commit {'0' * 40}; unchanged since.\n{first.path.read_text()}"
     assert not (folder / f"{second.name}.source.cu").exists()
     assert "stale" in (folder / f"{second.name}.source-changed.cu").read_text().splitlines()[0]
+    counters = site / "evidence" / "copy" / first.name / "counters.html"
+    assert "Counters on box" in text_of(counters)
+    assert f'href="../../../data/box/copy/{first.name}.ncu.csv"' in counters.read_text()
     page = text_of(site / "studies" / "copy" / "index.html")
-    assert "Counters on box" in page
     assert "No counters and no timeline on box: counters need &lt;permission&gt;." in page
     assert (site / "charts" / "copy" / "timeline.csv").exists()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
-
-from analysis.report.html import code, figure, joined, table
+from analysis.report.html import code, joined, table
 
 
 def test_tables_escape_what_they_are_given() -> None:
@@ -18,10 +16,3 @@ def test_tables_escape_what_they_are_given() -> None:
 def test_what_is_joined_is_escaped_once() -> None:
     assert joined("<br>", ["<a>", code("&")]) == "&lt;a&gt;<br><code>&amp;</code>"
     assert joined(", ", []) == ""
-
-
-def test_a_chart_keeps_what_its_description_says() -> None:
-    shown = figure("s.json", "../", 'a "b" <c>', "d & e", "s.csv", Markup("<table></table>"))
-    assert 'aria-label="a &#34;b&#34; &lt;c&gt;"' in shown
-    assert "<figcaption>d &amp; e</figcaption>" in shown
-    assert "</p><table></table></details>" in shown

@@ -10,23 +10,25 @@ import pandas as pd
 from analysis.derived import ABSENT
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
+from analysis.report.fragments import Place
 from analysis.report.study_pages import missing, published_table
 from analysis.report.variants import sections
 from tests.roots import make_inputs, make_root
 from tests.synthetic import COPY, write_machine
 
 
-def test_sections_show_registers_and_spills(measured: StudyFacts) -> None:
+def test_sections_show_registers_and_spills(measured: StudyFacts, tmp_path: Path) -> None:
     step = measured.study.with_role("step")[1].name
     resources = pd.DataFrame(
         [["copy", step, "sm_90", "gather", 40, 0, 8, 16, 16]],
         columns=measured.inputs.resources.columns,
     )
     facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
-    assert "40 registers a thread for sm_90, 32 B of spills" in sections(facts, ["step"], "../")
+    page = sections(facts, ["step"], Place(tmp_path, "../"))
+    assert "40 registers a thread for sm_90, 32 B of spills" in page
 
 
-def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
+def test_kernels_that_differ_are_told_by_name(measured: StudyFacts, tmp_path: Path) -> None:
     step = measured.study.with_role("step")[1].name
     rows = [
         ["copy", step, "sm_90", symbol, registers, 0, 0, 0, 0]
@@ -39,7 +41,7 @@ def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
     ):
         resources = pd.DataFrame(shown, columns=columns)
         facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
-        assert said in sections(facts, ["step"], "../")
+        assert said in sections(facts, ["step"], Place(tmp_path, "../"))
 
 
 def test_published_table_has_printed_and_measured(measured: StudyFacts) -> None:

@@ -42,7 +42,7 @@ def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> 
     made = drawn_charts(facts)
     assert named >= OWN
     for name in named - {"model"}:  # which needs a calibration
-        table = write_chart(made[name], tmp_path, name, "charts")
+        table = write_chart(made[name], tmp_path, name, "charts").data
         assert len(table) > 0
         specification = json.loads((tmp_path / f"{name}.json").read_text())
         assert vl_convert.vegalite_to_vega(
@@ -52,7 +52,7 @@ def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> 
 
 def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> None:
     made = drawn_charts(facts)
-    tables = {name: write_chart(made[name], tmp_path, name, "charts") for name in OWN}
+    tables = {name: write_chart(made[name], tmp_path, name, "charts").data for name in OWN}
     layouts, ways, runs = (tables[name] for name in ("layouts", "ways", "runs"))
     assert set(layouts["variant"]) == {"loads_first"}
     assert set(layouts["case_layout"]) == {"scattered", "pages_64", "contiguous"}

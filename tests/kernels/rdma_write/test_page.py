@@ -60,7 +60,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
 
 def test_parts_of_a_write_are_stacked(measured: StudyFacts, tmp_path: Path) -> None:
     chart = drawn_charts(measured)["parts"]
-    table = write_chart(chart, tmp_path, "parts", "charts")
+    table = write_chart(chart, tmp_path, "parts", "charts").data
     assert set(table["variant"]) == set(PROFILED)
     own = table[table["variant"] == "pooled_contexts"].set_index("part")
     assert own["ns"].tolist() == pytest.approx(list(PART_NS.values()))
@@ -84,7 +84,7 @@ def test_counters_lie_where_the_page_draws_them(
     assert derive_tables(STUDY, tmp_path / "modules", tmp_path) == {}
     derived = {STUDY.name: read_derived(tmp_path)}
     with_tables = StudyFacts(replace(measured.inputs, derived=derived), STUDY)
-    table = write_chart(drawn_charts(with_tables)["lines"], tmp_path, "lines", "charts")
+    table = write_chart(drawn_charts(with_tables)["lines"], tmp_path, "lines", "charts").data
     fields = {name: rows.set_index("field")["offset"] for name, rows in table.groupby("variant")}
     assert set(fields["threads_shared_atomic"] // 64) == {0}
     array, padded = fields["sharded_array"], fields["sharded_padded"]

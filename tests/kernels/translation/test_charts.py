@@ -45,7 +45,7 @@ def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> 
     made = drawn_charts(facts)
     assert named >= OWN
     for name in named - {"model"}:  # which needs a calibration
-        table = write_chart(made[name], tmp_path, name, "charts")
+        table = write_chart(made[name], tmp_path, name, "charts").data
         assert len(table) > 0
         specification = json.loads((tmp_path / f"{name}.json").read_text())
         assert vl_convert.vegalite_to_vega(

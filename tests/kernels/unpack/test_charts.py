@@ -48,7 +48,7 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
         set_capture(results, "box", study.name, variant.name, "timeline", entry)
     made_charts = drawn_charts(StudyFacts(make_inputs(tmp_path, {"unpack": study}), study))
     tables = {
-        name: write_chart(made_charts[name], tmp_path / "out", name, "charts")
+        name: write_chart(made_charts[name], tmp_path / "out", name, "charts").data
         for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")
     }
     steps = {step.name for step in study.with_role("step")}

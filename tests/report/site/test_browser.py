@@ -47,13 +47,16 @@ class Visit:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until every chart is drawn; a chart has an svg of some size."""
-        self.page.wait_for_function(
-            "[...document.querySelectorAll('.hp-view')].every(box => {"
-            " const drawn = box.querySelector('svg')?.getBoundingClientRect();"
-            " return drawn && drawn.width > 100 && drawn.height > 50; })",
-            timeout=10_000,
-        )
+        """See every chart and wait until it is drawn: until it has an svg of some size."""
+        for figure in self.page.locator(".hp-chart").all():
+            figure.scroll_into_view_if_needed()
+            self.page.wait_for_function(
+                "figure => {"
+                " const drawn = figure.querySelector('.hp-view svg')?.getBoundingClientRect();"
+                " return drawn && drawn.width > 100 && drawn.height > 50; }",
+                arg=figure.element_handle(),
+                timeout=10_000,
+            )
 
     def wait_for_another(self, figure: Locator, drawn: str) -> None:
         """Wait until the figure is no longer drawn as it was."""
@@ -80,7 +83,7 @@ def test_every_page_is_whole(browser: Browser, address: str, scheme: str, width:
 
 
 def chart(name: str) -> str:
-    return f"figure:has([data-spec$='/{name}.json'])"
+    return f"#chart-{name}"
 
 
 def test_selects_change_the_chart(browser: Browser, address: str) -> None:
@@ -104,6 +107,7 @@ def test_switching_the_palette_recolours_and_keeps_the_selection(
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/")
     figure = visit.page.locator(chart("steps"))
+    figure.scroll_into_view_if_needed()
     figure.locator("select").first.select_option(label="other-box")
     expect(figure.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
     light = figure.locator("svg").inner_html()

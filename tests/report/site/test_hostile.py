@@ -108,7 +108,8 @@ def test_text_of_the_results_is_shown_as_it_is(page: Page, address: str, path: s
 
 def test_a_tooltip_shows_text_as_it_is(page: Page, address: str) -> None:
     page.goto(f"{address}studies/calls/")
-    figure = page.locator("figure:has([data-spec$='/timeline.json'])")
+    figure = page.locator("#chart-timeline")
+    figure.scroll_into_view_if_needed()
     figure.locator("select").first.wait_for()
     label = f"m{list(MUTATIONS).index('event with markup')}"
     figure.locator("select").first.select_option(label=label)

@@ -1,0 +1,121 @@
+"""Columns of a chart's data: what they are called, how they are written, and which is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+
+from analysis.facts.points import CASE_PREFIX
+from analysis.quantities import digits, listing, quantity, ratio
+
+COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
+    "seconds": ("time", "seconds"),
+    "rate": ("GB/s", "digits"),
+    "payload_bytes": ("payload, B", "whole"),
+    "n": ("samples", "whole"),
+    "rounds": ("rounds", "whole"),
+    "runs": ("runs", "whole"),
+    "hosts": ("hosts", "whole"),
+    "modes": ("modes", "whole"),
+    "throttled": ("throttled", "percent"),
+    "verified": ("verified", "yes"),
+    "ratio": ("ratio", "ratio"),
+    "share": ("of the limit", "percent"),
+}
+"""Title and way of writing by the column's name; assets/figures.js has the ways of writing."""
+
+HIDDEN: Final = {
+    *("title", "label", "short", "case", "href", "metric", "is_default", "role"),
+    *("seconds_low", "seconds_high", "rate_low", "rate_high", "ci_low", "ci_high"),
+    "by_run",
+}
+"""Columns that repeat others, or that only the drawing needs."""
+
+_WRITERS: Final = {"seconds": lambda value: quantity(value, "s"), "digits": digits, "ratio": ratio}
+
+
+class Measure(NamedTuple):
+    """The column a chart is about: its name, what it is called, and how it is written."""
+
+    field: str
+    title: str
+    kind: str
+
+
+def column_table(data: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Name, title and way of writing of the columns of `data` that its table shows."""
+    return [
+        (name, *COLUMNS.get(name, (name.removeprefix(CASE_PREFIX).replace("_", " "), "plain")))
+        for name in map(str, data.columns)
+        if name not in HIDDEN
+    ]
+
+
+def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | None:
+    """What the Vega-Lite `document` shows of `data`; None where no axis or colour is a quantity.
+
+    Times and rates come first, then what lies along y, x, a colour or stands as text.
+    """
+    found = [
+        (channel, str(encoding["field"]), encoding.get("title"))
+        for channel, encoding in _encodings(document)
+        if encoding.get("type") == "quantitative" and _is_value(data, encoding.get("field", ""))
+    ]
+    order = ("y", "x", "color", "text")
+    ranked = sorted(
+        (one for one in found if one[0] in order),
+        key=lambda one: (one[1] not in ("seconds", "rate"), order.index(one[0])),
+    )
+    if not ranked:
+        return None
+    field = ranked[0][1]
+    title = next((t for _, name, t in ranked if name == field and t), field.replace("_", " "))
+    return Measure(field, str(title), COLUMNS.get(field, ("", "digits"))[1])
+
+
+def _encodings(part: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every channel with its encoding, in the order of `part`."""
+    if isinstance(part, list):
+        for one in part:
+            yield from _encodings(one)
+    elif isinstance(part, dict):
+        for channel, encoding in part.get("encoding", {}).items():
+            if isinstance(encoding, dict):
+                yield channel, encoding
+        for key, one in part.items():
+            if key != "encoding":
+                yield from _encodings(one)
+
+
+def _is_value(data: pd.DataFrame, field: str) -> bool:
+    """Whether `field` is a column of numbers that was measured: no key, no end of an interval."""
+    return (
+        field in data.columns
+        and pd.api.types.is_numeric_dtype(data[field])
+        and not field.startswith(CASE_PREFIX)
+        and not field.endswith(("_low", "_high"))
+        and field != "payload_bytes"
+    )
+
+
+def text_of(data: pd.DataFrame, measure: Measure | None) -> str:
+    """How many points `data` has, of what, and its lowest and highest value with their places."""
+    counted = [f"{len(data)} point{'s' * (len(data) != 1)}"]
+    for name in ("variant", "machine"):
+        if name in data.columns and (count := data[name].nunique()):
+            counted.append(f"{count} {name}{'s' * (count > 1)}")
+    sentence = f"{counted[0]}{' of ' if counted[1:] else ''}{listing(counted[1:])}."
+    values = data[measure.field].dropna() if measure else pd.Series(dtype=float)
+    if measure is None or values.empty:
+        return sentence
+    ends = [_end(data, measure, values, found) for found in (values.idxmin(), values.idxmax())]
+    return f"{sentence} {measure.title.capitalize()}: lowest {ends[0]}, highest {ends[1]}."
+
+
+def _end(data: pd.DataFrame, measure: Measure, values: pd.Series[Any], index: Any) -> str:
+    write = _WRITERS.get(measure.kind, digits)
+    names = [str(data[name][index]) for name in ("variant", "machine") if name in data.columns]
+    place = f" ({' on '.join(names)})" if names else ""
+    return f"{write(float(values[index]))}{place}"

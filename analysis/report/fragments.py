@@ -1,0 +1,57 @@
+"""Evidence that a page shows when it is asked for: each a page of its own, folded into others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from markupsafe import Markup
+
+ASSETS: Final = ("hotpath.css", "fragment.css")
+_PAGE: Final = Markup(
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<title>{title}</title>{styles}</head>"
+    '<body class="md-typeset"><header><h1>{title}</h1></header><main>{content}</main></body>'
+    "</html>\n"
+)
+
+
+def root_from(path: str) -> str:
+    """The root of the site as seen from the page at `path`, with a slash at its end."""
+    return "../" * path.count("/") or "./"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a page is in the site that is being built.
+
+    `site` is the site's folder, `root` its address as seen from the page, with a slash at its end.
+    """
+
+    site: Path
+    root: str
+
+    def folded(
+        self, path: str, summary: str, title: str, content: Markup, *, anchor: str = ""
+    ) -> Markup:
+        """Write `content` to `path` in the site, as a page called `title`, and fold it in here.
+
+        assets/fragments.js puts it in when it is opened; without a script, `summary` leads to it.
+        What `content` refers to is relative to its own page. `anchor` is an id: that of anything
+        in `content` begins with it and a hyphen, so that a link to it opens it.
+        """
+        styles = Markup().join(
+            Markup('<link rel="stylesheet" href="{}assets/{}">').format(root_from(path), name)
+            for name in ASSETS
+        )
+        page = _PAGE.format(title=title, styles=styles, content=content)
+        file = self.site / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page)
+        identity = Markup(' id="{}"').format(anchor) if anchor else Markup()
+        return Markup(
+            '<details class="hp-fold" data-fragment="{address}"{identity}>'
+            '<summary><a href="{address}">{summary}</a></summary></details>'
+        ).format(address=self.root + path, identity=identity, summary=summary)

@@ -1,0 +1,74 @@
+// What a chart shows: its rows by the choice made, as words, as a table and as a file.
+import { write } from "./figures.js";
+
+const MOST_ROWS = 500;
+
+const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
+
+// Mirrors text_of in analysis/charts/columns.py.
+export function textOf(rows, measure) {
+  if (!rows.length) return "Nothing is shown: no point has all that is chosen.";
+  const of = ["variant", "machine"]
+    .map((name) => [new Set(rows.map((row) => row[name]).filter(Boolean)).size, name])
+    .filter(([count]) => count)
+    .map(([count, name]) => counted(count, name));
+  const sentence = `Shown: ${[counted(rows.length, "point"), of.join(" and ")].filter(Boolean).join(" of ")}.`;
+  const values = measure ? rows.filter((row) => Number.isFinite(row[measure.field])) : [];
+  if (!values.length) return sentence;
+  values.sort((one, other) => one[measure.field] - other[measure.field]);
+  const [lowest, highest] = [values[0], values.at(-1)].map((row) => {
+    const place = [row.variant, row.machine].filter(Boolean).join(" on ");
+    return write(row[measure.field], measure.kind) + (place && ` (${place})`);
+  });
+  const title = measure.title[0].toUpperCase() + measure.title.slice(1);
+  return `${sentence} ${title}: lowest ${lowest}, highest ${highest}.`;
+}
+
+// A table of `rows`; the variant leads to its samples.
+export function tableOf(rows, spec, root) {
+  const columns = spec.usermeta.columns.filter(([field]) => rows.some((row) => write(row[field], "plain")));
+  const box = document.createElement("div");
+  box.className = "hp-table";
+  box.tabIndex = 0;
+  const table = box.appendChild(document.createElement("table"));
+  table.className = "hp";
+  table.createCaption().textContent =
+    rows.length > MOST_ROWS ? `The first ${MOST_ROWS} of ${rows.length} rows shown` : "The rows shown";
+  const head = table.createTHead().insertRow();
+  const isNumber = columns.map(([field]) => rows.some((row) => typeof row[field] === "number"));
+  columns.forEach(([, title], place) => {
+    const cell = head.appendChild(document.createElement("th"));
+    cell.scope = "col";
+    cell.textContent = title;
+    cell.className = isNumber[place] ? "hp-number" : "";
+  });
+  const body = table.createTBody();
+  for (const row of rows.slice(0, MOST_ROWS)) {
+    const line = body.insertRow();
+    columns.forEach(([field, , kind], place) => {
+      const cell = line.insertCell();
+      cell.className = isNumber[place] ? "hp-number" : "";
+      const inner = field === "variant" && row.href ? cell.appendChild(samplesLink(row.href, root)) : cell;
+      inner.textContent = write(row[field], kind);
+    });
+  }
+  return box;
+}
+
+function samplesLink(href, root) {
+  const link = document.createElement("a");
+  const address = new URL(href, root);
+  if (address.href.startsWith(root.href)) link.href = address.href;
+  return link;
+}
+
+// `rows` as CSV, with the columns of the chart's file.
+export function csvOf(rows, spec) {
+  const quoted = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const columns = Object.keys(spec.data[0].format.parse);
+  const lines = rows.map((row) => columns.map((name) => quoted(row[name])).join(","));
+  return [columns.join(","), ...lines, ""].join("\n");
+}

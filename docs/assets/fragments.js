@@ -1,0 +1,70 @@
+// Folded evidence: fetched when it is opened first, and opened when a link leads into it.
+import { offerCopies } from "./copy.js";
+
+const FOLDED = "details[data-fragment]";
+const loading = new WeakMap(); // details -> promise of its content
+
+export function watchFolds() {
+  for (const fold of document.querySelectorAll(FOLDED)) {
+    const link = fold.querySelector("summary a");
+    link.tabIndex = -1; // the summary has the keyboard's focus
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a tab of its own
+      event.preventDefault();
+      fold.open = !fold.open;
+    });
+    fold.addEventListener("toggle", () => fold.open && load(fold));
+  }
+  addEventListener("hashchange", openTarget);
+  openTarget();
+}
+
+function load(fold) {
+  // Printing opens every fold; what nobody has asked for is not printed.
+  if (matchMedia("print").matches) return Promise.resolve();
+  if (!loading.has(fold)) loading.set(fold, fill(fold));
+  return loading.get(fold);
+}
+
+async function fill(fold) {
+  const address = new URL(fold.dataset.fragment, location.href);
+  const box = fold.querySelector(".hp-fragment") ?? fold.appendChild(document.createElement("div"));
+  box.className = "hp-fragment";
+  box.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const content = page.querySelector("main");
+    for (const link of content.querySelectorAll("a[href]")) {
+      link.href = new URL(link.getAttribute("href"), address).href;
+    }
+    box.replaceChildren(...content.childNodes);
+    offerCopies(box);
+    fold.dataset.loaded = "";
+  } catch (error) {
+    box.textContent = `${address.pathname} could not be loaded: ${error.message}`;
+    loading.delete(fold);
+  }
+  box.removeAttribute("aria-busy");
+}
+
+// The id of what is folded begins with that of its fold and a hyphen.
+function foldOf(id) {
+  const folds = [...document.querySelectorAll(`${FOLDED}[id]`)];
+  return folds
+    .filter((fold) => id === fold.id || id.startsWith(`${fold.id}-`))
+    .sort((one, other) => other.id.length - one.id.length)[0];
+}
+
+async function openTarget() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  const there = id && document.getElementById(id);
+  const fold = there ? there.closest(FOLDED) : id && foldOf(id);
+  if (!fold) return;
+  fold.open = true;
+  await load(fold);
+  const target = document.getElementById(id) ?? fold;
+  target.classList.add("hp-target");
+  target.scrollIntoView();
+}
