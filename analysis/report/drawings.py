@@ -68,7 +68,7 @@ def _picture(drawing: Drawing, name: str, size: str, width: float) -> Markup:
         element("desc", drawing.description, id=f"{name}-desc"),
         *canvas.parts,
         class_=size,
-        viewBox=f"0 0 {width:.0f} {canvas.height + 2:.0f}",
+        viewBox=f"-1 0 {width + 2:.0f} {canvas.height + 2:.0f}",
         width=f"{width:.0f}",
         role="img",
         aria_labelledby=f"{name}-title",

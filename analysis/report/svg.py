@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +10,8 @@ from markupsafe import Markup
 
 LETTER_PX: Final = 5.9
 """Mean width of a letter of a canvas's words, at most."""
+TIP_PX: Final = 7.0
+"""Length of the tip of an arrow."""
 
 
 def element(name: str, *inner: object, **attributes: object) -> Markup:
@@ -46,6 +49,25 @@ class Canvas:
 
     def line(self, x: float, y: float, to_x: float, to_y: float, kind: str = "") -> None:
         self._add(max(y, to_y), "line", x1=x, y1=y, x2=to_x, y2=to_y, class_=kind)
+
+    def arrow(self, x: float, y: float, to_x: float, to_y: float, kind: str = "") -> None:
+        """A line that ends in a tip."""
+        length = math.hypot(to_x - x, to_y - y)
+        along, across = (to_x - x) / length, (to_y - y) / length
+        back_x, back_y = to_x - TIP_PX * along, to_y - TIP_PX * across
+        self.line(x, y, back_x, back_y, kind)
+        corners = [
+            (to_x, to_y),
+            (back_x - TIP_PX / 2 * across, back_y + TIP_PX / 2 * along),
+            (back_x + TIP_PX / 2 * across, back_y - TIP_PX / 2 * along),
+        ]
+        points = " ".join(f"{corner_x:.1f},{corner_y:.1f}" for corner_x, corner_y in corners)
+        self._add(max(y, to_y) + TIP_PX / 2, "polygon", points=points, class_=kind)
+
+    def node(self, x: float, y: float, width: float, height: float, text: str) -> None:
+        """A box with its name in the middle."""
+        self.box(x, y, width, height, "outline")
+        self.words(x + width / 2, y + height / 2 + 4, text, anchor="middle")
 
     def span(self, x: float, to_x: float, y: float, text: str) -> None:
         """A dimension: a rule with a stop at either end, and its name above the left one."""
