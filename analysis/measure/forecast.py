@@ -108,7 +108,8 @@ def last_pace(study: Study, where: Target) -> Pace | None:
     """The pace of the study's cells in the last run of each on this machine, None before any."""
     starts: dict[str, dict[int, list[tuple[float, CellKey]]]] = {}
     for variant, samples in _last_runs(study, where):
-        seen = {(s.run, s.round, s.case, s.started_at) for s in samples if s.status != "skipped"}
+        # What no round has tried has a row that is as old as the run.
+        seen = {(s.run, s.round, s.case, s.started_at) for s in samples if s.started_at != s.run}
         for run, number, case, started_at in seen:
             began = datetime.fromisoformat(started_at).timestamp()
             starts.setdefault(run, {}).setdefault(number, []).append((began, (variant, case)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def write_run(
     where: Target, study: Study, variant: str, begins: list[list[tuple[str, int]]], run: str = RUN
 ) -> None:
     """Results of a variant whose cells begin that many seconds after their round."""
-    start = datetime.fromisoformat(run)
+    start = datetime.fromisoformat(run) + timedelta(seconds=1)
 
     def at(seconds: int) -> str:
         return f"{(start + timedelta(seconds=seconds)).astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
@@ -88,6 +89,19 @@ def test_a_cell_of_an_older_run_lasts_until_the_next_one_of_that_run(
     pace = last_pace(study, where)
     assert pace is not None
     assert pace.cells == {("one", "n=1"): 5, ("two", "n=1"): 30, ("one", "n=2"): 20}
+
+
+def test_a_cell_that_was_tried_and_skipped_takes_as_long_as_that(
+    study: Study, where: Target
+) -> None:
+    path = where.root / where.machine / study.name / "one.csv"
+    write_run(where, study, "one", [[("n=1", 1), ("n=2", 40)]])
+    rows = read_samples(path)
+    write_samples(path, [rows[0], replace(rows[1], status="skipped", value=None, reason="none")])
+    write_run(where, study, "two", [[("n=1", 10), ("n=2", 42)]])
+    pace = last_pace(study, where)
+    assert pace is not None
+    assert pace.cells == {("one", "n=1"): 9, ("two", "n=1"): 30, ("one", "n=2"): 2}
 
 
 def test_a_round_that_was_repeated_comes_last(study: Study, where: Target) -> None:

@@ -1,0 +1,96 @@
+"""Two checkouts that are told to measure at once do so one after the other, each as if alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.measure.machine_lock import FOLDER_VARIABLE
+from analysis.statistics import FEWEST_RUNS, prediction_interval, verdict
+from analysis.store.results import load_variant
+from tests.workflow.pipeline import copy_of_pipeline
+
+VARIANTS = ("python", "again")
+COMMAND = ("analysis.measure", "calls", "--variant", "python", "--config", '{"machine": "box"}')
+WAITS = "waiting until this machine is free: it is in use by process "
+Times = Mapping[tuple[str, str], float]
+"""Median seconds by variant and case."""
+
+
+@pytest.fixture(scope="module")
+def checkouts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two that share a machine, with a study that needs no module."""
+    folder = tmp_path_factory.mktemp("checkouts")
+    for name in ("one", "other"):
+        study = copy_of_pipeline(folder / name) / "kernels" / "calls" / "study.yaml"
+        study.write_text(study.read_text().partition("  - name: compiled")[0])
+    return folder / "one", folder / "other"
+
+
+def measure(*checkouts: Path) -> dict[Path, str]:
+    """What each says that is told to measure, all at once."""
+    started = {
+        checkout: subprocess.Popen(
+            [sys.executable, "-m", *COMMAND],
+            cwd=checkout,
+            env=os.environ | {FOLDER_VARIABLE: str(checkout.parent)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for checkout in checkouts
+    }
+    said = {checkout: process.communicate()[0] for checkout, process in started.items()}
+    assert {process.returncode for process in started.values()} == {0}, said
+    return said
+
+
+def when(checkout: Path) -> tuple[str, str]:
+    """When the newest run began and ended."""
+    provenance = load_variant(checkout / "results" / "box" / "calls" / "python.csv").provenance
+    return provenance["start"], provenance["end"]
+
+
+def times(checkout: Path) -> Times:
+    """Of the newest run."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for variant in VARIANTS:
+        loaded = load_variant(checkout / "results" / "box" / "calls" / f"{variant}.csv")
+        newest = loaded.provenance["run"]
+        for sample in loaded.samples:
+            if sample.run == newest and sample.value is not None:
+                found.setdefault((variant, sample.case), []).append(sample.value)
+    return {cell: float(np.median(values)) for cell, values in found.items()}
+
+
+@pytest.mark.long
+def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
+    checkouts: tuple[Path, Path],
+) -> None:
+    one, other = checkouts
+    alone: list[Times] = []
+    at_once: dict[Path, list[Times]] = {one: [], other: []}
+    for _ in range(FEWEST_RUNS + 1):
+        measure(one)
+        alone.append(times(one))
+        said = measure(one, other)
+        [(waited, holder)] = [(a, b) for a, b in ((one, other), (other, one)) if WAITS in said[a]]
+        assert f" in {holder}: measuring calls, since 2" in said[waited]
+        assert when(holder)[1] <= when(waited)[0]
+        for checkout, known in at_once.items():
+            known.append(times(checkout))
+    verdicts = []
+    for cell in alone[0]:
+        for known in at_once.values():
+            ratios = [a[cell] / b[cell] for a, b in zip(alone, known, strict=True)]
+            middle, (low, high) = float(np.median(ratios)), prediction_interval(ratios)
+            verdicts.append(verdict(middle, low, high, ratios))
+            print(f"{cell}: {middle:.3f} ({low:.3f} to {high:.3f}): {verdicts[-1]}")
+    # By chance one of the six may be called different.
+    assert sum(each in ("faster", "slower") for each in verdicts) <= 1
