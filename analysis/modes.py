@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 from typing import Final
 
 import numpy as np
@@ -25,8 +26,12 @@ def count_modes(runs: Sequence[Sequence[float]]) -> int:
     are no modes. 1 where a time is not positive."""
     if any(value <= 0 for rounds in runs for value in rounds):
         return 1
-    relative = [np.log(np.asarray(rounds, float) / np.median(rounds)) for rounds in runs]
-    return _count(np.sort(np.concatenate(relative)))
+    relative = [
+        value / middle for rounds in runs for middle in [median(rounds)] for value in rounds
+    ]
+    if max(relative) < MODES_APART * min(relative):  # as nearly always; no gap is as wide
+        return 1
+    return _count(np.log(np.sort(relative)))
 
 
 def _count(ordered: npt.NDArray[np.float64]) -> int:

@@ -16,6 +16,7 @@ from analysis.errors import HotpathError
 from analysis.statistics import CONFIDENCE, FEWEST_RUNS
 from analysis.store.collect import collect
 from analysis.study import discover
+from analysis.tables.links import fit_links
 from analysis.tables.repeat import repeatability
 
 
@@ -28,8 +29,9 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     studies = discover()
-    collected = collect(arguments.results, studies)
-    table = repeatability(collected.samples, studies, collected.published, collected.machines)
+    found = collect(arguments.results, studies)
+    links = fit_links(found.samples, found.machines, studies)
+    table = repeatability(found.samples, studies, found.published, found.machines, links)
     if table.empty:
         raise HotpathError(
             f"{arguments.results}: expected more than {FEWEST_RUNS} fresh runs of a study on one"

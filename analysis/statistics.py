@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from statistics import median
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,8 +38,8 @@ def estimate(runs: Sequence[Sequence[float]]) -> Estimate:
     From FEWEST_RUNS on the interval is one for the median of another run. From fewer runs it can
     only be that of the newest one: where its own median lies.
     """
-    medians = [float(np.median(rounds)) for rounds in runs]
-    middle = float(np.median(medians))
+    medians = [float(median(rounds)) for rounds in runs]
+    middle = median(medians)
     if len(medians) >= FEWEST_RUNS:
         return Estimate(middle, *prediction_interval(medians))
     return Estimate(medians[-1], *median_interval(runs[-1]))

@@ -77,20 +77,22 @@ class Fit:
     runs: tuple[int, ...]
 
 
-def fit(runs: Sequence[Calibration]) -> Fit | None:
+def fit(runs: Sequence[Calibration], *, with_intervals: bool = True) -> Fit | None:
     """Fit the parameters to each of `runs`, oldest first, by itself; None if no run allows it.
 
     From FEWEST_RUNS on, a parameter is the median over runs, with a prediction interval for another
-    run. From fewer, it is the newest run's, with the interval that its residuals give.
+    run. From fewer, it is the newest run's, with the interval that its residuals give, which takes
+    RESAMPLES fits more. The ends are NaN if no intervals are asked for.
 
     A run is left out if it has too few cases, or lacks reads by SMs of whole lines or of parts of
     lines. Runs with pools are those of translation, whose parameters are NaN without one.
     """
-    link = _over_runs([run for run in runs if not _has_pools(run) and _suffices(run)], _link)
+    links = [run for run in runs if not _has_pools(run) and _suffices(run)]
+    link = _over_runs(links, _link, with_intervals)
     if link is None:
         return None
     pools = [run for run in runs if _has_pools(run) and len(run.seconds) >= FEWEST_CASES]
-    walks = _over_runs(pools, _Translation(link.values)) or link
+    walks = _over_runs(pools, _Translation(link.values), with_intervals) or link
     estimates = [
         np.where(OF_TRANSLATION, of_walks, of_link)
         for of_walks, of_link in zip(walks, link, strict=True)
@@ -113,17 +115,17 @@ Solve = Callable[[Calibration], Floats]
 """The parameters [parameters] of one run."""
 
 
-def _over_runs(runs: list[Calibration], solve: Solve) -> _Estimate | None:
+def _over_runs(runs: list[Calibration], solve: Solve, with_intervals: bool) -> _Estimate | None:
     if not runs:
         return None
     if len(runs) < FEWEST_RUNS:
         runs = runs[-1:]
     found = np.array([solve(run) for run in runs])
-    ends = (
-        np.array([prediction_interval(values) for values in found.T]).T
-        if len(runs) >= FEWEST_RUNS
-        else _resampled(runs[0], found[0], solve)
-    )
+    ends: Floats = np.full((2, len(NAMES)), np.nan)
+    if with_intervals and len(runs) >= FEWEST_RUNS:
+        ends = np.array([prediction_interval(values) for values in found.T]).T
+    elif with_intervals:
+        ends = _resampled(runs[0], found[0], solve)
     is_shown = np.all([_shown(run, own) for run, own in zip(runs, found, strict=True)], axis=0)
     middle = np.median(found, axis=0)
     if not all(_on_copy_engine(run).any() for run in runs):

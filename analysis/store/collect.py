@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -62,8 +62,12 @@ class _StudyResults:
     counters: dict[VariantKey, list[Counter]] = field(default_factory=dict)
 
 
-def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
+def collect(
+    root: Path, studies: Mapping[str, Study], only: Collection[str] | None = None
+) -> Collected:
     """Read every machine under `root` and what was published of `studies`, and trust no file there.
+
+    `only` names the studies whose results are read; left out, all that have a folder.
 
     A study that has anything wrong with it on a machine is left out there, and a machine whose own
     folder or description is wrong is left out whole; `refused` has the reason. Results of a study
@@ -92,6 +96,8 @@ def collect(root: Path, studies: Mapping[str, Study]) -> Collected:
             refuse(folder, error)
             continue
         for inner in study_folders(folder):
+            if only is not None and inner.name not in only:
+                continue
             try:
                 found = _collect_study(inner, studies)
             except (HotpathError, OSError) as error:

@@ -81,15 +81,24 @@ class MachineResults:
         medians: pd.Series = good.groupby(keys)["value"].median()
         return medians
 
-    def after(self, moment: str) -> MachineResults:
-        """The same of runs that began after `moment` only."""
-        is_later = self.samples["run"] > moment
-        return self if is_later.all() else replace(self, samples=self.samples[is_later])
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        return frozenset(self.samples["run"])
+
+    def of_runs(self, runs: frozenset[str]) -> MachineResults:
+        """The same of these `runs` only."""
+        if runs == self.runs:
+            return self
+        return replace(self, samples=self.samples[self.samples["run"].isin(runs)])
 
     def has(self, variants: Iterable[str]) -> bool:
         """Whether each of `variants` has been measured, by the code of today."""
+        return self.measured.issuperset(variants)
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
         is_measured = (self.used["status"] != "skipped") & ~self.used["stale"].astype(bool)
-        return set(variants) <= set(self.used.loc[is_measured, "variant"])
+        return frozenset(self.used.loc[is_measured, "variant"])
 
     @cached_property
     def used(self) -> pd.DataFrame:
@@ -97,7 +106,13 @@ class MachineResults:
         return chosen(self.samples)
 
     def _rows_of(self, variant: str, case: str) -> pd.DataFrame:
-        return self.used[(self.used["variant"] == variant) & (self.used["case"] == case)]
+        rows: pd.DataFrame = self.used.iloc[self._cells.get((variant, case), [])]
+        return rows
+
+    @cached_property
+    def _cells(self) -> Mapping[Any, Any]:
+        """The places of the rows of each variant and case."""
+        return self.used.groupby(["variant", "case"]).indices
 
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
         try:
@@ -149,12 +164,16 @@ class MachineResults:
         return cases[case]
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
-        rows = best_statement(self.published)
+        rows = self._printed
         rows = rows[(rows["variant"] == variant) & (rows["case"] == case)]
         # Of several sources, the first one's.
         if rows.empty or metric not in ("", rows.iloc[0]["metric"]):
             return math.nan
         return float(rows.iloc[0]["seconds"])
+
+    @cached_property
+    def _printed(self) -> pd.DataFrame:
+        return best_statement(self.published)
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
         rows = self.model[
@@ -215,15 +234,18 @@ def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, l
     Only runs that began after a claim's bounds were set judge it; all that are `known` where there
     are no such.
     """
-    after = cache(known.after)
+    of_runs = cache(known.of_runs)  # bounds are set at many moments, and few runs lie between
     for claim in known.study.claims:
         if claim.on_rows != (machine == PUBLISHED):
             continue
         evidence, bound = known, ""
         if claim.tests and machine != PUBLISHED and known.has(claim.variants):
             bound = AFTERWARDS
-            if claim.bounds and after(claim.bounds.set_at).has(claim.variants):
-                evidence, bound = after(claim.bounds.set_at), BEFORE
+            if claim.bounds:
+                set_at = claim.bounds.set_at
+                younger = of_runs(frozenset(run for run in known.runs if run > set_at))
+                if younger.has(claim.variants):
+                    evidence, bound = younger, BEFORE
         row, parts = _judged(evidence, claim, machine)
         if bound and claim.bounds:
             row = replace(row, commit=claim.bounds.commit, set_at=claim.bounds.set_at)

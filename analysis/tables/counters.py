@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -13,7 +13,7 @@ from analysis.model.traffic import Traffic, traffic_of
 from analysis.store.collect import VariantKey
 from analysis.store.counters import COLUMNS, Counter
 from analysis.study import Study
-from analysis.tables.rows import CounterRow, columns
+from analysis.tables.rows import CounterRow, columns, stacked
 
 COUNTER_COLUMNS = columns(CounterRow)
 
@@ -35,13 +35,23 @@ def summed(counters: Sequence[Counter]) -> pd.DataFrame:
     return totals.reset_index()
 
 
-def compare_counters(
+def counter_table(
+    captured: Mapping[VariantKey, Sequence[Counter]],
+    machines: Iterable[str],
+    studies: Mapping[str, Study],
+) -> pd.DataFrame:
+    """Every counter of `captured` that can be predicted, in COUNTER_COLUMNS.
+
+    The copy engine is left out: its reads are no kernel's, so nothing counts them. FieldError if a
+    study's `link` is invalid.
+    """
+    tables = [_of_machine(captured, machine, studies) for machine in machines]
+    return stacked(tables, COUNTER_COLUMNS)
+
+
+def _of_machine(
     captured: Mapping[VariantKey, Sequence[Counter]], machine: str, studies: Mapping[str, Study]
 ) -> pd.DataFrame:
-    """Every counter of `captured` on `machine` that can be predicted, in COUNTER_COLUMNS.
-
-    The copy engine is left out: its reads are no kernel's, so nothing counts them.
-    """
     rows = []
     for study in studies.values():
         for variant in study.variants:

@@ -9,11 +9,14 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from analysis.claims.verdicts import NOT_TESTED
+from analysis.model.fit import Fit
 from analysis.statistics import FEWEST_RUNS
 from analysis.store.collect import KEY
 from analysis.study import Study
 from analysis.tables.claims import claim_tables
-from analysis.tables.model import model_tables
+from analysis.tables.links import Links
+from analysis.tables.model import model_table
+from analysis.tables.newest import Apart, newest_apart
 from analysis.tables.rows import RepeatabilityRow, columns
 from analysis.tables.summary import (
     RATIO_KEY,
@@ -33,39 +36,41 @@ def repeatability(
     studies: Mapping[str, Study],
     published: Mapping[str, pd.DataFrame],
     machines: Mapping[str, Mapping[str, object]],
+    links: Links,
 ) -> pd.DataFrame:
     """A row a machine and study with more than FEWEST_RUNS fresh runs, in REPEATABILITY_COLUMNS.
 
-    `samples` and `machines` are as `collect` gives them. The newest run of a study is kept out, the
-    intervals and verdicts are made of the others, and its own medians are held against them.
+    `samples` and `machines` are as `collect` gives them, `links` as `collect_links` does. The
+    newest run of a study is kept out, the intervals and verdicts are made of the others, and its
+    own medians are held against them.
     """
     rows = [
         row
         for machine in sorted(set(samples["machine"]))
-        for row in _of_machine(samples[samples["machine"] == machine], studies, published, machines)
+        for row in _of_machine(
+            newest_apart(samples[samples["machine"] == machine]),
+            studies,
+            published,
+            {machine: machines[machine]},
+            links,
+        )
     ]
     return pd.DataFrame(map(asdict, rows), columns=REPEATABILITY_COLUMNS)
 
 
 def _of_machine(
-    samples: pd.DataFrame,
+    apart: Apart,
     studies: Mapping[str, Study],
     published: Mapping[str, pd.DataFrame],
-    machines: Mapping[str, Mapping[str, object]],
+    described: Mapping[str, Mapping[str, object]],
+    links: Links,
 ) -> Iterator[RepeatabilityRow]:
-    fresh = samples[~samples["stale"].astype(bool)]
-    runs = fresh.groupby("study")["run"].agg(lambda own: sorted(set(own)))
-    enough = runs[runs.map(len) > FEWEST_RUNS]
-    fresh = fresh[fresh["study"].isin(enough.index)]
-    if fresh.empty:
+    if apart.runs.empty:
         return
-    newest = fresh["study"].map(enough.map(lambda own: own[-1]))
-    kept, held = fresh[fresh["run"] != newest], fresh[fresh["run"] == newest]
-    machine = str(samples["machine"].iloc[0])
-    described = {machine: machines[machine]}
-    before = _Tables.of(kept, studies, published, described)
-    after = _Tables.of(held, studies, published, described)
-    for study in map(str, enough.index):
+    (machine,) = described
+    before = _Tables.of(apart.kept, studies, published, described, links.kept)
+    after = _Tables.of(apart.held, studies, published, described, links.held)
+    for study in map(str, apart.runs.index):
         found = _compared(before.times, after.times, study, KEY, "median")
         speed = _compared(before.ratios, after.ratios, study, RATIO_KEY, "ratio")
         same = repeats(speed, studies)
@@ -76,8 +81,8 @@ def _of_machine(
         yield RepeatabilityRow(
             machine=machine,
             study=study,
-            runs=len(enough[study]) - 1,
-            held_run=enough[study][-1],
+            runs=len(apart.runs[study]) - 1,
+            held_run=apart.runs[study][-1],
             times=len(found),
             times_inside=int(_inside(found, "median").sum()),
             ratios=len(speed),
@@ -105,9 +110,10 @@ class _Tables(NamedTuple):
         studies: Mapping[str, Study],
         published: Mapping[str, pd.DataFrame],
         machines: Mapping[str, Mapping[str, object]],
+        fits: Mapping[str, Fit],
     ) -> _Tables:
         summary = summarise(samples)
-        model = model_tables({}, samples, summary, machines, studies).model
+        model = model_table(summary, fits, machines, studies)
         return cls(
             times=summary[summary["unit"] == "s"],
             ratios=ratios(ratios_by_round(samples, studies)),

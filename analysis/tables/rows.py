@@ -238,6 +238,12 @@ def columns(row: type[Any]) -> list[str]:
     return list(records.columns(row))
 
 
+def stacked(tables: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    """The rows of all `tables`, which have these columns."""
+    filled = [table for table in tables if not table.empty]
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=columns)
+
+
 def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
     """The tables with such rows at `paths` as one; what is not there or empty counts as no rows."""
     types = {field.name: DTYPES[str(field.type)] for field in fields(row)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from analysis.tables.rows import RUN_SEPARATOR, RatioRow, RunRow, SkippedRow, Su
 SUMMARY_COLUMNS = columns(SummaryRow)
 RATIO_KEY = ["machine", "study", "variant", "against", "case", "metric"]
 RATIO_COLUMNS = columns(RatioRow)
+VISIT = ["machine", "case", "metric", "run", "round", "visit"]
 RUN_COLUMNS = columns(RunRow)
 SKIPPED_COLUMNS = columns(SkippedRow)
 
@@ -32,16 +34,20 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
     measured = measured[measured["status"] == "ok"]
     if measured.empty:
         return pd.DataFrame(columns=SUMMARY_COLUMNS)
-    table = measured.groupby(KEY, sort=False).agg(
-        q1=("value", lambda values: values.quantile(0.25)),
-        q3=("value", lambda values: values.quantile(0.75)),
+    cells = measured.assign(throttled=measured["throttle"] != "").groupby(KEY, sort=False)
+    table = cells.agg(
         n=("value", "size"),
         verified=("verified", "min"),
-        throttled=("throttle", lambda reasons: (reasons != "").mean()),
+        throttled=("throttled", "mean"),
         stale=("stale", "max"),
         runs=("run", "nunique"),
         hosts=("host", "nunique"),
     )
+    values = measured["value"].to_numpy()
+    quartiles = {
+        key: np.quantile(values[rows], (0.25, 0.75)) for key, rows in cells.indices.items()
+    }
+    table["q1"], table["q3"] = np.transpose([quartiles[key] for key in table.index])
     by_round = measured.groupby([*KEY, "run", "round"])["value"].median()
     table["rounds"] = by_round.groupby(KEY, sort=False).size()
     table = table.join(_over_runs(by_round, KEY))
@@ -52,14 +58,14 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
 
 def _over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
     """median, ci_low, ci_high, by_run (medians, oldest first) and modes of each `key`, from values
-    by `key`, run and round."""
-    runs = by_round.groupby([*key, "run"]).agg(list).groupby(key).agg(list)
-    rows = [
-        (*estimate(one), [float(np.median(rounds)) for rounds in one], count_modes(one))
-        for one in runs
-    ]
+    by `key`, run and round, in that order."""
+    cells: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for (*cell, run, _), value in zip(by_round.index, by_round, strict=True):
+        cells.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
+    runs = [list(own.values()) for own in cells.values()]
+    rows = [(*estimate(one), [median(rounds) for rounds in one], count_modes(one)) for one in runs]
     names = ["median", "ci_low", "ci_high", "by_run", "modes"]
-    return pd.DataFrame(rows, index=runs.index, columns=names)
+    return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(cells, names=key), columns=names)
 
 
 def rankings(study: Study) -> Iterator[tuple[Variant, Variant]]:
@@ -111,32 +117,30 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
     fresh = fresh[fresh["metric"].isin(["gpu_time", "host_time", "op_time"])]
     if fresh.empty:
         return pd.Series(dtype=float)
-    key = ["machine", "study", "case", "metric"]
-    visit = ["run", "round", "visit"]
     fresh = fresh.assign(visit=visits(fresh, studies))
-    by_visit = fresh.groupby([*key, "variant", *visit], sort=False)["value"].median()
-    by_variant = dict(tuple(by_visit.reset_index().groupby(["study", "variant"], sort=False)))
-    pairs = []
-    for study in studies.values():
-        shown = {pair: study.shown_case(pair[0]).id for pair in rankings(study)}
-        for variant, other in [*study.comparisons(), *shown]:
-            if not {(study.name, variant.name), (study.name, other.name)} <= set(by_variant):
-                continue
-            both = by_variant[study.name, variant.name].merge(
-                by_variant[study.name, other.name],
-                on=[*key, *visit],
-                suffixes=("", "_other"),
-            )
-            if (variant, other) in shown:
-                both = both[both["case"] == shown[variant, other]]
-            if variant.host_work or other.host_work:
-                both = both[both["metric"] != "gpu_time"]
-            both["ratio"] = both["value_other"] / both["value"]
-            pairs.append(both.rename(columns={"variant_other": "against"}))
-    if not pairs or (paired := pd.concat(pairs)).empty:
-        return pd.Series(dtype=float)
-    by_round: pd.Series = paired.groupby([*RATIO_KEY, "run", "round"])["ratio"].median()
+    by_visit = fresh.groupby(["study", "variant", *VISIT], sort=False)["value"].median()
+    pairs = [_paired(study, by_visit) for study in studies.values()]
+    by_round: pd.Series = pd.concat(pairs).groupby([*RATIO_KEY, "run", "round"])["ratio"].median()
     return by_round
+
+
+def _paired(study: Study, by_visit: pd.Series) -> pd.DataFrame:
+    """Every comparison of `study` in every visit that has both sides; a row with its `ratio`."""
+    shown = {pair: study.shown_case(pair[0]).id for pair in rankings(study)}
+    compared = pd.DataFrame(
+        [
+            (one.name, other.name, shown.get((one, other)), one.host_work or other.host_work)
+            for one, other in [*study.comparisons(), *shown]
+        ],
+        columns=["variant", "against", "only", "has_host_work"],
+    )
+    own = by_visit.reset_index()
+    own = own[own["study"] == study.name]
+    other = own.rename(columns={"variant": "against", "value": "other"})
+    both = own.merge(compared, on="variant").merge(other, on=["study", "against", *VISIT])
+    both = both[both["only"].isna() | (both["only"] == both["case"])]
+    both = both[~both["has_host_work"].astype(bool) | (both["metric"] != "gpu_time")]
+    return both.assign(ratio=both["other"] / both["value"])
 
 
 def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:

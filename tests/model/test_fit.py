@@ -61,6 +61,13 @@ def test_a_run_that_lacks_cases_is_left_out() -> None:
     assert str(fit([whole, part])) == str(fit([whole]))  # NaN equals nothing
 
 
+def test_a_fit_without_intervals_has_the_same_parameters() -> None:
+    whole, bare = (fit([calibration()], with_intervals=how) for how in (True, False))
+    assert whole is not None and bare is not None
+    assert str(bare.parameters) == str(whole.parameters)
+    assert math.isnan(bare.low.link_rate) and math.isnan(bare.high.link_rate)
+
+
 def test_slow_outliers_do_not_move_the_fit() -> None:
     run = calibration()
     run.seconds[::15] *= 1.4

@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.store.collect import collect
 from analysis.study import Case, Variant
+from analysis.tables.links import Links
 from analysis.tables.repeat import REPEATABILITY_COLUMNS, repeatability
 from tests.synthetic import CALLS, COPY, STUDIES, plausible, write_machine
 
@@ -33,7 +34,7 @@ def measured(folder: Path, runs: list[str], *, off: float = 1.0) -> pd.DataFrame
 
         write_machine(folder, "box", COPY, run=run, rounds=5, noise=0.001, seconds=seconds)
     found = collect(folder, STUDIES)
-    return repeatability(found.samples, STUDIES, found.published, found.machines)
+    return repeatability(found.samples, STUDIES, found.published, found.machines, Links())
 
 
 def test_three_runs_cannot_be_held_against_a_fourth(tmp_path: Path) -> None:
@@ -60,7 +61,7 @@ def test_repeats_are_counted_apart(tmp_path: Path) -> None:
     for run in RUNS:
         write_machine(tmp_path, "box", CALLS, variants=cpu, run=run, rounds=5)
     found = collect(tmp_path, STUDIES)
-    table = repeatability(found.samples, STUDIES, found.published, found.machines)
+    table = repeatability(found.samples, STUDIES, found.published, found.machines, Links())
     (row,) = table.to_dict("records")
     assert row["repeats"] == 2  # by either clock
     assert row["repeats_different"] <= row["repeats"] < row["ratios"]

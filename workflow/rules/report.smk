@@ -27,7 +27,9 @@ rule report:
         results=str(RESULTS),
         modules=str(MODULES),
         site=str(SITE),
-        files=lambda _: digest([*sources("docs/**/*.*"), *STUDIES, *result_names()]),
+        files=lambda _: digest(
+            [*sources("docs/**/*.*"), *STUDIES, *result_names("**/*")]
+        ),
     message:
         "Building the site"
     shell:

@@ -1,43 +1,158 @@
-from analysis.store.folders import plain_files
+from analysis.model.judge import calibrating
+from analysis.source import timed_files
+from analysis.store.folders import (
+    DESCRIPTION,
+    PUBLISHED,
+    check_machine,
+    machine_folders,
+    plain_files,
+)
 
-# Results are plain inputs, whoever measured them. Missing ones are measured first.
-SUMMARY_TABLES = [
-    TABLES / "summary.csv",
-    TABLES / "ratios.csv",
-    TABLES / "repeats.csv",
-    TABLES / "repeatability.csv",
-    TABLES / "runs.csv",
-    TABLES / "skipped.csv",
-    TABLES / "model.csv",
-    TABLES / "model_parameters.csv",
-    TABLES / "model_counters.csv",
-    TABLES / "claims.csv",
-    TABLES / "claim_parts.csv",
-    TABLES / "refused.json",
+# Every study has tables of its own, so that only those are made anew whose results or code have
+# changed. They are put together into those that are told of.
+TABLES_OF_STUDY = [
+    "summary.csv",
+    "ratios.csv",
+    "repeats.csv",
+    "repeatability.csv",
+    "runs.csv",
+    "skipped.csv",
+    "model.csv",
+    "model_counters.csv",
+    "claims.csv",
+    "claim_parts.csv",
+    "refused.json",
 ]
+SUMMARY_TABLES = [TABLES / name for name in [*TABLES_OF_STUDY, "model_parameters.csv"]]
+LINKS = TABLES / "links.json"
+
+# Results are plain inputs, whoever measured them. Missing ones are measured first. Files with
+# another name than results have are none: Snakemake would read braces in it.
+RESULT_FILES = list(plain_files(RESULTS))
 
 
 def results():
-    """What has been measured, on this machine and others, and what others printed. Files with
-    another name than results have are none: Snakemake would read braces in it."""
-    return [str(path) for path in plain_files(RESULTS)]
+    """What has been measured, on this machine and others, and what others printed."""
+    return [str(path) for path in RESULT_FILES]
 
 
-def result_names():
-    """Every name below the results, with those that are refused."""
-    return [ascii(str(path)) for path in sorted(RESULTS.rglob("*"))]
+def results_of(studies):
+    """Those of some studies, and of the machines as a whole."""
+    return [
+        str(path)
+        for path in RESULT_FILES
+        if path.name == DESCRIPTION
+        or path.parent.name in studies
+        or (path.parent.name == PUBLISHED and path.stem in studies)
+    ]
+
+
+def result_names(*patterns):
+    """Every name below the results that matches, with those that are refused."""
+    found = {path for pattern in patterns for path in RESULTS.glob(pattern)}
+    return [ascii(str(path)) for path in sorted(found)]
+
+
+def names_about(studies):
+    """Names below the results that say what there is of some studies, and the machines that are
+    refused as a whole."""
+    patterns = [f"*/{study}{rest}" for study in studies for rest in ("*", "/**/*")]
+    return [*result_names("*", *patterns), "refused:", *refused_machines()]
+
+
+def refused_machines():
+    refused = []
+    for folder in machine_folders(RESULTS):
+        try:
+            check_machine(folder)
+        except (HotpathError, OSError):
+            refused.append(ascii(folder.name))
+    return refused
+
+
+def code_of_results(studies):
+    """Whether a result is stale depends on the code beside it."""
+    timed = {
+        str(path.relative_to(workflow.basedir))
+        for name in studies
+        for variant in CONFIG.known[name].variants
+        for path in timed_files(CONFIG.known[name], variant)
+    }
+    return sorted(timed.union(*map(files_of, studies)))
+
+
+CALIBRATING = calibrating(CONFIG.known)
+SUMMARISING = [
+    *SCHEMAS,
+    *CORE,
+    *sources("analysis/model/*.py", "analysis/store/*.py", "analysis/tables/*.py"),
+    *sources("analysis/measure/__init__.py", "analysis/measure/throttling.py"),
+]
+
+
+rule fit_links:
+    input:
+        measured_now(),
+        profiled_now(),
+        results_of(CALIBRATING),
+        code_of_results(CALIBRATING),
+        SUMMARISING,
+    output:
+        LINKS,
+    log:
+        "build/logs/fit_links.log",
+    benchmark:
+        "build/benchmarks/fit_links.tsv"
+    resources:
+        mem_mb=1000,
+    params:
+        results=str(RESULTS),
+        # Asked again when the job starts: by then there may be new ones.
+        files=lambda _: digest(names_about(CALIBRATING)),
+    message:
+        "Fitting the link of every machine"
+    shell:
+        "{PYTHON} -m analysis.tables.links --results {params.results} --out {output} 2> {log}"
+
+
+rule summarise_study:
+    input:
+        measured_now(),
+        profiled_now(),
+        lambda w: results_of([w.study]),
+        lambda w: code_of_results([w.study]),
+        SUMMARISING,
+        links=LINKS,
+    output:
+        [TABLES / "tables" / "{study}" / name for name in TABLES_OF_STUDY],
+    log:
+        "build/logs/summarise/{study}.log",
+    benchmark:
+        "build/benchmarks/summarise/{study}.tsv"
+    resources:
+        mem_mb=1000,
+    params:
+        results=str(RESULTS),
+        out=lambda w: TABLES / "tables" / w.study,
+        files=lambda w: digest([*names_about([w.study]), *files_of(w.study)]),
+    message:
+        "Summarising {wildcards.study}"
+    shell:
+        "{PYTHON} -m analysis.tables.of_study {wildcards.study} --results {params.results}"
+        " --links {input.links} --out {params.out} 2> {log}"
 
 
 rule summarise:
     input:
-        measured_now(),
-        profiled_now(),
+        # Those of studies that are gone are only here.
         results(),
-        STUDIES,
-        SCHEMAS,
-        CORE,
-        sources("analysis/model/*.py", "analysis/store/*.py", "analysis/tables/*.py"),
-        sources("analysis/measure/__init__.py", "analysis/measure/throttling.py"),
+        SUMMARISING,
+        [
+            TABLES / "tables" / study / name
+            for study in CONFIG.known
+            for name in TABLES_OF_STUDY
+        ],
+        links=LINKS,
     output:
         SUMMARY_TABLES,
     log:
@@ -45,13 +160,13 @@ rule summarise:
     benchmark:
         "build/benchmarks/summarise.tsv"
     resources:
-        mem_mb=2000,
+        mem_mb=1000,
     params:
         results=str(RESULTS),
         tables=str(TABLES),
-        # Asked again when the job starts: by then there may be new ones.
-        files=lambda _: digest(result_names()),
+        files=lambda _: digest([*CONFIG.known, *result_names("**/*")]),
     message:
         "Summarising the results of every machine"
     shell:
-        "{PYTHON} -m analysis.tables --results {params.results} --out {params.tables} 2> {log}"
+        "{PYTHON} -m analysis.tables.together --tables {params.tables}/tables"
+        " --links {input.links} --results {params.results} --out {params.tables} 2> {log}"

@@ -1,0 +1,109 @@
+"""The tables of one study.
+
+python -m analysis.tables.of_study STUDY --results results --links build/links.json --out FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from analysis.cli import fail_in_one_line
+from analysis.errors import require_known
+from analysis.files import write_whole
+from analysis.store.collect import collect
+from analysis.study import Study, discover
+from analysis.tables.agreement import REPEAT_COLUMNS, agreement
+from analysis.tables.claims import CLAIM_COLUMNS, PART_COLUMNS, claim_tables
+from analysis.tables.counters import COUNTER_COLUMNS, counter_table
+from analysis.tables.links import Links
+from analysis.tables.model import MODEL_COLUMNS, model_table
+from analysis.tables.repeat import REPEATABILITY_COLUMNS, repeatability
+from analysis.tables.summary import (
+    RATIO_COLUMNS,
+    RUN_COLUMNS,
+    SKIPPED_COLUMNS,
+    SUMMARY_COLUMNS,
+    ratios,
+    ratios_by_round,
+    runs,
+    skipped,
+    summarise,
+)
+
+COLUMNS: Final = {
+    "summary": SUMMARY_COLUMNS,
+    "ratios": RATIO_COLUMNS,
+    "repeats": REPEAT_COLUMNS,
+    "repeatability": REPEATABILITY_COLUMNS,
+    "runs": RUN_COLUMNS,
+    "skipped": SKIPPED_COLUMNS,
+    "model": MODEL_COLUMNS,
+    "model_counters": COUNTER_COLUMNS,
+    "claims": CLAIM_COLUMNS,
+    "claim_parts": PART_COLUMNS,
+}
+"""Of each of the tables, by its name."""
+REFUSED: Final = "refused.json"
+NUMBER: Final = "%.7g"
+
+
+def study_tables(
+    results: Path, name: str, studies: Mapping[str, Study], links: Links
+) -> dict[str, str]:
+    """The texts of all tables of the study `name`, by file name, and of REFUSED: which of its
+    results, and which machines, were left out, and why.
+
+    A study that is not one of `studies` has stale results only.
+    """
+    own = {name: studies[name]} if name in studies else {}
+    found = collect(results, own, only={name})
+    samples, machines = found.samples, found.machines
+    compared = ratios_by_round(samples, own)
+    summary = summarise(samples)
+    model = model_table(summary, links.every, machines, own)
+    judged = claim_tables(samples, own, found.published, model)
+    tables = {
+        "summary": summary,
+        "ratios": ratios(compared),
+        "repeats": agreement(samples, compared, own),
+        "repeatability": repeatability(samples, own, found.published, machines, links),
+        "runs": runs(samples),
+        "skipped": skipped(samples),
+        "model": model,
+        "model_counters": counter_table(found.counters, machines, own),
+        "claims": judged.claims,
+        "claim_parts": judged.parts,
+    }
+    texts = {
+        f"{name}.csv": tables[name].to_csv(index=False, columns=columns, float_format=NUMBER)
+        for name, columns in COLUMNS.items()
+    }
+    return texts | {REFUSED: json.dumps(found.refused, indent=1) + "\n"}
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.tables.of_study", description="Make the tables of one study."
+    )
+    parser.add_argument("study")
+    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument("--links", type=Path, required=True, help="parameters of every machine")
+    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
+    studies = discover()
+    require_known("study", arguments.study, sorted(studies))
+    links = Links.from_text(arguments.links.read_text())
+    for file, text in study_tables(arguments.results, arguments.study, studies, links).items():
+        write_whole(arguments.out / file, text)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)
