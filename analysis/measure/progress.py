@@ -47,7 +47,7 @@ class Signs:
 
 
 class Progress:
-    """Tells in `line` how far a study with so many rounds is."""
+    """Tells in `line` how far a study with so many rounds is. To be made when the first begins."""
 
     def __init__(self, line: Line, study: str, rounds: int, forecast: Forecast) -> None:
         self._line = line
@@ -61,8 +61,7 @@ class Progress:
         self, process: BaseProcess, limit_s: float, number: int, left: int, signs: Signs
     ) -> None:
         """Wait at most `limit_s` for the process of round `number`, one of `left` to be done."""
-        self._began = time.monotonic()
-        until = self._began + limit_s
+        until = time.monotonic() + limit_s
         while self._line.live and process.is_alive() and time.monotonic() < until:
             what = [self._study, *self._of(), f"round {number + 1} of {self._rounds}"]
             self._line.draw(", ".join([*what, self._time(left), *signs.read()]))

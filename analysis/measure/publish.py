@@ -51,8 +51,7 @@ def drafted(
     samples, records = journal.samples(), [record for _, record in sorted(journal.records.items())]
     machine = describe(host.gpu)
     draft.put("machine.json", json.dumps(machine, indent=1) + "\n")
-    repeated = [{"round": entry["round"], "why": entry["why"]} for entry in journal.repeated]
-    kept = {"disturbed": disturbed(journal), "repeated": repeated}
+    of_run = _of_run(plan, host, journal, records, machine)
     telemetry = _telemetry(journal, records)
     samples = list(with_clocks(samples, telemetry))
     for variant in plan.variants:
@@ -65,8 +64,7 @@ def drafted(
                 _skipped(plan, variant, case_id, journal.run, reason)
                 for case_id in _cases(plan, variant)
             ]
-        provenance = _provenance(plan, variant, host, journal.run, records, machine) | kept
-        provenance["unmet"] = reason
+        provenance = of_run | _of_variant(plan, variant, host) | {"unmet": reason}
         telemetry_rows = telemetry.get(variant.name)
         status = "captured" if telemetry_rows else f"not captured: {_no_telemetry(plan, host)}"
         provenance["captures"] = {"telemetry": {"status": status, "at": journal.run}}
@@ -130,40 +128,48 @@ def _no_telemetry(plan: Plan, host: Host) -> str:
     return "no sample fell into a cell of this variant"
 
 
-def _provenance(
+def _of_run(
     plan: Plan,
-    variant: Variant,
     host: Host,
-    run: str,
+    journal: Journal,
     records: Sequence[RoundRecord],
     machine: dict[str, Any],
 ) -> dict[str, Any]:
+    """What the provenance of every variant of the run says."""
     commit = commit_of(ROOT)
     energies = [record.energy_j for record in records]
     known = [energy for energy in energies if energy is not None]
     return {
-        "run": run,
+        "run": journal.run,
         "commit": commit.name,
         "dirty": commit.dirty,
-        "source_sha256": fingerprint(plan.study, variant),
         "method_version": METHOD_VERSION,
+        "command": host.command,
+        "grid": plan.grid.name,
+        "rounds": len(records),
+        # Before every round, and once more now.
+        "conditions": [record.conditions for record in records] + [asdict(conditions())],
+        "discarded_host_passes": DISCARDED_HOST_PASSES,
+        "start": min((record.start for record in records), default=journal.run),
+        "end": max((record.end for record in records), default=utc_now()),
+        "disturbed": disturbed(journal),
+        "repeated": [{"round": entry["round"], "why": entry["why"]} for entry in journal.repeated],
+        # Of the whole run: all variants, and the gaps between them.
+        "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
+        "shared_with_processes": host.others,
+        "machine": machine,
+    }
+
+
+def _of_variant(plan: Plan, variant: Variant, host: Host) -> dict[str, Any]:
+    """What only this variant's provenance says."""
+    return {
+        "source_sha256": fingerprint(plan.study, variant),
         "compiler": {
             "nvcc": host.toolchain.version,
             "cxx": host.toolchain.cxx_version,
             "arch": host.arch,
             "flags": list(variant.flags),
         },
-        "command": host.command,
-        "grid": plan.grid.name,
-        "rounds": len(records),
         "beside": [other.name for other in plan.variants if other != variant],
-        # Before every round, and once more now.
-        "conditions": [record.conditions for record in records] + [asdict(conditions())],
-        "discarded_host_passes": DISCARDED_HOST_PASSES,
-        "start": min((record.start for record in records), default=run),
-        "end": max((record.end for record in records), default=utc_now()),
-        # Of the whole run: all variants, and the gaps between them.
-        "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
-        "shared_with_processes": host.others,
-        "machine": machine,
     }

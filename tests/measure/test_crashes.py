@@ -186,9 +186,9 @@ def test_a_crash_at_any_change_of_a_file_costs_one_round_at_most(
 def test_a_disk_that_is_full_from_any_change_on_is_one_line_and_nothing_is_half_published(
     tmp_path: Path, study: Study, where: Target, build_folder: Path, measure: Callable[[], None]
 ) -> None:
-    at, ended = -2, 1
+    at, ended = -8, 1
     while ended:
-        at += 7
+        at += 13
         everything_again(study, where, build_folder)
         told = tmp_path / f"told-{at}"
         ended = in_child(

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,6 +21,7 @@ from analysis.measure.run import Host, run_rounds
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.store.samples import read_samples
+from tests.measure.conftest import QUIET
 from tests.measure.studies import (
     GRID,
     HERE,
@@ -185,3 +187,13 @@ def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) ->
     before = Journal(plan).round_file(0).stat().st_mtime_ns
     run_rounds(plan, HERE, host(tmp_path))
     assert Journal(plan).round_file(0).stat().st_mtime_ns == before
+
+
+def test_the_host_is_tried_out_once_for_all_variants_when_they_are_published(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_study(tmp_path / "several", *({"name": name} for name in ("one", "two", "three")))
+    tried = Mock(return_value=QUIET)
+    monkeypatch.setattr("analysis.measure.publish.conditions", tried)
+    assert len(run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)) == 4
+    tried.assert_called_once()
