@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from analysis.facts.figures import LimitShare
 from analysis.facts.rows import MeasuredRow, ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import Variant
@@ -90,13 +91,8 @@ def journey_of(facts: StudyFacts) -> Journey | None:
 
 def _limit(facts: StudyFacts, machine: str, fastest: Variant) -> Limit | None:
     """What the fastest step is to be held against."""
-    ceilings = [
-        (row.ratio, ceiling)
-        for ceiling in facts.study.with_role("ceiling")
-        if (row := facts.figures.comparison(machine, fastest, ceiling)) is not None
-    ]
-    if ceilings:
-        return Limit(CEILING, min(ceilings, key=lambda pair: pair[0])[1])
+    if (ceiling := _of_ceiling(facts, machine, fastest)) is not None:
+        return Limit(CEILING, facts.study.variant(ceiling.ceiling))
     if (calibrated := _calibrated(facts, machine, fastest)) is not None:
         return Limit(CALIBRATED, calibrated[0])
     if _prediction(facts, machine, fastest) is not None:
@@ -110,14 +106,27 @@ def _limit(facts: StudyFacts, machine: str, fastest: Variant) -> Limit | None:
 def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | None) -> float | None:
     if limit is None:
         return None
+    if limit.kind == CEILING:
+        known = _of_ceiling(facts, machine, variant)
+        return None if known is None else known.share
     if limit.kind == CALIBRATED:
-        time, known = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
-        return known[1].median / time.median if time is not None and known is not None else None
+        time, mover = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
+        return mover[1].median / time.median if time is not None and mover is not None else None
     if limit.variant is not None:
         row = facts.figures.comparison(machine, variant, limit.variant)
         return None if row is None else row.ratio
     prediction = _prediction(facts, machine, variant)
     return None if prediction is None else prediction.predicted / prediction.measured
+
+
+def _of_ceiling(facts: StudyFacts, machine: str, variant: Variant) -> LimitShare | None:
+    """How near it comes to the fastest ceiling in its shown case."""
+    row = facts.figures.time(machine, variant)
+    if row is None or row.stale:
+        return None
+    return facts.figures.limit_share(
+        machine, variant, facts.figures.shown_case(variant), row.metric
+    )
 
 
 def _calibrated(

@@ -10,7 +10,7 @@ from analysis.errors import require_known
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.html import link
 from analysis.report.sentences import NOTHING
-from analysis.report.staging import Staged
+from analysis.report.staging import ALL, Staged, StagedChart
 
 _FIGURE: Final = Markup(
     '<figure class="hp-chart" id="chart-{name}" data-study="{study}" data-chart="{name}"'
@@ -35,17 +35,29 @@ def chart_figure(
     assets/charts.js draws it when it comes into view. FieldError where the study has no such chart,
     which is known as soon as there are results.
     """
-    study, charts = facts.study.name, staged.charts[facts.study.name]
-    chart = charts.get(name)
-    if chart is None and not facts.machines:
+    charts = staged.charts[facts.study.name]
+    if charts.get(name) is None and not facts.machines:
         return NOTHING
     require_known("chart", name, sorted(charts))
+    return _figure(charts[name], facts.study.name, name, caption, root)
+
+
+def common_figure(staged: Staged, name: str, caption: str, root: str) -> str | Markup:
+    """The chart `name` of those that are of no one study; else as `chart_figure`."""
+    charts = staged.charts[ALL]
+    require_known("chart", name, sorted(charts))
+    return _figure(charts[name], ALL, name, caption, root)
+
+
+def _figure(
+    chart: StagedChart | None, group: str, name: str, caption: str, root: str
+) -> str | Markup:
     if chart is None:
         return "Nothing to draw yet."
-    address = f"{root}charts/{study}/{name}"
+    address = f"{root}charts/{group}/{name}"
     return _FIGURE.format(
         name=name,
-        study=study,
+        study=group,
         address=address,
         root=root,
         description=chart.description,

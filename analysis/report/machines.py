@@ -58,19 +58,22 @@ def machine_table(inputs: Inputs) -> str:
     """What machine.json says of every machine: a column a machine, a row a fact."""
     if not inputs.machines:
         return NOTHING
-    flat = {name: _flatten(described) for name, described in inputs.machines.items()}
-    facts = list(dict.fromkeys(fact for described in flat.values() for fact in described))
-    rows = [
-        [fact.replace("_", " "), *(described.get(fact, "") for described in flat.values())]
-        for fact in facts
-    ]
-    return table(["", *flat], rows)
+    rows = [[fact, *values] for fact, values in described_facts(inputs.machines).items()]
+    return table(["", *inputs.machines], rows)
+
+
+def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Each fact of the descriptions of `machines`, and what each of them says; empty where one says
+    nothing of it."""
+    flat = [_flatten(described) for described in machines.values()]
+    names = dict.fromkeys(fact for described in flat for fact in described)
+    return {name: [described.get(name, "") for described in flat] for name in names}
 
 
 def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     flat: dict[str, str] = {}
     for key, value in described.items():
-        name = f"{prefix}{key}"
+        name = f"{prefix}{key}".replace("_", " ")
         if isinstance(value, Mapping):
             flat |= _flatten(value, f"{name}, ")
         else:
@@ -85,7 +88,7 @@ def _fact(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
-    if name.endswith("_bytes") and isinstance(value, int) and value >= 2**20:
+    if name.endswith(" bytes") and isinstance(value, int) and value >= 2**20:
         return f"{value / 2**30:.1f} GiB"
     return str(value)
 

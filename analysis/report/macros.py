@@ -19,9 +19,18 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.interface import CONSTANTS
 from analysis.quantities import whole
 from analysis.report import agreement as agreements
-from analysis.report import architecture, home, machines, model, reference, study_pages
+from analysis.report import (
+    architecture,
+    hardware,
+    home,
+    links,
+    machines,
+    model,
+    reference,
+    study_pages,
+)
 from analysis.report import ledger as claim_pages
-from analysis.report.chart_figures import chart_figure
+from analysis.report.chart_figures import chart_figure, common_figure
 from analysis.report.drawings import drawing_figure
 from analysis.report.fragments import Place
 from analysis.report.html import link
@@ -289,6 +298,58 @@ def other_studies(page: Page) -> str:
 def freshness(page: Page) -> str:
     """When and from which commit each machine was measured, and what is stale."""
     return machines.freshness(page.staged.inputs)
+
+
+@macro
+def common_chart(page: Page, name: str, caption: str) -> str:
+    """A chart of no one study, as `chart`.
+
+    name: `machines` or `links`
+    caption: one or two sentences below it
+    """
+    return common_figure(page.staged, name, caption, page.root)
+
+
+@macro
+def machine_pairs(page: Page) -> str:
+    """What came out of every two machines."""
+    return hardware.pairs(page.staged.comparison)
+
+
+@macro
+def machine_gaps(page: Page) -> str:
+    """What could not be compared between two machines, and why."""
+    return hardware.gaps(page.staged.comparison)
+
+
+@macro
+def machine_figures(page: Page) -> str:
+    """Every variant's figure on every machine, with its share of the machine's own ceiling."""
+    return hardware.figures_table(page.staged.comparison)
+
+
+@macro
+def predicted_links(page: Page) -> str:
+    """Predicted rates over other links, beside measured ones where there are any."""
+    return links.predictions(page.staged.studies)
+
+
+@macro
+def stated_links(page: Page) -> str:
+    """The parameters of those links, each with its source."""
+    return links.link_parameters()
+
+
+@macro
+def machine_differences(page: Page) -> str:
+    """What differs between the machines, and what does not."""
+    return hardware.differences(page.staged.inputs)
+
+
+@macro
+def machine_hosts(page: Page) -> str:
+    """The runs of each machine by host, and what differs between the hosts."""
+    return hardware.hosts(page.staged.inputs)
 
 
 @macro

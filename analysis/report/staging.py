@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import altair as alt
@@ -13,9 +14,13 @@ import pandas as pd
 import vl_convert
 
 from analysis.charts import study_charts
+from analysis.charts.links import links_chart
+from analysis.charts.machines import machines_chart
 from analysis.charts.theme import Chart, palettes
 from analysis.charts.writing import write_chart
+from analysis.facts.comparison import Comparison
 from analysis.facts.inputs import Inputs, VariantKey
+from analysis.facts.links import link_rates
 from analysis.facts.study_facts import StudyFacts
 from analysis.reading import read_bytes
 from analysis.report.sources import stage_sources
@@ -24,6 +29,9 @@ TABLES = (
     *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv", "claim_parts.csv"),
     *("model.csv", "model_parameters.csv"),
 )
+
+ALL = "all"
+"""The group of charts that are of no one study."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class StagedChart:
 class Staged:
     """What was put where: charts by study and name, None where there is nothing to draw, files in
     data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
-    group of pages, `studies` all in their order."""
+    group of pages, `studies` all in their order. Charts of no one study are under ALL."""
 
     inputs: Inputs
     groups: Mapping[str, Sequence[str]]
@@ -46,6 +54,11 @@ class Staged:
     charts: Mapping[str, Mapping[str, StagedChart | None]]
     files: Mapping[VariantKey, list[str]]
     pages: Mapping[str, str]
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """All machines side by side."""
+        return Comparison(self.inputs, self.studies)
 
 
 def stage(
@@ -62,7 +75,14 @@ def stage(
         for names in groups.values()
         for name in names
     }
-    charts = {name: _stage_charts(facts, folder) for name, facts in studies.items()}
+    charts = {
+        name: _stage_charts(study_charts(facts), folder, name) for name, facts in studies.items()
+    }
+    common = {
+        "machines": machines_chart(Comparison(inputs, studies)),
+        "links": links_chart(link_rates(studies)),
+    }
+    charts[ALL] = _stage_charts(common, folder, ALL)
     _stage_engine(folder / "assets")
     data = folder / "data"
     data.mkdir()
@@ -86,11 +106,13 @@ def _has_page(folder: Path, study: str) -> bool:
     return (folder / "studies" / f"{study}.md").exists()
 
 
-def _stage_charts(facts: StudyFacts, folder: Path) -> dict[str, StagedChart | None]:
-    address = f"charts/{facts.study.name}"
+def _stage_charts(
+    charts: Mapping[str, Chart | None], folder: Path, group: str
+) -> dict[str, StagedChart | None]:
+    address = f"charts/{group}"
     return {
         name: None if chart is None else _stage_chart(chart, name, folder, address)
-        for name, chart in study_charts(facts).items()
+        for name, chart in charts.items()
     }
 
 

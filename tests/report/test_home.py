@@ -39,7 +39,15 @@ def measure(
         return case.payload_bytes / 1e9 / speeds[variant.name]
 
     variants = [study.variant(name) for name in names or speeds]
-    write_machine(root / "results", machine, study, variants=variants, seconds=seconds, noise=1e-4)
+    write_machine(
+        root / "results",
+        machine,
+        study,
+        variants=variants,
+        seconds=seconds,
+        noise=1e-4,
+        grid="smoke",
+    )
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,234 @@
+"""Machines side by side: each variant's figure on every machine and host, and as published, and the
+ratios between two of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+
+from analysis.facts.inputs import Inputs
+from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, PublishedRow, rows_of
+from analysis.facts.study_facts import StudyFacts
+from analysis.statistics import SAME_WITHIN
+from analysis.store.published import best_statement
+from analysis.study import Variant
+
+MACHINE: Final = "machine"
+HOST: Final = "host"
+PUBLISHED: Final = "published"
+"""Kinds of subjects."""
+
+FASTER: Final = "faster"
+SLOWER: Final = "slower"
+SAME: Final = "not told apart"
+UNKNOWN: Final = "no interval"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine, one of its hosts, or what one source printed; `machine` is empty of the last."""
+
+    name: str
+    kind: str
+    machine: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A time in s of a variant in a case. `low` and `high` are the ends of a machine's interval,
+    NaN without one. A host's figure and a printed one have none of their own, and count as exact.
+    """
+
+    study: str
+    variant: Variant
+    case: str
+    payload_bytes: int
+    metric: str
+    seconds: float
+    low: float
+    high: float
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.study, self.variant.name, self.case, self.metric
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as fast `of` is as `against`, two figures of one variant in one case."""
+
+    base: Subject
+    other: Subject
+    of: Figure
+    against: Figure
+
+    @property
+    def value(self) -> float:
+        return self.against.seconds / self.of.seconds
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Both figures' own intervals, taken as independent: the root of the sum of the squares of
+        their distances to the medians, as logarithms. NaN where one has none."""
+        of, against = self.of, self.against
+        below = _root(against.seconds / against.low, of.high / of.seconds)
+        above = _root(against.high / against.seconds, of.seconds / of.low)
+        return self.value * math.exp(-below), self.value * math.exp(above)
+
+    @property
+    def verdict(self) -> str:
+        low, high = self.interval
+        if math.isnan(low) or math.isnan(high):
+            return UNKNOWN
+        if low > 1 and self.value >= 1 + SAME_WITHIN:
+            return FASTER
+        return SLOWER if high < 1 and self.value <= 1 - SAME_WITHIN else SAME
+
+    @property
+    def surprise(self) -> float:
+        """How far the nearer end of the interval is from 1, as a logarithm; 0 where the two are not
+        told apart."""
+        if self.verdict not in (FASTER, SLOWER):
+            return 0.0
+        low, high = self.interval
+        return math.log(low) if self.verdict == FASTER else -math.log(high)
+
+
+def _root(*ratios: float) -> float:
+    """The root of the sum of the squares of their logarithms; a median may lie outside of its
+    interval, and then adds nothing."""
+    if any(map(math.isnan, ratios)):
+        return math.nan
+    return math.hypot(*(max(math.log(ratio), 0.0) for ratio in ratios))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that can be held against each other of `studies`."""
+
+    inputs: Inputs
+    studies: Mapping[str, StudyFacts]
+
+    @property
+    def machines(self) -> list[Subject]:
+        return [Subject(name, MACHINE, name) for name in sorted(self.inputs.machines)]
+
+    @cached_property
+    def figures(self) -> Mapping[Subject, Mapping[tuple[str, str, str, str], Figure]]:
+        """Fresh figures by subject and by study, variant, case and metric. The cases are those that
+        pages show, and those that were published."""
+        found: dict[Subject, dict[tuple[str, str, str, str], Figure]] = {
+            machine: {} for machine in self.machines
+        }
+        for facts in self.studies.values():
+            for subject, figure in self._of_study(facts):
+                found.setdefault(subject, {})[figure.key] = figure
+        return found
+
+    def ratios(self, base: Subject, other: Subject) -> list[Ratio]:
+        """Of what both have, in the order of the studies; of each variant and case, by the metric
+        that is preferred."""
+        of, against = self.figures.get(base, {}), self.figures.get(other, {})
+        found: dict[tuple[str, str, str], Ratio] = {}
+        for key, figure in of.items():
+            if key in against:
+                found.setdefault(key[:3], Ratio(base, other, figure, against[key]))
+        return list(found.values())
+
+    def others(self, base: Subject) -> list[Subject]:
+        """What the machine `base` can be held against: other machines, its own hosts if it has
+        several, what was published."""
+        hosts = [one for one in self.figures if one.kind == HOST and one.machine == base.machine]
+        return [
+            *(one for one in self.figures if one.kind == MACHINE and one != base),
+            *(hosts if len(hosts) > 1 else []),
+            *(one for one in self.figures if one.kind == PUBLISHED),
+        ]
+
+    def incomparable(self, base: Subject, other: Subject) -> dict[str, list[str]]:
+        """By reason, the variants `study/variant` of which `base` and `other` have no ratio."""
+        compared = {(one.of.study, one.of.variant.name) for one in self.ratios(base, other)}
+        reasons: dict[str, list[str]] = {}
+        for facts in self.studies.values():
+            for variant in facts.study.subjects:
+                if (facts.study.name, variant.name) not in compared:
+                    reason = self._why_not(facts, variant, base, other)
+                    reasons.setdefault(reason, []).append(f"{facts.study.name}/{variant.name}")
+        return reasons
+
+    def _why_not(self, facts: StudyFacts, variant: Variant, base: Subject, other: Subject) -> str:
+        states = {
+            one.name: _state(facts, one.machine, variant)
+            for one in (base, other)
+            if one.kind == MACHINE
+        }
+        known = [f"{state} on {name}" for name, state in states.items() if state]
+        return ", ".join(known) or "without a metric that both have"
+
+    def _of_study(self, facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
+        printed = list(_printed(facts))
+        cases: dict[str, dict[str, int]] = {}
+        for variant in facts.study.subjects:
+            shown = facts.figures.shown_case(variant)
+            cases[variant.name] = {shown.id: shown.payload_bytes}
+        for _, figure in printed:
+            cases[figure.variant.name][figure.case] = figure.payload_bytes
+        yield from printed
+        for machine in facts.machines:
+            for variant in facts.study.subjects:
+                for case, payload in cases[variant.name].items():
+                    for metric in facts.study.metrics_for(variant):
+                        row = facts.figures.find(machine, variant.name, case, metric)
+                        if row is not None and not row.stale:
+                            yield from self._of_row(facts, variant, payload, row)
+
+    def _of_row(
+        self, facts: StudyFacts, variant: Variant, payload: int, row: MeasuredRow
+    ) -> Iterator[tuple[Subject, Figure]]:
+        """The machine's figure, and those of its hosts."""
+        place = (facts.study.name, variant, row.case, payload, row.metric)
+        figure = Figure(*place, row.median, row.ci_low, row.ci_high)
+        yield Subject(row.machine, MACHINE, row.machine), figure
+        for host, seconds in self._by_host(facts, row):
+            subject = Subject(f"{row.machine}, host {host}", HOST, row.machine)
+            yield subject, replace(figure, seconds=seconds, low=seconds, high=seconds)
+
+    def _by_host(self, facts: StudyFacts, row: MeasuredRow) -> Iterator[tuple[str, float]]:
+        """Medians over each host's runs. None where it is not known which runs the figure stands
+        on: where only some of those kept have this case, or are fresh."""
+        entry = self.inputs.provenance.get((row.machine, facts.study.name, row.variant))
+        medians = [float(value) for value in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
+        runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
+        if len(runs) != len(medians):
+            return
+        hosts = [str(run["machine"].get("host") or "unnamed") for run in runs]
+        pairs = sorted(zip(hosts, medians, strict=True))
+        for host, group in groupby(pairs, key=lambda pair: pair[0]):
+            yield host, float(np.median([median for _, median in group]))
+
+
+def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:
+    """Why there is no fresh figure of the shown case on the machine; empty where there is one."""
+    row = facts.figures.time(machine, variant)
+    if row is not None:
+        return "stale" if row.stale else ""
+    return facts.figures.absence(machine, variant, facts.figures.shown_case(variant)).state
+
+
+def _printed(facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
+    """What each source printed as a time or a rate, of variants that the study has."""
+    study = facts.study
+    for row in rows_of(best_statement(facts.inputs.published[study.name]), PublishedRow):
+        if row.variant in study.variant_names and not math.isnan(row.seconds):
+            metric = row.metric if row.metric in study.metrics else study.time_metrics[0]
+            place = (study.name, study.variant(row.variant), row.case, row.payload_bytes, metric)
+            yield (
+                Subject(f"published: {row.source}", PUBLISHED),
+                Figure(*place, *(row.seconds,) * 3),
+            )

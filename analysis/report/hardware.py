@@ -1,0 +1,150 @@
+"""What the page about hardware embeds: how machines compare, and what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from analysis.charts.machines import written
+from analysis.facts.comparison import FASTER, SLOWER, Comparison, Figure, Ratio, Subject
+from analysis.facts.inputs import Inputs
+from analysis.facts.study_facts import StudyFacts
+from analysis.quantities import listing, percent, ratio, ratio_interval
+from analysis.report.html import code, grouped_table, joined, plain, table
+from analysis.report.machines import described_facts
+from analysis.report.sentences import NOTHING
+from analysis.study import Variant
+
+NAMED: Final = 4
+"""So many variants that differ most are named."""
+LISTED: Final = 6
+"""Of variants without a ratio, so many are in view."""
+INCIDENTAL: Final = ("host", "libraries", "python", "kernel")
+"""Facts that differ between any two hosts and explain no figure."""
+
+
+def pairs(comparison: Comparison) -> str:
+    """What came out of every two machines; Markdown."""
+    machines = comparison.machines
+    if not machines:
+        return NOTHING
+    if len(machines) == 1:
+        return f"Only {machines[0].name} has been measured, so there is no other to compare with."
+    parts = [_pair(comparison, one, other) for one, other in combinations(machines, 2)]
+    return "\n\n".join(parts)
+
+
+def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
+    ratios = sorted(comparison.ratios(one, other), key=lambda each: each.surprise, reverse=True)
+    told = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
+    architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
+    sentences = [
+        f"**{one.name} and {other.name}.** Of {len(ratios)} variants that both have measured,"
+        f" {len(ratios) - len(told)} cannot be told apart."
+    ]
+    if told:
+        sentences.append(f"Those that differ most: {listing(list(map(_told, told[:NAMED])))}.")
+    if architectures[0] and architectures[0] == architectures[1]:
+        sentences.append(f"Both GPUs are of one architecture, {code(architectures[0])}.")
+    return " ".join(sentences)
+
+
+def gaps(comparison: Comparison) -> str:
+    """Of every two machines, the variants without a ratio, and why; Markdown."""
+    parts = [_left_out(comparison, *pair) for pair in combinations(comparison.machines, 2)]
+    return "\n\n".join(filter(None, parts)) or "Nothing is left out."
+
+
+def _told(one: Ratio) -> str:
+    """`study/variant`, which is 1.2 times as fast on one of the two."""
+    low, high = one.interval
+    machine, value, ends = one.base.name, one.value, (low, high)
+    if one.verdict == SLOWER:
+        machine, value, ends = one.other.name, 1 / value, (1 / high, 1 / low)
+    name = code(f"{one.of.study}/{one.of.variant.name}")
+    return f"{name}, {ratio(value)} ({ratio_interval(*ends)}) as fast on {machine}"
+
+
+def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
+    reasons = comparison.incomparable(one, other)
+    if not reasons:
+        return ""
+    items = []
+    for reason, names in reasons.items():
+        rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        listed = joined(", ", map(code, names[:LISTED]))
+        items.append(f"- {len(names)} {reason}: {listed}{rest}")
+    return f"{one.name} and {other.name}:\n\n" + "\n".join(items)
+
+
+def figures_table(comparison: Comparison) -> str | Markup:
+    """Every variant's figure on every machine, with its share of the machine's own ceiling."""
+    machines = comparison.machines
+    if not machines:
+        return NOTHING
+    groups = []
+    for facts in comparison.studies.values():
+        rows = [
+            [code(variant.name), *(_cell(comparison, facts, one, variant) for one in machines)]
+            for variant in facts.study.subjects
+        ]
+        if any(cell for row in rows for cell in row[1:]):
+            groups.append((Markup("{}").format(facts.study.title), rows))
+    columns = ["variant", *(one.name for one in machines)]
+    return grouped_table(columns, groups, numeric=columns[1:])
+
+
+def _cell(comparison: Comparison, facts: StudyFacts, machine: Subject, variant: Variant) -> str:
+    """The rate or time in the shown case, and its share of the fastest ceiling there."""
+    row = facts.figures.time(machine.name, variant)
+    if row is None:
+        return ""
+    case = facts.figures.shown_case(variant)
+    place = (facts.study.name, variant, case.id, case.payload_bytes, row.metric)
+    figure = written(Figure(*place, row.median, row.ci_low, row.ci_high))
+    if row.stale:
+        return f"{figure} (stale)"
+    share = facts.figures.limit_share(machine.name, variant, case, row.metric)
+    return f"{figure} · {percent(share.share)}" if share else figure
+
+
+def differences(inputs: Inputs) -> str:
+    """What machine.json says of some machines only, and what of all; Markdown."""
+    if not inputs.machines:
+        return NOTHING
+    return _differing(inputs.machines, list(inputs.machines))
+
+
+def hosts(inputs: Inputs) -> str:
+    """The runs of each machine by host, and what differs between its hosts; Markdown."""
+    parts = []
+    for machine in inputs.machines:
+        found: dict[str, Mapping[str, Any]] = {}
+        runs: dict[str, set[str]] = {}
+        for (where, _, _), newest in inputs.provenance.items():
+            for entry in (newest, *newest["runs"]) if where == machine else ():
+                host = str(entry["machine"].get("host") or "unnamed")
+                found[host] = entry["machine"]
+                runs.setdefault(host, set()).add(entry["run"])
+        days = {host: listing(sorted({run[:10] for run in ran})) for host, ran in runs.items()}
+        parts.append(f"### Hosts of {plain(machine)}")
+        rows = [[code(host), days[host], str(len(runs[host]))] for host in sorted(found)]
+        parts.append(table(["host", "measured on", "runs"], rows, numeric=["runs"]))
+        if len(found) > 1:
+            parts.append(_differing(found, sorted(found)))
+    return "\n\n".join(parts) or NOTHING
+
+
+def _differing(described: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> str:
+    """A table of what differs, and a sentence of what does not."""
+    facts = described_facts({name: described[name] for name in names})
+    facts = {fact: v for fact, v in facts.items() if not fact.startswith(INCIDENTAL)}
+    same = [f"{fact} {values[0]}" for fact, values in facts.items() if len(set(values)) == 1]
+    rows = [[fact, *values] for fact, values in facts.items() if len(set(values)) > 1]
+    parts: list[str] = [table(["", *names], rows)] if rows else []
+    if same and len(names) > 1:
+        parts.append(f"The same on all: {plain(', '.join(same))}.")
+    return "\n\n".join(parts)

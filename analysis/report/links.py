@@ -1,0 +1,71 @@
+"""What the page about hardware embeds of links that nobody has measured here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from markupsafe import Markup
+
+from analysis.facts.links import LinkRate, calibrated_machine, link_rates
+from analysis.facts.study_facts import StudyFacts
+from analysis.model.hardware import MEANING, Parameter, read_links
+from analysis.quantities import digits, gigabytes_per_second, quantity, signed_percent
+from analysis.report.html import code, grouped_table
+from analysis.report.model import UNCALIBRATED
+
+
+def predictions(studies: Mapping[str, StudyFacts]) -> str:
+    """Predicted rates by link, beside the measured ones of the calibrated machine's own; Markdown
+    and HTML."""
+    known = calibrated_machine(studies)
+    if known is None:
+        return UNCALIBRATED
+    groups: dict[str, list[list[object]]] = {}
+    for one in link_rates(studies):
+        where = f"{one.link.title}: " + (
+            f"measured here, on {known.machine}" if one.is_measured else "not measured"
+        )
+        groups.setdefault(where, []).append(_row(one))
+    columns = ["study", "variant", "predicted", "limited by", "if only the link limited"]
+    columns += ["measured", "measured against predicted"]
+    listed = [(Markup("{}").format(title), rows) for title, rows in groups.items()]
+    sentence = (
+        f"The chip is that of {known.machine}, as calibrated behind {known.link.title}: how many"
+        " reads it has outstanding, and how it translates addresses. Only the link is another."
+    )
+    return f"{sentence}\n\n{grouped_table(columns, listed, numeric=[columns[2], *columns[4:]])}"
+
+
+def _row(one: LinkRate) -> list[object]:
+    rates = [gigabytes_per_second(rate / 1e9) for rate in (one.rate, one.link_rate, one.measured)]
+    against = signed_percent(one.measured / one.rate - 1) if one.is_measured else ""
+    variant = code(one.variant.name)
+    return [one.study, variant, rates[0], one.binding, rates[1], rates[2], against]
+
+
+def link_parameters() -> Markup:
+    """Every parameter of every link with its source, or as the assumption that it is."""
+    groups = [
+        (
+            Markup("{}").format(link.title),
+            [
+                [MEANING[name], _value(parameter), _origin(parameter)]
+                for name, parameter in link.parameters.items()
+            ],
+        )
+        for link in read_links()
+    ]
+    return grouped_table(["parameter", "value", "from"], groups, numeric=["value"])
+
+
+def _value(parameter: Parameter) -> str:
+    if math.isnan(parameter.value):
+        return "as calibrated"
+    if parameter.unit == "1":
+        return digits(parameter.value, 4)
+    return quantity(parameter.value, parameter.unit)
+
+
+def _origin(parameter: Parameter) -> str:
+    return parameter.source or f"assumption: {parameter.assumption}"
