@@ -34,24 +34,31 @@ class Place:
     root: str
 
     def folded(
-        self, path: str, summary: str, title: str, content: Markup, *, anchor: str = ""
+        self, path: str, summary: str, title: str, content: Markup, *, anchor: str = "", **data: str
     ) -> Markup:
         """Write `content` to `path` in the site, as a page called `title`, and fold it in here.
 
         assets/fragments.js puts it in when it is opened; without a script, `summary` leads to it.
         What `content` refers to is relative to its own page. `anchor` is an id: that of anything
-        in `content` begins with it and a hyphen, so that a link to it opens it.
+        in `content` begins with it and a hyphen, so that a link to it opens it. `data` are further
+        `data-` attributes of the fold.
         """
         styles = Markup().join(
             Markup('<link rel="stylesheet" href="{}assets/{}">').format(root_from(path), name)
             for name in ASSETS
         )
-        page = _PAGE.format(title=title, styles=styles, content=content)
+        self.write(path, _PAGE.format(title=title, styles=styles, content=content))
+        given = {f"data-{name}": value for name, value in data.items()}
+        if anchor:
+            given["id"] = anchor
+        attributes = Markup().join(Markup(' {}="{}"').format(*one) for one in given.items())
+        return Markup(
+            '<details class="hp-fold" data-fragment="{address}"{attributes}>'
+            '<summary><a href="{address}">{summary}</a></summary></details>'
+        ).format(address=self.root + path, attributes=attributes, summary=summary)
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the site."""
         file = self.site / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(page)
-        identity = Markup(' id="{}"').format(anchor) if anchor else Markup()
-        return Markup(
-            '<details class="hp-fold" data-fragment="{address}"{identity}>'
-            '<summary><a href="{address}">{summary}</a></summary></details>'
-        ).format(address=self.root + path, identity=identity, summary=summary)
+        file.write_text(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from analysis.facts.addresses import claim_anchor, samples_address
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.facts.verdicts import PUBLISHED
-from analysis.quantities import INTERVAL
-from analysis.report.html import NO_HTML, code, grouped_table, joined, link
+from analysis.quantities import INTERVAL, listing
+from analysis.report.badges import badge, outcome
+from analysis.report.fragments import Place, root_from
+from analysis.report.html import NO_HTML, code, joined, link, table
 
 COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
@@ -35,19 +38,38 @@ class Judged:
     claim: Claim
     rows: Sequence[ClaimRow]
 
+    @property
+    def verdicts(self) -> list[str]:
+        """One a machine; of a claim that has been judged on none, that it is not tested."""
+        return [row.verdict for row in self.rows] or [NOT_TESTED]
 
-def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], root: str) -> str:
+
+def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: Place) -> str:
     """The claims of every study that has some; `pages` are addresses by study. Markdown."""
     parts = []
+    verdicts: list[str] = []
     for name, facts in studies.items():
         if facts.study.claims:
             title = facts.study.title
             parts.append(f"## [{title}]({pages[name]})" if name in pages else f"## {title}")
-            parts.append(claims_of(facts, root))
-    return "\n\n".join(parts) or "No study has claims yet."
+            parts.append(claims_of(facts, place))
+            for claim in facts.study.claims:
+                verdicts += _judge(facts, claim).verdicts
+    if not parts:
+        return "No study has claims yet."
+    counted = f"Of {len(verdicts)} verdicts, one a claim and machine, {_sum_up(verdicts)}."
+    # assets/ledger.js puts the filters before it.
+    return "\n\n".join([f'<p class="hp-ledger" role="status">{counted}</p>', *parts])
 
 
-def claims_of(facts: StudyFacts, root: str, ids: Sequence[str] = ()) -> str:
+def _sum_up(verdicts: Sequence[str]) -> str:
+    """`61 hold, 52 do not hold and 7 are not tested`."""
+    counts = {name: verdicts.count(name) for name in VERDICTS}
+    words = {HOLDS: "hold", FAILS: "do not hold", NOT_TESTED: "are not tested"}
+    return listing([f"{count} {words[name]}" for name, count in counts.items() if count])
+
+
+def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
     """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML.
 
     `ids` selects some of them. HotpathError names one that the study does not have.
@@ -55,34 +77,30 @@ def claims_of(facts: StudyFacts, root: str, ids: Sequence[str] = ()) -> str:
     known = [claim.id for claim in facts.study.claims]
     for one in ids:
         require_known(f"claims of {facts.study.name}", one, known)
-    judged = [
-        Judged(claim, facts.verdicts.by_claim.get(claim.id, []))
-        for claim in facts.study.claims
-        if not ids or claim.id in ids
-    ]
+    judged = [_judge(facts, claim) for claim in facts.study.claims if not ids or claim.id in ids]
     kinds = {
         "Of the write-up": [one for one in judged if not one.claim.ours],
         "Ours": [one for one in judged if one.claim.ours],
     }
     # An anchor is on the page once: where all claims are.
     parts = [
-        _counted(facts, title, claims, root, anchored=not ids)
+        _counted(facts, title, claims, place, anchored=not ids)
         for title, claims in kinds.items()
         if claims
     ]
     return "\n\n".join(parts) or "This study tests no claims."
 
 
+def _judge(facts: StudyFacts, claim: Claim) -> Judged:
+    return Judged(claim, facts.verdicts.by_claim.get(claim.id, []))
+
+
 def _counted(
-    facts: StudyFacts, title: str, claims: Sequence[Judged], root: str, *, anchored: bool
+    facts: StudyFacts, title: str, claims: Sequence[Judged], place: Place, *, anchored: bool
 ) -> str:
     """How often `claims` hold on every machine, then each of them; Markdown and HTML."""
-    groups = [
-        (_heading(facts, judged, anchored=anchored), _lines(facts, judged, root))
-        for judged in claims
-    ]
-    listed = grouped_table(COLUMNS, groups, numeric=COLUMNS[1:3])
-    return f"**{title}:**\n\n{_count(claims)}\n\n{listed}"
+    listed = NO_HTML.join(_folded(facts, judged, place, anchored=anchored) for judged in claims)
+    return f'**{title}:**\n\n{_count(claims)}\n\n<div class="hp-claims">{listed}</div>'
 
 
 def _count(claims: Sequence[Judged]) -> str:
@@ -92,7 +110,7 @@ def _count(claims: Sequence[Judged]) -> str:
         if not judged.rows:
             verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
         for row in judged.rows:
-            verdicts.setdefault(_place(row), []).append(row.verdict)
+            verdicts.setdefault(_counted_at(row), []).append(row.verdict)
     counts = {
         place: ", ".join(f"{name} {found.count(name)}" for name in VERDICTS if name in found)
         for place, found in verdicts.items()
@@ -100,7 +118,7 @@ def _count(claims: Sequence[Judged]) -> str:
     return "\n".join(f"- {place}: {counted}." for place, counted in counts.items())
 
 
-def _place(row: ClaimRow) -> str:
+def _counted_at(row: ClaimRow) -> str:
     """Where a verdict is counted; those by bounds that were set afterwards apart."""
     if row.machine == PUBLISHED:
         return "By the published rows alone"
@@ -108,17 +126,67 @@ def _place(row: ClaimRow) -> str:
     return f"On {row.machine}" + (f", by a bound that is {SET_AFTERWARDS}" if is_fitted else "")
 
 
-def _heading(facts: StudyFacts, judged: Judged, *, anchored: bool) -> Markup:
-    """The claim in our words, the write-up's figure where there is one, and when it was set."""
+def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) -> Markup:
+    """The claim and its verdicts in a line, which unfolds into its figures and its badge."""
+    study, claim = facts.study.name, judged.claim
+    path = f"evidence/{study}/claims/{claim.id}.html"
+    root = root_from(path)
+    picture = f"badges/{study}/{claim.id}.svg"
+    place.write(picture, badge(claim.id, judged.verdicts))
+    anchor = claim_anchor(study, claim.id)
+    address = f"{root}ledger/#{anchor}"
+    embedded = f"[![{claim.id}: {outcome(judged.verdicts)}]({root}{picture})]({address})"
+    content = NO_HTML.join(
+        [
+            Markup("<p>{}</p>").format(_origin(facts, judged)),
+            table(COLUMNS, _lines(facts, judged, root), numeric=COLUMNS[1:3]),
+            Markup(
+                '<p class="hp-badge"><img src="{}" alt="{}"> <code data-copy>{}</code></p>'
+            ).format(root + picture, f"Badge: {outcome(judged.verdicts)}", embedded),
+        ]
+    )
+    told = Markup("{}<span>{}</span>").format(claim.says, _told(judged))
+    return place.folded(
+        path,
+        told,
+        claim.says,
+        content,
+        anchor=anchor if anchored else "",
+        study=study,
+        by="ours" if claim.ours else "write-up",
+        verdicts=json.dumps([[_where(row), row.verdict] for row in judged.rows]),
+    )
+
+
+def _told(judged: Judged) -> Markup:
+    """Each verdict with the machines it is true of."""
+    machines: dict[str, list[str]] = {}
+    for row in judged.rows:
+        machines.setdefault(row.verdict, []).append(_where(row))
+    if not machines:
+        return _verdict(NOT_TESTED)
+    return joined(
+        " ",
+        (
+            Markup("{} on {}").format(_verdict(verdict), listing(machines[verdict]))
+            for verdict in VERDICTS
+            if verdict in machines
+        ),
+    )
+
+
+def _where(row: ClaimRow) -> str:
+    return "published rows" if row.machine == PUBLISHED else row.machine
+
+
+def _origin(facts: StudyFacts, judged: Judged) -> Markup:
+    """The claim's id, the write-up's figure where there is one, and when its bound was set."""
     claim = judged.claim
     published = judged.rows[0].published if judged.rows else claim.published
     written = _written(facts, claim, math.nan if published is None else published)
     since = f" since {claim.bounds.set_at}, {claim.bounds.commit}" if claim.bounds else ""
-    anchor = claim_anchor(facts.study.name, claim.id)
-    marked = Markup('<a id="{}"></a>').format(anchor) if anchored else NO_HTML
-    return Markup("{}{}<span>{} {}{}</span>").format(
-        marked, claim.says, f" Published: {written}." if written else "", code(claim.id), since
-    )
+    told = f" Published: {written}." if written else ""
+    return Markup("{}{}.{}").format(code(claim.id), since, told)
 
 
 def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
@@ -130,7 +198,7 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
         return [["no machine", "", "", verdict, reason, _samples(facts, claim, "", root)]]
     return [
         [
-            "published rows" if row.machine == PUBLISHED else row.machine,
+            _where(row),
             _written(facts, claim, row.measured),
             _interval(facts, claim, row),
             _verdict(row.verdict, row.bound),
@@ -142,8 +210,8 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
 
 
 def _verdict(verdict: str, bound: str = "") -> Markup:
-    fails = " hp-fails" if verdict == FAILS else ""
-    found = Markup('<span class="hp-verdict{}">{}</span>').format(fails, verdict)
+    kind = {HOLDS: " hp-holds", FAILS: " hp-fails"}.get(verdict, "")
+    found = Markup('<span class="hp-verdict{}">{}</span>').format(kind, verdict)
     return joined("<br>", [found, *([SET_AFTERWARDS] if bound == AFTERWARDS else [])])
 
 

@@ -193,7 +193,7 @@ def claims(page: Page, facts: StudyFacts, *ids: str) -> str:
 
     ids: of some of them; left out, all are told
     """
-    return claim_pages.claims_of(facts, page.root, ids)
+    return claim_pages.claims_of(facts, page.place, ids)
 
 
 @study_macro
@@ -253,7 +253,7 @@ def columns(page: Page, file: str) -> str:
 @macro
 def ledger(page: Page) -> str:
     """Every claim of every study, with the verdict on each machine."""
-    return claim_pages.ledger(page.staged.studies, page.staged.pages, page.root)
+    return claim_pages.ledger(page.staged.studies, page.staged.pages, page.place)
 
 
 @macro

@@ -35,14 +35,14 @@ export function readChoice(chart, spec) {
 
 const label = (bind, value) => bind.labels?.[bind.options.indexOf(value)] ?? String(value);
 
-// The page's address with `values` chosen in `chart`, and the chart as its target.
-export function addressOfChoice(chart, spec, values) {
+// The page's address with `values` chosen in `chart`, and the element `target` as its target.
+export function addressOfChoice(chart, spec, values, target = `chart-${chart}`) {
   const address = new URL(location.href);
   for (const { name, bind, value } of bound(spec)) {
     if (values[name] === value) address.searchParams.delete(key(chart, bind));
     else address.searchParams.set(key(chart, bind), written(bind, values[name]));
   }
-  address.hash = `chart-${chart}`;
+  address.hash = target;
   return address;
 }
 

@@ -6,13 +6,8 @@ const loading = new WeakMap(); // details -> promise of its content
 
 export function watchFolds() {
   for (const fold of document.querySelectorAll(FOLDED)) {
-    const link = fold.querySelector("summary a");
-    link.tabIndex = -1; // the summary has the keyboard's focus
-    link.addEventListener("click", (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a tab of its own
-      event.preventDefault();
-      fold.open = !fold.open;
-    });
+    const link = fold.querySelector("summary a"); // for those without a script
+    link.replaceWith(...link.childNodes);
     fold.addEventListener("toggle", () => fold.open && load(fold));
   }
   addEventListener("hashchange", openTarget);
@@ -39,7 +34,19 @@ async function fill(fold) {
     for (const link of content.querySelectorAll("a[href]")) {
       link.href = new URL(link.getAttribute("href"), address).href;
     }
-    box.replaceChildren(...content.childNodes);
+    for (const image of content.querySelectorAll("img")) {
+      image.src = new URL(image.getAttribute("src"), address).href;
+    }
+    // Markdown that embeds something is to be copied to other sites.
+    for (const code of content.querySelectorAll(".hp-badge code")) {
+      code.textContent = code.textContent.replace(/\]\(([^)]+)\)/g, (_, found) => `](${new URL(found, address)})`);
+    }
+    const alone = document.createElement("a");
+    alone.href = address;
+    alone.textContent = "On a page of its own";
+    const line = document.createElement("p");
+    line.append(alone);
+    box.replaceChildren(...content.childNodes, line);
     offerCopies(box);
     fold.dataset.loaded = "";
   } catch (error) {

@@ -2,6 +2,7 @@
 import { watchCharts } from "./charts.js";
 import { offerCopies } from "./copy.js";
 import { watchFolds } from "./fragments.js";
+import { watchLedger } from "./ledger.js";
 
 // Material's search dialogue has no name of its own.
 document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "Search");
@@ -9,3 +10,4 @@ document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "S
 offerCopies(document);
 watchCharts();
 watchFolds();
+watchLedger();

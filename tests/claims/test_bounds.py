@@ -15,6 +15,7 @@ from analysis.claims.bounds import FILE, BoundRow, digests, read_bounds
 from analysis.errors import HotpathError
 from analysis.facts.study_facts import StudyFacts
 from analysis.records import write_records
+from analysis.report.fragments import Place
 from analysis.report.ledger import claims_of as page_of
 from analysis.schema import read_yaml
 from analysis.study import Study
@@ -68,10 +69,12 @@ def test_without_a_later_run_the_bound_was_set_afterwards(tmp_path: Path) -> Non
     row = measure_twice(tmp_path, study)
     assert (row["verdict"], row["bound"]) == ("holds", "afterwards")
     assert (row["commit"], row["set_at"]) == (COMMIT, LATER)
-    page = page_of(StudyFacts(read(tmp_path, study), study), "")
+    place = Place(tmp_path / "site", "")
+    page = page_of(StudyFacts(read(tmp_path, study), study), place)
     assert "- On box, by a bound that is ours, set afterwards: holds 1." in page
-    assert f"since {LATER}, {COMMIT}" in page
-    assert ">holds</span><br>ours, set afterwards" in page
+    folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
+    assert f"since {LATER}, {COMMIT}" in folded
+    assert ">holds</span><br>ours, set afterwards" in folded
 
 
 def test_a_bound_that_was_changed_is_set_afterwards_until_a_commit_is_known(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from analysis.claims.verdicts import Figure
 from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
 from analysis.report import ledger
+from analysis.report.fragments import Place
 from tests.claims.studies import CASE, claim, claims_of, measure, parts_of, read, write_study
 from tests.repository import STUDIES
 
@@ -51,8 +52,9 @@ def test_a_new_kind_is_one_class(tmp_path: Path) -> None:
     assert (row["verdict"], row["reason"]) == ("holds", "at least 70")
     assert row["measured"] == pytest.approx(75, rel=1e-3)
     assert (row["unit"], row["case"]) == ("1", CASE)
-    page = ledger.claims_of(StudyFacts(read(tmp_path, study), study), "../")
-    assert '<td class="hp-number">75.00 of 100 saved</td>' in page
+    ledger.claims_of(StudyFacts(read(tmp_path, study), study), Place(tmp_path / "site", "../"))
+    page = tmp_path / "site" / "evidence" / "copy" / "claims" / "it.html"
+    assert '<td class="hp-number">75.00 of 100 saved</td>' in page.read_text()
     both = {"id": "both", "says": "Both.", "all": [test, test | {"parts": 1, "at_least": 0.8}]}
     part, _ = parts_of(tmp_path / "results", write_study(tmp_path, both))
     assert (part.comparison, part.verdict) == ("fast over slow", "does not hold")

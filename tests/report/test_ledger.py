@@ -10,6 +10,8 @@ import pytest
 
 from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
+from analysis.report.badges import outcome
+from analysis.report.fragments import Place
 from analysis.report.ledger import claims_of, ledger
 from tests.claims.studies import (
     FEW_SMS,
@@ -28,7 +30,17 @@ from tests.synthetic import samples_of
 WHERE = "On box, by a bound that is ours, set afterwards"
 
 
-def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> None:
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "site", "../")
+
+
+def folded(place: Place, claim: str) -> str:
+    """What unfolds below a claim of the study `copy`."""
+    return (place.site / "evidence" / "copy" / "claims" / f"{claim}.html").read_text()
+
+
+def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place: Place) -> None:
     study = write_study(
         tmp_path,
         claim(**SPEEDUP),
@@ -39,57 +51,80 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path) -> No
     results = tmp_path / "results"
     publish(results)
     measure(results, study)
-    page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, "../")
-    assert page.startswith("## Copy\n")
+    page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, place)
+    first, _, rest = page.partition("\n\n")
+    told = "Of 4 verdicts, one a claim and machine, 2 hold, 1 do not hold and 1 are not tested."
+    assert first == f'<p class="hp-ledger" role="status">{told}</p>'
+    assert rest.startswith("## Copy\n")
     assert f"- {WHERE}: holds 1, does not hold 1." in page
     assert "- On box: not tested 1." in page
     assert "- By the published rows alone: holds 1." in page
-    assert "Few &lt;SMs&gt;." in page and "needs two GPUs" in page
-    assert "4.00×" in page and 'hp-fails">does not hold<' in page
-    assert '<a href="../data/#box-copy-fast"><code>fast</code></a>' in page
+    assert "Few &lt;SMs&gt;." in page and 'hp-fails">does not hold</span> on box' in page
+    assert "needs two GPUs" in folded(place, "later")
+    holds = folded(place, "it")
+    assert "4.00×" in holds and 'hp-holds">holds<' in holds
+    assert '<a href="../../../data/#box-copy-fast"><code>fast</code></a>' in holds
 
 
-def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path) -> None:
+def test_a_claim_has_a_badge_that_leads_to_it(tmp_path: Path, place: Place) -> None:
+    study = write_study(tmp_path, claim(**SPEEDUP))
+    measure(tmp_path / "results", study)
+    claims_of(StudyFacts(read(tmp_path, study), study), place)
+    picture = "badges/copy/it.svg"
+    badge = (place.site / picture).read_text()
+    assert badge.startswith("<svg") and "it: holds</title>" in badge
+    address = "../../../ledger/#copy-it"
+    assert f"[![it: holds](../../../{picture})]({address})" in folded(place, "it")
+
+
+def test_a_badge_counts_where_machines_disagree() -> None:
+    assert outcome([]) == "not tested"
+    assert outcome(["holds", "holds"]) == "holds"
+    assert outcome(["not tested", "holds", "holds"]) == "holds on 2 of 3, not tested on 1"
+
+
+def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path, place: Place) -> None:
     own = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
     study = write_study(tmp_path, own, claim(**SPEEDUP))
     measure(tmp_path / "results", study)
-    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
+    page = claims_of(StudyFacts(read(tmp_path, study), study), place)
     theirs, _, ours = page.partition("**Ours:**")
     assert theirs.startswith(f"**Of the write-up:**\n\n- {WHERE}: holds 1.\n\n")
     assert "It is so." in theirs and "Faster." not in theirs
     assert ours.startswith(f"\n\n- {WHERE}: does not hold 1.\n\n")
     assert "Faster." in ours and "It is so." not in ours
     alone = replace(study, claims=tuple(one for one in study.claims if one.ours))
-    assert claims_of(StudyFacts(read(tmp_path, alone), alone), "../").startswith("**Ours:**")
+    assert claims_of(StudyFacts(read(tmp_path, alone), alone), place).startswith("**Ours:**")
 
 
-def test_a_page_can_tell_some_claims_by_their_ids(tmp_path: Path) -> None:
+def test_a_page_can_tell_some_claims_by_their_ids(tmp_path: Path, place: Place) -> None:
     own = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
     study = write_study(tmp_path, own, claim(**SPEEDUP))
     measure(tmp_path / "results", study)
     facts = StudyFacts(read(tmp_path, study), study)
-    page = claims_of(facts, "../", ["target"])
+    page = claims_of(facts, place, ["target"])
     assert "Faster." in page and "It is so." not in page
     with pytest.raises(FieldError, match=r"claims of copy: expected .*target.*, got 'else'"):
-        claims_of(facts, "../", ["else"])
+        claims_of(facts, place, ["else"])
 
 
-def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path) -> None:
+def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path, place: Place) -> None:
     part = {"kind": "speedup", "of": "fast", "over": "slow"}
     bounds = [3.0, 3.9, 2.0, 1.0]
     other = {"kind": "figure", "of": "slow", "metric": "sms_used", "case": "rows=2", "at_most": 15}
     parts = [*({**part, "at_least": bound} for bound in bounds), other]
     study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts})
     measure(tmp_path / "results", study)
-    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
-    view, _, folded = page.partition("<summary>and 4 more</summary>")
+    claims_of(StudyFacts(read(tmp_path, study), study), place)
+    view, _, more = folded(place, "it").partition("<summary>and 4 more</summary>")
     assert "slow sms_used in rows=2: 16 (16 to 16), not at most 15" in view
-    assert re.findall(r"at least ([\d.]+)", folded) == ["3.9", "3", "2", "1"]
+    assert re.findall(r"at least ([\d.]+)", more) == ["3.9", "3", "2", "1"]
     study = write_study(tmp_path, {"id": "it", "says": "All.", "all": parts[:4]})
-    assert "<summary>" not in claims_of(StudyFacts(read(tmp_path, study), study), "../")
+    claims_of(StudyFacts(read(tmp_path, study), study), place)
+    assert "<summary>" not in folded(place, "it")
 
 
-def test_a_reason_is_one_part_whatever_is_in_it(tmp_path: Path) -> None:
+def test_a_reason_is_one_part_whatever_is_in_it(tmp_path: Path, place: Place) -> None:
     parts = [{"kind": "correct", "of": "fast"}, {**SPEEDUP, "over": "slow"}]
     study = write_study(tmp_path, {"id": "it", "says": "Both.", "all": parts})
     results = tmp_path / "results"
@@ -100,14 +135,14 @@ def test_a_reason_is_one_part_whatever_is_in_it(tmp_path: Path) -> None:
         for s in fast
     ]
     add_samples(results, study, "fast", wrong, NEW)
-    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
+    claims_of(StudyFacts(read(tmp_path, study), study), place)
     cells = "fast: failed its check: byte 3; 5 are wrong<br>fast over slow: fast failed its check:"
-    assert cells in page
+    assert cells in folded(place, "it")
 
 
-def test_claims_are_listed_before_anything_is_measured(tmp_path: Path) -> None:
+def test_claims_are_listed_before_anything_is_measured(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path, claim(**SPEEDUP))
-    page = claims_of(StudyFacts(read(tmp_path, study), study), "../")
-    assert "no machine has been measured" in page
+    claims_of(StudyFacts(read(tmp_path, study), study), place)
+    assert "no machine has been measured" in folded(place, "it")
     none = replace(study, claims=())
-    assert claims_of(StudyFacts(read(tmp_path, none), none), "../") == "This study tests no claims."
+    assert claims_of(StudyFacts(read(tmp_path, none), none), place) == "This study tests no claims."

@@ -1,0 +1,107 @@
+// Filters of the ledger: by verdict, study, machine and whose claim it is.
+import { addressOfChoice, readChoice } from "./choice.js";
+
+const WORDS = { holds: "hold", "does not hold": "do not hold", "not tested": "are not tested" };
+
+export function watchLedger() {
+  const status = document.querySelector(".hp-ledger");
+  if (!status) return;
+  const claims = [...document.querySelectorAll(".hp-claims > details")].map((box) => ({
+    box,
+    study: box.dataset.study,
+    by: box.dataset.by,
+    verdicts: JSON.parse(box.dataset.verdicts),
+  }));
+  const distinct = (values) => [null, ...new Set(values)];
+  const rows = claims.flatMap(({ verdicts }) => verdicts);
+  const spec = specOf({
+    verdict: distinct(Object.keys(WORDS)),
+    study: distinct(claims.map(({ study }) => study)),
+    machine: distinct(rows.map(([machine]) => machine)),
+    by: distinct(claims.map(({ by }) => by)),
+  });
+  const form = document.createElement("form");
+  form.className = "hp-controls";
+  form.setAttribute("aria-label", "Which claims are shown");
+  const selects = spec.signals.map(selectOf);
+  form.append(...selects.map((select) => select.parentElement));
+  status.before(form);
+  const note = document.createElement("p");
+  note.className = "hp-note";
+  note.setAttribute("role", "status");
+  form.after(note);
+
+  const show = (values) => {
+    const counts = Object.fromEntries(Object.keys(WORDS).map((name) => [name, 0]));
+    for (const { box, study, by, verdicts } of claims) {
+      const judged = verdicts.length ? verdicts : [["", "not tested"]];
+      const found = judged.filter(
+        ([machine, verdict]) => fits(values.machine, machine) && fits(values.verdict, verdict),
+      );
+      box.hidden = !(found.length && fits(values.study, study) && fits(values.by, by));
+      if (!box.hidden) for (const [, verdict] of found) counts[verdict] += 1;
+    }
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const parts = Object.entries(counts).filter(([, count]) => count);
+    const said = parts.map(([name, count]) => `${count} ${WORDS[name]}`).join(", ");
+    status.textContent = total ? `Of ${total} verdicts shown, one a claim and machine: ${said}.` : "No claim is like that.";
+    document.body.classList.toggle("hp-filtered", Object.values(values).some((value) => value !== null));
+    hideEmpty();
+  };
+  const follow = () => {
+    const { values, faults } = readChoice("ledger", spec);
+    spec.signals.forEach(({ name, bind }, place) => {
+      selects[place].selectedIndex = bind.options.indexOf(values[name]);
+    });
+    note.textContent = faults.join(" ");
+    show(values);
+  };
+  form.addEventListener("change", () => {
+    const chosen = spec.signals.map(({ name, bind }, place) => [name, bind.options[selects[place].selectedIndex]]);
+    const values = Object.fromEntries(chosen);
+    history.pushState(null, "", addressOfChoice("ledger", spec, values, ""));
+    note.textContent = "";
+    show(values);
+  });
+  addEventListener("popstate", follow);
+  follow();
+}
+
+const fits = (wanted, value) => wanted === null || wanted === value;
+
+// The selects in the form of a chart's signals, so that the address says them in the same way.
+function specOf(choices) {
+  return {
+    signals: Object.entries(choices).map(([name, options]) => ({
+      name,
+      value: null,
+      bind: { input: "select", name, options, labels: options.map((option) => option ?? "all") },
+    })),
+  };
+}
+
+function selectOf({ name, bind }) {
+  const label = document.createElement("label");
+  label.append(name);
+  const select = label.appendChild(document.createElement("select"));
+  select.name = name;
+  for (const text of bind.labels) select.add(new Option(text));
+  return select;
+}
+
+// Hides what stands over claims of which none is shown.
+function hideEmpty() {
+  for (const list of document.querySelectorAll(".hp-claims")) {
+    list.hidden = !list.querySelector("details:not([hidden])");
+  }
+  for (const heading of document.querySelectorAll(".md-content h2")) {
+    let shown = false;
+    let lists = 0;
+    for (let next = heading.nextElementSibling; next && next.tagName !== "H2"; next = next.nextElementSibling) {
+      if (!next.matches(".hp-claims")) continue;
+      lists += 1;
+      shown ||= !next.hidden;
+    }
+    heading.hidden = lists > 0 && !shown;
+  }
+}
