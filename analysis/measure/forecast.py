@@ -10,6 +10,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from analysis.errors import HotpathError
+from analysis.measure.clock import changed_at
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.store.samples import Sample, read_newest_run, read_samples
@@ -54,7 +55,7 @@ def forecast(
     later = [
         Plan(study, study.variants, plan.grid, plan.where)
         for study in others
-        if _newest(study, plan.where) < since
+        if not _is_published(study, plan.where, since)
     ]
     return Forecast(
         round_s=round_seconds(plan, provision),
@@ -64,9 +65,11 @@ def forecast(
     )
 
 
-def _newest(study: Study, where: Target) -> str:
-    """When the study's newest run on this machine began; empty before the first."""
-    return max((rows[0].run for _, rows in _last_runs(study, where) if rows), default="")
+def _is_published(study: Study, where: Target, since: str) -> bool:
+    """Whether there are results of the study from `since` on, of a run that may be older."""
+    folder = where.root / where.machine / study.name
+    paths = [folder / f"{variant.name}.csv" for variant in study.variants]
+    return any(changed_at(path) >= since for path in paths if path.exists())
 
 
 def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]]:

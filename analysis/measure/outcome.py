@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 from analysis import ROOT
+from analysis.measure.clock import changed_at
 from analysis.measure.plan import Target
 from analysis.store.samples import Sample, read_newest_run
 from analysis.study import Study
@@ -15,17 +15,18 @@ from analysis.study import Study
 
 def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> Iterator[str]:
     """A line for each study that was measured from `since` on, or tried, and one for each reason to
-    skip something. `logs` is the folder with a log for each study."""
+    skip something. `logs` is the folder with a log for each study, and one for each of its variants
+    that was asked for by name in a folder of its own."""
     skipped: list[tuple[str, str]] = []
-    tried = [study for study in studies if _changed(logs / f"{study.name}.log") >= since]
-    new = [[s for s in _new_samples(study, where) if s.run >= since] for study in tried]
-    for study, samples in zip(tried, new, strict=True):
+    newest = [(study, _newest_log(study, logs)) for study in studies]
+    tried = [(study, log) for study, log in newest if changed_at(log) >= since]
+    new = [_samples_since(since, study, where) for study, _ in tried]
+    for (study, log), samples in zip(tried, new, strict=True):
         done = {(s.variant, s.case) for s in samples if s.status == "ok"}
         wrong = {(s.variant, s.case) for s in samples if s.status == "failed"}
         skipped += {
             (s.reason, f"{study.name}/{s.variant}") for s in samples if s.status == "skipped"
         }
-        log = logs / f"{study.name}.log"
         if not samples:
             yield f"{study.name}: not measured, see {log}"
         elif done or wrong:
@@ -40,14 +41,12 @@ def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> 
         yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
 
 
-def _changed(path: Path) -> str:
-    """When the file changed, in UTC; empty where there is none."""
-    seconds = path.stat().st_mtime if path.exists() else 0.0
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
+def _newest_log(study: Study, logs: Path) -> Path:
+    return max([logs / f"{study.name}.log", *(logs / study.name).glob("*.log")], key=changed_at)
 
 
-def _new_samples(study: Study, where: Target) -> Iterator[Sample]:
-    for variant in study.variants:
-        path = where.root / where.machine / study.name / f"{variant.name}.csv"
-        if path.exists():
-            yield from read_newest_run(path)
+def _samples_since(since: str, study: Study, where: Target) -> list[Sample]:
+    """The newest run of each variant that was published since; it may have begun before."""
+    folder = where.root / where.machine / study.name
+    paths = [folder / f"{variant.name}.csv" for variant in study.variants]
+    return [s for path in paths if changed_at(path) >= since for s in read_newest_run(path)]

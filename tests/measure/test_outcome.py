@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from analysis.measure.outcome import outcome
 from analysis.measure.plan import Plan, Target
-from tests.measure.studies import GRID, run, write_study
+from tests.measure.studies import GRID, run, samples_at, write_study
 
 
 def test_what_was_measured_what_was_skipped_and_where_to_look(
@@ -33,3 +35,23 @@ def test_what_was_measured_what_was_skipped_and_where_to_look(
         f"results: {tmp_path / 'results' / 'test-box'}",
     ]
     assert list(outcome([measured], where, "2999-01-01T00:00:00Z", logs)) == []
+
+
+def test_a_variant_asked_for_by_name_and_a_run_that_was_interrupted_count(
+    tmp_path: Path, where: Target
+) -> None:
+    study = write_study(tmp_path / "one_again", {"name": "one"}, {"name": "two"})
+    run(Plan(study, study.variants, GRID, where), tmp_path)
+    folder = where.root / where.machine / study.name
+    began = datetime.fromisoformat(samples_at(where, study, "one")[0].run)
+    since = began + timedelta(hours=1)
+    log = tmp_path / "logs" / study.name / "one.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    for path in (log, folder / "one.csv"):
+        os.utime(path, times=(since.timestamp(), since.timestamp()))
+    told = list(outcome([study], where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs"))
+    assert told == [
+        "one_again: 1 variants measured in 2 cells",
+        f"results: {where.root / where.machine}",
+    ]

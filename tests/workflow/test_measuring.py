@@ -151,6 +151,7 @@ def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
     visits = sum(case.visits for case in CALLS.variant("python").cases)
     said = succeed(copy, "-f", "build/measured/calls/python")
     assert f"calls: round {ROUNDS} of {ROUNDS} done" in said
+    assert re.search(r"^calls: \d variants measured in \d cells$", said, re.MULTILINE)
     assert said.count("the commit is not known, so the results name none: git: ") == 1
     log = (copy / "build" / "logs" / "measure" / "calls" / "python.log").read_text()
     assert f"calls/python: {ROUNDS * SAMPLES * visits} samples" in log
