@@ -58,8 +58,9 @@ TICKS: Final = [
 ]
 TITLE: Final = "times as fast as the other"
 LABEL_PX: Final = 320
+COMPACT_LABEL_PX: Final = 115
 MARGIN_PX: Final = 420
-COMPACT_MARGIN_PX: Final = 230
+COMPACT_MARGIN_PX: Final = 190
 
 
 def machines_chart(comparison: Comparison) -> Chart | None:
@@ -114,7 +115,7 @@ def _layers() -> list[alt.Chart]:
     axis = alt.Axis(
         labelFont=WIDE_LABELS,
         labelExpr="compact ? split(datum.label, ' / ')[1] : datum.label",
-        labelLimit=LABEL_PX,
+        labelLimit=alt.ExprRef(f"compact ? {COMPACT_LABEL_PX} : {LABEL_PX}"),
         domain=False,
         ticks=False,
         grid=False,
@@ -128,7 +129,12 @@ def _layers() -> list[alt.Chart]:
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=VERDICTS),
-        legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, SAME]),
+        legend=alt.Legend(
+            orient="top",
+            title=None,
+            values=[FASTER, SLOWER, SAME],
+            columns={"expr": "compact ? 2 : 3"},
+        ),
     )
     tips = [
         alt.Tooltip(f"{name}:N", title=title)

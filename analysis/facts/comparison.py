@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -148,7 +148,7 @@ class Comparison:
         return [
             *(one for one in self.figures if one.kind == MACHINE and one != base),
             *(hosts if len(hosts) > 1 else []),
-            *(one for one in self.figures if one.kind == PUBLISHED),
+            *self.published,
         ]
 
     def incomparable(self, base: Subject, other: Subject) -> dict[str, list[str]]:
@@ -161,6 +161,22 @@ class Comparison:
                     reason = self._why_not(facts, variant, base, other)
                     reasons.setdefault(reason, []).append(f"{facts.study.name}/{variant.name}")
         return reasons
+
+    @property
+    def published(self) -> list[Subject]:
+        """The sources of printed figures."""
+        return [one for one in self.figures if one.kind == PUBLISHED]
+
+    def unmeasured(self, source: Subject) -> list[str]:
+        """The variants `study/variant` that a source printed figures of, in a case that no machine
+        has measured."""
+        measured = {key for machine in self.machines for key in self.figures[machine]}
+        missing = (key for key in self.figures[source] if key not in measured)
+        return list(dict.fromkeys(f"{study}/{variant}" for study, variant, *_ in missing))
+
+    @staticmethod
+    def host(machine: Subject, host: str) -> Subject:
+        return Subject(f"{machine.name}, host {host}", HOST, machine.name)
 
     def _why_not(self, facts: StudyFacts, variant: Variant, base: Subject, other: Subject) -> str:
         states = {
@@ -194,10 +210,13 @@ class Comparison:
         """The machine's figure, and those of its hosts."""
         place = (facts.study.name, variant, row.case, payload, row.metric)
         figure = Figure(*place, row.median, row.ci_low, row.ci_high)
-        yield Subject(row.machine, MACHINE, row.machine), figure
+        machine = Subject(row.machine, MACHINE, row.machine)
+        yield machine, figure
         for host, seconds in self._by_host(facts, row):
-            subject = Subject(f"{row.machine}, host {host}", HOST, row.machine)
-            yield subject, replace(figure, seconds=seconds, low=seconds, high=seconds)
+            yield (
+                self.host(machine, host),
+                replace(figure, seconds=seconds, low=seconds, high=seconds),
+            )
 
     def _by_host(self, facts: StudyFacts, row: MeasuredRow) -> Iterator[tuple[str, float]]:
         """Medians over each host's runs. None where it is not known which runs the figure stands
@@ -207,10 +226,14 @@ class Comparison:
         runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
         if len(runs) != len(medians):
             return
-        hosts = [str(run["machine"].get("host") or "unnamed") for run in runs]
-        pairs = sorted(zip(hosts, medians, strict=True))
+        pairs = sorted(zip(map(host_of, runs), medians, strict=True))
         for host, group in groupby(pairs, key=lambda pair: pair[0]):
             yield host, float(np.median([median for _, median in group]))
+
+
+def host_of(run: Mapping[str, Any]) -> str:
+    """The host of a run by its provenance."""
+    return str(run["machine"].get("host") or "unnamed")
 
 
 def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:

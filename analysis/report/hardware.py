@@ -9,7 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.charts.machines import written
-from analysis.facts.comparison import FASTER, SLOWER, Comparison, Figure, Ratio, Subject
+from analysis.facts.comparison import FASTER, SLOWER, Comparison, Figure, Ratio, Subject, host_of
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import listing, percent, ratio, ratio_interval
@@ -53,9 +53,24 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
 
 
 def gaps(comparison: Comparison) -> str:
-    """Of every two machines, the variants without a ratio, and why; Markdown."""
+    """Of every two machines, the variants without a ratio, and why; of what was published, what no
+    machine has measured; Markdown."""
     parts = [_left_out(comparison, *pair) for pair in combinations(comparison.machines, 2)]
+    unmeasured = {
+        source: names
+        for source in comparison.published
+        if (names := comparison.unmeasured(source)) and comparison.machines
+    }
+    if unmeasured:
+        items = [_item(f"{plain(source.name)}:", names) for source, names in unmeasured.items()]
+        parts.append("Published, and not measured here in the same case:\n\n" + "\n".join(items))
     return "\n\n".join(filter(None, parts)) or "Nothing is left out."
+
+
+def _item(what: str, names: Sequence[str]) -> str:
+    """A line of a list: so many, what they are, and the names of the first."""
+    rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"- {len(names)} {what} {joined(', ', map(code, names[:LISTED]))}{rest}"
 
 
 def _told(one: Ratio) -> str:
@@ -72,11 +87,7 @@ def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
     reasons = comparison.incomparable(one, other)
     if not reasons:
         return ""
-    items = []
-    for reason, names in reasons.items():
-        rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-        listed = joined(", ", map(code, names[:LISTED]))
-        items.append(f"- {len(names)} {reason}: {listed}{rest}")
+    items = [_item(f"{reason}:", names) for reason, names in reasons.items()]
     return f"{one.name} and {other.name}:\n\n" + "\n".join(items)
 
 
@@ -118,21 +129,29 @@ def differences(inputs: Inputs) -> str:
     return _differing(inputs.machines, list(inputs.machines))
 
 
-def hosts(inputs: Inputs) -> str:
+def hosts(comparison: Comparison) -> str:
     """The runs of each machine by host, and what differs between its hosts; Markdown."""
     parts = []
-    for machine in inputs.machines:
+    for machine in comparison.machines:
         found: dict[str, Mapping[str, Any]] = {}
         runs: dict[str, set[str]] = {}
-        for (where, _, _), newest in inputs.provenance.items():
-            for entry in (newest, *newest["runs"]) if where == machine else ():
-                host = str(entry["machine"].get("host") or "unnamed")
+        for (where, _, _), newest in comparison.inputs.provenance.items():
+            for entry in (newest, *newest["runs"]) if where == machine.name else ():
+                host = host_of(entry)
                 found[host] = entry["machine"]
                 runs.setdefault(host, set()).add(entry["run"])
-        days = {host: listing(sorted({run[:10] for run in ran})) for host, ran in runs.items()}
-        parts.append(f"### Hosts of {plain(machine)}")
-        rows = [[code(host), days[host], str(len(runs[host]))] for host in sorted(found)]
-        parts.append(table(["host", "measured on", "runs"], rows, numeric=["runs"]))
+        rows = [
+            [
+                code(host),
+                listing(sorted({run[:10] for run in runs[host]})),
+                str(len(runs[host])),
+                str(len(comparison.figures.get(comparison.host(machine, host), {}))),
+            ]
+            for host in sorted(found)
+        ]
+        parts.append(f"### Hosts of {plain(machine.name)}")
+        columns = ["host", "measured on", "runs", "figures of its own"]
+        parts.append(table(columns, rows, numeric=columns[2:]))
         if len(found) > 1:
             parts.append(_differing(found, sorted(found)))
     return "\n\n".join(parts) or NOTHING

@@ -349,7 +349,7 @@ def machine_differences(page: Page) -> str:
 @macro
 def machine_hosts(page: Page) -> str:
     """The runs of each machine by host, and what differs between the hosts."""
-    return hardware.hosts(page.staged.inputs)
+    return hardware.hosts(page.staged.comparison)
 
 
 @macro

@@ -101,7 +101,9 @@ def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) ->
     (slow,) = comparison.ratios(BOX, hosts["box, host b"])
     assert slow.value == pytest.approx(2.0, rel=1e-3)
     assert not [one for one in comparison.others(OTHER) if one.kind == HOST]
+    assert len(comparison.figures[comparison.host(BOX, "a")]) == len(slow.of.variant.cases[:1]) * 2
     (printed,) = [one for one in comparison.others(BOX) if one.kind == PUBLISHED]
+    assert comparison.unmeasured(printed) == []
     assert [one.of.variant.name for one in comparison.ratios(BOX, printed)] == ["bytewise"]
 
 
@@ -117,6 +119,8 @@ def test_what_cannot_be_compared_is_named_with_its_reason(tmp_path: Path) -> Non
     path = results / "other-box" / "copy" / f"{second.name}.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
     comparison = comparison_of(root)
+    (printed,) = comparison.published
+    assert comparison.unmeasured(printed) == ["copy/looping"]
     assert [one.of.variant for one in comparison.ratios(BOX, OTHER)] == [first]
     reasons = comparison.incomparable(BOX, OTHER)
     assert reasons["stale on other-box"] == [f"copy/{second.name}"]

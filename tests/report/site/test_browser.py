@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 STUDY = "h2d_gather"
 PAGES = [
-    *("", f"studies/{STUDY}/", "studies/method/", "ledger/", "machines/", "data/"),
+    *("", f"studies/{STUDY}/", "studies/method/", "ledger/", "hardware/", "machines/", "data/"),
     *("contributing/", "architecture/", "workload/", "contract/", "reference/"),
 ]
 
