@@ -44,6 +44,11 @@ class Calibrated:
     parameters: Parameters
     link: Link
 
+    def own_values(self) -> dict[str, float]:
+        """What OF_THE_MACHINE come to on it."""
+        efficiency = self.parameters.link_rate / self.link.packet_rate
+        return {"efficiency": efficiency, "latency": self.parameters.latency}
+
 
 def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
     """The machine with most parameters of the model, whose link is one of those known; None where

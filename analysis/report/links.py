@@ -44,13 +44,15 @@ def _row(one: LinkRate) -> list[object]:
     return [one.study, variant, rates[0], one.binding, rates[1], rates[2], against]
 
 
-def link_parameters() -> Markup:
+def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
     """Every parameter of every link with its source, or as the assumption that it is."""
+    known = calibrated_machine(studies)
+    own = known.own_values() if known else {}
     groups = [
         (
             Markup("{}").format(link.title),
             [
-                [MEANING[name], _value(parameter), _origin(parameter)]
+                [MEANING[name], _value(parameter, own.get(name)), _origin(parameter)]
                 for name, parameter in link.parameters.items()
             ],
         )
@@ -59,12 +61,16 @@ def link_parameters() -> Markup:
     return grouped_table(["parameter", "value", "from"], groups, numeric=["value"])
 
 
-def _value(parameter: Parameter) -> str:
-    if math.isnan(parameter.value):
+def _value(parameter: Parameter, calibrated: float | None) -> str:
+    """A stated value; else the `calibrated` one, if there is one."""
+    value = parameter.value
+    if math.isnan(value) and calibrated is None:
         return "as calibrated"
-    if parameter.unit == "1":
-        return digits(parameter.value, 4)
-    return quantity(parameter.value, parameter.unit)
+    if math.isnan(value) and calibrated is not None:
+        value = calibrated
+    if parameter.unit == "B":
+        return f"{value:g} B"
+    return digits(value, 4) if parameter.unit == "1" else quantity(value, parameter.unit)
 
 
 def _origin(parameter: Parameter) -> str:

@@ -337,7 +337,7 @@ def predicted_links(page: Page) -> str:
 @macro
 def stated_links(page: Page) -> str:
     """The parameters of those links, each with its source."""
-    return links.link_parameters()
+    return links.link_parameters(page.staged.studies)
 
 
 @macro
