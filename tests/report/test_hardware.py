@@ -20,8 +20,9 @@ from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs
 from analysis.facts.links import link_rates
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.macros import MACROS, Page
+from analysis.report.macros import MACROS
 from analysis.report.navigation import JOURNEYS
+from analysis.report.page import Page
 from analysis.report.staging import Staged
 from analysis.store.samples import read_samples
 from analysis.study import Case, Variant, discover

@@ -19,7 +19,8 @@ from analysis.config import CONFIG_FILE
 from analysis.interface import FILES
 from analysis.measure.machine import describe
 from analysis.report.architecture import NARROW, WIDE, Structure, draw, part_table, read_structure
-from analysis.report.macros import MACROS, Page
+from analysis.report.macros import MACROS
+from analysis.report.page import Page
 from analysis.report.reference import (
     Schema,
     claim_kinds,
