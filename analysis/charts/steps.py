@@ -56,8 +56,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     keys = varying_keys(points, facts)
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
     row = variant_rows(order, points)
-    has_share = bool(points["share"].notna().any())
-    across = _axis(facts, value, has_share)
+    across = _axis(facts, value)
     tips = tooltip(facts)
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
     measured = base.transform_filter("datum.state !== 'published'")
@@ -132,11 +131,10 @@ def _published(base: alt.Chart, value: str) -> alt.Chart:
     return placed
 
 
-def _axis(facts: StudyFacts, value: str, has_share: bool) -> alt.X:
+def _axis(facts: StudyFacts, value: str) -> alt.X:
     if facts.figures.are_rates:
         scale = alt.Scale(zero=True)
-        title = "payload rate, GB/s" + " · share of the fastest ceiling" * has_share
-        return alt.X(f"{value}:Q", title=title, scale=scale, stack=None)
+        return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=scale, stack=None)
     axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", grid=True)
     return alt.X(f"{value}:Q", title="time, s", scale=alt.Scale(type="log"), axis=axis)
 

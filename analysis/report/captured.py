@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from analysis.facts.captures import STALE, Capture, read_counters
+from analysis.facts.captures import CAPTURED, STALE, Capture, read_counters
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, listing, percent, quantity, whole
 from analysis.report.html import NO_HTML, link, plain, table
@@ -125,6 +125,10 @@ QUANTITIES: Final[Mapping[str, Callable[[Counters, int], str]]] = {
 """Rows of the table of counters: how each is written, given the payload of the case in bytes."""
 
 
+PROOFS: Final = ("read over the link", "requests to host memory", "sectors per request")
+"""Rows that show what a step changed."""
+
+
 class _Column(NamedTuple):
     """Counters of one variant in a table of them."""
 
@@ -162,6 +166,30 @@ def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -
     file = link(f"{root}data/{machine}/{facts.study.name}/{name}", name)
     caption = Markup("Counters on {}, case {} ({})").format(machine, cases, file)
     return table(["counter", *(column.title for column in counted)], rows, caption=caption)
+
+
+def proofs(facts: StudyFacts, variant: Variant) -> list[str]:
+    """What the variant changed by the counters, a sentence a machine that has them fresh."""
+    if not variant.after or not variant.on_gpu:
+        return []
+    pair = (facts.study.variant(variant.after), variant)
+    sentences = []
+    for machine in facts.machines:
+        captures = [facts.captures.find(machine, one, "ncu") for one in pair]
+        is_fresh = all(capture.state == CAPTURED for capture in captures)
+        if not is_fresh or captures[0].case != captures[1].case:
+            continue
+        before, after = (_column(*one) for one in zip(pair, captures, strict=True))
+        changes = "; ".join(filter(None, (_change(name, before, after) for name in PROOFS)))
+        if changes:
+            sentences.append(f"Counted on {machine}: {changes}.")
+    return sentences
+
+
+def _change(name: str, before: _Column, after: _Column) -> str:
+    """A quantity now and before; empty where it is the same or was not counted."""
+    then, now = (QUANTITIES[name](one.counters, one.payload) for one in (before, after))
+    return f"{name} {now}, before {then}" if then and now and then != now else ""
 
 
 def _column(variant: Variant, capture: Capture) -> _Column:

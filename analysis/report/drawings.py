@@ -71,6 +71,7 @@ def _picture(drawing: Drawing, name: str, size: str, width: float) -> Markup:
         viewBox=f"-1 0 {width + 2:.0f} {canvas.height + 2:.0f}",
         width=f"{width:.0f}",
         role="img",
+        data_search_exclude="true",
         aria_labelledby=f"{name}-title",
         aria_describedby=f"{name}-desc",
     )

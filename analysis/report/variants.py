@@ -23,7 +23,7 @@ from analysis.quantities import (
     ratio_interval,
     runs_phrase,
 )
-from analysis.report.captured import counter_tables, gaps
+from analysis.report.captured import counter_tables, gaps, proofs
 from analysis.report.compiled import machine_code, resources
 from analysis.report.differences import (
     LANGUAGES,
@@ -60,6 +60,7 @@ def _section(facts: StudyFacts, variant: Variant, number: str, place: Place, lev
         "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),
         *_difference(facts, variant),
+        "\n".join(f"- {sentence}" for sentence in proofs(facts, variant)),
         resources(facts, variant),
         _figures(facts, variant, place.root),
         *_evidence(facts, variant, place),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.captured import counter_tables, gaps
+from analysis.report.captured import counter_tables, gaps, proofs
 from analysis.report.compiled import machine_code
 from analysis.report.sources import stage_sources
 from analysis.study import discover
@@ -76,6 +76,22 @@ def test_counters_stale_and_missing_are_said(root: Path) -> None:
     assert gaps(facts, fifth) == ["No counters and no timeline on box: no profiler has been run."]
     (root / "results" / "box" / "copy" / f"{first.name}.ncu.csv").unlink()
     assert "is missing" in facts.captures.find("box", first, "ncu").reason
+
+
+def test_what_a_step_changed_is_told_by_counters(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, second, third = study.with_role("step")[:3]
+    assert proofs(StudyFacts(make_inputs(root), study), second) == []
+    counters = root / "results" / "box" / "copy" / f"{second.name}.ncu.csv"
+    text, changed = re.subn(r"(pcie__read_bytes\.sum,byte),\S+", r"\1,1000", counters.read_text())
+    assert changed
+    counters.write_text(text)
+    facts = StudyFacts(make_inputs(root), study)
+    (sentence,) = proofs(facts, second)
+    assert sentence.startswith("Counted on box: read over the link 1.00 kB, ")
+    assert ", before " in sentence and sentence.endswith(".")
+    assert proofs(facts, first) == [], "nothing to compare with"
+    assert proofs(facts, third) == [], "stale"
 
 
 def test_a_point_can_be_followed_to_its_source(root: Path) -> None:

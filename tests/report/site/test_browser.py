@@ -134,7 +134,7 @@ def test_following_a_link_draws_the_charts(browser: Browser, address: str) -> No
     visit = Visit(browser, address)
     visit.open("")
     visit.page.locator(f".md-content a[href$='studies/{STUDY}/']").first.click()
-    visit.page.locator(".hp-view svg").first.wait_for()
+    visit.page.wait_for_url(f"{address}studies/{STUDY}/")
     visit.settle()
     assert visit.faults == []
     visit.page.context.close()
@@ -170,7 +170,11 @@ def test_links_within_the_site_lead_somewhere(browser: Browser, address: str) ->
 
 def test_search_finds_a_word(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
+    asked: list[str] = []
+    visit.page.on("request", lambda request: asked.append(request.url))
     visit.open("")
+    visit.page.wait_for_load_state("networkidle")
+    assert not [url for url in asked if "search_index" in url], "before search is opened"
     visit.page.locator("input.md-search__input").click()
     visit.page.keyboard.type("interleaved", delay=30)
     result = visit.page.locator(".md-search-result__item").first
