@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +15,16 @@ from analysis.charts.theme import CONFIGURATION, Chart
 
 WIDTH_PX: Final = 300
 """Of the plot as compiled; the page sets it to the room there is."""
+INDEX: Final = "all.charts.json"
+"""By name, the description of each chart of a group and its figures in words; null where there is
+nothing to draw. No chart has a name with a dot in it."""
+
+
+class InWords(NamedTuple):
+    """What a chart is of, and its figures."""
+
+    description: str
+    text: str
 
 
 class Written(NamedTuple):
@@ -21,6 +32,30 @@ class Written(NamedTuple):
 
     data: pd.DataFrame
     text: str
+
+
+def write_charts(
+    charts: Mapping[str, Chart | None], folder: Path, group: str
+) -> dict[str, InWords | None]:
+    """Write `charts`, and INDEX, to `folder`, which will be charts/`group` of the site.
+
+    Returns what INDEX says.
+    """
+    index: dict[str, InWords | None] = dict.fromkeys(charts)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, chart in charts.items():
+        if chart is not None:
+            written = write_chart(chart, folder, name, f"charts/{group}")
+            description = str(chart.description)  # type: ignore[attr-defined]
+            index[name] = InWords(description, written.text)
+    (folder / INDEX).write_text(json.dumps(index))
+    return index
+
+
+def read_index(folder: Path) -> dict[str, InWords | None]:
+    """What `write_charts` has put into INDEX."""
+    index: dict[str, list[str] | None] = json.loads((folder / INDEX).read_text())
+    return {name: None if words is None else InWords(*words) for name, words in index.items()}
 
 
 def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:

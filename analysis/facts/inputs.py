@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -106,6 +106,27 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
     A table that is not there counts as empty. The compiler's figures come from resources.csv, or
     where that is not there from the reports beside the built modules.
     """
+    resources = tables / "resources.csv"
+    reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
+    derived = {name: tables / "derived" / name for name in studies}
+    return _load(tables, results, reports, derived, studies)
+
+
+def load_study_inputs(tables: Path, results: Path, derived: Path, study: Study) -> Inputs:
+    """As `load_inputs`, of one study only: `tables` are those of it alone, `derived` is the folder
+    of those of its code. Of what was compiled, nothing is known."""
+    name = study.name
+    return _load(tables, results, [], {name: derived}, {name: study}, only=name)
+
+
+def _load(
+    tables: Path,
+    results: Path,
+    reports: Sequence[Path],
+    derived: Mapping[str, Path],
+    studies: Mapping[str, Study],
+    only: str = "",
+) -> Inputs:
     refused_file = tables / "refused.json"
     refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
     known = [machine for machine in machines(results) if machine not in refused]
@@ -113,13 +134,11 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         (machine, folder.name, path.stem): read_provenance(path.with_suffix(".json"))
         for machine in known
         for folder in study_folders(results / machine)
-        if f"{machine}/{folder.name}" not in refused
+        if f"{machine}/{folder.name}" not in refused and only in ("", folder.name)
         for path in samples_files(folder)
     }
     summary = read_table([tables / "summary.csv"], SummaryRow)
     runs = read_table([tables / "runs.csv"], RunRow)
-    resources = tables / "resources.csv"
-    reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
     return Inputs(
         studies=studies,
         results=results,
@@ -135,8 +154,8 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
         model_counters=read_table([tables / "model_counters.csv"], CounterRow),
         resources=read_table(reports, KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
-        derived={name: read_derived(tables / "derived" / name) for name in studies},
-        absent={name: read_absent(tables / "derived" / name) for name in studies},
+        derived={name: read_derived(folder) for name, folder in derived.items()},
+        absent={name: read_absent(folder) for name, folder in derived.items()},
         refused=refused,
         machines={machine: read_machine(results / machine) for machine in known},
         provenance=provenance,

@@ -25,6 +25,11 @@ def command_line() -> argparse.ArgumentParser:
         "--modules", type=Path, default=ROOT / "build" / "modules", help="modules as built"
     )
     parser.add_argument("--site", type=Path, default=ROOT / "site", help="where the site goes")
+    parser.add_argument(
+        "--charts",
+        type=Path,
+        help="all charts, as drawn from these tables; left out, they are drawn",
+    )
     return parser
 
 
@@ -34,7 +39,13 @@ def main() -> None:
         raise HotpathError(
             f"--tables: {arguments.tables}: no tables there; `snakemake -c 8 summary` makes some"
         )
-    build_site(arguments.tables, arguments.results, arguments.modules, arguments.site)
+    build_site(
+        arguments.tables,
+        arguments.results,
+        arguments.modules,
+        arguments.site,
+        drawn=arguments.charts,
+    )
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ from typing import Final
 
 from markupsafe import Markup
 
+from analysis.charts.writing import InWords
 from analysis.errors import require_known
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.html import link
 from analysis.report.sentences import NOTHING
-from analysis.report.staging import ALL, Staged, StagedChart
+from analysis.report.staging import ALL, Staged
 
 _FIGURE: Final = Markup(
     '<figure class="hp-chart" id="chart-{name}" data-study="{study}" data-chart="{name}"'
@@ -49,9 +50,7 @@ def common_figure(staged: Staged, name: str, caption: str, root: str) -> str | M
     return _figure(charts[name], ALL, name, caption, root)
 
 
-def _figure(
-    chart: StagedChart | None, group: str, name: str, caption: str, root: str
-) -> str | Markup:
+def _figure(chart: InWords | None, group: str, name: str, caption: str, root: str) -> str | Markup:
     if chart is None:
         return "Nothing to draw yet."
     address = f"{root}charts/{group}/{name}"

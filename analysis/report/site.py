@@ -25,11 +25,18 @@ from analysis.report.staging import TABLES, Staged, stage
 from analysis.study import discover
 
 
-def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Path = ROOT) -> None:
+def build_site(
+    tables: Path,
+    results: Path,
+    modules: Path,
+    site: Path,
+    root: Path = ROOT,
+    drawn: Path | None = None,
+) -> None:
     """Write the site to the folder `site`, from the studies and docs/ under `root`.
 
-    Works in `tables`/report; what was in `site` stays until the new one is whole. Raises
-    HotpathError where a page refers to what is not there.
+    `drawn` has all charts; left out, they are drawn. Works in `tables`/report; what was in `site`
+    stays until the new one is whole. Raises HotpathError where a page refers to what is not there.
     """
     studies = discover(root)
     inputs = load_inputs(tables, results, modules, studies)
@@ -38,7 +45,7 @@ def build_site(tables: Path, results: Path, modules: Path, site: Path, root: Pat
     site = site.resolve()
     whole = site.with_name(f".{site.name}.partial")
     entries = navigation(pages)
-    staged = stage(inputs, study_groups(entries, studies), pages, tables, docs)
+    staged = stage(inputs, study_groups(entries, studies), pages, tables, docs, drawn)
     _stage_for_programs(staged, entries, docs)
     try:
         config = load_config(

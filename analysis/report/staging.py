@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import altair as alt
 import pandas as pd
-import vl_convert
 
 from analysis.charts import study_charts
+from analysis.charts.engine import ENGINE, write_engine
 from analysis.charts.links import links_chart
 from analysis.charts.machines import machines_chart
-from analysis.charts.theme import Chart, palettes
-from analysis.charts.writing import write_chart
+from analysis.charts.writing import InWords, read_index, write_charts
 from analysis.facts.comparison import Comparison
 from analysis.facts.inputs import Inputs, VariantKey
 from analysis.facts.links import link_rates
@@ -34,14 +31,6 @@ ALL = "all"
 """The group of charts that are of no one study."""
 
 
-@dataclass(frozen=True)
-class StagedChart:
-    """What a chart is of, and its figures in words."""
-
-    description: str
-    text: str
-
-
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
 class Staged:
     """What was put where: charts by study and name, None where there is nothing to draw, files in
@@ -51,7 +40,7 @@ class Staged:
     inputs: Inputs
     groups: Mapping[str, Sequence[str]]
     studies: Mapping[str, StudyFacts]
-    charts: Mapping[str, Mapping[str, StagedChart | None]]
+    charts: Mapping[str, Mapping[str, InWords | None]]
     files: Mapping[VariantKey, list[str]]
     pages: Mapping[str, str]
 
@@ -62,11 +51,18 @@ class Staged:
 
 
 def stage(
-    inputs: Inputs, groups: Mapping[str, Sequence[str]], pages: Path, tables: Path, folder: Path
+    inputs: Inputs,
+    groups: Mapping[str, Sequence[str]],
+    pages: Path,
+    tables: Path,
+    folder: Path,
+    drawn: Path | None = None,
 ) -> Staged:
     """Fill `folder` with the pages under `pages` and all they refer to; what was there goes.
 
-    `groups` are all studies, by the group of pages that theirs is in."""
+    `groups` are all studies, by the group of pages that theirs is in. `drawn` has the charts of
+    each of them, and their engine; left out, all are drawn now.
+    """
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
@@ -75,15 +71,13 @@ def stage(
         for names in groups.values()
         for name in names
     }
-    charts = {
-        name: _stage_charts(study_charts(facts), folder, name) for name, facts in studies.items()
-    }
+    charts = {name: _stage_charts(facts, folder, drawn) for name, facts in studies.items()}
     common = {
         "machines": machines_chart(Comparison(inputs, studies)),
         "links": links_chart(link_rates(studies)),
     }
-    charts[ALL] = _stage_charts(common, folder, ALL)
-    _stage_engine(folder / "assets")
+    charts[ALL] = write_charts(common, folder / "charts" / ALL, ALL)
+    _stage_engine(folder / "assets", drawn)
     data = folder / "data"
     data.mkdir()
     for name in TABLES:
@@ -106,29 +100,21 @@ def _has_page(folder: Path, study: str) -> bool:
     return (folder / "studies" / f"{study}.md").exists()
 
 
-def _stage_charts(
-    charts: Mapping[str, Chart | None], folder: Path, group: str
-) -> dict[str, StagedChart | None]:
-    address = f"charts/{group}"
-    return {
-        name: None if chart is None else _stage_chart(chart, name, folder, address)
-        for name, chart in charts.items()
-    }
+def _stage_charts(facts: StudyFacts, folder: Path, drawn: Path | None) -> dict[str, InWords | None]:
+    name = facts.study.name
+    target = folder / "charts" / name
+    if drawn is None:
+        return write_charts(study_charts(facts), target, name)
+    shutil.copytree(drawn / name, target)
+    return read_index(target)
 
 
-def _stage_chart(chart: Chart, name: str, folder: Path, address: str) -> StagedChart:
-    return StagedChart(
-        description=str(chart.description),  # type: ignore[attr-defined]
-        text=write_chart(chart, folder / address, name, address).text,
-    )
-
-
-def _stage_engine(assets: Path) -> None:
-    """Vega as a script of this site, and the palettes."""
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
-    (assets / "vega.js").write_text(bundle)
-    (assets / "palettes.json").write_text(json.dumps(palettes()))
+def _stage_engine(assets: Path, drawn: Path | None) -> None:
+    if drawn is None:
+        write_engine(assets)
+        return
+    for name in ENGINE:
+        shutil.copy(drawn / name, assets)
 
 
 def _empty_table(inputs: Inputs, name: str) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from analysis.tables.agreement import REPEAT_COLUMNS, agreement
 from analysis.tables.claims import CLAIM_COLUMNS, PART_COLUMNS, claim_tables
 from analysis.tables.counters import COUNTER_COLUMNS, counter_table
 from analysis.tables.links import Links
-from analysis.tables.model import MODEL_COLUMNS, model_table
+from analysis.tables.model import MODEL_COLUMNS, model_table, parameter_table
 from analysis.tables.repeat import REPEATABILITY_COLUMNS, repeatability
 from analysis.tables.summary import (
     RATIO_COLUMNS,
@@ -47,6 +47,8 @@ COLUMNS: Final = {
     "claim_parts": PART_COLUMNS,
 }
 """Of each of the tables, by its name."""
+PARAMETERS: Final = "model_parameters.csv"
+"""The same for all studies, as it is of the machines."""
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
 
@@ -54,8 +56,8 @@ NUMBER: Final = "%.7g"
 def study_tables(
     results: Path, name: str, studies: Mapping[str, Study], links: Links
 ) -> dict[str, str]:
-    """The texts of all tables of the study `name`, by file name, and of REFUSED: which of its
-    results, and which machines, were left out, and why.
+    """The texts of all tables of the study `name`, by file name, of PARAMETERS, and of REFUSED:
+    which of its results, and which machines, were left out, and why.
 
     A study that is not one of `studies` has stale results only.
     """
@@ -82,7 +84,8 @@ def study_tables(
         f"{name}.csv": tables[name].to_csv(index=False, columns=columns, float_format=NUMBER)
         for name, columns in COLUMNS.items()
     }
-    return texts | {REFUSED: json.dumps(found.refused, indent=1) + "\n"}
+    parameters = parameter_table(links.every).to_csv(index=False, float_format=NUMBER)
+    return texts | {PARAMETERS: parameters, REFUSED: json.dumps(found.refused, indent=1) + "\n"}
 
 
 def command_line() -> argparse.ArgumentParser:

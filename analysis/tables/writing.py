@@ -11,7 +11,7 @@ from analysis.store.folders import machines, study_folders
 from analysis.study import Study
 from analysis.tables.links import Links, collect_links
 from analysis.tables.model import parameter_table
-from analysis.tables.of_study import COLUMNS, NUMBER, REFUSED, study_tables
+from analysis.tables.of_study import COLUMNS, NUMBER, PARAMETERS, REFUSED, study_tables
 
 
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> dict[str, str]:
@@ -42,9 +42,8 @@ def put_together(
     for name, columns in COLUMNS.items():
         file = f"{name}.csv"
         write_whole(out / file, _joined([text[file] for text in texts], columns))
-    parameters = parameter_table(links.every)
-    text = parameters.to_csv(index=False, float_format=NUMBER)
-    write_whole(out / "model_parameters.csv", text)
+    parameters = parameter_table(links.every).to_csv(index=False, float_format=NUMBER)
+    write_whole(out / PARAMETERS, parameters)
     refused: dict[str, str] = {}
     for part in texts:
         refused |= json.loads(part[REFUSED])

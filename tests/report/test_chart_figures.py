@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from analysis.charts.writing import InWords
 from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.chart_figures import chart_figure
-from analysis.report.staging import Staged, StagedChart
+from analysis.report.staging import Staged
 from tests.synthetic import CALLS
 
 
@@ -23,7 +24,7 @@ def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
 
 
 def test_a_chart_keeps_what_its_description_says(two_machines: Inputs) -> None:
-    charts = {"calls": {"dots": StagedChart('a "b" <c>', "2 points <d>.")}}
+    charts = {"calls": {"dots": InWords('a "b" <c>', "2 points <d>.")}}
     staged = Staged(two_machines, {}, {}, charts, {}, {})
     shown = chart_figure(staged, StudyFacts(two_machines, CALLS), "dots", "d & e", "../")
     assert 'aria-label="a &#34;b&#34; &lt;c&gt;"' in shown

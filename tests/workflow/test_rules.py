@@ -109,6 +109,7 @@ def test_the_code_that_a_rule_runs_is_among_its_inputs(rules: dict[str, Any]) ->
         ("measure_variant", ["workload.py", "compiled.cpp", "study.yaml"]),
         ("profile_study", ["workload.py", "kernel.cu", "study.yaml"]),
         ("summarise_study", ["python.py", "workload.py", "operation.h", "study.yaml"]),
+        ("charts", ["python.py", "charts.py", "operation.h", "study.yaml"]),
         ("report", ["python.py", "charts.py", "operation.h", "study.yaml"]),
     ],
 )
@@ -124,11 +125,12 @@ def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
 def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict[str, Any]) -> None:
     of_calls = {f"results/test-box/calls/python{suffix}" for suffix in (".csv", ".json")}
     of_calls.add("results/test-box/machine.json")
-    for rule in ("summarise_study", "summarise", "report"):
+    for rule in ("summarise_study", "charts", "summarise", "report"):
         inputs = set(rules[rule]["inputs"])
         assert of_calls <= inputs
-        assert ("results/published/copy.csv" in inputs) == (rule != "summarise_study")
+        assert ("results/published/copy.csv" in inputs) == (rule in ("summarise", "report"))
     assert "build/links.json" in rules["summarise_study"]["inputs"]
+    assert "build/tables/calls/summary.csv" in rules["charts"]["inputs"]
     shown = {
         "docs/index.md",
         "config/config.yaml",
@@ -136,6 +138,8 @@ def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict
         "build/machine_code.csv",
         "build/resources.csv",
         "build/claims.csv",
+        "build/charts/calls",
+        "build/charts/vega.js",
     }
     assert shown <= set(rules["report"]["inputs"])
 

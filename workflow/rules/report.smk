@@ -1,10 +1,69 @@
-# The whole site, from tables, sources and pages. It needs neither a GPU nor a network.
+from importlib.metadata import version
+
+# The whole site, from tables, sources and pages. It needs neither a GPU nor a network. Charts are
+# drawn study by study, so that a change in a page draws none, and one in a study its own.
+CHARTS = TABLES / "charts"
+ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
+DRAWING = [
+    *SUMMARISING,
+    *sources("analysis/charts/*.py", "analysis/facts/*.py", "analysis/toolchain/*.py"),
+]
+
+
+rule chart_engine:
+    input:
+        DRAWING,
+    output:
+        ENGINE,
+    log:
+        "build/logs/chart_engine.log",
+    benchmark:
+        "build/benchmarks/chart_engine.tsv"
+    resources:
+        mem_mb=1000,
+    params:
+        out=str(CHARTS),
+        versions=[version("altair"), version("vl-convert-python")],
+    message:
+        "Writing what draws the charts"
+    shell:
+        "{PYTHON} -m analysis.charts.engine --out {params.out} 2> {log}"
+
+
+rule charts:
+    input:
+        lambda w: tables_of(w.study),
+        lambda w: derived({w.study: SHOWN[w.study]} if w.study in SHOWN else {}),
+        # Captures are drawn, and whether they are stale depends on the code beside them.
+        lambda w: results_of([w.study]),
+        lambda w: code_of_results([w.study]),
+        DRAWING,
+    output:
+        directory(CHARTS / "{study}"),
+    log:
+        "build/logs/charts/{study}.log",
+    benchmark:
+        "build/benchmarks/charts/{study}.tsv"
+    resources:
+        mem_mb=1000,
+    params:
+        results=str(RESULTS),
+        tables=lambda w: TABLES / "tables" / w.study,
+        derived=lambda w: TABLES / "derived" / w.study,
+        files=lambda w: digest([*names_about([w.study]), *files_of(w.study)]),
+    message:
+        "Drawing the charts of {wildcards.study}"
+    shell:
+        "{PYTHON} -m analysis.charts {wildcards.study} --tables {params.tables}"
+        " --derived {params.derived} --results {params.results} --out {output} 2> {log}"
 
 
 rule report:
     input:
         SUMMARY_TABLES,
         CODE_TABLES,
+        ENGINE,
+        [CHARTS / study for study in CONFIG.known],
         derived(SHOWN),
         # Pages offer the samples and show the sources, and studies draw charts of their own.
         results(),
@@ -24,6 +83,7 @@ rule report:
         mem_mb=2000,
     params:
         tables=str(TABLES),
+        charts=str(CHARTS),
         results=str(RESULTS),
         modules=str(MODULES),
         site=str(SITE),
@@ -34,5 +94,5 @@ rule report:
         "Building the site"
     shell:
         "{PYTHON} -m analysis.report --tables {params.tables} --results {params.results}"
-        " --modules {params.modules} --site {params.site} > {log} 2>&1"
+        " --modules {params.modules} --charts {params.charts} --site {params.site} > {log} 2>&1"
         " && echo site: {output}"

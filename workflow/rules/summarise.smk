@@ -9,8 +9,8 @@ from analysis.store.folders import (
 )
 
 # Every study has tables of its own, so that only those are made anew whose results or code have
-# changed. They are put together into those that are told of.
-TABLES_OF_STUDY = [
+# changed. They are put together into those that are told of, which have the same names.
+NAMES = [
     "summary.csv",
     "ratios.csv",
     "repeats.csv",
@@ -18,13 +18,19 @@ TABLES_OF_STUDY = [
     "runs.csv",
     "skipped.csv",
     "model.csv",
+    "model_parameters.csv",
     "model_counters.csv",
     "claims.csv",
     "claim_parts.csv",
     "refused.json",
 ]
-SUMMARY_TABLES = [TABLES / name for name in [*TABLES_OF_STUDY, "model_parameters.csv"]]
+SUMMARY_TABLES = [TABLES / name for name in NAMES]
 LINKS = TABLES / "links.json"
+
+
+def tables_of(study):
+    return [TABLES / "tables" / study / name for name in NAMES]
+
 
 # Results are plain inputs, whoever measured them. Missing ones are measured first. Files with
 # another name than results have are none: Snakemake would read braces in it.
@@ -124,7 +130,7 @@ rule summarise_study:
         SUMMARISING,
         links=LINKS,
     output:
-        [TABLES / "tables" / "{study}" / name for name in TABLES_OF_STUDY],
+        tables_of("{study}"),
     log:
         "build/logs/summarise/{study}.log",
     benchmark:
@@ -147,11 +153,7 @@ rule summarise:
         # Those of studies that are gone are only here.
         results(),
         SUMMARISING,
-        [
-            TABLES / "tables" / study / name
-            for study in CONFIG.known
-            for name in TABLES_OF_STUDY
-        ],
+        [table for study in CONFIG.known for table in tables_of(study)],
         links=LINKS,
     output:
         SUMMARY_TABLES,

@@ -1,0 +1,44 @@
+"""What draws the charts in the browser: Vega as a script of the site, and the palettes.
+
+python -m analysis.charts.engine --out build/charts
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Final
+
+import altair as alt
+import vl_convert
+
+from analysis.charts.theme import palettes
+from analysis.cli import fail_in_one_line
+
+ENGINE: Final = ("vega.js", "palettes.json")
+
+
+def write_engine(folder: Path) -> None:
+    """Write ENGINE to `folder`."""
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(ENGINE, (bundle, json.dumps(palettes())), strict=True):
+        (folder / name).write_text(text)
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.charts.engine", description="Write what draws the charts."
+    )
+    parser.add_argument("--out", type=Path, required=True, help="where it goes")
+    return parser
+
+
+def main() -> None:
+    write_engine(command_line().parse_args().out)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

@@ -1,0 +1,35 @@
+"""All charts of a study as files: what a later stage needs to show them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from analysis.charts import study_charts
+from analysis.charts.writing import read_index, write_chart, write_charts
+from analysis.facts.inputs import Inputs, load_study_inputs
+from analysis.facts.study_facts import StudyFacts
+
+
+def test_what_charts_are_of_is_kept_beside_them(two_machines: Inputs, tmp_path: Path) -> None:
+    facts = StudyFacts(two_machines, two_machines.studies["copy"])
+    charts = study_charts(facts)
+    told = write_charts(charts, tmp_path / "copy", "copy")
+    found = read_index(tmp_path / "copy")
+    assert found == told and list(found) == list(charts) and None in found.values()
+    chart, words = charts["steps"], found["steps"]
+    assert chart is not None and words is not None
+    assert words.text == write_chart(chart, tmp_path, "steps", "charts").text
+    assert words.description.startswith(facts.study.title)
+
+
+def test_charts_are_drawn_from_the_tables_of_their_study_alone(
+    two_machines: Inputs, tmp_path: Path
+) -> None:
+    study = two_machines.studies["copy"]
+    tables = two_machines.results.parent / "build"
+    alone = load_study_inputs(tables, two_machines.results, tmp_path / "none", study)
+    assert {key[1] for key in alone.provenance} == {"copy"}
+    for name, inputs in (("all", two_machines), ("alone", alone)):
+        write_charts(study_charts(StudyFacts(inputs, study)), tmp_path / name, "copy")
+    drawn = {path.name: path.read_text() for path in (tmp_path / "all").iterdir()}
+    assert drawn == {path.name: path.read_text() for path in (tmp_path / "alone").iterdir()}
