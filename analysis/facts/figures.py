@@ -114,6 +114,13 @@ class Figures:
                 shares.append(LimitShare(share, ceiling.name))
         return min(shares, default=None)
 
+    def reached(self, machine: str, variant: Variant) -> LimitShare | None:
+        """How near the variant comes to the fastest ceiling in its shown case; None if stale."""
+        row = self.time(machine, variant)
+        if row is None or row.stale:
+            return None
+        return self.limit_share(machine, variant, self.shown_case(variant), row.metric)
+
     def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
         """Why there is no figure of this case."""
         row = self.skipped.get((machine, variant.name, case.id))

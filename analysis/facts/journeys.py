@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.facts.figures import LimitShare
 from analysis.facts.rows import MeasuredRow, ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import Variant
@@ -91,7 +90,7 @@ def journey_of(facts: StudyFacts) -> Journey | None:
 
 def _limit(facts: StudyFacts, machine: str, fastest: Variant) -> Limit | None:
     """What the fastest step is to be held against."""
-    if (ceiling := _of_ceiling(facts, machine, fastest)) is not None:
+    if (ceiling := facts.figures.reached(machine, fastest)) is not None:
         return Limit(CEILING, facts.study.variant(ceiling.ceiling))
     if (calibrated := _calibrated(facts, machine, fastest)) is not None:
         return Limit(CALIBRATED, calibrated[0])
@@ -107,7 +106,7 @@ def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | Non
     if limit is None:
         return None
     if limit.kind == CEILING:
-        known = _of_ceiling(facts, machine, variant)
+        known = facts.figures.reached(machine, variant)
         return None if known is None else known.share
     if limit.kind == CALIBRATED:
         time, mover = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
@@ -117,16 +116,6 @@ def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | Non
         return None if row is None else row.ratio
     prediction = _prediction(facts, machine, variant)
     return None if prediction is None else prediction.predicted / prediction.measured
-
-
-def _of_ceiling(facts: StudyFacts, machine: str, variant: Variant) -> LimitShare | None:
-    """How near it comes to the fastest ceiling in its shown case."""
-    row = facts.figures.time(machine, variant)
-    if row is None or row.stale:
-        return None
-    return facts.figures.limit_share(
-        machine, variant, facts.figures.shown_case(variant), row.metric
-    )
 
 
 def _calibrated(

@@ -42,11 +42,7 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     Empty where nothing is known of either.
     """
     gain = step_sentence(facts, machine, variant)
-    row = facts.figures.time(machine, variant)
-    if row is None or row.stale:
-        return gain
-    case = facts.figures.shown_case(variant)
-    limit = facts.figures.limit_share(machine, variant, case, row.metric)
+    limit = facts.figures.reached(machine, variant)
     if limit is None:
         return gain
     reached = f"{percent(limit.share)} of the rate of `{limit.ceiling}`"
