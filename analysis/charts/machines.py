@@ -103,7 +103,7 @@ def _selects(table: pd.DataFrame) -> list[alt.Parameter]:
         options=[*against, *others], labels=[*names, *others], name="against"
     )
     return [
-        select("machine_shown", "machine", bases, bases[-1]),
+        select("machine_shown", "machine", bases, table["machine"].mode()[0]),
         alt.param(name="against_shown", value=against[0], bind=binding),
         select("study_shown", "study", [None, *dict.fromkeys(table["study"])], None),
         select("rows_shown", "rows", [FEW, None], FEW),

@@ -90,7 +90,7 @@ def _compiled(document: dict[str, Any]) -> dict[str, Any]:
     document.get("spec", document)["width"] = WIDTH_PX
     compiled: dict[str, Any] = vl_convert.vegalite_to_vega(document, config=CONFIGURATION)
     del compiled["config"]
-    source = compiled["data"][0]["name"]
+    (source,) = (one["name"] for one in compiled["data"] if "url" in one)
     filters = [one["filter"] for one in document.get("transform", []) if "filter" in one]
     transform = [{"type": "filter", "expr": one} for one in filters]
     compiled["data"].append({"name": "shown", "source": source, "transform": transform})

@@ -58,7 +58,8 @@ def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
         )
         for link in read_links()
     ]
-    return grouped_table(["parameter", "value", "from"], groups, numeric=["value"])
+    listed = grouped_table(["parameter", "value", "from"], groups, numeric=["value"])
+    return Markup('<div class="hp-prose">{}</div>').format(listed)
 
 
 def _value(parameter: Parameter, calibrated: float | None) -> str:

@@ -150,6 +150,10 @@ def row_of(inputs: Inputs, folder: Path) -> pd.Series:
     assert chart is not None
     table = write_chart(chart, folder, "machines", "charts").data
     is_row = (table["machine"] == "box") & (table["against"] == "other-box")
+    # What is told of the choice is told of these rows, and not of the rule's at 1.
+    drawn = json.loads((folder / "machines.vg.json").read_text())["data"]
+    (source,) = (one["source"] for one in drawn if one["name"] == "shown")
+    assert [one["url"] for one in drawn if one["name"] == source] == ["charts/machines.csv"]
     (found,) = [row for _, row in table[is_row & (table["variant"] == "copy / vectors")].iterrows()]
     return found
 
