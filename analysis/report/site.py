@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateSyntaxError
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
@@ -18,6 +16,7 @@ from analysis.facts.inputs import load_inputs
 from analysis.files import remove_together
 from analysis.report.feed import feed
 from analysis.report.llms import llms_text
+from analysis.report.mistakes import in_page, warnings
 from analysis.report.navigation import CONFIGURATION, Entry, navigation, study_groups
 from analysis.report.parquet import NAME as PARQUET
 from analysis.report.parquet import write_parquet
@@ -47,29 +46,36 @@ def build_site(
     entries = navigation(pages)
     staged = stage(inputs, study_groups(entries, studies), pages, tables, docs, drawn)
     _stage_for_programs(staged, entries, docs)
-    try:
-        config = load_config(
-            str(pages / CONFIGURATION),
-            docs_dir=str(docs),
-            site_dir=str(whole),
-            nav=entries,
-            strict=True,
-        )
-        config.extra["staged"] = staged
-        config.plugins.on_startup(command="build", dirty=False)
-        build(config)
-        config.plugins.on_shutdown()
-    except MkDocsException as error:
-        raise HotpathError(f"the site was not built: {error}") from error
-    except SystemExit as stop:  # of the macros' plugin, while it handles the mistake in a page
-        macros: Any = config.plugins["macros"]
-        where = f"docs/{macros.page.file.src_path}"
-        if line := _line(stop.__context__):
-            where += f": line {line + _lines_of_metadata(macros.page)}"
-        raise HotpathError(f"the site was not built: {where}: {stop.__context__}") from stop
+    with warnings() as told:
+        try:
+            _build(pages, docs, whole, entries, staged)
+        except MkDocsException as error:
+            raise HotpathError(f"the site was not built: {'; '.join(told) or error}") from error
     if site.exists():
         remove_together(site)
     whole.rename(site)
+
+
+def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged: Staged) -> None:
+    """Have mkdocs make the site; HotpathError for a mistake in what it renders of a page."""
+    config = load_config(
+        str(pages / CONFIGURATION),
+        docs_dir=str(docs),
+        site_dir=str(site),
+        nav=entries,
+        strict=True,
+    )
+    config.extra["staged"] = staged
+    config.plugins.on_startup(command="build", dirty=False)
+    try:
+        build(config)
+    except MkDocsException:  # some are a SystemExit, too
+        raise
+    except SystemExit as stop:  # of the macros' plugin, while it handles the mistake
+        macros: Any = config.plugins["macros"]
+        mistake = in_page(macros.page, stop.__context__)
+        raise HotpathError(f"the site was not built: {mistake}") from stop
+    config.plugins.on_shutdown()
 
 
 def _stage_for_programs(staged: Staged, entries: Sequence[Entry], docs: Path) -> None:
@@ -84,16 +90,3 @@ def _stage_for_programs(staged: Staged, entries: Sequence[Entry], docs: Path) ->
     changelog = docs / "changelog.md"
     if changelog.exists():
         (docs / "feed.xml").write_text(feed(changelog.read_text()))
-
-
-def _line(mistake: BaseException | None) -> int | None:
-    """Of what Jinja renders, counted from 1: where it cannot be read, or calls what fails."""
-    if isinstance(mistake, TemplateSyntaxError):
-        return mistake.lineno
-    frames = traceback.extract_tb(mistake.__traceback__ if mistake else None)
-    return next((frame.lineno for frame in frames if frame.filename == "<template>"), None)
-
-
-def _lines_of_metadata(page: Any) -> int:
-    """How many lines of a page's file are above the text that is rendered."""
-    return int(page.file.content_string.count("\n") - page.markdown.count("\n"))
