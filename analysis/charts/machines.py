@@ -78,7 +78,8 @@ def machines_chart(comparison: Comparison) -> Chart | None:
         return None
     chart = (
         alt.layer(*_layers(), data=table)
-        .properties(height=alt.Step(ROW_PX))
+        # Names and figures of another choice may be longer.
+        .properties(height=alt.Step(ROW_PX), autosize=alt.AutoSizeParams(type="pad", resize=True))
         .add_params(*_selects(table))
         .transform_filter("datum.machine === machine_shown")
         .transform_filter("against_shown === datum.against || against_shown === '*' + datum.kind")
@@ -146,7 +147,11 @@ def _layers() -> list[alt.Chart]:
     ]
     base = (
         alt.Chart()
-        .transform_window(sort=[alt.SortField("surprise", order="descending")], rank="row_number()")
+        .transform_joinaggregate(worst="max(surprise)", groupby=["variant"])
+        .transform_window(
+            sort=[alt.SortField("worst", order="descending"), alt.SortField("variant")],
+            rank="dense_rank()",
+        )
         .transform_filter("rows_shown === null || datum.rank <= rows_shown")
         .encode(y=alt.Y("variant:N", sort=order, title=None, axis=axis))
     )
@@ -161,7 +166,21 @@ def _layers() -> list[alt.Chart]:
         ratios.mark_point(filled=True, size=45, cursor="pointer", opacity=1).encode(
             x=across, href="href:N", tooltip=tips
         ),
-        base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
+        # Several figures against one variant share its row: there, their range is told.
+        base.transform_aggregate(
+            groupby=["variant"],
+            count="count()",
+            label="min(label)",
+            least="min(ratio)",
+            most="max(ratio)",
+            surprise="max(surprise)",
+        )
+        .transform_calculate(
+            told="datum.count === 1 ? datum.label"
+            " : format(datum.least, '.3~g') + ' to ' + format(datum.most, '.3~g') + '×'"
+        )
+        .mark_text(align="left", dx=10)
+        .encode(x=alt.value("width"), text="told:N"),
     ]
 
 
