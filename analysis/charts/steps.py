@@ -28,11 +28,11 @@ from analysis.study import parse_case
 ROLES = ("ceiling", "step", "beyond", "reference")
 """In the order of the rows."""
 ROW_PX = 25
-LEAST_PX = 64
+LEAST_PX = 54
 """Narrower than other charts: names and figures stand beside the plot."""
 SHARE = (
     "(isValid(datum.share) ? ' · '"
-    " + format(100 * datum.share, datum.share < 0.1 ? '.1f' : '.0f') + ' %' : '')"
+    " + format(100 * datum.share, datum.share < 0.1 && !compact ? '.1f' : '.0f') + ' %' : '')"
 )
 """What follows a figure that has a limit to be held against."""
 SHARE_LETTERS = 8

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED
@@ -53,10 +53,11 @@ def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int =
 
 
 def _section(facts: StudyFacts, variant: Variant, number: str, place: Place, level: int) -> str:
-    after = f", after [`{variant.after}`](#{variant.after})" if variant.after else ""
+    title = f"{number}{variant.title}"
+    label = escape(title)  # of the table of contents; the name is for search, which finds headings
     parts = [
-        f"{'#' * level} {number}{variant.title} {{#{variant.name}}}",
-        f"`{variant.name}`{after}",
+        f'{"#" * level} {title} `{variant.name}` {{: #{variant.name} data-toc-label="{label}"}}',
+        f"After [`{variant.after}`](#{variant.after})" if variant.after else "",
         "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),
         *_difference(facts, variant),
