@@ -105,7 +105,8 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
         data = pd.read_csv(site / "charts" / "copy" / f"{name}.csv")
         assert "v9_renamed" in set(data["variant"])
         assert data["variant"].value_counts()["v9_renamed"] >= 16
-    assert 'id="box-copy-v9_renamed"' in (site / "data" / "index.html").read_text()
+    samples = site / "data" / "box" / "copy" / "index.html"
+    assert 'id="box-copy-v9_renamed"' in samples.read_text()
     for embedded in re.findall(r'<figure class="hp-chart">.*?</figure>', page, re.DOTALL):
         assert "v9_renamed" in embedded
 
