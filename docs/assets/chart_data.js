@@ -68,7 +68,7 @@ export function csvOf(rows, spec) {
     const text = value === null || value === undefined ? "" : String(value);
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const columns = Object.keys(spec.data[0].format.parse);
+  const columns = Object.keys(spec.data.find(({ url }) => url).format.parse);
   const lines = rows.map((row) => columns.map((name) => quoted(row[name])).join(","));
   return [columns.join(","), ...lines, ""].join("\n");
 }

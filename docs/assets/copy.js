@@ -44,14 +44,11 @@ export function button(words, name, press) {
   return made;
 }
 
-// The address of `id` on this page, with what is chosen on it.
-export const addressOf = (id) => `${location.href.split("#")[0]}#${id}`;
-
 export function offerCopies(part) {
   for (const code of part.querySelectorAll("code[data-copy]")) {
     code.after(button("Copy", `Copy ${code.textContent}`, () => copy(code.textContent)));
   }
-  for (const block of part.querySelectorAll(".hp-fragment .highlight, .hp-fragment.highlight")) {
+  for (const block of part.querySelectorAll(".hp-fragment .highlight")) {
     block.prepend(button("Copy", "Copy the code", () => copy(block.querySelector("pre").innerText)));
   }
   for (const link of part.querySelectorAll("a.headerlink")) {

@@ -64,8 +64,16 @@ function foldOf(id) {
     .sort((one, other) => other.id.length - one.id.length)[0];
 }
 
+function targetId() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return ""; // no address of this site
+  }
+}
+
 async function openTarget() {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = targetId();
   const there = id && document.getElementById(id);
   const fold = there ? there.closest(FOLDED) : id && foldOf(id);
   if (!fold) return;

@@ -93,6 +93,9 @@ function selectOf({ name, bind }) {
 function hideEmpty() {
   for (const list of document.querySelectorAll(".hp-claims")) {
     list.hidden = !list.querySelector("details:not([hidden])");
+    const counts = list.previousElementSibling; // of all claims, and their title above it
+    counts.classList.add("hp-counts");
+    counts.previousElementSibling.classList.toggle("hp-counts", list.hidden);
   }
   for (const heading of document.querySelectorAll(".md-content h2")) {
     let shown = false;

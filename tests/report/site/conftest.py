@@ -43,13 +43,17 @@ def address(site: Path) -> Iterator[str]:
         yield address
 
 
+def executable() -> str | None:
+    """The browser that is installed; None for that of Playwright."""
+    found = filter(None, map(shutil.which, SYSTEM_BROWSERS))
+    return os.environ.get("HOTPATH_CHROMIUM") or next(found, None)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = filter(None, map(shutil.which, SYSTEM_BROWSERS))
-    executable = os.environ.get("HOTPATH_CHROMIUM") or next(found, None)
     with sync_playwright() as playwright:
         try:
-            launched = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+            launched = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
         except Error as error:
             pytest.fail(
                 f"no browser to open the site with: {error.message.splitlines()[0]}\n"

@@ -1,15 +1,14 @@
-"""The built site in a browser: drawn, at any width, in both palettes, and asking nobody else."""
+"""What the pages of the built site do when they are used."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+
 from playwright.sync_api import Browser, Locator, Page, Request, expect
 
+from analysis.quantities import digits, percent, quantity, ratio, whole
+
 STUDY = "h2d_gather"
-PAGES = [
-    *("", f"studies/{STUDY}/", "studies/method/", "ledger/", "hardware/", "machines/", "data/"),
-    *("contributing/", "architecture/", "workload/", "contract/", "reference/"),
-]
 
 
 class Visit:
@@ -68,20 +67,6 @@ class Visit:
         )
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_whole(browser: Browser, address: str, scheme: str, width: int) -> None:
-    visit = Visit(browser, address, scheme, width)
-    for path in PAGES:
-        visit.open(path)
-        overflow = visit.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert overflow <= 0, f"/{path} is {overflow} px wider than the window"
-        expected = "slate" if scheme == "dark" else "default"
-        assert visit.page.locator("body").get_attribute("data-md-color-scheme") == expected
-    assert visit.faults == []
-    visit.page.context.close()
-
-
 def chart(name: str) -> str:
     return f"#chart-{name}"
 
@@ -136,35 +121,8 @@ def test_following_a_link_draws_the_charts(browser: Browser, address: str) -> No
     visit.page.locator(f".md-content a[href$='studies/{STUDY}/']").first.click()
     visit.page.wait_for_url(f"{address}studies/{STUDY}/")
     visit.settle()
+    assert visit.page.locator(".hp-view svg").count() > 0
     assert visit.faults == []
-    visit.page.context.close()
-
-
-def test_charts_have_a_name_and_tables_have_headers(browser: Browser, address: str) -> None:
-    visit = Visit(browser, address)
-    visit.open(f"studies/{STUDY}/")
-    for box in visit.page.locator(".hp-view").all():
-        assert box.get_attribute("role") == "img"
-        assert box.get_attribute("aria-label")
-    headless = visit.page.evaluate(
-        "[...document.querySelectorAll('.md-content table')].filter(t => !t.querySelector('th'))"
-        ".filter(t => !t.closest('.highlight')).length"
-    )
-    assert headless == 0
-    visit.page.context.close()
-
-
-def test_links_within_the_site_lead_somewhere(browser: Browser, address: str) -> None:
-    visit = Visit(browser, address)
-    targets: set[str] = set()
-    for path in PAGES:
-        visit.open(path)
-        targets |= set(
-            visit.page.evaluate("[...document.querySelectorAll('.md-content a')].map(a => a.href)")
-        )
-    ours = {target.partition("#")[0] for target in targets if target.startswith(address)}
-    broken = [target for target in sorted(ours) if not visit.page.request.get(target).ok]
-    assert broken == []
     visit.page.context.close()
 
 
@@ -184,16 +142,129 @@ def test_search_finds_a_word(browser: Browser, address: str) -> None:
     visit.page.context.close()
 
 
-def test_site_has_no_address_of_another_host_to_load(address: str, browser: Browser) -> None:
+def test_a_choice_stands_in_the_address_and_one_can_go_back(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
-    loaded = set()
-    for path in PAGES:
-        visit.open(path)
-        loaded |= set(
-            visit.page.evaluate(
-                "[...document.querySelectorAll('link[href][rel~=stylesheet],"
-                "link[rel~=preconnect],script[src],img[src]')].map(e => e.href ?? e.src)"
-            )
-        )
-    assert all(url.startswith((address, "data:")) for url in loaded if url), loaded
+    visit.open(f"studies/{STUDY}/")
+    figure = visit.page.locator(chart("steps"))
+    machine = figure.locator("select").first
+    machine.select_option(label="other-box")
+    visit.page.wait_for_url("**/?steps.machine=other-box#chart-steps")
+    copied = visit.page.url
+    visit.page.go_back()
+    visit.page.wait_for_function("s => s.selectedIndex === 0", arg=machine.element_handle())
+    visit.page.go_forward()
+    visit.page.wait_for_function("s => s.selectedIndex > 0", arg=machine.element_handle())
+    visit.page.reload()
+    figure.scroll_into_view_if_needed()
+    expect(figure.locator("svg").get_by_text("other-box", exact=True)).to_have_count(1)
+    anew = Visit(browser, address)
+    anew.page.goto(copied)
+    shown = anew.page.locator(chart("steps"))
+    expect(shown.locator("svg").get_by_text("other-box", exact=True)).to_have_count(1)
+    expect(shown.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
+    expect(shown.locator(".hp-text")).to_contain_text("1 machine.")
+    assert visit.faults == anew.faults == []
+    visit.page.context.close()
+    anew.page.context.close()
+
+
+def test_what_the_address_asks_for_and_is_not_there_is_said(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    hostile = "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
+    visit.open(f"studies/{STUDY}/?steps.machine={hostile}&steps.colour=red#chart-steps")
+    figure = visit.page.locator(chart("steps"))
+    note = figure.locator(".hp-note")
+    expect(note).to_contain_text("machine “<img src=x onerror=alert(1)>” is not among its choices")
+    expect(note).to_contain_text("It has no choice of “colour”.")
+    assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "all"
+    assert figure.locator("img").count() == 0
+    assert visit.faults == []
+    visit.page.context.close()
+
+
+def test_a_chart_gives_its_link_its_picture_and_its_rows(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.open(f"studies/{STUDY}/?steps.machine=other-box#chart-steps")
+    figure = visit.page.locator(chart("steps"))
+    figure.get_by_text("Copy link").click()
+    expect(visit.page.locator(".hp-said")).to_have_text("Copied")
+    assert visit.page.evaluate("navigator.clipboard.readText()") == visit.page.url
+    name = f"{STUDY}-steps-machine=other-box"
+    for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"machine,variant,")):
+        with visit.page.expect_download() as download:
+            figure.get_by_text(kind, exact=True).click()
+        assert download.value.suggested_filename == f"{name}.{kind.lower()}"
+        content = download.value.path().read_bytes()
+        assert content.startswith(begins)
+    assert b"\nother-box," in content and b"\nbox," not in content
+    figure.locator(".hp-data summary").click()
+    assert figure.locator(".hp-data tbody tr").count() == content.count(b"\n") - 1
+    assert figure.locator(".hp-data tbody a[href*='/data/#other-box-']").count() > 0
+    visit.page.context.close()
+
+
+def test_evidence_is_loaded_when_it_is_opened(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    visit.open(f"studies/{STUDY}/#v1_vectorized-source")
+    fold = visit.page.locator("#v1_vectorized-source")
+    expect(fold.locator("pre")).to_contain_text("#include")
+    assert visit.page.locator("#v0_byte_copy-source pre").count() == 0
+    visit.page.locator("#v0_byte_copy-source summary").click()
+    expect(visit.page.locator("#v0_byte_copy-source pre")).to_contain_text("#include")
+    assert visit.faults == []
+    visit.page.context.close()
+
+
+def test_without_a_script_evidence_is_a_link_away(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}studies/{STUDY}/")
+    page.locator("#v1_vectorized-source summary a").click()
+    assert "#include" in page.locator("main pre").inner_text()
+    context.close()
+
+
+def test_the_ledger_is_filtered_and_its_address_says_how(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    visit.open("ledger/")
+    claims = visit.page.locator(".hp-claims > details")
+    everything = claims.count()
+    visit.page.locator("select[name=study]").select_option(label=STUDY)
+    visit.page.wait_for_url(f"**/ledger/?ledger.study={STUDY}")
+    shown = claims.locator("visible=true")
+    assert 0 < shown.count() < everything
+    assert visit.page.locator(".md-content h2:visible").count() == 2  # and how verdicts are reached
+    visit.page.locator("select[name=verdict]").select_option(label="does not hold")
+    count = visit.page.locator(".hp-ledger").inner_text()
+    visit.page.reload()
+    expect(visit.page.locator(".hp-ledger")).to_have_text(count)
+    visit.open("ledger/?ledger.machine=no-box")
+    expect(visit.page.locator(".hp-note")).to_contain_text("machine “no-box” is not among")
+    assert shown.count() == everything
+    assert visit.faults == []
+    visit.page.context.close()
+
+
+VALUES = [0.0, 1.0, 0.4796, 12.3456, 999.96, 55_300.0, 1.02, 0.95, 3e-10, 2.5e-7, 0.0123, 41.0]
+WRITERS: dict[str, Callable[[float], str]] = {
+    "seconds": lambda value: quantity(value, "s"),
+    "digits": digits,
+    "ratio": ratio,
+    "whole": whole,
+    "percent": percent,
+}
+
+
+def test_the_browser_writes_numbers_as_the_pages_do(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    visit.page.goto(f"{address}ledger/")
+    written = visit.page.evaluate(
+        "async ([kinds, values]) => {"
+        " const {write} = await import(new URL('../assets/figures.js', location.href));"
+        " return kinds.map(kind => values.map(value => write(value, kind))); }",
+        [list(WRITERS), VALUES],
+    )
+    expected = [[write(value) for value in VALUES] for write in WRITERS.values()]
+    assert dict(zip(WRITERS, written, strict=True)) == dict(zip(WRITERS, expected, strict=True))
     visit.page.context.close()

@@ -1,0 +1,135 @@
+"""One walk over all pages of a site in a browser: each loaded once, in both palettes and widths."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from axe_playwright_python.base import AXE_FILE_PATH
+from playwright.async_api import Browser, Page, Request, async_playwright
+
+WIDE_PX, NARROW_PX, HEIGHT_PX = 1280, 390, 800
+TABS: Final = 3
+"""Pages under way at a time."""
+TIMEOUT_MS: Final = 60_000
+SCHEMES: Final = {"default": "Dark", "slate": "Light"}
+"""Material's palettes, and what the switch to the other one is called."""
+
+_DRAWN: Final = """figure => {
+  const drawn = figure.querySelector(".hp-view svg")?.getBoundingClientRect();
+  return drawn && drawn.width > 100 && drawn.height > 50;
+}"""
+_FIRST_LOAD: Final = """() => performance.getEntries()
+  .filter(entry => "decodedBodySize" in entry && !entry.name.endsWith("/vega.js"))
+  .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+_CHART: Final = """figure => {
+  const view = figure.querySelector(".hp-view");
+  const said = document.getElementById(view.getAttribute("aria-describedby"));
+  return {
+    name: figure.id,
+    label: view.getAttribute("aria-label"),
+    text: said?.textContent ?? "",
+    data: figure.querySelector(".hp-data a[href$='.csv']")?.href ?? "",
+  };
+}"""
+# What is drawn in a chart is hidden from assistive technology, which has the words beside it.
+_AXE: Final = """async rules => {
+  const options = {resultTypes: ["violations"], ...(rules ? {runOnly: rules} : {})};
+  const found = await axe.run({exclude: [[".hp-view svg"]]}, options);
+  return found.violations
+    .filter(({impact}) => ["serious", "critical"].includes(impact))
+    .map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(node => node.html).join(" ")}`);
+}"""
+
+
+@dataclass
+class Seen:
+    """What was found on a page."""
+
+    path: str
+    faults: list[str] = field(default_factory=list)  # errors, warnings, foreign requests
+    axe: list[str] = field(default_factory=list)
+    overflow_px: int = 0
+    first_load_bytes: int = 0
+    charts: list[dict[str, Any]] = field(default_factory=list)
+
+    def watch(self, page: Page, address: str) -> None:
+        """Note what goes wrong on `page`, and what it asks of others than `address`."""
+
+        def failed(request: Request) -> None:
+            if request.failure != "net::ERR_ABORTED":  # what a page loads last, when it is left
+                self.faults.append(f"{request.url}: {request.failure}")
+
+        def asked(request: Request) -> None:
+            if not request.url.startswith((address, "data:", "blob:")):
+                self.faults.append(f"a request to {request.url}")
+
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on(
+            "console",
+            lambda said: (
+                self.faults.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
+        page.on("requestfailed", failed)
+        page.on("request", asked)
+
+
+def walk(address: str, paths: list[str], executable: str | None, flags: list[str]) -> list[Seen]:
+    """Visit every one of `paths` of the site at `address`."""
+    return asyncio.run(_walk(address, paths, executable, flags))
+
+
+async def _walk(
+    address: str, paths: list[str], executable: str | None, flags: list[str]
+) -> list[Seen]:
+    tabs = asyncio.Semaphore(TABS)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=executable, args=flags)
+
+        async def one(path: str) -> Seen:
+            async with tabs:
+                return await _visit(browser, address, path)
+
+        return await asyncio.gather(*map(one, paths))
+
+
+async def _visit(browser: Browser, address: str, path: str) -> Seen:
+    seen = Seen(path)
+    context = await browser.new_context(
+        viewport={"width": WIDE_PX, "height": HEIGHT_PX},
+        color_scheme="light",
+        reduced_motion="reduce",  # no colour between two palettes
+    )
+    page = await context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    seen.watch(page, address)
+    await page.goto(address + path)
+    await page.wait_for_load_state("networkidle")
+    seen.first_load_bytes = await page.evaluate(_FIRST_LOAD)
+    for figure in await page.locator(".hp-chart").all():
+        await figure.scroll_into_view_if_needed()
+        await page.wait_for_function(_DRAWN, arg=await figure.element_handle())
+        seen.charts.append(await figure.evaluate(_CHART))
+    await page.evaluate(Path(AXE_FILE_PATH).read_text())
+    seen.axe += await page.evaluate(_AXE)
+    await _switch(page, "default")
+    seen.axe += [f"dark: {one}" for one in await page.evaluate(_AXE, ["color-contrast"])]
+    await page.set_viewport_size({"width": NARROW_PX, "height": HEIGHT_PX})
+    overflow = "document.documentElement.scrollWidth - innerWidth"
+    seen.overflow_px = await page.evaluate(overflow)
+    await _switch(page, "slate")
+    seen.overflow_px = max(seen.overflow_px, await page.evaluate(overflow))
+    await context.close()
+    return seen
+
+
+async def _switch(page: Page, scheme: str) -> None:
+    """From palette `scheme` to the other one."""
+    await page.locator(f"label[title={SCHEMES[scheme]}]").click()
+    other = next(name for name in SCHEMES if name != scheme)
+    await page.wait_for_function(
+        "name => document.body.getAttribute('data-md-color-scheme') === name", arg=other
+    )
