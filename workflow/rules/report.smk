@@ -36,7 +36,7 @@ rule charts:
         lambda w: derived({w.study: SHOWN[w.study]} if w.study in SHOWN else {}),
         # Captures are drawn, and whether they are stale depends on the code beside them.
         lambda w: results_of([w.study]),
-        lambda w: code_of_results([w.study]),
+        lambda w: code_of_results(w.study),
         DRAWING,
     output:
         directory(CHARTS / "{study}"),

@@ -1,3 +1,5 @@
+from functools import cache
+
 from analysis.model.judge import calibrating
 from analysis.source import timed_files
 from analysis.store.folders import (
@@ -35,6 +37,15 @@ def tables_of(study):
 # Results are plain inputs, whoever measured them. Missing ones are measured first. Files with
 # another name than results have are none: Snakemake would read braces in it.
 RESULT_FILES = list(plain_files(RESULTS))
+
+
+def new_results():
+    """What has to be measured first: nothing where that goes elsewhere, as without a machine's
+    name."""
+    goes_elsewhere = (
+        WHERE is not None and WHERE.root.resolve() != CONFIG.results.resolve()
+    )
+    return [] if goes_elsewhere else [*measured_now(), *profiled_now()]
 
 
 def results():
@@ -76,7 +87,8 @@ def refused_machines():
     return refused
 
 
-def code_of_results(studies):
+@cache
+def code_of_results(*studies):
     """Whether a result is stale depends on the code beside it."""
     timed = {
         str(path.relative_to(workflow.basedir))
@@ -98,10 +110,9 @@ SUMMARISING = [
 
 rule fit_links:
     input:
-        measured_now(),
-        profiled_now(),
+        new_results(),
         results_of(CALIBRATING),
-        code_of_results(CALIBRATING),
+        code_of_results(*CALIBRATING),
         SUMMARISING,
     output:
         LINKS,
@@ -123,10 +134,9 @@ rule fit_links:
 
 rule summarise_study:
     input:
-        measured_now(),
-        profiled_now(),
+        new_results(),
         lambda w: results_of([w.study]),
-        lambda w: code_of_results([w.study]),
+        lambda w: code_of_results(w.study),
         SUMMARISING,
         links=LINKS,
     output:
