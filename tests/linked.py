@@ -53,15 +53,20 @@ def true_seconds(variant: Variant, case: Case, metric: str) -> float:
 
 
 def model_root(folder: Path) -> Path:
-    """A repository of the two studies that the model is about, and their pages."""
+    """A repository of the two studies that the model is about, and their pages; of the others that
+    they link, only titles."""
     root = make_root(folder)
     for made_up in ("kernels", "docs/studies", "results/published"):
         shutil.rmtree(root / made_up)
     (root / "docs" / "studies").mkdir()
+    for page in (ROOT / "docs" / "studies").glob("*.md"):
+        is_own = page.stem in (GATHER.name, CALIBRATION.name)
+        text = page.read_text() if is_own else f"# {page.stem}\n"
+        (root / "docs" / "studies" / page.name).write_text(text)
     (root / "results" / "published").mkdir()
     for study in (GATHER, CALIBRATION):
         shutil.copytree(study.folder, root / "kernels" / study.name)
-        shutil.copy(ROOT / "docs" / "studies" / f"{study.name}.md", root / "docs" / "studies")
+    shutil.copy(ROOT / "docs" / "glossary.md", root / "docs")
     return root
 
 

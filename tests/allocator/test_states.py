@@ -18,8 +18,8 @@ from tests.compiled import program
 
 @pytest.fixture
 def operations(request: pytest.FixtureRequest) -> int:
-    """How many random operations there must be at least: a million takes --long."""
-    return 1_000_000 if request.config.getoption("--long") else 100_000
+    """How many random operations there must be at least: a million takes --exhaustive."""
+    return 1_000_000 if request.config.getoption("--exhaustive") else 100_000
 
 
 class States(RuleBasedStateMachine):

@@ -69,7 +69,7 @@ def times(checkout: Path) -> Times:
     return {cell: float(np.median(values)) for cell, values in found.items()}
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
     checkouts: tuple[Path, Path],
 ) -> None:

@@ -15,8 +15,10 @@ from tests.kernels.pool_gather.fake import POOL
 
 # One variant of each file; those that differ in constants only would not build otherwise.
 KERNELS = list({v.path: v for v in reversed(POOL.variants) if v.path.suffix == ".cu"}.values())
+OLDEST_AND_NEWEST, BETWEEN = ("sm_80", "sm_120"), ("sm_89", "sm_100")
 FURTHER = [
-    pytest.param(arch, marks=pytest.mark.long) for arch in ("sm_80", "sm_89", "sm_100", "sm_120")
+    *(pytest.param(arch, marks=pytest.mark.long) for arch in OLDEST_AND_NEWEST),
+    *(pytest.param(arch, marks=pytest.mark.exhaustive) for arch in BETWEEN),
 ]
 
 
