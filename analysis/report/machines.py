@@ -97,17 +97,24 @@ def provenance_table(inputs: Inputs) -> str:
     """For every machine and run: commit, compiler and how many variants it measured."""
     rows: dict[tuple[str, ...], int] = {}
     for (machine, study, _), entry in inputs.provenance.items():
-        compiler = entry.get("compiler") or "not recorded"
         method = str(entry["method_version"])
         disturbed = "; ".join(
             f"{one['round'] + 1}: {', '.join(one['why'])}" for one in entry.get("disturbed", [])
         )
-        key = (machine, study, entry["run"], _commit(entry), str(compiler), method, disturbed)
+        key = (machine, study, entry["run"], _commit(entry), _compiler(entry), method, disturbed)
         rows[key] = rows.get(key, 0) + 1
     columns = ["machine", "study", "run", "commit", "compiler", "method"]
     columns += ["disturbed rounds", "variants"]
     filled = [[*key, str(count)] for key, count in sorted(rows.items())]
     return table(columns, filled, numeric=["variants"]) if filled else NOTHING
+
+
+def _compiler(entry: Mapping[str, Any]) -> str:
+    """`arch sm_90; cxx g++ 13.3.0; nvcc 13.0`: what is recorded of it."""
+    given = entry.get("compiler")
+    if not isinstance(given, Mapping):
+        return str(given or "not recorded")
+    return "; ".join(f"{name} {value}" for name, value in given.items() if value)
 
 
 def sample_tables(inputs: Inputs, files: Mapping[VariantKey, list[str]], place: Place) -> str:
