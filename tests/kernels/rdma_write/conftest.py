@@ -58,5 +58,4 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     assert (
         len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 2
     )  # module fixtures may have begun
-    # Of processes that were killed before, libfabric takes some away.
-    assert set(left_behind()) <= set(files)
+    assert left_behind() == files
