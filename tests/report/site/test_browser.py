@@ -100,7 +100,7 @@ def test_switching_the_palette_recolours_and_keeps_the_selection(
     visit.wait_for_another(figure, light)
     visit.settle()
     assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "other-box"
-    assert figure.locator("svg").get_by_text("box", exact=True).count() == 0
+    expect(figure.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
     assert visit.faults == []
     visit.page.context.close()
 
@@ -111,7 +111,7 @@ def test_a_bar_leads_to_its_samples(browser: Browser, address: str) -> None:
     visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).click()
     visit.page.wait_for_url(f"{address}data/#box-{STUDY}-*")
     row = visit.page.locator(f"[id='{visit.page.url.partition('#')[2]}']")
-    assert row.get_by_role("link", name="csv").count() == 1
+    expect(row.get_by_role("link", name="csv")).to_have_count(1)
     visit.page.context.close()
 
 
@@ -121,7 +121,7 @@ def test_following_a_link_draws_the_charts(browser: Browser, address: str) -> No
     visit.page.locator(f".md-content a[href$='studies/{STUDY}/']").first.click()
     visit.page.wait_for_url(f"{address}studies/{STUDY}/")
     visit.settle()
-    assert visit.page.locator(".hp-view svg").count() > 0
+    expect(visit.page.locator(".hp-view svg").first).to_be_attached()
     assert visit.faults == []
     visit.page.context.close()
 
@@ -137,7 +137,7 @@ def test_search_finds_a_word(browser: Browser, address: str) -> None:
     visit.page.keyboard.type("interleaved", delay=30)
     result = visit.page.locator(".md-search-result__item").first
     result.wait_for(timeout=10_000)
-    assert "method" in result.inner_text().lower()
+    expect(result).to_contain_text("method", ignore_case=True)
     assert visit.faults == []
     visit.page.context.close()
 
@@ -199,7 +199,7 @@ def test_a_chart_gives_its_link_its_picture_and_its_rows(browser: Browser, addre
         assert content.startswith(begins)
     assert b"\nother-box," in content and b"\nbox," not in content
     figure.locator(".hp-data summary").click()
-    assert figure.locator(".hp-data tbody tr").count() == content.count(b"\n") - 1
+    expect(figure.locator(".hp-data tbody tr")).to_have_count(content.count(b"\n") - 1)
     assert figure.locator(".hp-data tbody a[href*='/data/#other-box-']").count() > 0
     visit.page.context.close()
 
@@ -221,7 +221,7 @@ def test_without_a_script_evidence_is_a_link_away(browser: Browser, address: str
     page = context.new_page()
     page.goto(f"{address}studies/{STUDY}/")
     page.locator("#v1_vectorized-source summary a").click()
-    assert "#include" in page.locator("main pre").inner_text()
+    expect(page.locator("main pre")).to_contain_text("#include")
     context.close()
 
 
