@@ -11,6 +11,8 @@ from analysis.report.drawings import WIDTHS, Drawing
 from analysis.report.svg import LETTER_PX, Canvas
 
 _ATTRIBUTES = re.compile(r' ([\w-]+)="([^"]*)"')
+_BOX = re.compile(r"M(\S+) \S+h([\d.-]+)")
+"""Where a box begins, and its width."""
 
 
 def assert_legible(drawing: Drawing) -> None:
@@ -21,9 +23,10 @@ def assert_legible(drawing: Drawing) -> None:
         lines: dict[str, list[tuple[float, float]]] = {}
         for part in canvas.parts:
             kind, attributes, text = _parsed(part)
-            if kind == "rect":
-                left = float(attributes["x"])
-                assert left >= -1 and left + float(attributes["width"]) <= width + 1, part
+            boxes = _BOX.findall(attributes.get("d", ""))
+            assert bool(boxes) == (kind == "path"), part
+            for left, box in boxes:
+                assert float(left) >= -1 and float(left) + float(box) <= width + 1, part
             if kind == "text" and "inside" not in attributes.get("class", ""):
                 lines.setdefault(attributes["y"], []).append(_extent(attributes, text))
         for y, extents in lines.items():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Final
 
 from markupsafe import Markup
@@ -38,10 +40,23 @@ class Canvas:
 
     width: float
     height: float = 0.0
-    parts: list[Markup] = field(default_factory=list)
+    _drawn: list[tuple[str | None, Markup]] = field(default_factory=list)
+    """Elements; of boxes their kind and their outline."""
+
+    @property
+    def parts(self) -> list[Markup]:
+        """The elements drawn. Boxes of one kind in a row are one: every element slows the page."""
+        found: list[Markup] = []
+        for kind, run in itertools.groupby(self._drawn, key=itemgetter(0)):
+            parts = [part for _, part in run]
+            boxes = element("path", d=Markup().join(parts), class_=kind)
+            found += parts if kind is None else [boxes]
+        return found
 
     def box(self, x: float, y: float, width: float, height: float, kind: str = "") -> None:
-        self._add(y + height, "rect", x=x, y=y, width=width, height=height, class_=kind)
+        self.height = max(self.height, y + height)
+        outline = f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}H{x:.1f}z"
+        self._drawn.append((kind, Markup(outline)))
 
     def words(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
         """One line of text, its baseline at `y`."""
@@ -90,4 +105,4 @@ class Canvas:
 
     def _add(self, bottom: float, name: str, *inner: object, **attributes: object) -> None:
         self.height = max(self.height, bottom)
-        self.parts.append(element(name, *inner, **attributes))
+        self._drawn.append((None, element(name, *inner, **attributes)))

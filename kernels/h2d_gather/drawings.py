@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -145,9 +145,9 @@ def _draw_read(canvas: Canvas, read: RowRead, y: float, scale: float) -> float:
     canvas.words(canvas.width, y + 12, _words(read), anchor="end")
     canvas.words(0, y + 26, _in_flight(read), "quiet")
     loads, sectors, requests = y + 33, y + 46, y + 63
-    for index, (begin, end) in enumerate(read.loads):
-        kind = "second" if index % 2 else "first"
-        canvas.box(begin * scale, loads, (end - begin) * scale, 10, f"{kind} bare")
+    for index, kind in enumerate(("first", "second")):
+        for begin, end in read.loads[index::2]:
+            canvas.box(begin * scale, loads, (end - begin) * scale, 10, f"{kind} bare")
     for first in range(0, read.lines * LINE_BYTES, SECTOR_BYTES):
         canvas.box(first * scale, sectors, SECTOR_BYTES * scale, 14, "pale")
     for first in range(0, read.lines * LINE_BYTES, LINE_BYTES):
@@ -216,19 +216,9 @@ def _draw_wires(canvas: Canvas, wires: Sequence[tuple[str, list[Packet], int]]) 
     for name, packets, row_bytes in wires:
         canvas.words(0, y + 10, name, "name")
         canvas.words(canvas.width, y + 10, _wire_words(packets, row_bytes), anchor="end")
-        x = 0.0
-        for data, used in packets:
-            if x >= canvas.width - 1:
-                break
-            canvas.box(x, y + 16, REQUEST_BYTES * scale, 4, "third bare")
-            for size, kind in (
-                (OVERHEAD_BYTES, "second"),
-                (used, "first"),
-                (data - used, "unused"),
-            ):
-                width = min(size * scale, canvas.width - x)
-                canvas.box(x, y + 22, width, 16, f"{kind} bare")
-                x += width
+        for kind, left, right in sorted(_wire_parts(packets, scale, canvas.width)):
+            top, height = (y + 16, 4) if kind == "third" else (y + 22, 16)
+            canvas.box(left, top, right - left, height, f"{kind} bare")
         y += 46
         if _wire_bytes(packets) * scale > canvas.width + 1:
             times = _wire_bytes(packets) * scale / canvas.width
@@ -236,3 +226,19 @@ def _draw_wires(canvas: Canvas, wires: Sequence[tuple[str, list[Packet], int]]) 
                 canvas.width, y + 6, f"and so on, {times:.0f} times as far", "quiet", "end"
             )
             y += 14
+
+
+def _wire_parts(
+    packets: Sequence[Packet], scale: float, end: float
+) -> Iterator[tuple[str, float, float]]:
+    """Kind, left and right of each request and of what answers it, up to `end`."""
+    x = 0.0
+    for data, used in packets:
+        if x >= end - 1:
+            return
+        yield "third", x, x + REQUEST_BYTES * scale
+        sizes = {"second": OVERHEAD_BYTES, "first": used, "unused": data - used}
+        for kind, size in sizes.items():
+            left, x = x, min(x + size * scale, end)
+            if x > left:
+                yield kind, left, x

@@ -14,7 +14,7 @@ from analysis.derived import read_derived
 from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.drawings import SOURCE, WIDTHS, drawing_figure, study_drawings
-from analysis.report.svg import element
+from analysis.report.svg import Canvas, element
 from analysis.source import source_files
 from tests.drawn import assert_legible
 from tests.repository import STUDIES
@@ -68,3 +68,13 @@ def test_an_element_escapes_what_it_is_given() -> None:
     assert element("text", "a < b", x=1.25, class_="", text_anchor='"') == (
         '<text x="1.2" text-anchor="&#34;">a &lt; b</text>'
     )
+
+
+def test_boxes_of_one_kind_in_a_row_are_one_element() -> None:
+    canvas = Canvas(100)
+    for x, kind in ((0, "first"), (20, "first"), (40, "second"), (60, "first")):
+        canvas.box(x, 5, 10, 15, kind)
+    first = "M0.0 5.0h10.0v15.0H0.0zM20.0 5.0h10.0v15.0H20.0z"
+    assert [part.count("M") for part in canvas.parts] == [2, 1, 1]
+    assert canvas.parts[0] == f'<path d="{first}" class="first"></path>'
+    assert canvas.height == 20
