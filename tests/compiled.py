@@ -131,12 +131,12 @@ def gpu_module(study: Study, name: str) -> ModuleType:
 def program(
     name: str, sources: Iterable[Path], folder: Path, flags: Sequence[str], *libraries: str
 ) -> Path:
-    """What the host's compiler makes of `sources`, with the headers of `folder`."""
+    """What the host's compiler makes of `sources`, with their own headers and those of `folder`."""
     cxx = toolchain().cxx
 
     def compiled(source: Path) -> Path:
         command = [cxx, "-g", "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
-        made_of: list[Path | str] = [source, *headers(folder), *flags]
+        made_of: list[Path | str] = [source, *headers(source.parent), *headers(folder), *flags]
         made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
         return made / "object.o"
 

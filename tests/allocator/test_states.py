@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.allocator.modules import KIB, MIB, STUDY, built
-from tests.compiled import program
+from tests.allocator.native import native, ran
 
 
 @pytest.fixture
@@ -105,19 +104,6 @@ def test_so_many_operations_hold(operations: int) -> None:
 
 
 # The native tests, and allocators with a fault put in, which they must find.
-
-HERE = Path(__file__).parent
-
-
-def native(name: str, source: str, *flags: str, folder: Path = STUDY.folder) -> Path:
-    """A program of this folder over the p4_final of another, as the host's compiler makes it."""
-    sources = [HERE / source, folder / "p4_final.cpp"]
-    flags = ("-std=c++17", "-O1", "-pthread", *flags)
-    return program(f"allocator-{name}", sources, folder, flags)
-
-
-def ran(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.long

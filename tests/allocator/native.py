@@ -1,0 +1,24 @@
+"""Native programs that drive a variant's allocator without a GPU."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.allocator.modules import STUDY
+from tests.compiled import program
+
+HERE = Path(__file__).parent
+
+
+def native(
+    name: str, source: str, *flags: str, variant: str = "p4_final", folder: Path = STUDY.folder
+) -> Path:
+    """A program of this folder over a variant of another, as the host's compiler makes it."""
+    sources = [HERE / source, folder / f"{variant}.cpp"]
+    flags = ("-std=c++17", "-O1", "-pthread", *flags)
+    return program(f"allocator-{name}", sources, folder, flags)
+
+
+def ran(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,0 +1,195 @@
+// What must be true of an allocator, kept apart from it: who owns each byte, which streams may
+// still use it, and which graphs will.
+#pragma once
+
+#include <iterator>
+#include <list>
+#include <memory>
+
+#include "hostile_source.h"
+#include "pooled_allocator.h"
+
+// What was expected and what came.
+struct Fault : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+inline void require(bool holds, const std::string& expected, const std::string& got) {
+  if (!holds) {
+    throw Fault("expected " + expected + ", got " + got);
+  }
+}
+
+// A program on a GPU: it allocates, works on streams, frees, captures. Throws Fault where it gets
+// memory that it must not. Several threads may act at once, each on allocations of its own.
+class Shadow {
+ public:
+  static constexpr int kDevice = 1;  // not 0, so that nobody forgets to pass it on
+
+  struct Held {
+    uintptr_t start;
+    size_t bytes;
+    Stream stream;
+    HostileSource::Id own;  // of that stream
+    std::set<HostileSource::Id> users;
+  };
+  using Allocation = std::list<Held>::iterator;
+
+  explicit Shadow(size_t capacity)
+      : source(capacity),
+        allocator(make_allocator(source)),
+        pooled(dynamic_cast<PooledAllocator*>(allocator.get())) {}
+
+  // Throws OutOfMemory as the allocator does.
+  Allocation allocate(size_t bytes, Stream stream) {
+    void* ptr = allocator->allocate(bytes, {kDevice, stream});
+    const Lock lock(mutex_);
+    const HostileSource::Id own = source.id_of(stream);
+    const Held held{reinterpret_cast<uintptr_t>(ptr), bytes, stream, own, {own}};
+    require(held.start % 512 == 0, "512-byte alignment", "another");
+    for (const Held& other : held_) {
+      require(!overlap(held, other), "memory of its own", "that of a live allocation");
+    }
+    check_freed(held);
+    check_graphs(held);
+    held_.push_back(held);
+    return std::prev(held_.end());
+  }
+
+  // `stream` gets work on the allocation.
+  void use(Allocation allocation, Stream stream) {
+    source.launch(stream);
+    allocator->record_stream(reinterpret_cast<void*>(allocation->start), {kDevice, stream});
+    const Lock lock(mutex_);
+    allocation->users.insert(source.id_of(stream));
+  }
+
+  void free(Allocation allocation) {
+    void* ptr = reinterpret_cast<void*>(allocation->start);
+    const Place place{kDevice, allocation->stream};
+    {
+      const Lock lock(mutex_);
+      Freed freed{*allocation, {}};
+      for (const HostileSource::Id user : allocation->users) {
+        freed.until[user] = source.given(user);
+      }
+      freed_.push_back(freed);
+      held_.erase(allocation);
+    }
+    allocator->deallocate(ptr, place);
+  }
+
+  // All that `stream` allocates until end_capture belongs to the graph that is captured, until that
+  // is destroyed. Its graphs have numbers from 0.
+  size_t begin_capture(Stream stream, PoolId pool) {
+    if (pooled != nullptr) {
+      pooled->begin_capture(kDevice, pool, [=](Stream other) { return other == stream; });
+    }
+    source.begin_capture(stream);
+    const Lock lock(mutex_);
+    graphs_.push_back({pool, source.id_of(stream), true, true, {}});
+    return graphs_.size() - 1;
+  }
+
+  void end_capture(size_t graph, Stream stream) {
+    {
+      const Lock lock(mutex_);
+      graphs_[graph].is_captured = false;
+    }
+    source.end_capture(stream);
+    if (pooled != nullptr) {
+      pooled->end_capture(kDevice, graphs_[graph].pool);
+    }
+  }
+
+  void destroy_graph(size_t graph) {
+    {
+      const Lock lock(mutex_);
+      graphs_[graph].is_alive = false;
+    }
+    if (pooled != nullptr) {
+      pooled->release_pool(kDevice, graphs_[graph].pool);
+    }
+  }
+
+  // Everything is done, freed and returned: nothing may be left, in the driver or here.
+  void drain() {
+    while (!held_.empty()) {
+      free(held_.begin());
+    }
+    source.complete_all();
+    source.failing_allocations = source.failing_releases = source.lag = 0;
+    allocator->trim(kDevice, 0);
+    const Statistics left = allocator->statistics(kDevice);
+    require(left.active == 0 && left.requested == 0, "nothing allocated", "some bytes left");
+    require(source.counts(kDevice).reserved == 0, "all memory returned",
+            std::to_string(source.counts(kDevice).reserved) + " B left");
+    require(source.events_alive() == 0, "every event recycled", "some left");
+  }
+
+  size_t reserved() const { return source.counts(kDevice).reserved; }
+  std::list<Held>& held() { return held_; }
+
+  HostileSource source;
+  const std::unique_ptr<Allocator> allocator;
+  PooledAllocator* const pooled;  // nullptr where it is none
+
+ private:
+  using Lock = std::lock_guard<std::mutex>;
+  struct Freed {
+    Held held;
+    HostileSource::Point until;
+  };
+  struct Graph {
+    PoolId pool;
+    HostileSource::Id stream;
+    bool is_captured;
+    bool is_alive;
+    std::vector<Held> ranges;
+  };
+
+  static bool overlap(const Held& a, const Held& b) {
+    return a.start < b.start + b.bytes && b.start < a.start + a.bytes;
+  }
+
+  // Work that the new owner's stream was given before is done before what it is given from now on.
+  void check_freed(const Held& held) {
+    for (auto freed = freed_.begin(); freed != freed_.end();) {
+      if (source.is_reached(freed->until)) {
+        freed = freed_.erase(freed);
+        continue;
+      }
+      if (overlap(held, freed->held)) {
+        HostileSource::Point others = freed->until;
+        others.erase(held.own);
+        require(source.is_reached(others), "memory that no stream uses",
+                "some that a stream still reads");
+      }
+      ++freed;
+    }
+  }
+
+  void check_graphs(const Held& held) {
+    Graph* own = nullptr;
+    for (Graph& graph : graphs_) {
+      if (graph.is_captured && graph.stream == held.own) {
+        own = &graph;
+      }
+    }
+    for (const Graph& graph : graphs_) {
+      const bool is_shared = own != nullptr && own->pool == graph.pool;
+      for (const Held& range : graph.ranges) {
+        require(!graph.is_alive || is_shared || !overlap(held, range),
+                "memory that no graph writes", "some of a captured graph");
+      }
+    }
+    if (own != nullptr) {
+      own->ranges.push_back(held);
+    }
+  }
+
+  std::mutex mutex_;
+  std::list<Held> held_;
+  std::list<Freed> freed_;
+  std::vector<Graph> graphs_;
+};
