@@ -4,13 +4,12 @@ between the rounds of one, so a figure stands on several runs where there are so
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from statistics import median
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 CONFIDENCE: Final = 0.95
 FEWEST_RUNS: Final = 3
@@ -20,8 +19,6 @@ FEWEST_ROUNDS: Final = 6
 SAME_WITHIN: Final = 0.01
 """Two times whose ratio is surely within this of 1 are called the same; a smaller difference is not
 called faster or slower."""
-
-Floats = npt.NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
@@ -41,33 +38,64 @@ def estimate(runs: Sequence[Sequence[float]]) -> Estimate:
     medians = [float(median(rounds)) for rounds in runs]
     middle = median(medians)
     if len(medians) >= FEWEST_RUNS:
-        return Estimate(middle, *prediction_interval(medians))
+        return Estimate(middle, *prediction_interval(runs))
     return Estimate(medians[-1], *median_interval(runs[-1]))
 
 
-def prediction_interval(medians: Sequence[float]) -> tuple[float, float]:
-    """Where the next run's median is to be expected, from those of some runs.
+def prediction_interval(runs: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Where the next run's median over its rounds is to be expected, from the rounds of some runs.
 
     The normal prediction interval for one future observation, mean ± t s sqrt(1 + 1/n) (Hahn and
-    Meeker, "Statistical Intervals", 1991, section 4.7).
+    Meeker, "Statistical Intervals", 1991, section 4.7). The medians of few runs may agree by
+    chance; so no end is nearer to the mean than rounds alone would take a run's median.
     """
-    return _interval(medians, math.sqrt(1 + 1 / len(medians)))
+    scale = _scale([value for rounds in runs for value in rounds])
+    medians = [scale.to(float(median(rounds))) for rounds in runs]
+    distances = [
+        [scale.to(value) - middle for value in rounds]
+        for rounds, middle in zip(runs, medians, strict=True)
+        if len(rounds) > 1
+    ]
+    spread = _student(len(runs) - 1) * float(np.std(medians, ddof=1))
+    below, above = (max(spread, noise) for noise in _noise_of_median(distances))
+    middle, widening = float(np.mean(medians)), math.sqrt(1 + 1 / len(runs))
+    return scale.back(middle - below * widening), scale.back(middle + above * widening)
+
+
+def _noise_of_median(distances: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """How far below and above the true median that of another run's rounds may lie, by chance.
+
+    `distances` are those of each run's rounds to its median. The median of m values of any
+    distribution is distributed as their quantile at a Beta((m + 1) / 2, (m + 1) / 2) (David and
+    Nagaraja, "Order Statistics", 2003, section 2.1).
+    """
+    if not distances:
+        return 0.0, 0.0
+    tail = _tail(round(median(map(len, distances))))
+    low, high = np.quantile(np.concatenate(distances), (tail, 1 - tail))
+    return -float(low), float(high)
 
 
 def mean_interval(medians: Sequence[float]) -> tuple[float, float]:
     """Where the mean over all runs that could be made lies: mean ± t s / sqrt(n)."""
-    return _interval(medians, 1 / math.sqrt(len(medians)))
+    scale = _scale(medians)
+    values = [scale.to(value) for value in medians]
+    reach = _student(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    middle = float(np.mean(values))
+    return scale.back(middle - reach), scale.back(middle + reach)
 
 
-def _interval(medians: Sequence[float], deviations: float) -> tuple[float, float]:
-    """Mean ± t times so many standard deviations; of logarithms where all are positive, since
-    what moves times from host to host multiplies them."""
-    values = np.asarray(medians, float)
-    is_positive = bool((values > 0).all())
-    values = np.log(values) if is_positive else values
-    reach = _student(len(values) - 1) * float(values.std(ddof=1)) * deviations
-    low, high = float(values.mean()) - reach, float(values.mean()) + reach
-    return (math.exp(low), math.exp(high)) if is_positive else (low, high)
+class _Scale(NamedTuple):
+    """What values are taken to before they are averaged, and back."""
+
+    to: Callable[[float], float]
+    back: Callable[[float], float]
+
+
+def _scale(values: Sequence[float]) -> _Scale:
+    """Logarithms where all are positive, since what moves times from host to host multiplies
+    them."""
+    return _Scale(math.log, math.exp) if min(values) > 0 else _Scale(float, float)
 
 
 def median_interval(rounds: Sequence[float]) -> tuple[float, float]:
@@ -96,6 +124,15 @@ def _rank(count: int) -> int:
 
     below = stats.binom.cdf(np.arange(count // 2), count, 0.5)
     return max(int(np.searchsorted(below, (1 - CONFIDENCE) / 2, side="right")), 1) - 1
+
+
+@cache
+def _tail(rounds: int) -> float:
+    """The lower quantile of all rounds where the median of so many may still lie."""
+    from scipy import stats
+
+    half = (rounds + 1) / 2
+    return float(stats.beta.ppf((1 - CONFIDENCE) / 2, half, half))
 
 
 @cache

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 from analysis.config import load_config
 from analysis.statistics import (
@@ -138,9 +139,37 @@ def test_a_medians_interval_is_two_of_its_rounds() -> None:
 def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float) -> None:
     random = np.random.default_rng([23, runs, int(sigma * 1000)])
     medians = random.lognormal(-10, sigma, (EXPERIMENTS, runs + 1))
-    low, high = np.array([prediction_interval(row) for row in medians[:, :-1].tolist()]).T
+    kept = [[[one] for one in row] for row in medians[:, :-1].tolist()]
+    low, high = np.array(list(map(prediction_interval, kept))).T
     inside = int(np.sum((low <= medians[:, -1]) & (medians[:, -1] <= high)))
     assert LEAST_RIGHT <= inside <= MOST_RIGHT
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("between", [0.0, 0.02, 0.1])
+def test_the_next_run_is_where_it_is_expected_however_rough_its_rounds(
+    runs: int, between: float
+) -> None:
+    random = np.random.default_rng([37, runs, int(between * 1000)])
+    times = noise(random, 0.05, 0.15, rounds=(runs + 1) * ROUNDS)
+    times = times.reshape(EXPERIMENTS, runs + 1, ROUNDS)
+    times *= random.lognormal(0, between, (EXPERIMENTS, runs + 1, 1))
+    low, high = np.array([prediction_interval(kept) for kept in times[:, :-1].tolist()]).T
+    held = np.median(times[:, -1], axis=1)
+    inside = int(np.sum((low <= held) & (held <= high)))
+    assert LEAST_RIGHT <= inside <= 0.985 * EXPERIMENTS
+
+
+def test_runs_that_agree_by_chance_promise_no_more_than_their_rounds() -> None:
+    rounds = [-4.0, -1.0, 0.0, 1.0, 9.0]
+    # The median of five lies below a quantile where three or more of them do.
+    tail = brentq(lambda p: stats.binom.sf(2, 5, p) - (1 - CONFIDENCE) / 2, 0, 0.5)
+    expected = np.quantile(rounds * 3, [tail, 1 - tail]) * math.sqrt(4 / 3)
+    assert prediction_interval([rounds] * 3) == pytest.approx(expected)
+    assert prediction_interval([[0.0], [0.0], [0.0]]) == (
+        0.0,
+        0.0,
+    )  # of one round, nothing is known
 
 
 @pytest.mark.parametrize("runs", [3, 4, 5])
@@ -162,6 +191,6 @@ def test_few_runs_stand_for_themselves() -> None:
 
 
 def test_what_is_not_positive_has_an_interval_too() -> None:
-    low, high = prediction_interval([0.0, 1.0, 2.0])
+    low, high = prediction_interval([[0.0], [1.0], [2.0]])
     assert low == pytest.approx(1 - 4.303 * math.sqrt(4 / 3), rel=1e-3)
     assert high == pytest.approx(1 + 4.303 * math.sqrt(4 / 3), rel=1e-3)

@@ -123,7 +123,7 @@ def _over_runs(runs: list[Calibration], solve: Solve, with_intervals: bool) -> _
     found = np.array([solve(run) for run in runs])
     ends: Floats = np.full((2, len(NAMES)), np.nan)
     if with_intervals and len(runs) >= FEWEST_RUNS:
-        ends = np.array([prediction_interval(values) for values in found.T]).T
+        ends = np.array([prediction_interval(values[:, None]) for values in found.T]).T
     elif with_intervals:
         ends = _resampled(runs[0], found[0], solve)
     is_shown = np.all([_shown(run, own) for run, own in zip(runs, found, strict=True)], axis=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from analysis.facts.inputs import Inputs
@@ -86,16 +87,20 @@ def repeatability(inputs: Inputs) -> str:
         ]
         for row in rows
     ]
-    inside, times = (sum(getattr(row, name) for row in rows) for name in ("times_inside", "times"))
-    flips, claims = (
-        sum(getattr(row, name) for row in rows) for name in ("claims_flipped", "claims")
-    )
+    times = _total(rows, "times_inside", "times")
+    ratios = _total(rows, "ratios_inside", "ratios")
+    flips = _total(rows, "claims_flipped", "claims")
     sentence = (
-        f"Of {times} times, {inside} ({percent(inside / times)}) lie in the"
-        f" {CONFIDENCE * 100:g} % interval made without them; of {claims} claims that both decide,"
-        f" {flips} flip."
+        f"In the {CONFIDENCE * 100:g} % intervals made without them lie {times} times and {ratios}"
+        f" ratios; of the claims that both decide, {flips} flip."
     )
     return f"{sentence}\n\n{table(columns, lines, numeric=columns[4:])}"
+
+
+def _total(rows: Sequence[RepeatabilityRow], some: str, all_: str) -> str:
+    """`9 of 10 (90 %)`, over all studies."""
+    count, total = (sum(getattr(row, name) for row in rows) for name in (some, all_))
+    return f"{count} of {total}" + (f" ({percent(count / total)})" if total else "")
 
 
 def _of(count: int, total: int) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from statistics import median
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
-from analysis.statistics import FEWEST_RUNS, prediction_interval, verdict
+from analysis.statistics import FEWEST_RUNS, estimate, verdict
 from analysis.store.collect import chosen
 from analysis.study import Study
 from analysis.tables.rows import RepeatRow, columns
@@ -36,29 +36,26 @@ def agreement(
             times[row["machine"], row["study"], row[entry], row["case"], row["metric"]]
             for entry in ("variant", "against")
         )
-        others = [time for run, time in original.items() if run != row["run"]]
-        rows.append(_between(repeat[row["run"]], others))
+        others = [rounds for run, rounds in original.items() if run != row["run"]]
+        rows.append(_between(float(median(repeat[row["run"]])), others))
     found = pd.DataFrame(rows, index=same.index, columns=["between_ratio", "between_verdict"])
     return same.join(found)[REPEAT_COLUMNS]
 
 
-def _by_run(samples: pd.DataFrame) -> dict[tuple[str, ...], dict[str, float]]:
-    """By CELL, the median over rounds of each fresh run."""
+def _by_run(samples: pd.DataFrame) -> dict[tuple[str, ...], dict[str, list[float]]]:
+    """By CELL, the medians of the rounds of each fresh run."""
     fresh = chosen(samples)
     fresh = fresh[(fresh["status"] == "ok") & ~fresh["stale"].astype(bool)]
     rounds = fresh.groupby([*CELL, "run", "round"])["value"].median()
-    found: dict[tuple[str, ...], dict[str, float]] = {}
-    medians = rounds.groupby([*CELL, "run"]).median().reset_index()
-    for *cell, run, median in medians.itertuples(index=False, name=None):
-        found.setdefault(tuple(cell), {})[run] = median
+    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for (*cell, run, _), value in zip(rounds.index, rounds, strict=True):
+        found.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
     return found
 
 
-def _between(time: float, others: list[float]) -> tuple[float, str]:
+def _between(time: float, others: list[list[float]]) -> tuple[float, str]:
     """The original's median over other runs over `time`, and what their interval says of it."""
     if len(others) < FEWEST_RUNS:
         return UNKNOWN
-    ratio, low, high = (
-        bound / time for bound in (float(np.median(others)), *prediction_interval(others))
-    )
+    ratio, low, high = (bound / time for bound in estimate(others))
     return ratio, verdict(ratio, low, high)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from analysis.statistics import FEWEST_RUNS, prediction_interval, verdict
+from analysis.statistics import FEWEST_RUNS, estimate, verdict
 from analysis.store.results import load_variant
 from tests.workflow.pipeline import copy_of_pipeline
 
@@ -89,7 +89,7 @@ def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
     for cell in alone[0]:
         for known in at_once.values():
             ratios = [a[cell] / b[cell] for a, b in zip(alone, known, strict=True)]
-            middle, (low, high) = float(np.median(ratios)), prediction_interval(ratios)
+            middle, low, high = estimate([[ratio] for ratio in ratios])
             verdicts.append(verdict(middle, low, high, ratios))
             print(f"{cell}: {middle:.3f} ({low:.3f} to {high:.3f}): {verdicts[-1]}")
     # By chance one of the six may be called different.
