@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,9 +24,9 @@ from analysis.cli import fail_in_one_line
 from analysis.config import Config, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.expression import evaluate
-from analysis.gpu import open_gpu
+from analysis.gpu import open_gpus, show_only
 from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import Provision
+from analysis.measure.needs import Provision, in_use
 from analysis.measure.rig import Bound, Rig
 from analysis.modules import built_modules
 from analysis.quantities import quantity
@@ -54,7 +53,7 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     parser.add_argument("--iters", type=_count, default=10, help="timed launches (10)")
     parser.add_argument("--warmup", type=_count, default=2, help="launches before them (2)")
     parser.add_argument("--seed", type=int, default=0, help="of data and indices (0)")
-    parser.add_argument("--gpu", type=int, default=0, help="index of the GPU (0)")
+    parser.add_argument("--gpu", type=int, nargs="+", default=[0], help="indices of the GPUs (0)")
     parser.add_argument(
         "--config", type=json.loads, default={}, help="overrides of config.yaml, as JSON"
     )
@@ -139,19 +138,19 @@ def _bind(
     stack: ExitStack,
 ) -> Bound:
     """The variant ready to launch; HotpathError where something it needs is not here."""
-    gpu = stack.enter_context(open_gpu(config.gpu)) if variant.on_gpu else None
+    gpus = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
     toolchain = find_toolchain(config.nvcc, config.libfabric)
-    if unmet := Provision.of(gpu, toolchain, config).unmet(variant):
+    if unmet := Provision.of(gpus, toolchain, config).unmet(variant):
         raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
     stream = 0
-    if gpu:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
+    if gpus:
+        show_only(in_use(gpus, [variant]))
         from cuda.bindings import runtime as cudart
 
         from analysis.measure.memory import cuda
 
         stream = int(cuda(cudart.cudaStreamCreate()))
-    modules = built_modules(resolve_arch(config.arch, config.gpu))
+    modules = built_modules(resolve_arch(config.arch, config.gpus))
     rig = Rig(study, modules, np.random.default_rng(arguments.seed))
     return rig.bind(variant, case, stream)
 

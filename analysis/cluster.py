@@ -49,12 +49,19 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     settings = tree / "build" / "settings.json"
-    write_whole(settings, json.dumps({**overrides, "machine": machine, "machines": []}))
+    own = {"machine": machine, "machines": [], **_several_gpus(config, machine)}
+    write_whole(settings, json.dumps({**overrides, **own}))
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "measure", "profile"]
     command += ["--configfile", str(settings)]
     print(f"{machine}: run {run} on {os.uname().nodename}", flush=True)
     if subprocess.run(command, cwd=tree, env=_environment(), check=False).returncode:
         raise HotpathError(f"{machine}: run {run} failed, see above and {tree}/build/logs")
+
+
+def _several_gpus(config: Config, machine: str) -> dict[str, list[int]]:
+    """The setting of all GPUs of a node that is asked for with more than one."""
+    asked = max((one.gpus for one in config.machines if one.name == machine), default=0)
+    return {"gpu": list(range(asked))} if asked > 1 else {}
 
 
 def _environment() -> dict[str, str]:

@@ -49,7 +49,7 @@ class Config:
     known: Mapping[str, Study]
     grid: Grid
     machine: str
-    gpu: int | str
+    gpus: tuple[int | str, ...]
     shared_gpu: str
     busy: str
     nvcc: str
@@ -82,7 +82,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
         known=studies,
         grid=grid,
         machine=data["machine"],
-        gpu=data["gpu"],
+        gpus=tuple(data["gpu"]) if isinstance(data["gpu"], list) else (data["gpu"],),
         shared_gpu=data["shared_gpu"],
         busy=data["busy"],
         nvcc=data["nvcc"],

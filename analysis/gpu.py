@@ -1,9 +1,9 @@
-"""The GPU through NVML: selection, properties, clocks and energy, and other users."""
+"""The GPUs through NVML: selection, properties, clocks and energy, and other users."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +30,12 @@ _REASONS = {
 """Clock-event reasons that lower clocks. Idle and application clocks are not among them."""
 
 
+FIELD = "config: gpu"
+"""Where the configuration names GPUs."""
+
+
 class GpuError(HotpathError):
-    """There is no GPU."""
+    """There is no GPU, or it no longer answers."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,12 @@ class Gpu:
         return None
 
     def other_processes(self) -> list[int]:
-        """Ids of other processes that hold a compute context on this GPU."""
-        running = pynvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
+        """Ids of other processes that hold a compute context on this GPU; GpuError if it is
+        lost."""
+        try:
+            running = pynvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
+        except pynvml.NVMLError as error:
+            raise GpuError(f"GPU {self.index} no longer answers: {error}") from error
         return sorted(process.pid for process in running if process.pid != os.getpid())
 
     @property
@@ -80,30 +88,44 @@ class Gpu:
 
 
 @contextmanager
-def open_gpu(which: int | str) -> Iterator[Gpu]:
-    """The GPU with that index or UUID. GpuError if there is no driver or no GPU and none but the
-    first is asked for, FieldError if this one is not here."""
+def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
+    """The GPUs with these indices or UUIDs, in this order, all of one kind.
+
+    GpuError if there is no driver or no GPU and none but the first is asked for; FieldError if one
+    is not here, is asked for twice, or is of another kind than the first.
+    """
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         raise _none(which, str(error)) from error
     try:
-        yield _describe(which)
+        if pynvml.nvmlDeviceGetCount() == 0:
+            raise _none(which, "the driver reports none")
+        gpus = tuple(_describe(one) for one in which)
+        if len({gpu.uuid for gpu in gpus}) < len(gpus):
+            raise FieldError(FIELD, "GPUs that differ from each other", list(which))
+        if len({(gpu.name, gpu.arch) for gpu in gpus}) > 1:
+            raise FieldError(FIELD, "GPUs of one kind", [gpu.name for gpu in gpus])
+        yield gpus
     finally:
         pynvml.nvmlShutdown()
 
 
-def _none(which: int | str, why: str) -> HotpathError:
+def show_only(gpus: Sequence[Gpu]) -> None:
+    """Let CUDA see these GPUs, in this order and no others, in this process and its children."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpu.uuid for gpu in gpus)
+
+
+def _none(which: Sequence[int | str], why: str) -> HotpathError:
     """The error where there is no GPU at all."""
-    if which == 0:
+    if list(which) == [0]:
         return GpuError(f"no GPU: {why}")
-    return FieldError("config: gpu", f"0, as there is no GPU here ({why})", which)
+    asked = which[0] if len(which) == 1 else list(which)
+    return FieldError(FIELD, f"0, as there is no GPU here ({why})", asked)
 
 
 def _describe(which: int | str) -> Gpu:
     count = pynvml.nvmlDeviceGetCount()
-    if count == 0:
-        raise _none(which, "the driver reports none")
     try:
         handle = (
             pynvml.nvmlDeviceGetHandleByUUID(which)
@@ -111,7 +133,7 @@ def _describe(which: int | str) -> Gpu:
             else pynvml.nvmlDeviceGetHandleByIndex(which)
         )
     except pynvml.NVMLError as error:
-        raise FieldError("config: gpu", f"an index below {count} or a UUID", which) from error
+        raise FieldError(FIELD, f"an index below {count} or a UUID", which) from error
     major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
     return Gpu(
         handle=handle,

@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, fields
+from dataclasses import MISSING, astuple, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NewType, TypeVar
@@ -127,11 +127,20 @@ def parse_records(
     parse_row = parse or (lambda row: parse_record(record, row))
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        if tuple(next(rows, [])) != columns(record):
-            raise ValueError(f"expected the columns {','.join(columns(record))}")
-        return [parse_row(row) for row in rows]
+        missing = _missing(record, next(rows, []))
+        return [parse_row(row + missing if missing else row) for row in rows]
     except (ValueError, csv.Error) as fault:
         raise error(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
+
+
+def _missing(record: type[DataclassInstance], header: Sequence[str]) -> list[str]:
+    """Empty cells for the last columns, which older files may lack where the field has a default;
+    ValueError if the header has others."""
+    names = columns(record)
+    required = sum(field.default is MISSING for field in fields(record))
+    if tuple(header) != names[: max(len(header), required)]:
+        raise ValueError(f"expected the columns {','.join(names)}")
+    return [""] * (len(names) - len(header))
 
 
 def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]:

@@ -159,6 +159,8 @@ def _fault(error: ValidationError) -> tuple[str, object]:
 
 
 def _plain(schema: dict[str, Any]) -> str:
+    if "title" in schema:
+        return str(schema["title"])
     words = {"integer": "a whole number", "string": "a name"}[schema["type"]]
     if "minimum" in schema:
         words += f" of at least {schema['minimum']}"

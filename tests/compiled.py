@@ -121,11 +121,11 @@ def resources(module: Path) -> list[dict[str, str]]:
 
 def gpu_module_file(study: Study, name: str) -> Path:
     """The variant as a module for the GPU that is here."""
-    return module_file(study, study.variant(name), arch=resolve_arch("auto", 0))
+    return module_file(study, study.variant(name), arch=resolve_arch("auto", [0]))
 
 
 def gpu_module(study: Study, name: str) -> ModuleType:
-    return module(study, study.variant(name), arch=resolve_arch("auto", 0))
+    return module(study, study.variant(name), arch=resolve_arch("auto", [0]))
 
 
 def program(

@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from analysis import ROOT
 from analysis.facts.inputs import Inputs
-from analysis.gpu import GpuError, open_gpu
+from analysis.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
 from analysis.store.counters import Counter, write_counters
 from analysis.study import discover
@@ -64,7 +64,7 @@ def room_of(nodeid: str) -> str:
 
 def has_gpu() -> bool:
     try:
-        with open_gpu(0):
+        with open_gpus([0]):
             return True
     except GpuError:
         return False

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,6 +67,20 @@ def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, conf
     assert list(cluster.merge(config, "box")) == []
     with pytest.raises(HotpathError, match="machine"):
         list(cluster.merge(config, "other"))
+
+
+@pytest.mark.parametrize(("gpus", "expected"), [(0, None), (1, None), (2, [0, 1])])
+def test_all_gpus_of_a_node_are_measured_together(
+    config: Config, monkeypatch: pytest.MonkeyPatch, gpus: int, expected: list[int] | None
+) -> None:
+    done = SimpleNamespace(returncode=0)
+    monkeypatch.setattr("analysis.cluster.subprocess.run", lambda *_, **__: done)
+    monkeypatch.setattr("analysis.cluster._environment", dict)
+    asked = replace(config, machines=(Machine("box", gpus=gpus),))
+    cluster.measure(asked, {"grid": "full"}, "box", 1)
+    told = json.loads((cluster.tree_of("box", 1) / "build" / "settings.json").read_text())
+    assert told.pop("gpu", None) == expected
+    assert told == {"grid": "full", "machine": "box", "machines": []}
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ CONFIG = read_yaml(CONFIG_FILE)
         ({"arch": "sm_9"}, "arch", "sm_", "'sm_9'"),
         ({"gpu": -1}, "gpu", "at least 0", "-1"),
         ({"gpu": "first"}, "gpu", "GPU-", "'first'"),
+        ({"gpu": []}, "gpu", "a list of these", "[]"),
+        ({"gpu": [0, 0]}, "gpu", "a list of these", "[0, 0]"),
+        ({"gpu": [0, "one"]}, "gpu", "a list of these", "[0, 'one']"),
         ({"shared_gpu": "allow"}, "shared_gpu", "['refuse', 'record']", "'allow'"),
         ({"round_limit_s": 0}, "round_limit_s", "above 0", "0"),
         ({"nvcc": ""}, "nvcc", "not empty", "''"),
@@ -55,6 +58,8 @@ def test_overrides_go_over_the_file() -> None:
     assert list(config.studies) == ["method"]
     assert config.grid.rounds == CONFIG["grids"]["smoke"]["rounds"]
     assert config.machine == "my-box"
+    assert config.gpus == (0,)
+    assert load_config({"gpu": [1, "GPU-0"]}).gpus == (1, "GPU-0")
     assert "build" in config.results.parts
     assert set(load_config({"studies": []}).studies) == set(discover())
     assert "build" not in load_config().results.parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,38 @@ def test_a_bad_row_is_refused_by_file_line_and_column(
     with pytest.raises(HotpathError) as caught:
         read_records(path, Reading)
     assert str(caught.value).startswith(f"{path}: {fault}")
+
+
+@dataclass(frozen=True)
+class Newer:
+    """Rows with a column that older files lack."""
+
+    name: str
+    gpu: int | None = None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("name\na\n", [Newer("a")]),
+        ("name,gpu\na,\nb,1\n", [Newer("a"), Newer("b", 1)]),
+        ("name\na,1\n", "line 2: expected 2 fields, got 3"),
+        ("name,gpu\na\n", "line 2: expected 2 fields, got 1"),
+        ("gpu\n1\n", "line 1: expected the columns name,gpu"),
+        ("name,gpu,mhz\n", "line 1: expected the columns name,gpu"),
+        ("", "line 1: expected the columns name,gpu"),
+    ],
+)
+def test_an_older_file_may_lack_the_last_columns(
+    tmp_path: Path, text: str, found: list[Newer] | str
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(text)
+    if isinstance(found, list):
+        assert read_records(path, Newer) == found
+    else:
+        with pytest.raises(HotpathError, match=f"^{re.escape(f'{path}: {found}')}$"):
+            read_records(path, Newer)
 
 
 def test_another_header_another_parser_and_another_error(tmp_path: Path) -> None:

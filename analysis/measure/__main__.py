@@ -19,12 +19,12 @@ from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, changed, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.files import require_room
-from analysis.gpu import Gpu, GpuError, open_gpu
+from analysis.gpu import Gpu, GpuError, open_gpus
 from analysis.measure.commit import commit_of
 from analysis.measure.forecast import forecast
 from analysis.measure.journal import discard_outdated, settle
 from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import Provision
+from analysis.measure.needs import Provision, in_use
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
@@ -48,15 +48,15 @@ def measure(
         stack.enter_context(whole_machine(config.busy, f"measuring {study.name}"))
         require_room(BUILD)
         keep_sockets_in(BUILD / "processes")
-        gpu: Gpu | None = None
+        gpus: Sequence[Gpu] = ()
         try:
-            gpu = stack.enter_context(open_gpu(config.gpu))
+            gpus = stack.enter_context(open_gpus(config.gpus))
         except GpuError as error:
             print(f"{study.name}: {error}; measuring only variants without one", file=sys.stderr)
         toolchain = find_toolchain(config.nvcc, config.libfabric)
-        arch = resolve_arch(config.arch, config.gpu)
-        provision = Provision.of(gpu, toolchain, config)
-        where = target(config, gpu)
+        arch = resolve_arch(config.arch, config.gpus)
+        provision = Provision.of(gpus, toolchain, config)
+        where = target(config, gpus)
         require_room(where.root / where.machine / study.name)
         for line in settle(study, where, config.grid.name):
             print(line, flush=True)
@@ -67,13 +67,14 @@ def measure(
         if not chosen:
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return
-        refuse_other_machine(where, gpu)
+        refuse_other_machine(where, gpus)
+        used = in_use(gpus, (v for v in chosen if provision.unmet(v) is None))
         plan = Plan(study, tuple(chosen), config.grid, where)
         for line in discard_outdated(plan, provision):
             print(line, flush=True)
         host = Host(
-            gpu=gpu,
-            others=other_users(gpu, config.shared_gpu),
+            gpus=used,
+            others=other_users(used, config.shared_gpu),
             toolchain=toolchain,
             arch=arch,
             modules=built_modules(arch),
@@ -104,26 +105,32 @@ def told_command(study: str, variant: str | None, overrides: dict[str, object]) 
     return shlex.join(words)
 
 
-def refuse_other_machine(where: Target, gpu: Gpu | None) -> None:
-    """Raise HotpathError if the results are those of a machine with a GPU and no GPU is found now:
+def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
+    """Raise HotpathError if the results are those of a machine with more GPUs than are found now:
     rows of skipped cases would replace its samples."""
     path = where.root / where.machine / "machine.json"
-    if gpu is None and path.exists() and (named := json.loads(path.read_text()).get("gpu")):
+    described = json.loads(path.read_text()) if path.exists() else {}
+    named = described.get("gpu")
+    had = described.get("gpus", 1) if named else 0
+    if len(gpus) < had:
+        with_what = f"a GPU ({named})" if had == 1 else f"{had} GPUs ({named})"
+        here = f"only {len(gpus)} of them is in use" if gpus else "no GPU was found"
         raise HotpathError(
-            f"config: machine: {where.machine} was measured with a GPU ({named}), but no GPU was "
-            "found here; its results are left unchanged"
+            f"config: machine: {where.machine} was measured with {with_what}, but {here} here; its "
+            "results are left unchanged"
         )
 
 
-def other_users(gpu: Gpu | None, policy: str) -> list[int]:
-    """Ids of other processes on the GPU; HotpathError if the configuration refuses to share it."""
-    others = gpu.other_processes() if gpu else []
-    if gpu and others and policy == "refuse":
+def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
+    """Ids of other processes on the GPUs; HotpathError if the configuration refuses to share."""
+    others = {gpu.index: gpu.other_processes() for gpu in gpus}
+    shared = next((index for index, processes in others.items() if processes), None)
+    if shared is not None and policy == "refuse":
         raise HotpathError(
-            f"config: shared_gpu: GPU {gpu.index} is used by processes {others}; wait for them, "
-            "choose another GPU with gpu=, or measure anyway with shared_gpu=record"
+            f"config: shared_gpu: GPU {shared} is used by processes {others[shared]}; wait for "
+            "them, choose another GPU with gpu=, or measure anyway with shared_gpu=record"
         )
-    return others
+    return sorted({process for processes in others.values() for process in processes})
 
 
 def command_line() -> argparse.ArgumentParser:

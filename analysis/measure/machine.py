@@ -6,7 +6,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +16,7 @@ import psutil
 import pynvml
 
 from analysis.gpu import Gpu
+from analysis.measure.topology import topology
 
 LIBRARIES = ("numpy", "torch", "cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11")
 
@@ -30,13 +31,14 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def describe(gpu: Gpu | None) -> dict[str, Any]:
-    """CPU, memory, system and library versions, and the GPU if there is one.
+def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    """CPU, memory, system and library versions, the first GPU if there is one, and how several are
+    connected.
 
     A value that cannot be read here is None, so that a reader sees that it was queried.
     """
     host: dict[str, Any] = {
-        "host": host_id(gpu),
+        "host": host_id(gpus),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
@@ -46,16 +48,17 @@ def describe(gpu: Gpu | None) -> dict[str, Any]:
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
     }
-    return (describe_gpu(gpu) if gpu else {"gpu": None}) | host
+    gpu = describe_gpu(gpus[0]) if gpus else {"gpu": None}
+    return gpu | topology(gpus) | host
 
 
-def host_id(gpu: Gpu | None) -> str | None:
+def host_id(gpus: Sequence[Gpu]) -> str | None:
     """A name that tells hosts apart and gives none away: 12 hex digits of a hash.
 
-    It is the GPU's where there is one: a virtual machine has no other lasting mark of where it
-    runs. Two GPUs of one host therefore count as two hosts. None where there is neither.
+    It is the first GPU's where there is one: a virtual machine has no other lasting mark of where
+    it runs. Two GPUs of one host therefore count as two hosts. None where there is neither.
     """
-    mark = gpu.uuid if gpu else ""
+    mark = gpus[0].uuid if gpus else ""
     for path in MACHINE_IDS:
         with suppress(OSError):
             mark = mark or path.read_text().strip()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.config import Config
 from analysis.errors import FieldError
 from analysis.gpu import Gpu
+from analysis.measure.topology import Pair, apart
 from analysis.study import Variant
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.libfabric import MISSING
@@ -16,18 +18,21 @@ from analysis.toolchain.libfabric import MISSING
 
 @dataclass(frozen=True)
 class Provision:
-    """What this machine provides: its GPU, if any, the CUDA version that modules are built with,
-    whether the configuration allows managed memory, and whether libfabric is available."""
+    """What this machine provides: its GPUs, the CUDA version that modules are built with, whether
+    the configuration allows managed memory, whether libfabric is available, and which GPUs cannot
+    access each other's memory."""
 
-    gpu: Gpu | None
+    gpus: Sequence[Gpu]
     cuda: str | None
     managed: bool = False
     libfabric: bool = False
+    apart: tuple[Pair, ...] = ()
 
     @classmethod
-    def of(cls, gpu: Gpu | None, toolchain: Toolchain, config: Config) -> Provision:
+    def of(cls, gpus: Sequence[Gpu], toolchain: Toolchain, config: Config) -> Provision:
         """What is available on this machine, as far as the configuration allows its use."""
-        return cls(gpu, toolchain.version, config.managed, toolchain.libfabric is not None)
+        has_libfabric = toolchain.libfabric is not None
+        return cls(gpus, toolchain.version, config.managed, has_libfabric, apart(gpus))
 
     def unmet(self, variant: Variant) -> str | None:
         """The reason why `variant` cannot run here, or None. FieldError for an unknown need."""
@@ -37,26 +42,42 @@ class Provision:
 
     def _unmet(self, need: str, variant: Variant) -> str | None:
         match re.fullmatch(
-            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)|(libfabric)", need
+            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)|(libfabric)|(peers: \d+)",
+            need,
         ):
             case None:
-                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, managed or libfabric"
+                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, managed, libfabric or peers: <N>"
                 raise FieldError(f"variant {variant.name}: needs", expected, need)
             case re.Match() as found:
-                gpu, sm, major, minor, module, managed, libfabric = found.groups()
+                gpu, sm, major, minor, module, managed, libfabric, peers = found.groups()
         if module:
             return None if importlib.util.find_spec(module) else f"{module} is not installed"
         if managed:
             return None if self.managed else "managed memory is opt-in: managed=true"
         if libfabric:
             return None if self.libfabric else MISSING
-        if gpu or sm:
-            if self.gpu is None:
+        if gpu or sm or peers:
+            if not self.gpus:
                 return "no GPU"
-            if sm and int(self.gpu.arch.removeprefix("sm_")) < int(sm):
-                return f"needs sm_{sm}, the GPU is {self.gpu.arch}"
-            return None
+            if sm and int(self.gpus[0].arch.removeprefix("sm_")) < int(sm):
+                return f"needs sm_{sm}, the GPU is {self.gpus[0].arch}"
+            return self._not_peers(variant.gpus)
         have = tuple(map(int, self.cuda.split("."))) if self.cuda else ()
         if have < (int(major), int(minor)):
             return f"needs CUDA {major}.{minor}, modules are built with {self.cuda}"
         return None
+
+    def _not_peers(self, wanted: int) -> str | None:
+        """The reason why the first so many GPUs are no peers of each other, or None."""
+        if len(self.gpus) < wanted:
+            return f"needs {wanted} GPUs, the configuration names {len(self.gpus)}"
+        for i, j in self.apart:
+            if j < wanted:
+                two = f"GPU {self.gpus[i].index} and GPU {self.gpus[j].index}"
+                return f"{two} cannot access each other's memory"
+        return None
+
+
+def in_use(gpus: Sequence[Gpu], variants: Iterable[Variant]) -> tuple[Gpu, ...]:
+    """As many of `gpus`, from the front, as the neediest of `variants` uses."""
+    return tuple(gpus[: max((variant.gpus for variant in variants), default=1)])

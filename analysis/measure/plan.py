@@ -32,15 +32,17 @@ class Target:
     machine: str
 
 
-def target(config: Config, gpu: Gpu | None) -> Target:
-    """The configured machine, else one named after the GPU, else a folder under build/.
+def target(config: Config, gpus: Sequence[Gpu]) -> Target:
+    """The configured machine, else one named after the GPU and how many there are of it, else a
+    folder under build/.
 
     Results of a machine without a GPU are kept only if the configuration names the machine.
     """
     if config.machine != "auto":
         return Target(config.results, config.machine)
-    if gpu is not None:
-        return Target(config.results, slug(gpu.name))
+    if gpus:
+        several = f"-x{len(gpus)}" if len(gpus) > 1 else ""
+        return Target(config.results, f"{slug(gpus[0].name)}{several}")
     return Target(config.results if config.grid.name == "smoke" else BUILD / "unnamed", "unnamed")
 
 
@@ -107,7 +109,7 @@ def lacks_captures(
     study: Study, where: Target, grid: str, provision: Provision, kinds: Sequence[str]
 ) -> bool:
     """Whether a variant that can be profiled here lacks a capture of its current source."""
-    if provision.gpu is None or grid == "smoke":
+    if not provision.gpus or grid == "smoke":
         return False
     for variant in study.variants:
         has_headline = study.headline in {case.id for case in variant.in_grid(grid)}

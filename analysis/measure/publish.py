@@ -49,7 +49,7 @@ def drafted(
     wrong: list[str] = []
     skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
     samples, records = journal.samples(), [record for _, record in sorted(journal.records.items())]
-    machine = describe(host.gpu)
+    machine = describe(provision.gpus)
     draft.put("machine.json", json.dumps(machine, indent=1) + "\n")
     of_run = _of_run(plan, host, journal, records, machine)
     telemetry = _telemetry(journal, records)
@@ -121,7 +121,7 @@ def _telemetry(journal: Journal, records: Sequence[RoundRecord]) -> dict[str, li
 
 
 def _no_telemetry(plan: Plan, host: Host) -> str:
-    if host.gpu is None:
+    if not host.gpus:
         return "no GPU"
     if not plan.study.telemetry:
         return "off: this study measures nanoseconds"

@@ -8,7 +8,7 @@ import signal
 import time
 import traceback
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+import pynvml
 
 from analysis.errors import HotpathError, told
-from analysis.gpu import Gpu, open_gpu
+from analysis.gpu import Gpu, open_gpus, show_only
 from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
@@ -54,7 +55,7 @@ class RoundJob:
     run: str
     number: int
     modules: Path
-    gpu_uuid: str | None
+    gpu_uuids: tuple[str, ...]
     out: Path
 
     @property
@@ -80,15 +81,15 @@ def run_round(job: RoundJob) -> None:
     end_with_parent()
     try:
         with ExitStack() as stack:
-            gpu = None
-            if job.gpu_uuid:
-                os.environ["CUDA_VISIBLE_DEVICES"] = job.gpu_uuid
-                gpu = stack.enter_context(open_gpu(job.gpu_uuid))
-                os.sched_setaffinity(0, gpu.local_cpus())
-            bench = Bench(job, gpu)
+            gpus: tuple[Gpu, ...] = ()
+            if job.gpu_uuids:
+                gpus = stack.enter_context(open_gpus(job.gpu_uuids))
+                show_only(gpus)
+                os.sched_setaffinity(0, gpus[0].local_cpus())
+            bench = Bench(job, gpus)
             cells = bench.schedule()
             gc.disable()
-            if gpu:
+            if gpus:
                 from analysis.measure.nvbench import run_under_nvbench
 
                 run_under_nvbench(cells, bench.measure, partial(fail, job), job.out)
@@ -105,7 +106,8 @@ def fail(job: RoundJob, error: BaseException) -> NoReturn:
     """Leave the error's message for the parent and end the process immediately. After a failed
     kernel nothing that touches the GPU is reliable, destructors included."""
     message = told(error) if isinstance(error, OSError) else None
-    if message is None and not isinstance(error, (HotpathError, ValueError, RuntimeError)):
+    expected = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
+    if message is None and not isinstance(error, expected):
         traceback.print_exception(error)
     try:
         job.failure.write_text(message or f"{error}" or repr(error))
@@ -117,10 +119,10 @@ def fail(job: RoundJob, error: BaseException) -> NoReturn:
 class Bench:
     """Checks and times cells of one study in this process."""
 
-    def __init__(self, job: RoundJob, gpu: Gpu | None) -> None:
+    def __init__(self, job: RoundJob, gpus: Sequence[Gpu]) -> None:
         self.job = job
         self.study: Study = load_study(job.study_file)
-        self.gpu = gpu
+        self.gpus = gpus
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
         self._rig = Rig(self.study, job.modules, self._rng)
         self._is_warm = False
@@ -177,10 +179,10 @@ class Bench:
         self._look(cell)
 
     def _look(self, cell: Cell) -> None:
-        """Note the GPU's clock and why it is lowered, between two timings."""
-        if self.gpu:
-            cell.looks.append(float(self.gpu.sm_clock_mhz()))
-            cell.reasons |= reasons([self.gpu.throttle_reasons()])
+        """Note the first GPU's clock and why any is lowered, between two timings."""
+        if self.gpus:
+            cell.looks.append(float(self.gpus[0].sm_clock_mhz()))
+            cell.reasons |= reasons(gpu.throttle_reasons() for gpu in self.gpus)
             cell.sm_mhz = float(np.median(cell.looks))
 
     def _take_samples(

@@ -35,10 +35,10 @@ from analysis.toolchain.compilers import Toolchain
 
 @dataclass(frozen=True)
 class Host:
-    """Where a run happens: the GPU, its other users, compilers, built modules, the time limit of a
-    round, and the command that asks for it."""
+    """Where a run happens: the GPUs in use, their other users, compilers, built modules, the time
+    limit of a round, and the command that asks for it."""
 
-    gpu: Gpu | None
+    gpus: Sequence[Gpu]
     others: list[int]
     toolchain: Toolchain
     arch: str
@@ -85,7 +85,7 @@ def _job(
         run=journal.run,
         number=number,
         modules=host.modules,
-        gpu_uuid=host.gpu.uuid if host.gpu else None,
+        gpu_uuids=tuple(gpu.uuid for gpu in host.gpus),
         out=journal.round_file(number),
     )
 
@@ -122,7 +122,7 @@ def _run_one(
     for left_over in (job.failure, job.progress, job.out):
         left_over.unlink(missing_ok=True)
     before = asdict(conditions())
-    energy = host.gpu.energy_j() if host.gpu else None
+    energy = _energy_j(host)
     start, started = utc_now(), time.monotonic()
     process = context.Process(target=run_round, args=(job,))
     process.start()
@@ -141,8 +141,8 @@ def _run_one(
         raise _round_error(job, journal, _why(job, process.exitcode))
     end, seconds = utc_now(), time.monotonic() - started
     progress.round_done(job.number, left - 1, signs)
-    spent = host.gpu.energy_j() if host.gpu else None
-    others = set(host.gpu.other_processes()) if host.gpu else set()
+    spent = _energy_j(host)
+    others = {process for gpu in host.gpus for process in gpu.other_processes()}
     return RoundRecord(
         run=job.run,
         start=start,
@@ -154,6 +154,13 @@ def _run_one(
         newcomers=sorted(others - {*host.others, process.pid}),
         samples_sha256=checksum(job.out),
     )
+
+
+def _energy_j(host: Host) -> float | None:
+    """Joules of all GPUs in use since the driver was loaded; None if one does not report them."""
+    energies = [gpu.energy_j() for gpu in host.gpus]
+    known = [energy for energy in energies if energy is not None]
+    return sum(known) if known and len(known) == len(energies) else None
 
 
 def _why(job: RoundJob, code: int | None) -> str:
@@ -176,14 +183,16 @@ def _round_error(job: RoundJob, journal: Journal, what: str) -> HotpathError:
 def _telemetry(
     plan: Plan, journal: Journal, host: Host, context: ForkServerContext
 ) -> Iterator[None]:
-    if host.gpu is None or not plan.study.telemetry:
+    if not host.gpus or not plan.study.telemetry:
         yield
         return
     from analysis.measure.telemetry import record
 
     stop = context.Event()
     process = context.Process(
-        target=record, args=(host.gpu.uuid, journal.telemetry_file, stop), daemon=True
+        target=record,
+        args=([gpu.uuid for gpu in host.gpus], journal.telemetry_file, stop),
+        daemon=True,
     )
     process.start()
     try:

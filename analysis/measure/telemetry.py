@@ -16,7 +16,7 @@ from typing import Any
 
 import pynvml
 
-from analysis.gpu import Gpu, open_gpu
+from analysis.gpu import Gpu, open_gpus
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.throttling import reasons
@@ -36,16 +36,22 @@ CELL_COLUMNS = ("run", "round", "case")
 COLUMNS = READING[len(CELL_COLUMNS) :]
 
 
-def record(gpu_uuid: str, out: Path, stop: Event) -> None:
-    """Append a row of COLUMNS to `out` every PERIOD_S until `stop` is set."""
+def record(gpu_uuids: Sequence[str], out: Path, stop: Event) -> None:
+    """Append a row of COLUMNS for each GPU to `out` every PERIOD_S until `stop` is set, or until a
+    GPU no longer answers: then the round tells why it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
-    with open_gpu(gpu_uuid) as gpu, out.open("a", newline="") as file:
+    with (
+        suppress(pynvml.NVMLError),
+        open_gpus(gpu_uuids) as gpus,
+        out.open("a", newline="") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         turn = 0
         due = time.monotonic()
         while not stop.is_set():
-            writer.writerow(_row(gpu, with_pcie=turn % PCIE_EVERY == 0))
+            with_pcie = turn % PCIE_EVERY == 0
+            writer.writerows([*_row(gpu, with_pcie), place] for place, gpu in enumerate(gpus))
             file.flush()
             turn += 1
             due = max(due + PERIOD_S, time.monotonic())
@@ -108,8 +114,8 @@ def by_variant(
 def with_clocks(
     samples: Iterable[Sample], telemetry: Mapping[str, Sequence[Sequence[str]]]
 ) -> Iterator[Sample]:
-    """`samples` with the clock that was seen while their cell was measured, the median, and with
-    every reason for lowered ones, even if it came and went.
+    """`samples` with the clock of the first GPU that was seen while their cell was measured, the
+    median, and with every reason for lowered ones of any, even if it came and went.
 
     `telemetry` is as `by_variant` gives it. A cell that it missed keeps the clock it has, and so
     does one with device times, as NVBench counts the clock in every one of them.
@@ -117,7 +123,7 @@ def with_clocks(
     samples = list(samples)
     counted = {_cell_of(sample) for sample in samples if sample.metric == "gpu_time"}
     names = [*CELL_COLUMNS, *COLUMNS]
-    throttle, clock = names.index("throttle"), names.index("sm_mhz")
+    throttle, clock, gpu = map(names.index, ("throttle", "sm_mhz", "gpu"))
     seen: dict[tuple[str, str, str, str], list[Sequence[str]]] = {}
     for variant, rows in telemetry.items():
         for row in rows:
@@ -126,7 +132,8 @@ def with_clocks(
     for sample in samples:
         cell = _cell_of(sample)
         found = reasons([sample.throttle, *(row[throttle] for row in seen.get(cell, []))])
-        clocks = [float(row[clock]) for row in seen.get(cell, []) if cell not in counted]
+        firsts = [row for row in seen.get(cell, []) if row[gpu] == "0"]
+        clocks = [float(row[clock]) for row in firsts if cell not in counted]
         mhz = median(clocks) if clocks else sample.sm_mhz
         yield replace(sample, throttle="|".join(sorted(found)), sm_mhz=mhz)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,10 +17,10 @@ from analysis.cli import fail_in_one_line
 from analysis.config import BUILD, Config, load_config
 from analysis.errors import FieldError, HotpathError, require_known
 from analysis.files import write_whole
-from analysis.gpu import open_gpu
+from analysis.gpu import open_gpus, show_only
 from analysis.measure.clock import utc_now
 from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import Provision
+from analysis.measure.needs import Provision, in_use
 from analysis.measure.plan import Target, target
 from analysis.modules import built_modules
 from analysis.profile import ncu
@@ -65,11 +64,10 @@ CAPTURES = {"ncu": capture_ncu, "timeline": capture_timeline}
 
 def capture_all(study: Study, case: str, config: Config) -> None:
     """Capture every kind. If one is impossible here, the provenance records the reason."""
-    with open_gpu(config.gpu) as gpu:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu.uuid
-        provision = Provision.of(gpu, find_toolchain(config.nvcc, config.libfabric), config)
-        where = target(config, gpu)
-        modules = built_modules(gpu.arch if config.arch == "auto" else config.arch)
+    with open_gpus(config.gpus) as gpus:
+        provision = Provision.of(gpus, find_toolchain(config.nvcc, config.libfabric), config)
+        where = target(config, gpus)
+        modules = built_modules(gpus[0].arch if config.arch == "auto" else config.arch)
     variants = [
         variant
         for variant in study.variants
@@ -77,6 +75,7 @@ def capture_all(study: Study, case: str, config: Config) -> None:
         and provision.unmet(variant) is None
         and case in {known.id for known in variant.cases}
     ]
+    show_only(in_use(gpus, variants))
     if not variants:
         raise FieldError("case", f"one that a variant of {study.name} has here", case)
     for kind in CAPTURE_KINDS:

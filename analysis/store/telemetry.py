@@ -10,7 +10,8 @@ from analysis.records import UtcTime, columns, read_records
 
 @dataclass(frozen=True)
 class Reading:
-    """What NVML said of the GPU at one time, in the cell that was measured then."""
+    """What NVML said of a GPU at one time, in the cell that was measured then; `gpu` is its place
+    among those in use, and not in older files."""
 
     run: UtcTime
     round: int
@@ -24,6 +25,7 @@ class Reading:
     throttle: str
     pcie_rx_bytes_per_s: float | None
     pcie_tx_bytes_per_s: float | None
+    gpu: int | None = None
 
 
 COLUMNS = columns(Reading)

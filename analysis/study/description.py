@@ -12,6 +12,8 @@ from analysis.errors import FieldError
 GRIDS = ("smoke", "default", "full")
 CAPTURE_KINDS = ("ncu", "timeline")
 """Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
+PEERS = "peers: "
+"""Begins the need of so many GPUs that can access each other's memory."""
 CaseValue = int | str
 
 
@@ -107,6 +109,12 @@ class Variant:
     @property
     def on_gpu(self) -> bool:
         return "gpu" in self.needs
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it uses, where it uses any."""
+        peers = (need.partition(PEERS)[2] for need in self.needs if need.startswith(PEERS))
+        return max(map(int, peers), default=1)
 
     @property
     def program(self) -> tuple[object, ...]:

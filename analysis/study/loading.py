@@ -16,6 +16,7 @@ from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
 from analysis.study.description import (
     CAPTURE_KINDS,
+    PEERS,
     Case,
     CaseValue,
     Metric,
@@ -100,7 +101,7 @@ def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
         path=_source(folder, entry, here),
         cases=_cases(entry["cases"], data["cases"], constants, here, where),
         payload=data["cases"][entry["cases"][0]]["payload_bytes"],
-        needs=tuple(entry.get("needs", [])),
+        needs=tuple(_need(need) for need in entry.get("needs", [])),
         flags=tuple(entry.get("flags", [])),
         constants=constants,
         options=options,
@@ -109,6 +110,10 @@ def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
         timed=_files(ROOT, entry.get("timed", []), f"{here}.timed"),
         link=entry.get("link"),
     )
+
+
+def _need(need: str | Entry) -> str:
+    return need if isinstance(need, str) else f"{PEERS}{need['peers']}"
 
 
 def _source(folder: Path, entry: Entry, where: str) -> Path:

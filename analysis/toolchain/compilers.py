@@ -7,14 +7,14 @@ import re
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from analysis.config import BUILD
 from analysis.errors import FieldError, HotpathError
-from analysis.gpu import GpuError, open_gpu
+from analysis.gpu import GpuError, open_gpus
 from analysis.study import Variant
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
@@ -121,12 +121,12 @@ def _output(*command: str) -> str:
         raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
 
 
-def resolve_arch(arch: str, gpu: int | str) -> str:
-    """`arch` itself, or for `auto` the architecture of that GPU, or sm_90 where there is none."""
+def resolve_arch(arch: str, gpus: Sequence[int | str]) -> str:
+    """`arch` itself, or for `auto` the architecture of those GPUs, or sm_90 where there is none."""
     if arch != "auto":
         return arch
     try:
-        with open_gpu(gpu) as device:
-            return device.arch
+        with open_gpus(gpus) as (first, *_):
+            return first.arch
     except GpuError:
         return DEFAULT_ARCH

@@ -25,7 +25,7 @@ MIB = 2**20
 
 def canary(folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
     """Build and run the canary over the p4_final of `folder`."""
-    toolchain, sm = find_toolchain(), resolve_arch("auto", 0).removeprefix("sm_")
+    toolchain, sm = find_toolchain(), resolve_arch("auto", [0]).removeprefix("sm_")
     libraries = [f"-L{path}" for path in toolchain.libraries]
     sources = [Path(__file__).with_name("canary.cu"), folder / "p4_final.cpp"]
     subprocess.run(

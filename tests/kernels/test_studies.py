@@ -20,9 +20,7 @@ def test_every_case_of_the_repository_parses_back(study: Study) -> None:
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
 def test_every_need_of_the_repository_is_known(study: Study) -> None:
-    assert all(
-        Provision(None, "13.0").unmet(variant) for variant in study.variants if variant.on_gpu
-    )
+    assert all(Provision((), "13.0").unmet(variant) for variant in study.variants if variant.on_gpu)
     for variant in study.variants:
-        reason = Provision(GPU, "13.0").unmet(variant)  # FieldError where the need is unknown
+        reason = Provision([GPU], "13.0").unmet(variant)  # FieldError where the need is unknown
         assert reason is None or reason.strip()

@@ -19,8 +19,8 @@ from analysis.study import Study, load_study
 from tests.compiled import toolchain
 from tests.synthetic import description, write_description
 
-HERE = Provision(None, "13.0")
-WITH_GPU = Provision(Gpu(None, "GPU", "GPU-0", 0, "sm_90", ""), "13.0")
+HERE = Provision((), "13.0")
+WITH_GPU = Provision([Gpu(None, "GPU", "GPU-0", 0, "sm_90", "")], "13.0")
 GRID = Grid("default", rounds=3, samples=2, sample_budget_s=0.05)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
@@ -142,7 +142,7 @@ def write_study(folder: Path, *variants: dict[str, Any]) -> Study:
 
 
 def host(folder: Path) -> Host:
-    return Host(None, [], toolchain(), "sm_90", folder, round_limit_s=60)
+    return Host([], [], toolchain(), "sm_90", folder, round_limit_s=60)
 
 
 def run(plan: Plan, folder: Path) -> list[str]:

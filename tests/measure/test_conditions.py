@@ -36,11 +36,11 @@ def test_stolen_time_is_read_in_seconds(tmp_path: Path, monkeypatch: pytest.Monk
 def test_hosts_are_told_apart_and_not_given_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [host_id(GPU), host_id(replace(GPU, uuid="GPU-2"))]
+    names = [host_id([GPU]), host_id([replace(GPU, uuid="GPU-2")])]
     assert len(set(names)) == 2
     assert all(name and re.fullmatch("[0-9a-f]{12}", name) for name in names)
-    assert host_id(replace(GPU, index=3)) == names[0]
+    assert host_id([replace(GPU, index=3), replace(GPU, uuid="GPU-2")]) == names[0]
     monkeypatch.setattr(machine, "MACHINE_IDS", (tmp_path / "id",))
-    assert host_id(None) is None
+    assert host_id([]) is None
     (tmp_path / "id").write_text("secret\n")
-    assert host_id(None) not in (None, "secret", *names)
+    assert host_id([]) not in (None, "secret", *names)

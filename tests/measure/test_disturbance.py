@@ -112,7 +112,9 @@ def test_who_came_to_the_gpu_during_a_round_is_known(
     monkeypatch.setattr(Gpu, "energy_j", lambda self: None)
     gpu = Gpu(None, "GPU", "", 0, "sm_90", "")
     monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
+    job_on_gpu = runs._job
+    monkeypatch.setattr(runs, "_job", lambda *asked: replace(job_on_gpu(*asked), gpu_uuids=()))
     study = write_study(tmp_path / "noisy", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
-    run_rounds(plan, HERE, replace(host(tmp_path), gpu=gpu, others=[4]))
+    run_rounds(plan, HERE, replace(host(tmp_path), gpus=[gpu], others=[4]))
     assert disturbed(Journal(plan)) == [{"round": 0, "why": ["processes [5] came to the GPU"]}]

@@ -8,13 +8,12 @@ import pytest
 
 from analysis.errors import FieldError
 from analysis.gpu import Gpu
-from analysis.measure.needs import Provision
+from analysis.measure.needs import Provision, in_use
 from tests.study.described import description, load
 
 
 def provision(arch: str | None, cuda: str | None = "13.0") -> Provision:
-    gpu = arch and Gpu(handle=None, name="", uuid="", index=0, arch=arch, pci_bus_id="")
-    return Provision(gpu or None, cuda)
+    return Provision([Gpu(None, "", "", 0, arch, "")] if arch else [], cuda)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def test_a_need_is_met_or_its_reason_is_told(
     assert provision(arch, cuda).unmet(variant) == reason
 
 
-@pytest.mark.parametrize("need", ["cuda", "sm_ninety", "gpus", "cuda>=13", "rocm"])
+@pytest.mark.parametrize("need", ["cuda", "sm_ninety", "gpus", "cuda>=13", "rocm", "peers: two"])
 def test_a_need_nobody_knows_is_an_error(tmp_path: Path, need: str) -> None:
     data = description()
     data["variants"][0]["needs"] = [need]
@@ -50,3 +49,27 @@ def test_a_need_nobody_knows_is_an_error(tmp_path: Path, need: str) -> None:
         provision("sm_90").unmet(variant)
     assert caught.value.field == "variant first: needs"
     assert str(caught.value).endswith(f"got {need!r}")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "apart", "reason"),
+    [
+        (0, (), "no GPU"),
+        (1, (), "needs 2 GPUs, the configuration names 1"),
+        (2, (), None),
+        (2, ((0, 1),), "GPU 4 and GPU 5 cannot access each other's memory"),
+        (3, ((0, 2), (1, 2)), None),  # the third is not used
+    ],
+)
+def test_peers_are_so_many_gpus_that_can_access_each_other(
+    tmp_path: Path, gpus: int, apart: tuple[tuple[int, int], ...], reason: str | None
+) -> None:
+    data = description()
+    data["variants"][-1]["needs"] = ["gpu", {"peers": 2}]
+    study = load(tmp_path / "copy", data)
+    variant = study.variant("kernel")
+    found = [Gpu(None, "", f"GPU-{n}", 4 + n, "sm_90", "") for n in range(gpus)]
+    here = Provision(found, "13.0", apart=apart)
+    assert here.unmet(variant) == reason
+    assert in_use(found, [variant, study.variant("first")]) == tuple(found[:2])
+    assert in_use(found, [study.variant("first")]) == in_use(found, []) == tuple(found[:1])

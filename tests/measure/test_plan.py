@@ -99,26 +99,42 @@ class BusyGpu(Gpu):
         return [41, 42]
 
 
+class IdleGpu(Gpu):
+    """A GPU on which nothing runs."""
+
+    def other_processes(self) -> list[int]:
+        return []
+
+
 def test_gpu_in_use_is_refused_or_recorded() -> None:
     gpu = BusyGpu(None, "busy", "GPU-0", 3, "sm_90", "0000:00:00.0")
     with pytest.raises(HotpathError, match=r"GPU 3 is used by processes \[41, 42\]"):
-        other_users(gpu, "refuse")
-    assert other_users(gpu, "record") == [41, 42]
-    assert other_users(None, "refuse") == []
+        other_users([gpu], "refuse")
+    assert other_users([gpu], "record") == [41, 42]
+    with pytest.raises(HotpathError, match="GPU 3 is used"):
+        other_users([IdleGpu(None, "idle", "GPU-1", 4, "sm_90", ""), gpu], "refuse")
+    assert other_users([], "refuse") == []
 
 
 def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> None:
     folder = where.root / where.machine
     folder.mkdir(parents=True)
-    refuse_other_machine(where, None)
+    refuse_other_machine(where, [])
     (folder / "machine.json").write_text('{"gpu": null}')
-    refuse_other_machine(where, None)
+    refuse_other_machine(where, [])
     (folder / "machine.json").write_text('{"gpu": "Big GPU"}')
-    refuse_other_machine(where, BusyGpu(None, "", "", 0, "sm_90", ""))
+    refuse_other_machine(where, [BusyGpu(None, "", "", 0, "sm_90", "")])
     with pytest.raises(
         HotpathError, match=r"measured with a GPU \(Big GPU\), but no GPU was found"
     ):
-        refuse_other_machine(where, None)
+        refuse_other_machine(where, [])
+    (folder / "machine.json").write_text('{"gpu": "Big GPU", "gpus": 2}')
+    gpus = [BusyGpu(None, "", "", 0, "sm_90", "")] * 2
+    refuse_other_machine(where, gpus)
+    with pytest.raises(
+        HotpathError, match=r"with 2 GPUs \(Big GPU\), but only 1 of them is in use"
+    ):
+        refuse_other_machine(where, gpus[:1])
 
 
 def test_a_larger_grid_asks_for_what_a_smaller_one_measured(tmp_path: Path, where: Target) -> None:
@@ -128,10 +144,17 @@ def test_a_larger_grid_asks_for_what_a_smaller_one_measured(tmp_path: Path, wher
     assert pending(study, where, "full", HERE) == list(study.variants)
 
 
+@pytest.mark.parametrize(("count", "machine"), [(1, "big-gpu"), (2, "big-gpu-x2")])
+def test_several_gpus_are_a_machine_of_its_own(count: int, machine: str) -> None:
+    gpus = [Gpu(None, "Big GPU", "", 0, "sm_90", "")] * count
+    assert target(load_config(), gpus).machine == machine
+    assert target(load_config({"machine": "my-box"}), gpus).machine == "my-box"
+
+
 def test_the_smoke_grid_keeps_to_its_own_folder() -> None:
-    smoke = target(load_config({"grid": "smoke"}), None)
+    smoke = target(load_config({"grid": "smoke"}), [])
     assert "smoke" in smoke.root.parts
-    assert "smoke" not in target(load_config(), None).root.parts
+    assert "smoke" not in target(load_config(), []).root.parts
 
 
 def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, where: Target) -> None:

@@ -34,7 +34,7 @@ from tests.synthetic import RUN
 def job(study: Study, number: int, grid: str = "default") -> RoundJob:
     names = tuple(study.variant_names)
     file = study.folder / "study.yaml"
-    return RoundJob(file, names, grid, 1, 0.05, RUN, number, Path(), None, Path("round.csv"))
+    return RoundJob(file, names, grid, 1, 0.05, RUN, number, Path(), (), Path("round.csv"))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def many_cells(tmp_path: Path) -> Study:
 
 def order(study: Study, number: int) -> list[str]:
     """The cells of a round."""
-    return [str(cell) for cell in Bench(job(study, number), None).schedule()]
+    return [str(cell) for cell in Bench(job(study, number), []).schedule()]
 
 
 def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: Study) -> None:
@@ -95,7 +95,7 @@ def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Targ
     data["cases"]["sizes"]["visits"] = 20
     (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     study = load_study(study.folder / "study.yaml")
-    order = list(Bench(job(study, 0), None).schedule())
+    order = list(Bench(job(study, 0), []).schedule())
     assert Counter(map(str, order)) == {
         f"{name} n={n}": 20 for name in ("one", "other") for n in (1, 2)
     }
@@ -120,7 +120,7 @@ def test_what_failed_on_one_visit_is_not_timed_on_another(
 
     operation = Wrong()
     study = write_study(tmp_path / "wrong", {"name": "one"})
-    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), None)
+    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
     monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
     cell = Cell(study.variants[0], study.variants[0].cases[0])
@@ -243,7 +243,7 @@ def measured(
     """The cell of `operation` after it was measured."""
     study = write_study(folder / "recorded", {"name": "one", "host_work": host_work})
     work = replace(job(study, 0), out=folder / "round.csv", samples=samples)
-    bench = Bench(replace(work, sample_budget_s=sample_budget_s), None)
+    bench = Bench(replace(work, sample_budget_s=sample_budget_s), [])
     monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
     cell = Cell(study.variants[0], study.variants[0].cases[0])
@@ -256,15 +256,19 @@ def test_clocks_and_reasons_are_looked_at_through_all_visits(
 ) -> None:
     clocks = iter([1980, 1500, 1700, 1600])
     reasons = iter(["", "hw_slowdown", "", "sw_power_cap"])
-    gpu = SimpleNamespace(sm_clock_mhz=lambda: next(clocks), throttle_reasons=lambda: next(reasons))
+    first = SimpleNamespace(
+        sm_clock_mhz=lambda: next(clocks), throttle_reasons=lambda: next(reasons)
+    )
+    second = SimpleNamespace(throttle_reasons=lambda: "sync_boost")
+    gpus = cast(Sequence[Gpu], [first, second])
     study = write_study(tmp_path / "clocks", {"name": "one"})
-    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), cast(Gpu, gpu))
+    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), gpus)
     monkeypatch.setattr(bench, "_rig", rig_of(Recorded()))
     monkeypatch.setattr(bench, "_is_warm", True)
     cell = Cell(study.variants[0], study.variants[0].cases[0])
     bench.measure(cell)
     bench.measure(cell)
-    assert (cell.throttle, cell.sm_mhz) == ("hw_slowdown|sw_power_cap", 1650.0)
+    assert (cell.throttle, cell.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
     assert [(visit.variant, visit.case) for visit in bench.visits] == [("one", "n=1")] * 2
 
 

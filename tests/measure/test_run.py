@@ -14,6 +14,7 @@ from unittest.mock import Mock
 import pytest
 
 from analysis.errors import HotpathError
+from analysis.measure import publish as publishing
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
@@ -93,6 +94,18 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
     assert machine == provenance["machine"]
     assert not plan.journal.exists()
     assert pending(study, where, "default", HERE) == []
+
+
+def test_a_machine_is_described_with_all_its_gpus_whatever_a_study_uses(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "describe", lambda gpus: {"gpu": "GPU", "gpus": len(gpus)})
+    study = write_study(tmp_path / "one_gpu", {"name": "one"})
+    plan = Plan(study, study.variants, GRID, where)
+    run_rounds(plan, HERE, host(tmp_path))
+    two = replace(WITH_GPU, gpus=[*WITH_GPU.gpus] * 2)
+    assert list(publish(plan, two, host(tmp_path)))
+    assert json.loads((where.root / "test-box" / "machine.json").read_text())["gpus"] == 2
 
 
 def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: Target) -> None:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from dataclasses import replace
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import cast
 
+import pynvml
+import pytest
+
+from analysis.measure import telemetry
 from analysis.measure.cell import Visit
 from analysis.measure.telemetry import (
     CELL_COLUMNS,
@@ -12,6 +21,7 @@ from analysis.measure.telemetry import (
     telemetry_text,
     with_clocks,
 )
+from tests.nvml import Device, devices, install
 from tests.synthetic import CALLS, RUN, samples_of
 
 
@@ -51,9 +61,9 @@ def test_every_visit_to_a_cell_has_its_own_telemetry() -> None:
     assert [line[3] for line in found["again"]] == [at(11.5), at(12.5)]
 
 
-def seen(number: int, case: str, reason: str, mhz: int) -> list[str]:
+def seen(number: int, case: str, reason: str, mhz: int, gpu: int = 0) -> list[str]:
     """A row of telemetry in a cell."""
-    values = dict.fromkeys(COLUMNS, "") | {"throttle": reason, "sm_mhz": str(mhz)}
+    values = dict.fromkeys(COLUMNS, "") | {"throttle": reason, "sm_mhz": f"{mhz}", "gpu": f"{gpu}"}
     return [RUN, str(number), case, *values.values()]
 
 
@@ -81,3 +91,36 @@ def test_clocks_and_reasons_are_those_seen_within_the_cell() -> None:
         ("", 600.0),  # with device times, in which the clock was counted
         ("", 600.0),
     ]
+
+
+def test_the_clock_is_the_first_gpus_and_reasons_are_those_of_all() -> None:
+    variant = CALLS.variant("kernel")
+    (template, *_) = samples_of(CALLS, variant, rounds=1)
+    sample = replace(template, case="n=1", metric="host_time", sm_mhz=600.0)
+    rows = [seen(0, "n=1", "", 1980), seen(0, "n=1", "hw_slowdown", 1200, gpu=1)]
+    (told,) = with_clocks([sample], {variant.name: rows})
+    assert (told.throttle, told.sm_mhz) == ("hw_slowdown", 1980.0)
+
+
+def test_there_is_a_row_for_each_gpu_until_one_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, devices(2))
+    readings = iter([100_000, 200_000, 110_000])
+
+    def power(device: Device) -> int:
+        if (found := next(readings, None)) is None:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+        return found
+
+    for name in ("Temperature", "ClockInfo", "CurrentClocksEventReasons", "PcieThroughput"):
+        monkeypatch.setattr(pynvml, f"nvmlDeviceGet{name}", lambda *_: 0)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetPowerUsage", power)
+    monkeypatch.setattr(telemetry, "end_with_parent", lambda: None)
+    monkeypatch.setattr(telemetry, "PERIOD_S", 0.0)
+    handler = signal.getsignal(signal.SIGINT)
+    telemetry.record(["GPU-0", "GPU-1"], tmp_path / "rows", cast(Event, threading.Event()))
+    signal.signal(signal.SIGINT, handler)
+    rows = [line.split(",") for line in (tmp_path / "rows").read_text().splitlines()]
+    told = [(row[COLUMNS.index("power_w")], row[COLUMNS.index("gpu")]) for row in rows]
+    assert told == [("100.0", "0"), ("200.0", "1"), ("110.0", "0")]

@@ -45,6 +45,12 @@ from tests.study.described import description, drop, load, put
         (put("gone", "variants", 2, "source"), "variants.again.source", "'gone.cu'", "[]"),
         (drop("variants", 4, "needs"), "variants.kernel.needs", "gpu among them", "None"),
         (put(["torch"], "variants", 4, "needs"), "variants.kernel.needs", "gpu", "['torch']"),
+        (
+            put(["gpu", {"peers": 1}], "variants", 4, "needs"),
+            "variants.4.needs.1",
+            "at least 2",
+            "{'peers': 1}",
+        ),
         (put(0, "constants", "row_bytes"), "constants.row_bytes", "at least 1", "0"),
         (put({"lanes": 2}, "variants", 0, "options"), "variants.0.options.lanes", "string", "2"),
         (

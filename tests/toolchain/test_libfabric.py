@@ -47,7 +47,7 @@ def test_without_libfabric_its_variants_are_skipped_and_nothing_else() -> None:
             needs = "libfabric" in variant.needs
             assert without.can_build(variant) is not needs
             if needs:
-                assert Provision(None, "13.0").unmet(variant) == MISSING
-                assert Provision(None, "13.0", libfabric=True).unmet(variant) is None
+                assert Provision((), "13.0").unmet(variant) == MISSING
+                assert Provision((), "13.0", libfabric=True).unmet(variant) is None
     with pytest.raises(HotpathError, match="libfabric is not installed"):
         compile_bindings(STUDIES["rdma_write"], without, Path("never.o"))

@@ -38,7 +38,7 @@ if Quietness.RULES in (workflow.output_settings.quiet or ()):
 try:
     require_room(Path(workflow.basedir))
     CONFIG = load_config(config)
-    ARCH = resolve_arch(CONFIG.arch, CONFIG.gpu)
+    ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus)
     TOOLCHAIN = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
 except HotpathError as error:
     sys.exit(f"error: {error}")

@@ -1,7 +1,7 @@
 # Hashes decide what is measured: a study is requested only while some of its samples are missing.
 from contextlib import ExitStack
 
-from analysis.gpu import GpuError, open_gpu
+from analysis.gpu import GpuError, open_gpus
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.outcome import outcome
@@ -42,11 +42,11 @@ def unfinished():
     samples, captures, grid = {}, {}, CONFIG.grid.name
     with ExitStack() as stack:
         try:
-            gpu = stack.enter_context(open_gpu(CONFIG.gpu))
+            gpus = stack.enter_context(open_gpus(CONFIG.gpus))
         except GpuError:
-            gpu = None
-        provision = Provision.of(gpu, TOOLCHAIN, CONFIG)
-        where = target(CONFIG, gpu)
+            gpus = ()
+        provision = Provision.of(gpus, TOOLCHAIN, CONFIG)
+        where = target(CONFIG, gpus)
         for name, study in CONFIG.studies.items():
             lacking = [v.name for v in pending(study, where, grid, provision)]
             if lacking or leftovers(study, where, grid):

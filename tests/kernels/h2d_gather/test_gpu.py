@@ -11,7 +11,7 @@ import pytest
 
 from analysis.config import Grid
 from analysis.errors import HotpathError
-from analysis.gpu import open_gpu
+from analysis.gpu import open_gpus
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
@@ -141,7 +141,7 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
         shutil.copy(gpu_module_file(wrong, name), modules / wrong.name)
     monkeypatch.setattr("analysis.measure.plan.BUILD", tmp_path / "build")
     grid = Grid("smoke", rounds=2, samples=1, sample_budget_s=0.05)
-    with open_gpu(0) as gpu:
+    with open_gpus([0]) as gpus:
         variants = tuple(wrong.variant(name) for name in names)
         plan = Plan(wrong, variants, grid, Target(tmp_path / "results", "box"))
         journal = Journal(plan)
@@ -149,9 +149,9 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
         write_samples(journal.round_file(0), [])
         finished = checksum(journal.round_file(0))
         journal.finish(0, RoundRecord(RUN, RUN, RUN, 1.0, None, {}, {}, [], finished))
-        host = Host(gpu, [], find_toolchain(), gpu.arch, modules, round_limit_s=60)
+        host = Host(gpus, [], find_toolchain(), gpus[0].arch, modules, round_limit_s=60)
         with pytest.raises(
             HotpathError, match=r"round 2: v3_loads_first bs=1,.*finished rounds kept: 1"
         ):
-            run_rounds(plan, Provision(gpu, "13.0"), host)
+            run_rounds(plan, Provision(gpus, "13.0"), host)
     assert not journal.round_file(1).exists()

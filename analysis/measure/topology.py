@@ -1,0 +1,101 @@
+"""How several GPUs of a machine are connected: links, paths, and access to each other's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations
+from typing import Any, Final
+
+import pynvml
+
+from analysis.gpu import Gpu
+
+Pair = tuple[int, int]
+"""Two GPUs by their places among those that are measured, the first one first."""
+
+PATHS: Final[Mapping[int, str]] = {
+    pynvml.NVML_TOPOLOGY_INTERNAL: "one board",
+    pynvml.NVML_TOPOLOGY_SINGLE: "one PCIe switch",
+    pynvml.NVML_TOPOLOGY_MULTIPLE: "several PCIe switches",
+    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "one PCIe host bridge",
+    pynvml.NVML_TOPOLOGY_NODE: "one NUMA node",
+    pynvml.NVML_TOPOLOGY_SYSTEM: "several NUMA nodes",
+}
+"""What two GPUs share on their way to each other over PCIe."""
+
+
+def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    """For machine.json: nothing of one GPU; of several, how many there are, the NUMA node of each,
+    and of every pair, as `0-1`, the access to each other's memory, the NVLinks and the PCIe path.
+    A value that cannot be read is None."""
+    if len(gpus) < 2:
+        return {}
+    pairs = list(combinations(range(len(gpus)), 2))
+
+    def of_pairs(ask: Any) -> dict[str, Any]:
+        return {f"{i}-{j}": ask(gpus[i], gpus[j]) for i, j in pairs}
+
+    return {
+        "gpus": len(gpus),
+        "gpu_numa_nodes": [_numa_node(gpu) for gpu in gpus],
+        "peer_access": of_pairs(peer_access),
+        "nvlinks": of_pairs(_nvlinks),
+        "pcie_path": of_pairs(_path),
+    }
+
+
+def apart(gpus: Sequence[Gpu]) -> tuple[Pair, ...]:
+    """The pairs that cannot access each other's memory."""
+    pairs = combinations(range(len(gpus)), 2)
+    return tuple((i, j) for i, j in pairs if not peer_access(gpus[i], gpus[j]))
+
+
+def peer_access(gpu: Gpu, peer: Gpu) -> bool:
+    """Whether each of the two can access the other's memory; asked of CUDA, which has the say."""
+    from cuda.bindings import driver
+
+    driver.cuInit(0)
+    devices = [driver.cuDeviceGetByPCIBusId(one.pci_bus_id.encode())[1] for one in (gpu, peer)]
+    answers = [driver.cuDeviceCanAccessPeer(*pair) for pair in (devices, devices[::-1])]
+    return answers == [(driver.CUresult.CUDA_SUCCESS, 1)] * 2
+
+
+def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
+    """How many NVLinks join the two, directly or over switches."""
+    counts = [_links_towards(gpu, peer), _links_towards(peer, gpu)]
+    known = [count for count in counts if count is not None]
+    return min(known) if len(known) == len(counts) else None
+
+
+def _links_towards(gpu: Gpu, peer: Gpu) -> int | None:
+    """The active NVLinks of `gpu` that end at `peer` or at a switch; None if it tells of none."""
+    count, told = 0, False
+    for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        with suppress(pynvml.NVMLError):  # fewer links than that, or one that is off
+            is_active = pynvml.nvmlDeviceGetNvLinkState(gpu.handle, link)
+            told = True
+            if is_active and _leads_to(gpu, link, peer):
+                count += 1
+    return count if told else None
+
+
+def _leads_to(gpu: Gpu, link: int, peer: Gpu) -> bool:
+    remote = pynvml.nvmlDeviceGetNvLinkRemoteDeviceType(gpu.handle, link)
+    if remote == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
+        return True
+    return bool(pynvml.nvmlDeviceGetNvLinkRemotePciInfo(gpu.handle, link).busId == peer.pci_bus_id)
+
+
+def _path(gpu: Gpu, peer: Gpu) -> str | None:
+    with suppress(pynvml.NVMLError):
+        return PATHS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(gpu.handle, peer.handle))
+    return None
+
+
+def _numa_node(gpu: Gpu) -> int | None:
+    """The NUMA node of the host that the GPU hangs at; None where there is but one, or unknown."""
+    with suppress(OSError, ValueError):
+        node = int((gpu.sysfs / "numa_node").read_text())
+        return node if node >= 0 else None
+    return None
