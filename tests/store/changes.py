@@ -48,7 +48,7 @@ def write_whole_machine(root: Path, machine: str, study: Study) -> None:
     write_counters(base.with_suffix(".ncu.csv"), [counter])
     call = Event(0.0, 1e-6, None, "host call", "cudaLaunchKernel", None, 1)
     write_events(base.with_suffix(".timeline.csv"), [call])
-    reading = [RUN, "0", study.headline, RUN, "100.5", "", "30", "1980", "2619", "", "", ""]
+    reading = [RUN, "0", study.headline, RUN, "100.5", "", "30", "1980", "2619", "", "", "", "0"]
     telemetry = f"{','.join(READING)}\n{','.join(reading)}\n"
     base.with_suffix(".telemetry.csv").write_text(telemetry)
 

@@ -199,6 +199,7 @@ CAPTURES: Final = {
     "reading of no run": cell("run", PAYLOAD, TELEMETRY, 2),
     "reading that is none": cell("power_w", "nan", TELEMETRY, 2),
     "reading of a round with a fraction": cell("round", "1.5", TELEMETRY, 2),
+    "reading of half a GPU": cell("gpu", "0.5", TELEMETRY, 2),
     "telemetry of other columns": cell("time", "when", TELEMETRY, 1),
 }
 """Of what was captured."""
