@@ -14,7 +14,10 @@ from analysis.study import Case, Variant
 
 Floats = npt.NDArray[np.float64]
 
-POOL: Final = {"pool_bytes", "layout", "order", "streaming", "request_rows", "stretch_rows"}
+POOL: Final = {
+    *("pool_bytes", "layout", "order", "order_from_rows"),
+    *("streaming", "request_rows", "stretch_rows"),
+}
 """Keys that say where the rows lie, for the model's term of address translation."""
 WORDS: Final = ("layout", "order")
 """Keys whose value is a word, or a key of the case that has one."""
@@ -31,7 +34,7 @@ OPTIONAL: Final = {
         *("payload_bytes", *POOL),
     },
     "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
-    "contiguous": {"warps"},
+    "contiguous": {"stride_bytes", "warps"},
     "copy_engine": set[str](),
 }
 """Keys of a `link` by what it says of `reads`."""
@@ -46,13 +49,15 @@ class Access:
     row, `access_bytes` per load), `contiguous` (the SMs read one range) or `copy_engine`. A warp's
     loads split a row every `access_bytes`, or every 512 bytes if that is 0. If no two loads share a
     line, `access_bytes` is the row.
-    Row r starts at r * stride_bytes + offset_bytes. A warp has `in_flight_bytes` outstanding.
+    Row r starts at r * stride_bytes + offset_bytes, a range at any multiple of stride_bytes. A warp
+    has `in_flight_bytes` outstanding.
     `warps` is the number of warps launched; 0 means as many as the payload keeps busy.
 
     Where translation matters, the rows lie in a pool of `pool_bytes`, by `layout`: `scattered`,
     `distinct`, `repeated` (the same rows in every launch), `pages_<rows>` (runs of so many), or
-    `contiguous` (each `request_rows` within one stretch of `stretch_rows`). `order` is `random` or
-    `ascending`. `streaming` is 1 if rows are moved with the hint that they are not used again.
+    `contiguous` (each `request_rows` within one stretch of `stretch_rows`). `order` is `random`, or
+    `ascending` for launches of at least `order_from_rows`. `streaming` is 1 if rows are moved with
+    the hint that they are not used again.
     """
 
     reads: str
@@ -66,6 +71,7 @@ class Access:
     pool_bytes: int = 0
     layout: str = "scattered"
     order: str = "random"
+    order_from_rows: int = 0
     streaming: int = 0
     request_rows: int = 0
     stretch_rows: int = 0
@@ -73,6 +79,15 @@ class Access:
     @property
     def rows(self) -> int:
         return self.payload_bytes // self.row_bytes
+
+    @property
+    def run_rows(self) -> int:
+        """How many rows that lie one behind the other are read one after the other."""
+        return int(self.layout.removeprefix("pages_")) if self.layout.startswith("pages_") else 1
+
+    @property
+    def is_ascending(self) -> bool:
+        return self.order == "ascending" and self.rows >= self.order_from_rows
 
 
 def access_of(variant: Variant, case: Case) -> Access | None:

@@ -35,8 +35,9 @@ RESAMPLES: Final = 200
 FLOOR: Final = 0.005
 """Relative error assumed for a case that repeats exactly: no model is more accurate than that."""
 HELD_START: Final = 8192
-TABLE_CACHE_START: Final = 32 * 2**20
-"""Where the search for these two parameters starts."""
+REGIONS_START: Final = 256
+ROW_CACHE_START: Final = 32 * 2**20
+"""Where the search for these three parameters starts."""
 CAUCHY_SCALE: Final = 2.385
 """Residuals up to this scale, in units of their error, count about as in least squares. The value
 gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
@@ -234,11 +235,11 @@ class _Translation:
             known,
             held_entries=HELD_START,
             walk=walk,
+            held_regions=REGIONS_START,
             region_walk=walk / 2,
+            region_wait=4 * walk,
             table_miss=walk,
-            table_cache=TABLE_CACHE_START,
-            displacement=0.5,
-            streaming_displacement=0.05,
+            row_cache=ROW_CACHE_START,
         )
         return _step(run, start.values(), OF_TRANSLATION)
 

@@ -29,7 +29,7 @@ TERMS: Final = ("link", "request rate", "SM request rate", "in flight", TRANSLAT
 WORK: Final = (
     *("wire", "half lines", "requests", "requests of an SM", "turns"),
     *("indexed", "copy engine"),
-    *("entries", "touches", "ascending", "displacing", "streamed"),
+    *("entries", "drawn", "touches", "ascending", "displacing"),
 )
 """Columns of the model's input, `work_of`."""
 
@@ -56,11 +56,11 @@ class Parameters:
     `copy_engine_start_up`: s, start-up of a copy by the copy engine.
 
     Of translation, NaN where it was not calibrated: `held_entries`: number of translations held.
-    `walk`: s, a walk whose line of the page tables is in the L2; `region_walk`: s, added if it is
-    in another 2 MiB than the walk before; `table_miss`: s, added if the line comes from device
-    memory. `table_cache`: B, the part of the L2 that page tables compete for; `displacement`: bytes
-    of it that a byte of a row takes, and `streaming_displacement` if it is moved with a streaming
-    hint.
+    `walk`: s, a walk whose line of the page tables is in the L2. `held_regions`: how many entries
+    of the level above, of 2 MiB each, are held; `region_walk`: s, added to a walk that needs
+    another; `region_wait`: s, for each of them where rows come in ascending order. `table_miss`: s,
+    added to a walk for a line of either level that comes from device memory. `row_cache`: B of rows
+    that displace a line of the tables from the L2.
     """
 
     link_rate: float
@@ -73,11 +73,11 @@ class Parameters:
     copy_engine_start_up: float
     held_entries: float = math.nan
     walk: float = math.nan
+    held_regions: float = math.nan
     region_walk: float = math.nan
+    region_wait: float = math.nan
     table_miss: float = math.nan
-    table_cache: float = math.nan
-    displacement: float = math.nan
-    streaming_displacement: float = math.nan
+    row_cache: float = math.nan
 
     @property
     def walker(self) -> Walker:
@@ -98,11 +98,11 @@ MEANING: Final = {
     "copy_engine_start_up": "start-up time of a copy",
     "held_entries": "translations held, each of 64 KiB",
     "walk": "a walk whose line of the page tables is in the L2",
-    "region_walk": "added to a walk in another 2 MiB than the one before",
-    "table_miss": "added to a walk whose line comes from device memory",
-    "table_cache": "the part of the L2 that page tables compete for",
-    "displacement": "bytes of it that a byte of a row displaces",
-    "streaming_displacement": "the same with streaming hints",
+    "held_regions": "entries of the level above held, each of 2 MiB",
+    "region_walk": "added to a walk that needs another of these",
+    "region_wait": "wait for each of these, rows in ascending order",
+    "table_miss": "added to a walk for a line that comes from device memory",
+    "row_cache": "bytes of rows that displace a line of the page tables from the L2",
 }
 UNITS: Final = {
     "link_rate": "B/s",
@@ -115,11 +115,11 @@ UNITS: Final = {
     "copy_engine_start_up": "s",
     "held_entries": "1",
     "walk": "s",
+    "held_regions": "1",
     "region_walk": "s",
+    "region_wait": "s",
     "table_miss": "s",
-    "table_cache": "B",
-    "displacement": "1",
-    "streaming_displacement": "1",
+    "row_cache": "B",
 }
 BINDS: Final = {
     "link_rate": "link",

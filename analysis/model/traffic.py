@@ -159,8 +159,9 @@ def traffic_of(access: Access) -> Traffic:
         completions = math.ceil(access.payload_bytes / COPY_ENGINE_COMPLETION_BYTES)
         return Traffic(completions, access.payload_bytes)
     if access.reads == "contiguous":
+        load = row_traffic(LOAD_BYTES, access.stride_bytes or LOAD_BYTES, 0, LOAD_BYTES, LOAD_BYTES)
         data = math.ceil(access.payload_bytes / SECTOR_BYTES) * SECTOR_BYTES
-        return Traffic(math.ceil(access.payload_bytes / LINE_BYTES), data)
+        return Traffic(math.ceil(access.payload_bytes / LOAD_BYTES * load.completions), data)
     row = row_traffic(
         access.row_bytes,
         access.stride_bytes,
@@ -169,6 +170,10 @@ def traffic_of(access: Access) -> Traffic:
         access.in_flight_bytes,
         alone=access.reads == "thread_rows",
     )
+    # Rows without a gap share the sector at their seam and the host line: what the first one leaves
+    # of them is asked for at about the same time.
+    ends = 1 / access.run_rows if access.stride_bytes == access.row_bytes else 1
+    row_data = ends * row.data_bytes + (1 - ends) * access.row_bytes
     return Traffic(
-        row.completions * access.rows, row.data_bytes * access.rows, row.half_lines * access.rows
+        row.completions * access.rows, row_data * access.rows, ends * row.half_lines * access.rows
     )

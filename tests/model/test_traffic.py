@@ -71,6 +71,26 @@ def test_rows_average_over_the_starts_they_have() -> None:
     assert row_traffic(48, 128, 96, LOAD_BYTES, 48).completions == 2
 
 
+def test_rows_of_a_run_share_what_they_have_of_a_sector_and_a_host_line() -> None:
+    """656 bytes are 20.5 sectors: of 64 rows without a gap, all but the ends are whole."""
+    alone, together = rows(656), rows(656, layout="pages_64")
+    assert traffic_of(alone).data_bytes / alone.rows == 672
+    assert traffic_of(together).data_bytes / together.rows == 656 + 16 / 64
+    assert traffic_of(together).half_lines == traffic_of(alone).half_lines / 64
+    assert traffic_of(together).completions == traffic_of(alone).completions
+    apart = replace(together, stride_bytes=768)
+    assert traffic_of(apart) == traffic_of(replace(alone, stride_bytes=768))
+
+
+def test_a_range_that_begins_within_a_line_is_asked_for_in_more_pieces() -> None:
+    """A load of 512 bytes that begins at a line is four requests, else five."""
+    aligned = Access("contiguous", MIB, in_flight_bytes=2048)
+    anywhere = replace(aligned, stride_bytes=656)
+    assert traffic_of(aligned).completions == MIB / 128
+    assert traffic_of(anywhere).completions == MIB / 512 * (4 + 7 * 5) / 8
+    assert traffic_of(anywhere).data_bytes == MIB
+
+
 @pytest.mark.parametrize(
     ("access", "payload_share", "counted_share"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,13 @@ from analysis.errors import FieldError
 from analysis.model.access import Access, access_of
 from analysis.model.fit import Calibration, Fit, fit
 from analysis.model.terms import TERMS, TRANSLATION, predicted_seconds, term_seconds, work_of
-from analysis.model.translation import ENTRY_BYTES, walks_of
+from analysis.model.translation import (
+    ENTRY_BYTES,
+    LAUNCHES_BEFORE,
+    REGION_BYTES,
+    Walker,
+    walks_of,
+)
 from tests.linked import CALIBRATION, SMS, TRUE, rows
 from tests.model.test_fit import calibration
 
@@ -21,11 +27,11 @@ KNOWN = replace(
     TRUE,
     held_entries=8192,
     walk=14e-9,
+    held_regions=512,
     region_walk=10e-9,
+    region_wait=100e-9,
     table_miss=14e-9,
-    table_cache=32 * 2**20,
-    displacement=0.6,
-    streaming_displacement=0.02,
+    row_cache=48 * 2**20,
 )
 
 
@@ -52,7 +58,8 @@ def test_without_a_pool_nothing_is_known_of_translation_and_nothing_asked() -> N
 
 
 def test_a_walk_a_row_from_a_pool_far_larger_than_what_is_held() -> None:
-    """All but 8,192 of 2^20 entries miss; most lines of the tables come from device memory."""
+    """All but 8,192 of 2^20 entries miss; most lines of the tables come from device memory, as few
+    of the level above."""
     access = gather(64 * GIB, row_bytes=16)
     rate = 2**18 * (1 - 8192 / 2**20) / seconds(access)
     slowest = KNOWN.walk + KNOWN.region_walk + KNOWN.table_miss
@@ -74,15 +81,43 @@ def test_rows_of_one_stretch_touch_the_entries_of_that_stretch() -> None:
     assert seconds(close) < seconds(gather(16 * GIB)) / 4
 
 
-def test_rows_that_are_repeated_hide_translation() -> None:
+def test_rows_that_are_repeated_hide_translation_while_all_of_them_are_held() -> None:
     again = gather(40 * GIB, count=2048, layout="repeated")
-    assert seconds(again) == 0
-    assert seconds(replace(again, layout="scattered")) > 50e-6
+    fresh = seconds(replace(again, layout="scattered"))
+    assert fresh > 50e-6
+    assert seconds(again) < fresh / 5
+    many = gather(40 * GIB, layout="repeated")
+    assert seconds(many) == pytest.approx(seconds(gather(40 * GIB)), rel=0.05)
 
 
-def test_ascending_order_walks_once_an_entry_and_within_a_region() -> None:
+def test_few_rows_find_only_what_the_launches_before_have_walked_to() -> None:
+    """Many rows of 1 GiB find half of their entries held, 2,048 only those of two launches."""
+    entries = GIB / ENTRY_BYTES
+    many, few = gather(GIB), gather(GIB, count=2048)
+    per_row = [seconds(access) / access.rows for access in (many, few)]
+    assert per_row[1] > 1.5 * per_row[0]
+    half_held = np.exp(-LAUNCHES_BEFORE * walks_of(few).touches / entries)
+    walk = KNOWN.walk + 2 * KNOWN.table_miss
+    assert seconds(few) < walks_of(few).touches * half_held * walk
+    warm = gather(GIB // 4, count=2048)
+    assert seconds(warm) < seconds(few) / 2
+
+
+def test_ascending_order_walks_once_an_entry() -> None:
     drawn, ascending = gather(16 * GIB), gather(16 * GIB, order="ascending")
     assert seconds(ascending) < seconds(drawn) / 1.5
+    entries, regions = 2 * GIB / ENTRY_BYTES, 2 * GIB / REGION_BYTES
+    dense = gather(2 * GIB, order="ascending")
+    assert seconds(dense) == pytest.approx(
+        entries * KNOWN.walk + regions * KNOWN.region_wait, rel=0.01
+    )
+
+
+def test_an_order_that_begins_with_some_number_of_rows_leaves_fewer_in_random_order() -> None:
+    few, random = (gather(16 * GIB, count=2048, order=order) for order in ("ascending", "random"))
+    assert seconds(few) != seconds(random)
+    assert seconds(replace(few, order_from_rows=2049)) == seconds(random)
+    assert seconds(replace(few, order_from_rows=2048)) == seconds(few)
 
 
 def test_streaming_rows_leave_the_page_tables_in_the_cache() -> None:
@@ -112,7 +147,7 @@ def of_pools(parameters: Any, seed: int = 1) -> Calibration:
 def test_the_third_step_finds_the_walker_again() -> None:
     found = fit([calibration(), of_pools(KNOWN)])
     assert isinstance(found, Fit)
-    for name in ("held_entries", "walk", "region_walk", "table_miss", "table_cache"):
+    for name in (field.name for field in fields(Walker)):
         true, value = getattr(KNOWN, name), getattr(found.parameters, name)
         assert value == pytest.approx(true, rel=0.15), name
         assert getattr(found.low, name) <= value <= getattr(found.high, name)
