@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pynvml
 import pytest
 
 from analysis.gpu import open_gpus
 from analysis.measure.topology import apart, topology
+from analysis.report.machines import described_facts
+from analysis.schema import check
 from tests.nvml import Device, devices, install
 
 
@@ -20,14 +24,20 @@ def test_one_gpu_has_no_topology(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, devices(3), can_access=lambda i, j: (i, j) != (2, 1))
     with open_gpus([0, 1, 2]) as gpus:
-        assert topology(gpus) == {
-            "gpus": 3,
-            "gpu_numa_nodes": [None, None, None],  # no such devices in /sys
-            "peer_access": {"0-1": True, "0-2": True, "1-2": False},  # both ways, or not at all
-            "nvlinks": {"0-1": 2, "0-2": 2, "1-2": 2},
-            "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
-        }
+        found = topology(gpus)
         assert apart(gpus) == ((1, 2),)
+    assert found == {
+        "gpus": 3,
+        "gpu_numa_nodes": [None, None, None],  # no such devices in /sys
+        "peer_access": {"0-1": True, "0-2": True, "1-2": False},  # both ways, or not at all
+        "nvlinks": {"0-1": 2, "0-2": 2, "1-2": 2},
+        "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
+    }
+    described = json.loads(json.dumps({"gpu": "NVIDIA H200", **found}))
+    check(described, "machine", "machine.json")  # as results are
+    facts = described_facts({"nvidia-h200-x3": described})
+    assert facts["peer access, 1-2"] == ["no"]
+    assert facts["nvlinks, 0-1"] == ["2"]
 
 
 def test_links_without_a_switch_count_for_the_gpu_they_lead_to(
