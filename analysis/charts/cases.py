@@ -211,6 +211,4 @@ def _scale(domain: list[str]) -> dict[str, Any]:
 
 
 def _legend(title: str, names: list[str]) -> alt.Legend:
-    return alt.Legend(
-        orient="bottom", title=title, columns={"expr": "compact ? 2 : 6"}, values=names
-    )
+    return alt.Legend(orient="bottom", title=title, values=names)

@@ -111,7 +111,7 @@ def text_of(data: pd.DataFrame, measure: Measure | None) -> str:
     if measure is None or values.empty:
         return sentence
     ends = [_end(data, measure, values, found) for found in (values.idxmin(), values.idxmax())]
-    return f"{sentence} {measure.title.capitalize()}: lowest {ends[0]}, highest {ends[1]}."
+    return f"{sentence} Lowest {measure.title}: {ends[0]}, highest: {ends[1]}."
 
 
 def _end(data: pd.DataFrame, measure: Measure, values: pd.Series[Any], index: Any) -> str:

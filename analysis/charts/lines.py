@@ -31,7 +31,7 @@ def line_panels(
 
 def line_colour(field: str, names: Sequence[str], title: str | None) -> alt.Color:
     """A colour for each of `names`, in their order."""
-    legend = alt.Legend(orient="top", title=title, columns=4)
+    legend = alt.Legend(orient="top", title=title)
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=names), sort=names, legend=legend)
 
 

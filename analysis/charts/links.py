@@ -61,14 +61,13 @@ def links_chart(rates: Sequence[LinkRate]) -> Chart | None:
         .mark_point(size=60, strokeWidth=1.6)
         .encode(x=along, shape=shape, color=alt.Color("kind:N", legend=None, sort=[PREDICTED]))
     )
-    figures = base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N")
+    text = {"expr": "compact ? split(datum.label, ' ')[0] : datum.label"}
+    figures = base.mark_text(align="left", dx=10, text=text).encode(x=alt.value("width"))
     chart = (
         alt.layer(points, figures)
         .properties(height=alt.Step(ROW_PX))
         .facet(
-            facet=alt.Facet(
-                "link:N", sort=links, title=None, header=alt.Header(labelAnchor="start")
-            ),
+            facet=alt.Facet("link:N", sort=links, title=None),
             columns=1,
             data=table,
         )

@@ -130,12 +130,7 @@ def _layers() -> list[alt.Chart]:
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=VERDICTS),
-        legend=alt.Legend(
-            orient="top",
-            title=None,
-            values=[FASTER, SLOWER, SAME],
-            columns={"expr": "compact ? 2 : 3"},
-        ),
+        legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, SAME]),
     )
     tips = [
         alt.Tooltip(f"{name}:N", title=title)

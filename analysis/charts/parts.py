@@ -47,11 +47,8 @@ def part_bars(
     """A stacked bar a `row` of `rows`, each part in the colour it has in every chart of the study;
     `tips` are the columns shown of a bar that is pointed at, and what they are called."""
     labels = [metric.label for metric in facts.study.metrics.values() if metric.part_of]
-    columns = {"expr": "compact ? 2 : 4"}
     drawn = [label for label in labels if label in set(rows["part"])]
-    legend = alt.Legend(
-        orient="top", title=None, symbolType="square", columns=columns, values=drawn
-    )
+    legend = alt.Legend(orient="top", title=None, symbolType="square", values=drawn)
     bars: alt.Chart = (
         alt.Chart()
         .mark_bar(height=15, cursor="pointer")

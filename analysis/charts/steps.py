@@ -28,8 +28,6 @@ from analysis.study import parse_case
 ROLES = ("ceiling", "step", "beyond", "reference")
 """In the order of the rows."""
 ROW_PX = 25
-LEAST_PX = 54
-"""Narrower than other charts: names and figures stand beside the plot."""
 SHARE = (
     "(isValid(datum.share) ? ' · '"
     " + format(100 * datum.share, datum.share < 0.1 && !compact ? '.1f' : '.0f') + ' %' : '')"
@@ -170,4 +168,4 @@ def _finished(chart: Any, facts: StudyFacts, points: pd.DataFrame) -> Chart:
     margin, compact = (
         round(names + TEXT_PX * (longest + share) + PADDING_PX) for longest in (label, short)
     )
-    return finish(chart, description, margin, compact, LEAST_PX)
+    return finish(chart, description, margin, compact)

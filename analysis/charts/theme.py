@@ -22,7 +22,7 @@ Chart = alt.TopLevelMixin
 SHOWN_ROLES: Final = ["step", "reference", "beyond"]
 """Roles told apart by colour; ceilings are rules."""
 
-LEAST_PX: Final = 130
+LEAST_PX: Final = 54
 """No plot is narrower; on a narrow screen the box around it scrolls."""
 
 CELL_PX: Final = 52
@@ -98,18 +98,29 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
             "domainColor": grid,
             "tickColor": grid,
             "titleFontWeight": "normal",
+            "labelFontSize": {"expr": "compact ? 10 : 11"},
             "titlePadding": 8,
             "labelLimit": 260,
         },
-        "header": {**labels, "labelColor": ink, "labelFontSize": 12, "labelFontWeight": 600},
+        "header": {
+            **labels,
+            "labelAnchor": "start",
+            "labelFontSize": {"expr": "compact ? 10 : 12"},
+            "labelFontWeight": 600,
+        },
         "legend": {
             **labels,
             "titleFontWeight": "normal",
             "labelLimit": 240,
             "symbolSize": 80,
+            "columns": {"expr": "legend_columns"},
             "layout": {
                 "bottom": {"direction": "vertical", "anchor": "start"},
-                "top": {"anchor": "start", "bounds": "full"},
+                "top": {
+                    "direction": {"signal": "compact ? 'vertical' : 'horizontal'"},
+                    "anchor": "start",
+                    "bounds": "full",
+                },
             },
         },
         "text": {"color": ink, "fontSize": 11},
@@ -146,7 +157,7 @@ def panels(layers: Any, table: pd.DataFrame, *selects: alt.Parameter) -> Any:
     machines = sorted(set(table["machine"]))
     return (
         layers.facet(
-            facet=alt.Facet("machine:N", title=None, header=alt.Header(labelAnchor="start")),
+            facet=alt.Facet("machine:N", title=None),
             columns=1,
             data=table,
         )
@@ -241,7 +252,9 @@ def finish(
     The page sets the plot's width to what is left of the column, but `least` pixels, and the
     `compact` parameter where the column is narrow.
     """
-    chart = chart.add_params(alt.param(name="compact", value=False))
+    chart = chart.add_params(
+        alt.param(name="compact", value=False), alt.param(name="legend_columns", value=0)
+    )
     finished: Chart = chart.properties(
         description=description,
         usermeta={"margin": margin, "compactMargin": compact_margin, "least": least},

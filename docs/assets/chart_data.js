@@ -20,8 +20,7 @@ export function textOf(rows, measure) {
     const place = [row.variant, row.machine].filter(Boolean).join(" on ");
     return write(row[measure.field], measure.kind) + (place && ` (${place})`);
   });
-  const title = measure.title[0].toUpperCase() + measure.title.slice(1);
-  return `${sentence} ${title}: lowest ${lowest}, highest ${highest}.`;
+  return `${sentence} Lowest ${measure.title}: ${lowest}, highest: ${highest}.`;
 }
 
 // A table of `rows`; the variant leads to its samples.

@@ -5,6 +5,7 @@ import { button, copy } from "./copy.js";
 
 const COMPACT_PX = 620;
 const AHEAD_PX = 200;
+const LEGEND_COLUMNS = [6, 4, 3, 2, 1];
 const charts = new Map(); // figure -> Chart
 
 const palette = () => document.body.getAttribute("data-md-color-scheme");
@@ -82,6 +83,7 @@ class Chart {
     this.part("controls").replaceChildren();
     const holder = document.createElement("div");
     holder.setAttribute("aria-hidden", "true"); // the box around it has the words
+    holder.style.visibility = "hidden"; // until it has its width
     this.part("view").replaceChildren(holder);
     const scheme = palette();
     const options = {
@@ -97,6 +99,8 @@ class Chart {
     };
     const sized = { ...spec, width: set.width ?? spec.width, signals };
     this.view = (await vegaEmbed(holder, sized, options)).view;
+    await narrow(this.view, spec, width);
+    holder.style.visibility = "";
     this.offerTools();
     this.tell(asked.faults);
   }
@@ -179,10 +183,24 @@ class Chart {
 // The signals that fit a chart into `width`: the plot is what is left beside its labels.
 function roomFor(spec, width) {
   const compact = width < COMPACT_PX;
-  const { margin = 80, compactMargin = margin, least = 130 } = spec.usermeta;
+  const { margin = 80, compactMargin = margin, least } = spec.usermeta;
   const plot = Math.max(least, width - (compact ? compactMargin : margin));
-  const name = spec.signals.some((signal) => signal.name === "child_width") ? "child_width" : "width";
-  return { compact, [name]: plot };
+  return { compact, [plotWidth(spec)]: plot };
+}
+
+const plotWidth = (spec) => (spec.signals.some(({ name }) => name === "child_width") ? "child_width" : "width");
+
+// Brings what was drawn wider than `width` down to it: a legend by having fewer columns, then the plot.
+async function narrow(view, spec, width) {
+  const svg = view.container().querySelector("svg");
+  const excess = (part) => part.getBoundingClientRect().right - svg.getBoundingClientRect().left - width;
+  const isTooWide = () => [...svg.querySelectorAll(".role-legend")].some((legend) => excess(legend) > 0);
+  for (const columns of LEGEND_COLUMNS) {
+    if (isTooWide()) await view.signal("legend_columns", columns).resize().runAsync();
+  }
+  const plot = view.signal(plotWidth(spec));
+  const fitting = Math.max(spec.usermeta.least, Math.floor(plot - excess(svg)));
+  if (fitting < plot) await view.signal(plotWidth(spec), fitting).resize().runAsync();
 }
 
 const updateAll = () => charts.forEach((chart) => chart.update());

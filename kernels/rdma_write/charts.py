@@ -96,7 +96,7 @@ def scaling(facts: StudyFacts) -> Any:
             "variant:O",
             sort=names,
             scale=alt.Scale(domain=names),
-            legend=alt.Legend(orient="bottom", title="steps in order", columns=3),
+            legend=alt.Legend(orient="bottom", title="steps in order"),
         ),
         tooltip=[*tooltip(facts), alt.Tooltip("mpps:Q", title="Mpps", format=".3")],
         href="href:N",

@@ -14,7 +14,7 @@ from analysis.charts.timeline import HOST, timeline_events
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import digits, quantity
+from analysis.quantities import quantity
 from analysis.study import Variant, parse_case
 
 ROW_PX: Final = 25
@@ -42,7 +42,7 @@ def chunk_parts(facts: StudyFacts) -> pd.DataFrame:
     return rows.assign(
         us=rows["seconds"] / chunks * 1e6,
         a_chunk=[quantity(seconds / chunks, "s") for seconds in rows["seconds"]],
-        all_parts=[f"{digits(whole / chunks * 1e6)} µs a chunk" for whole in rows["whole"]],
+        all_parts=[quantity(whole / chunks, "s") for whole in rows["whole"]],
     ).drop(columns=["seconds", "whole"])
 
 
@@ -56,7 +56,7 @@ def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | 
         axis, whole = alt.Axis(format="%"), alt.Scale(domain=[0, 1])
         along = alt.X("share:Q", title="share of the call", axis=axis, scale=whole, stack="zero")
     else:
-        along = alt.X("us:Q", title="µs of the host a chunk", stack="zero")
+        along = alt.X("us:Q", title="time of the host a chunk, µs", stack="zero")
     tips = {
         **{name: name for name in ("variant", "machine", "part", "state")},
         "a_chunk": "a chunk",
@@ -70,7 +70,7 @@ def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | 
         + ("as shares, " if is_share else "")
         + f"a panel for each of {len(facts.machines)} machines."
     )
-    return finish(chart, description, margin=310, compact_margin=195)
+    return finish(chart, description, margin=270, compact_margin=195)
 
 
 def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -> Any:
@@ -107,7 +107,7 @@ def _fragments(facts: StudyFacts) -> Chart | None:
     rows = fragment_parts(facts)
     if rows["fragment"].nunique() < 2:
         return None
-    along = alt.X("us:Q", title="µs of the host, all chunks", stack="zero")
+    along = alt.X("us:Q", title="time of the host, all chunks, µs", stack="zero")
     axis = alt.Axis(labelFont=WIDE_LABELS, format=",", domain=False, ticks=False, grid=False)
     row = alt.Y("fragment:O", title="bytes of a fragment", axis=axis)
     tips = {
@@ -158,9 +158,7 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
     chart: Any = (
         bars.properties(height=72)
         .facet(
-            facet=alt.Facet(
-                "variant:N", sort=[FIRST, LAST], title=None, header=alt.Header(labelAnchor="start")
-            ),
+            facet=alt.Facet("variant:N", sort=[FIRST, LAST], title=None),
             columns=1,
             data=events,
         )

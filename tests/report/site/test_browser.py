@@ -204,6 +204,17 @@ def test_a_chart_gives_its_link_its_picture_and_its_rows(browser: Browser, addre
     visit.page.context.close()
 
 
+def test_on_a_narrow_screen_charts_are_not_wider_than_it(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address, width=390)
+    visit.open(f"studies/{STUDY}/")
+    boxes = visit.page.locator(".hp-scroll")
+    assert boxes.count() > 1
+    for box in boxes.all():
+        expect(box.locator("svg")).to_be_visible()
+        assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+    visit.page.context.close()
+
+
 def test_evidence_is_loaded_when_it_is_opened(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/#v1_vectorized-source")
