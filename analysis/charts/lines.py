@@ -10,6 +10,7 @@ import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, tooltip
 from analysis.facts.study_facts import StudyFacts
+from analysis.model.judge import PREDICTED
 
 HEIGHT_PX: Final = 300
 
@@ -19,14 +20,20 @@ def line_panels(
 ) -> Chart:
     """`base`, which says what lies along the axes, as lines with a point for each of `rows`.
 
-    Points lead to their samples, and those that are stale are crosses. `selects` are those of
-    `panels`, whose filters are in `base`.
+    Points lead to their samples, and those that are stale are crosses. Rows whose state is
+    PREDICTED are a dashed line without points. `selects` are those of `panels`, whose filters are
+    in `base`.
     """
-    points = base.mark_point(filled=True, size=45, cursor="pointer").encode(
+    measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
+    points = measured.mark_point(filled=True, size=45, cursor="pointer").encode(
         shape=stale_shape(), href="href:N", tooltip=tooltip(facts)
     )
-    layers = alt.layer(base.mark_line(strokeWidth=1.2), points).properties(height=HEIGHT_PX)
-    return finish(panels(layers, rows, *selects), description, margin=70, compact_margin=60)
+    layers = [measured.mark_line(strokeWidth=1.2), points]
+    if (rows["state"] == PREDICTED).any():
+        predicted = base.transform_filter(f"datum.state === '{PREDICTED}'")
+        layers.insert(0, predicted.mark_line(strokeWidth=1.2, strokeDash=[4, 3]))
+    chart = panels(alt.layer(*layers).properties(height=HEIGHT_PX), rows, *selects)
+    return finish(chart, description, margin=70, compact_margin=60)
 
 
 def line_colour(field: str, names: Sequence[str], title: str | None) -> alt.Color:

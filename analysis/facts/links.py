@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
+from analysis.facts.predicting import chips
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.access import access_of
 from analysis.model.hardware import Link, Prediction, behind, predict, read_links
@@ -55,19 +56,12 @@ def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
     there is none."""
     found: list[tuple[int, Calibrated]] = []
     for facts in list(studies.values())[:1]:
-        for machine, described in facts.inputs.machines.items():
-            values = {
-                row.parameter: row.value
-                for row in facts.inputs.parameters
-                if row.machine == machine and not math.isnan(row.value)
-            }
+        for machine, chip in chips(facts.inputs).items():
+            described = facts.inputs.machines[machine]
             key = described.get("pcie_generation"), described.get("pcie_width")
             own = next((link for link in read_links() if link.pcie == key), None)
-            sms = described.get("sms")
-            if own is None or not isinstance(sms, int) or "link_rate" not in values:
-                continue
-            known = Parameters(*(values.get(one.name, math.nan) for one in fields(Parameters)))
-            found.append((len(values), Calibrated(machine, sms, known, own)))
+            if own is not None:
+                found.append((chip.known, Calibrated(machine, chip.sms, chip.parameters, own)))
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 

@@ -32,6 +32,7 @@ from analysis.report.navigation import JOURNEYS
 from analysis.report.page import MACROS, Page, macro, study_macro
 from analysis.report.variants import sections
 from analysis.schema import read_yaml
+from analysis.study import CaseValue
 
 __all__ = ["MACROS", "define_env"]
 
@@ -142,6 +143,26 @@ def unjudged(page: Page, facts: StudyFacts) -> str:
 def judgement(page: Page, facts: StudyFacts) -> str:
     """How near the link model's predictions are, where the link surely binds."""
     return model.judgement(facts)
+
+
+@study_macro
+def misses(page: Page, facts: StudyFacts) -> str:
+    """The judged points that are further from the link model's predictions than accepted."""
+    return model.misses(facts)
+
+
+@study_macro
+def rates(
+    page: Page, facts: StudyFacts, variant: str, down: str, across: str, *values: CaseValue
+) -> str:
+    """A variant's rates over two keys of its case, measured or else predicted by the link model.
+
+    variant: its name
+    down: the key of the rows
+    across: the key of the columns, all that the variant has; a number
+    values: those of the rows
+    """
+    return model.rate_table(facts, variant, down, across, values)
 
 
 @study_macro

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from analysis.errors import FieldError, require_known
 from analysis.facts.inputs import Inputs
+from analysis.facts.predicting import chips
 from analysis.facts.rows import ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
+from analysis.model import METRIC
 from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
 from analysis.model.terms import MEANING
 from analysis.quantities import (
@@ -21,7 +26,8 @@ from analysis.quantities import (
     signed_percent,
 )
 from analysis.report.html import code, table
-from analysis.study import Variant
+from analysis.report.sentences import NOTHING
+from analysis.study import Case, CaseValue, Variant
 
 UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be predicted."
 WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
@@ -120,6 +126,83 @@ def judgement(facts: StudyFacts) -> str:
         " the other and the larger alone is too short a time."
     )
     return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
+
+
+def misses(facts: StudyFacts) -> str:
+    """The judged points that are further off than accepted, the worst first; Markdown."""
+    if facts.predictions.empty:
+        return UNCALIBRATED
+    chosen = rows_of(facts.predictions[facts.predictions["judged"]], ModelRow)
+    rows = [
+        [
+            *(point.machine, code(point.variant), point.case, point.binding),
+            *(quantity(point.predicted, "s"), quantity(point.measured, "s")),
+            signed_percent(point.residual),
+        ]
+        for point in sorted(chosen, key=lambda point: -abs(point.residual))
+        if abs(point.residual) > JUDGED_WITHIN[point.binding]
+    ]
+    if not rows:
+        return f"Every judged point is {WITHIN} of its prediction."
+    columns = ["machine", "variant", "case", "bound by", "predicted", "measured"]
+    columns += ["measured against predicted"]
+    return table(columns, rows, numeric=columns[4:])
+
+
+def rate_table(
+    facts: StudyFacts, name: str, down: str, across: str, values: Sequence[CaseValue]
+) -> str:
+    """Rates of a variant over two keys of its case, in the headline's other keys: by device time,
+    and where that was not measured, predicted.
+
+    A row each of `values` of the key `down`, a column each number under the key `across` that the
+    variant has. FieldError for a key that the case lacks, or that changes what is delivered.
+    """
+    variant = facts.study.variant(name)
+    shown = facts.figures.shown_case(variant)
+    for key in (down, across):
+        require_known("case key", key, sorted(shown.values))
+    like = [case for case in variant.cases if _apart(shown, case) <= {down, across}]
+    payloads = sorted({case.payload_bytes for case in like})
+    if len(payloads) > 1:
+        raise FieldError(f"{down}, {across}", "keys that leave the payload as it is", payloads)
+    columns = sorted({case.number(across) for case in like})
+    heads = [down, *(f"{across} {column:,}" for column in columns)]
+    tables = []
+    for machine in facts.machines:
+        rows = [
+            [
+                code(value),
+                *(
+                    _rate(facts, machine, variant, _with(shown, {down: value, across: column}))
+                    for column in columns
+                ),
+            ]
+            for value in values
+        ]
+        caption = f"{machine}, GB/s of payload by device time. ≈: predicted, not measured."
+        tables.append(table(heads, rows, caption=caption, numeric=heads[1:]))
+    return "\n\n".join(tables) or NOTHING
+
+
+def _apart(one: Case, other: Case) -> set[str]:
+    """The keys in which two cases differ."""
+    keys = {*one.values, *other.values}
+    return {key for key in keys if one.values.get(key) != other.values.get(key)}
+
+
+def _with(case: Case, values: Mapping[str, CaseValue]) -> Case:
+    return replace(case, values={**case.values, **values})
+
+
+def _rate(facts: StudyFacts, machine: str, variant: Variant, case: Case) -> str:
+    """The measured rate in GB/s, or the predicted one with a sign before it; empty without both."""
+    row = facts.figures.find(machine, variant.name, case.id, METRIC)
+    if row is not None and not row.stale:
+        return digits(case.payload_bytes / row.median / 1e9)
+    chip = chips(facts.inputs).get(machine)
+    seconds = chip.seconds(variant, case) if chip else math.nan
+    return "" if math.isnan(seconds) else f"≈ {digits(case.payload_bytes / seconds / 1e9)}"
 
 
 def model_table(facts: StudyFacts) -> str:

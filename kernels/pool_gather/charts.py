@@ -1,33 +1,51 @@
 """This study's own charts: rates over the size of the pool, by layout and by variant, and over how
-many needed rows lie together."""
+many needed rows lie together. Where only the GPU works, the model's rates stand beside them."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from analysis.charts.lines import line_colour, line_panels
 from analysis.charts.theme import Chart, select
+from analysis.facts.predicting import chips
 from analysis.facts.study_facts import StudyFacts
+from analysis.model.judge import PREDICTED
+from analysis.study import CaseValue
+
+Keys = dict[str, CaseValue]
+"""Of a case, with their values."""
 
 BASE: Final = "loads_first"
+MODEL: Final = "link model"
+"""What stands for the variant where a rate is predicted."""
 SCATTERED: Final = "scattered"
 LAYOUTS: Final = (SCATTERED, "pages_64", "contiguous")
+POOLS: Final = 41
+"""For so many sizes of the pool a rate is predicted."""
+RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`layouts`, `ways` and `runs`, as far as measured; all by host time, in which the CPU's work
-    counts."""
+    """`layouts`, `ways` and `runs`, as far as measured. `ways` are compared by host time, in which
+    the CPU's work counts, the others by device time, as the model predicts it."""
     points = facts.points
-    points = points[(points["metric"] == "host_time") & points["rate"].notna()]
-    points = points.assign(pool_gib=points["case_pool_mib"] / 1024)
+    points = points[points["rate"].notna()]
+    points = points.assign(
+        pool_gib=points["case_pool_mib"] / 1024, run=points["case_layout"].map(run_rows)
+    )
+    on_device = points[(points["variant"] == BASE) & (points["metric"] == "gpu_time")]
     return {
-        "layouts": _layouts(facts, points),
-        "ways": _ways(facts, points),
-        "runs": _runs(facts, points),
+        "layouts": _layouts(facts, on_device),
+        "ways": _ways(facts, points[points["metric"] == "host_time"]),
+        "runs": _runs(facts, on_device),
     }
 
 
@@ -43,10 +61,40 @@ def run_rows(layout: str) -> int | None:
 
 
 def _layouts(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The base step over the size of the pool, a line a layout."""
-    rows = points[(points["variant"] == BASE) & points["case_layout"].isin(LAYOUTS)]
+    """The base step over the size of the pool, a line a layout, with the model's beside it."""
+    rows = points[points["case_layout"].isin(LAYOUTS)]
+    if rows.empty:
+        return None
+    ends = rows["case_pool_mib"].min(), rows["case_pool_mib"].max()
+    cases: list[Keys] = [
+        {"rows": int(count), "pool_mib": round(pool), "layout": layout}
+        for count in rows["case_rows"].unique()
+        for pool in np.geomspace(*ends, POOLS)
+        for layout in LAYOUTS
+    ]
     colour = line_colour("case_layout", LAYOUTS, "layout")
+    rows = pd.concat([rows, _predicted(facts, rows, cases)], ignore_index=True)
     return _over_pool(facts, rows, colour, f"{BASE}, a line for each layout of the rows")
+
+
+def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -> pd.DataFrame:
+    """The model's rates of the base step in `cases`, on the machines of `points`. They are drawn as
+    points are."""
+    variant = facts.study.variant(BASE)
+    of_size = {case["rows"]: case for case in variant.cases}
+    known = chips(facts.inputs)
+    rows = [
+        {f"case_{key}": value for key, value in values.items()}
+        | {"pool_gib": case.number("pool_mib") / 1024, "run": run_rows(str(case["layout"]))}
+        | {"machine": machine, "variant": MODEL, "state": PREDICTED}
+        | {"case": case.id, "rate": case.payload_bytes / seconds / 1e9}
+        for machine in points["machine"].unique()
+        if machine in known
+        for values in cases
+        for case in [replace(of_size[values["rows"]], values=values)]
+        if math.isfinite(seconds := known[machine].seconds(variant, case))
+    ]
+    return pd.DataFrame(rows, columns=points.columns)
 
 
 def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
@@ -79,18 +127,24 @@ def _over_pool(facts: StudyFacts, rows: pd.DataFrame, colour: alt.Color, what: s
 
 
 def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The base step in the largest pool over the rows that lie together, each with its rate."""
-    rows = points.assign(run=points["case_layout"].map(run_rows))
-    is_largest = (rows["case_pool_mib"] == rows["case_pool_mib"].max()) & (
-        rows["case_rows"] == rows["case_rows"].max()
+    """The base step in the largest pool over the rows that lie together, each with its rate, with
+    the model's beside it."""
+    is_largest = (points["case_pool_mib"] == points["case_pool_mib"].max()) & (
+        points["case_rows"] == points["case_rows"].max()
     )
-    rows = rows[(rows["variant"] == BASE) & is_largest & rows["run"].notna()]
+    rows = points[is_largest & points["run"].notna()]
     if rows.empty:
         return None
+    pool, count = (int(rows[key].iloc[0]) for key in ("case_pool_mib", "case_rows"))
+    cases: list[Keys] = [
+        {"rows": count, "pool_mib": pool, "layout": SCATTERED if run == 1 else f"pages_{run}"}
+        for run in RUNS
+    ]
     x = alt.X("run:Q", title="consecutive rows", scale=alt.Scale(type="log", base=2))
     base = alt.Chart().encode(x=x, y=alt.Y("rate:Q", title="payload, GB/s"))
     description = (
         f"{facts.study.title}: payload rate from the largest pool over the number of consecutive"
         f" rows that are gathered together, for {len(facts.machines)} machines."
     )
+    rows = pd.concat([rows, _predicted(facts, rows, cases)], ignore_index=True)
     return line_panels(facts, rows, base, description)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
-from analysis.model.judge import USES
+from analysis.model.judge import USES, judged
 from analysis.report.model import (
     counter_table,
     judgement,
+    misses,
     model_table,
     parameter_table,
+    rate_table,
     unjudged,
 )
 from tests.linked import CALIBRATION, GATHER, model_root, true_seconds
@@ -54,6 +60,33 @@ def test_what_cannot_be_judged_is_said_with_why(calibrated: Inputs) -> None:
     assert "v3_loads_first_again" not in by_variant
     counts = [row.split("|")[2] for row in words]
     assert counts == sorted(counts, key=lambda count: not count.startswith(("none", "0 ")))
+
+
+def test_points_further_off_than_accepted_are_listed_the_worst_first(calibrated: Inputs) -> None:
+    table = calibrated.model.copy()
+    own = table.index[(table["study"] == GATHER.name) & judged(table)]
+    for residuals, told in (([0.0, 0.0, 0.0], []), ([0.04, -0.2, 0.029], ["-20.0 %", "+4.0 %"])):
+        table.loc[own, "residual"] = [*residuals, *[0.0] * (len(own) - 3)]
+        page = misses(StudyFacts(replace(calibrated, model=table), GATHER))
+        assert re.findall(r"[+-][\d.]+ %", page) == told
+
+
+def test_rates_that_were_not_measured_are_predicted_and_marked(calibrated: Inputs) -> None:
+    facts = StudyFacts(calibrated, CALIBRATION)
+    page = rate_table(facts, "sm_rows", "stride_bytes", "offset_bytes", (0, 1024, 1536))
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.split("<tr>")[2:]]
+    marked = [[cell.startswith("≈") for cell in row[1:]] for row in rows]
+    assert marked == [[False] + [True] * 7, [False] * 8, [True] * 8]
+    rates = [[float(cell.removeprefix("≈ ")) for cell in row[1:]] for row in rows]
+    assert rates[2] == pytest.approx(rates[1], rel=0.05)  # 1,024 and 1,536 are whole lines
+
+
+def test_a_table_of_rates_takes_keys_of_the_case_that_leave_its_payload(calibrated: Inputs) -> None:
+    facts = StudyFacts(calibrated, CALIBRATION)
+    with pytest.raises(FieldError, match="case key: expected"):
+        rate_table(facts, "sm_rows", "colour", "offset_bytes", (1,))
+    with pytest.raises(FieldError, match="leave the payload as it is"):
+        rate_table(facts, "sm_rows", "row_bytes", "offset_bytes", (512,))
 
 
 def test_one_run_is_said_to_be_one(calibrated: Inputs) -> None:

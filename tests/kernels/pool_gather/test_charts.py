@@ -13,9 +13,12 @@ import vl_convert
 from analysis import ROOT
 from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
+from analysis.model.fit import Fit
 from analysis.study import Case, Variant
+from analysis.tables.model import parameter_table
 from kernels.pool_gather.charts import charts, run_rows
 from tests.kernels.pool_gather.fake import POOL
+from tests.model.test_translation import KNOWN
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import write_machine
 
@@ -61,6 +64,25 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     assert sorted(runs["run"]) == [1, 2, 4, 8, 16, 32, 64]
     assert set(runs["case_pool_mib"]) == {40960}
     assert runs.sort_values("run")["rate"].is_monotonic_increasing
+
+
+def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path: Path) -> None:
+    known = Fit(KNOWN, KNOWN, KNOWN, (1,) * len(KNOWN.values()))
+    inputs = replace(facts.inputs, model_parameters=parameter_table({"box": known}))
+    made = charts(StudyFacts(inputs, POOL))
+    tables = {}
+    for name in ("layouts", "runs"):
+        chart = made[name]
+        assert chart is not None
+        table = write_chart(chart, tmp_path, name, "charts").data
+        tables[name] = table[table["state"] == "predicted"]
+    layouts = tables["layouts"]
+    large = layouts[(layouts["case_layout"] == "scattered") & (layouts["case_rows"] == 262144)]
+    assert large["pool_gib"].nunique() > 2 * len({1, 4, 16, 40})
+    assert large.sort_values("pool_gib")["rate"].is_monotonic_decreasing
+    assert set(layouts["case_layout"]) == {"scattered", "pages_64", "contiguous"}
+    runs = tables["runs"].sort_values("run")
+    assert {3, 6} < set(runs["run"]) and runs["rate"].is_monotonic_increasing
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
