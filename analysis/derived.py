@@ -18,9 +18,9 @@ from typing import Final
 import pandas as pd
 
 from analysis.cli import fail_in_one_line
-from analysis.errors import HotpathError, require_known
+from analysis.errors import HotpathError
 from analysis.modules import load_python
-from analysis.study import Study, discover
+from analysis.study import Study, find_study
 
 Derive = Callable[[Study, Path], pd.DataFrame]
 """Makes one table. HotpathError where something it needs is not here, as a compiler or a module."""
@@ -72,9 +72,7 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = command_line().parse_args()
-    studies = discover()
-    require_known("study", arguments.study, sorted(studies))
-    absent = derive_tables(studies[arguments.study], arguments.modules, arguments.out)
+    absent = derive_tables(find_study(arguments.study), arguments.modules, arguments.out)
     for name, reason in absent.items():
         print(f"warning: table {name} is absent: {reason}", file=sys.stderr)
 

@@ -25,12 +25,11 @@ COMMON = {
 def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """Charts of a study by the name its page embeds them by, None where there is nothing to draw.
 
-    A study's own `charts(facts)` may add to the common ones or replace one of the same name. It is
-    asked only where there are results.
+    A study's own `charts(facts)` may add to the common ones or replace one of the same name.
     Each chart's data is a table (`chart.data`) and its `description` says what it shows.
     """
     charts: dict[str, Chart | None] = {name: make(facts) for name, make in COMMON.items()}
-    if not facts.machines or not (facts.study.folder / "charts.py").exists():
+    if not (facts.study.folder / "charts.py").exists():
         return charts
     added: Mapping[str, Chart | None] = load_python(facts.study, "charts").charts(facts)
     return {**charts, **added}

@@ -10,12 +10,11 @@ import argparse
 from pathlib import Path
 
 from analysis.charts import study_charts
-from analysis.charts.writing import write_charts
+from analysis.charts.writing import write_charts, write_index
 from analysis.cli import fail_in_one_line
-from analysis.errors import require_known
 from analysis.facts.inputs import load_study_inputs
 from analysis.facts.study_facts import StudyFacts
-from analysis.study import discover
+from analysis.study import find_study
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -32,11 +31,10 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = command_line().parse_args()
-    studies = discover()
-    require_known("study", arguments.study, sorted(studies))
-    study = studies[arguments.study]
+    study = find_study(arguments.study)
     inputs = load_study_inputs(arguments.tables, arguments.results, arguments.derived, study)
-    write_charts(study_charts(StudyFacts(inputs, study)), arguments.out, study.name)
+    charts = study_charts(StudyFacts(inputs, study))
+    write_index(write_charts(charts, arguments.out, study.name), arguments.out)
 
 
 if __name__ == "__main__":

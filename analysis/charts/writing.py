@@ -37,9 +37,9 @@ class Written(NamedTuple):
 def write_charts(
     charts: Mapping[str, Chart | None], folder: Path, group: str
 ) -> dict[str, InWords | None]:
-    """Write `charts`, and INDEX, to `folder`, which will be charts/`group` of the site.
+    """Write `charts` to `folder`, which will be charts/`group` of the site.
 
-    Returns what INDEX says.
+    Returns each in words, None where there is nothing to draw.
     """
     index: dict[str, InWords | None] = dict.fromkeys(charts)
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,12 +48,17 @@ def write_charts(
             written = write_chart(chart, folder, name, f"charts/{group}")
             description = str(chart.description)  # type: ignore[attr-defined]
             index[name] = InWords(description, written.text)
-    (folder / INDEX).write_text(json.dumps(index))
     return index
 
 
+def write_index(index: Mapping[str, InWords | None], folder: Path) -> None:
+    """Keep what `write_charts` has returned beside the charts, for the program that builds pages
+    from them."""
+    (folder / INDEX).write_text(json.dumps(index))
+
+
 def read_index(folder: Path) -> dict[str, InWords | None]:
-    """What `write_charts` has put into INDEX."""
+    """What `write_index` has kept."""
     index: dict[str, list[str] | None] = json.loads((folder / INDEX).read_text())
     return {name: None if words is None else InWords(*words) for name, words in index.items()}
 

@@ -33,13 +33,12 @@ def chart_figure(
 ) -> str | Markup:
     """The chart `name` of the study; `root` is the site's as seen from the page.
 
-    assets/charts.js draws it when it comes into view. FieldError where the study has no such chart,
-    which is known as soon as there are results.
+    assets/charts.js draws it when it comes into view. FieldError where the study has no such chart.
     """
     charts = staged.charts[facts.study.name]
-    if charts.get(name) is None and not facts.machines:
-        return NOTHING
     require_known("chart", name, sorted(charts))
+    if charts[name] is None and not facts.machines:
+        return NOTHING
     return _figure(charts[name], facts.study.name, name, caption, root)
 
 

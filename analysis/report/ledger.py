@@ -100,7 +100,9 @@ def _counted(
 ) -> str:
     """How often `claims` hold on every machine, then each of them; Markdown and HTML."""
     listed = NO_HTML.join(_folded(facts, judged, place, anchored=anchored) for judged in claims)
-    return f'**{title}:**\n\n{_count(claims)}\n\n<div class="hp-claims">{listed}</div>'
+    # Each is in the index of search by itself.
+    boxes = f'<div class="hp-claims" data-search-exclude>{listed}</div>'
+    return f"**{title}:**\n\n{_count(claims)}\n\n{boxes}"
 
 
 def _count(claims: Sequence[Judged]) -> str:

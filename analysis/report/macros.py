@@ -91,7 +91,7 @@ def headroom(page: Page, facts: StudyFacts, claim: str, bound: str) -> str:
     """How far a bound could take the speed-up that a claim measures, a sentence a machine.
 
     claim: id of a claim of this study
-    bound: name of the variant that is the bound
+    bound: name of the metric that is the bound, a factor
     """
     return study_pages.headroom(facts, claim, bound)
 

@@ -20,6 +20,7 @@ from analysis.report.mistakes import in_page, warnings
 from analysis.report.navigation import CONFIGURATION, Entry, navigation, study_groups
 from analysis.report.parquet import NAME as PARQUET
 from analysis.report.parquet import write_parquet
+from analysis.report.search import add_claims
 from analysis.report.staging import TABLES, Staged, stage
 from analysis.study import discover
 
@@ -51,6 +52,7 @@ def build_site(
             _build(pages, docs, whole, entries, staged)
         except MkDocsException as error:
             raise HotpathError(f"the site was not built: {'; '.join(told) or error}") from error
+    add_claims(whole, staged.studies.values())
     if site.exists():
         remove_together(site)
     whole.rename(site)

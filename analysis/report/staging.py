@@ -14,7 +14,7 @@ from analysis.charts import study_charts
 from analysis.charts.engine import ENGINE, write_engine
 from analysis.charts.links import links_chart
 from analysis.charts.machines import machines_chart
-from analysis.charts.writing import InWords, read_index, write_charts
+from analysis.charts.writing import INDEX, InWords, read_index, write_charts
 from analysis.facts.comparison import Comparison
 from analysis.facts.inputs import Inputs, VariantKey
 from analysis.facts.links import link_rates
@@ -105,8 +105,8 @@ def _stage_charts(facts: StudyFacts, folder: Path, drawn: Path | None) -> dict[s
     target = folder / "charts" / name
     if drawn is None:
         return write_charts(study_charts(facts), target, name)
-    shutil.copytree(drawn / name, target)
-    return read_index(target)
+    shutil.copytree(drawn / name, target, ignore=shutil.ignore_patterns(INDEX))
+    return read_index(drawn / name)
 
 
 def _stage_engine(assets: Path, drawn: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analysis.errors import require_known
 from analysis.facts.rows import PublishedRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
@@ -47,7 +48,12 @@ def order(facts: StudyFacts) -> str:
 
 
 def headroom(facts: StudyFacts, claim: str, bound: str) -> str:
-    """How far `bound` could take the speed-up a claim measures, an item a machine; Markdown."""
+    """How far `bound` could take the speed-up a claim measures, an item a machine; Markdown.
+
+    FieldError where the study has no such claim, or no such metric.
+    """
+    require_known("claim", claim, [known.id for known in facts.study.claims])
+    require_known("bound", bound, list(facts.study.metrics))
     rows = facts.verdicts.by_claim.get(claim, [])
     sentences = [headroom_sentence(facts, row.machine, row, bound) for row in rows]
     return "\n".join(f"- {sentence}" for sentence in sentences if sentence) or NOTHING

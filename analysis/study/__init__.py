@@ -11,7 +11,7 @@ from analysis.study.description import (
     case_id,
     parse_case,
 )
-from analysis.study.loading import discover, load_study
+from analysis.study.loading import discover, find_study, load_study
 
 __all__ = [
     "CAPTURE_KINDS",
@@ -23,6 +23,7 @@ __all__ = [
     "Variant",
     "case_id",
     "discover",
+    "find_study",
     "load_study",
     "parse_case",
 ]

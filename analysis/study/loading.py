@@ -39,6 +39,13 @@ def discover(root: Path = ROOT) -> dict[str, Study]:
     return {file.parent.name: load_study(file) for file in files}
 
 
+def find_study(name: str, root: Path = ROOT) -> Study:
+    """The study `name` of the repository; FieldError lists those that it has."""
+    studies = discover(root)
+    require_known("study", name, sorted(studies))
+    return studies[name]
+
+
 def load_study(file: Path) -> Study:
     """Read and check one study.yaml. FieldError names the first invalid field."""
     data = read_yaml(file)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from analysis.cli import fail_in_one_line
-from analysis.errors import require_known
-from analysis.files import write_whole
+from analysis.files import write_all
 from analysis.store.collect import collect
-from analysis.study import Study, discover
+from analysis.study import Study, find_study
 from analysis.tables.agreement import REPEAT_COLUMNS, agreement
 from analysis.tables.claims import CLAIM_COLUMNS, PART_COLUMNS, claim_tables
 from analysis.tables.counters import COUNTER_COLUMNS, counter_table
@@ -101,11 +100,10 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = command_line().parse_args()
-    studies = discover()
-    require_known("study", arguments.study, sorted(studies))
+    study = find_study(arguments.study)
     links = Links.from_text(arguments.links.read_text())
-    for file, text in study_tables(arguments.results, arguments.study, studies, links).items():
-        write_whole(arguments.out / file, text)
+    texts = study_tables(arguments.results, study.name, {study.name: study}, links)
+    write_all({arguments.out / file: text for file, text in texts.items()})
 
 
 if __name__ == "__main__":

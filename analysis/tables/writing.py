@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from analysis.files import write_whole
+from analysis.files import write_all
 from analysis.store.folders import machines, study_folders
 from analysis.study import Study
 from analysis.tables.links import Links, collect_links
@@ -39,16 +39,17 @@ def put_together(
     }
     parts = dict(of_studies) | {name: study_tables(results, name, {}, links) for name in gone}
     texts = [parts[name] for name in sorted(parts)]
-    for name, columns in COLUMNS.items():
-        file = f"{name}.csv"
-        write_whole(out / file, _joined([text[file] for text in texts], columns))
-    parameters = parameter_table(links.every).to_csv(index=False, float_format=NUMBER)
-    write_whole(out / PARAMETERS, parameters)
     refused: dict[str, str] = {}
     for part in texts:
         refused |= json.loads(part[REFUSED])
     refused = {folder: refused[folder] for folder in sorted(refused, key=_place)}
-    write_whole(out / REFUSED, json.dumps(refused, indent=1) + "\n")
+    tables = {
+        f"{name}.csv": _joined([text[f"{name}.csv"] for text in texts], columns)
+        for name, columns in COLUMNS.items()
+    }
+    tables[PARAMETERS] = parameter_table(links.every).to_csv(index=False, float_format=NUMBER)
+    tables[REFUSED] = json.dumps(refused, indent=1) + "\n"
+    write_all({out / file: text for file, text in tables.items()})
     return refused
 
 

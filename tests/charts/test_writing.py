@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.charts import study_charts
-from analysis.charts.writing import read_index, write_chart, write_charts
+from analysis.charts.writing import read_index, write_chart, write_charts, write_index
 from analysis.facts.inputs import Inputs, load_study_inputs
 from analysis.facts.study_facts import StudyFacts
 
@@ -14,6 +14,8 @@ def test_what_charts_are_of_is_kept_beside_them(two_machines: Inputs, tmp_path: 
     facts = StudyFacts(two_machines, two_machines.studies["copy"])
     charts = study_charts(facts)
     told = write_charts(charts, tmp_path / "copy", "copy")
+    assert all(path.stem.partition(".")[0] in told for path in (tmp_path / "copy").iterdir())
+    write_index(told, tmp_path / "copy")
     found = read_index(tmp_path / "copy")
     assert found == told and list(found) == list(charts) and None in found.values()
     chart, words = charts["steps"], found["steps"]

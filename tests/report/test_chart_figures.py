@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from analysis.charts.writing import InWords
@@ -9,6 +11,7 @@ from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.chart_figures import chart_figure
+from analysis.report.sentences import NOTHING
 from analysis.report.staging import Staged
 from tests.synthetic import CALLS
 
@@ -18,6 +21,11 @@ def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
 ) -> None:
     facts = StudyFacts(two_machines, CALLS)
     staged = Staged(two_machines, {}, {}, {"calls": {"timeline": None}}, {}, {})
+    unmeasured = StudyFacts(replace(two_machines, summary=two_machines.summary.iloc[:0]), CALLS)
+    assert not unmeasured.machines
+    with pytest.raises(FieldError, match=r"^chart: expected"):
+        chart_figure(staged, unmeasured, "steps", "Calls.", "../")
+    assert chart_figure(staged, unmeasured, "timeline", "Calls.", "../") == NOTHING
     assert chart_figure(staged, facts, "timeline", "Calls.", "../") == "Nothing to draw yet."
     with pytest.raises(FieldError, match=r"^chart: expected one of \['timeline'\], got 'steps'$"):
         chart_figure(staged, facts, "steps", "Calls.", "../")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from analysis.errors import FieldError, HotpathError
-from analysis.study import load_study
+from analysis.study import find_study, load_study
 from tests.study.described import description, drop, load, put
+from tests.synthetic import ROOT as SYNTHETIC
 
 
 @pytest.mark.parametrize(
@@ -146,3 +147,9 @@ def test_a_study_that_cannot_be_parsed_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text("title: [")
     with pytest.raises(HotpathError, match=r"study\.yaml: not valid YAML"):
         load_study(tmp_path / "study.yaml")
+
+
+def test_a_study_that_is_not_there_is_an_error_with_those_that_are() -> None:
+    assert find_study("copy", SYNTHETIC).name == "copy"
+    with pytest.raises(FieldError, match=r"^study: expected one of \['calls', .*got 'cpy'$"):
+        find_study("cpy", SYNTHETIC)

@@ -10,6 +10,7 @@ import pytest
 from analysis import ROOT
 from analysis.charts.writing import write_chart
 from analysis.derived import derive_tables, read_derived
+from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.sentences import NOTHING
 from analysis.report.study_pages import headroom
@@ -76,6 +77,10 @@ def test_the_page_says_what_could_be_gained_at_most(measured: StudyFacts) -> Non
     assert said.startswith(start)
     assert "Maximum speed-up without our own code: 1.25× (1.25 to 1.26), and then 2.51×." in said
     assert headroom(measured, "pinning", "without_own") == NOTHING  # threads_pinned has no parts
+    with pytest.raises(FieldError, match=r"^claim: expected one of .*, got 'unknown'$"):
+        headroom(measured, "unknown", "without_own")
+    with pytest.raises(FieldError, match=r"^bound: expected one of .*, got 'unknown'$"):
+        headroom(measured, "pinning", "unknown")
 
 
 def test_counters_lie_where_the_page_draws_them(
