@@ -16,13 +16,18 @@ HEIGHT_PX: Final = 300
 
 
 def line_panels(
-    facts: StudyFacts, rows: pd.DataFrame, base: Any, description: str, *selects: alt.Parameter
+    facts: StudyFacts,
+    rows: pd.DataFrame,
+    base: Any,
+    description: str,
+    *selects: alt.Parameter,
+    with_intervals: bool = False,
 ) -> Chart:
     """`base`, which says what lies along the axes, as lines with a point for each of `rows`.
 
     Points lead to their samples, and those that are stale are crosses. Rows whose state is
     PREDICTED are a dashed line without points. `selects` are those of `panels`, whose filters are
-    in `base`.
+    in `base`. `with_intervals` draws the rates' intervals, too.
     """
     measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
     points = measured.mark_point(filled=True, size=45, cursor="pointer").encode(
@@ -32,6 +37,8 @@ def line_panels(
     if (rows["state"] == PREDICTED).any():
         predicted = base.transform_filter(f"datum.state === '{PREDICTED}'")
         layers.insert(0, predicted.mark_line(strokeWidth=1.2, strokeDash=[4, 3]))
+    if with_intervals:
+        layers.append(measured.mark_rule().encode(y="rate_low:Q", y2="rate_high:Q"))
     chart = panels(alt.layer(*layers).properties(height=HEIGHT_PX), rows, *selects)
     return finish(chart, description, margin=70, compact_margin=60)
 

@@ -18,12 +18,14 @@ from analysis.charts.theme import Chart, select
 from analysis.facts.predicting import chips
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import PREDICTED
-from analysis.study import CaseValue
+from analysis.study import CaseValue, Variant
 
 Keys = dict[str, CaseValue]
 """Of a case, with their values."""
 
 BASE: Final = "loads_first"
+PACKED: Final = "packed_by_cpu"
+"""The source of all variants in which the CPU packs alone."""
 MODEL: Final = "link model"
 """What stands for the variant where a rate is predicted."""
 SCATTERED: Final = "scattered"
@@ -34,18 +36,20 @@ RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`layouts`, `ways` and `runs`, as far as measured. `ways` are compared by host time, in which
-    the CPU's work counts, the others by device time, as the model predicts it."""
+    """`layouts`, `ways`, `runs` and `cores`, as far as measured. Where the CPU works, times are of
+    the host, in which that counts; the others are device times, as the model predicts them."""
     points = facts.points
     points = points[points["rate"].notna()]
     points = points.assign(
         pool_gib=points["case_pool_mib"] / 1024, run=points["case_layout"].map(run_rows)
     )
     on_device = points[(points["variant"] == BASE) & (points["metric"] == "gpu_time")]
+    by_host = points[points["metric"] == "host_time"]
     return {
         "layouts": _layouts(facts, on_device),
-        "ways": _ways(facts, points[points["metric"] == "host_time"]),
+        "ways": _ways(facts, by_host),
         "runs": _runs(facts, on_device),
+        "cores": _cores(facts, by_host),
     }
 
 
@@ -148,3 +152,43 @@ def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     )
     rows = pd.concat([rows, _predicted(facts, rows, cases)], ignore_index=True)
     return line_panels(facts, rows, base, description)
+
+
+def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
+    """Packing of scattered rows over the number of cores that pack, a line a pool."""
+    packing = {one.name: one for one in facts.study.variants if one.path.stem == PACKED}
+    rows = points[points["variant"].isin(list(packing)) & (points["case_layout"] == SCATTERED)]
+    rows = rows[rows["case_rows"] == rows["case_rows"].max()]
+    described = facts.inputs.machines
+    rows = rows.assign(
+        cores=[
+            packing_cores(packing[name], described[machine].get("cores"))
+            for name, machine in zip(rows["variant"], rows["machine"], strict=True)
+        ],
+        pool=[f"{pool:,.1f} GiB" for pool in rows["pool_gib"]],
+    )
+    counts = rows.groupby(["machine", "pool"])["cores"].transform("nunique")
+    rows = rows[rows["cores"].notna() & (counts > 1)].sort_values("pool_gib")
+    if rows.empty:
+        return None
+    base = alt.Chart().encode(
+        x=alt.X(
+            "cores:Q", title="cores that pack", scale=alt.Scale(type="log", base=2, nice=False)
+        ),
+        y=alt.Y("rate:Q", title="payload, GB/s"),
+        color=line_colour("pool", list(dict.fromkeys(rows["pool"])), "pool"),
+    )
+    description = (
+        f"{facts.study.title}: payload rate over the number of cores that pack, for"
+        f" {len(facts.machines)} machines."
+    )
+    return line_panels(facts, rows, base, description, with_intervals=True)
+
+
+def packing_cores(variant: Variant, cores: int | None) -> float:
+    """How many of a host's `cores` pack: three of four, or fewer where the variant's flags say how
+    many at most; as in packer.h. NaN where it is not known how many there are."""
+    if cores is None:
+        return math.nan
+    most = re.search(r"MOST_WORKERS=(\d+)", " ".join(variant.flags))
+    return min(cores - (cores + 3) // 4, int(most[1]) if most else cores)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +17,13 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.model.fit import Fit
 from analysis.study import Case, Variant
 from analysis.tables.model import parameter_table
-from kernels.pool_gather.charts import charts, run_rows
+from kernels.pool_gather.charts import charts, packing_cores, run_rows
 from tests.kernels.pool_gather.fake import POOL
 from tests.model.test_translation import KNOWN
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import write_machine
 
-OWN = {"layouts", "ways", "runs"}
+OWN = {"layouts", "ways", "runs", "cores"}
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
@@ -36,7 +37,9 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
 def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     root = tmp_path_factory.mktemp("charts")
     write_machine(root / "results", "box", POOL, noise=0.001, seconds=plausible, grid="default")
-    return StudyFacts(make_inputs(root, {"pool_gather": POOL}), POOL)
+    inputs = make_inputs(root, {"pool_gather": POOL})
+    described = {"box": {**inputs.machines["box"], "cores": 16}}
+    return StudyFacts(replace(inputs, machines=described), POOL)
 
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
@@ -61,6 +64,9 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     assert set(layouts["case_layout"]) == {"scattered", "pages_64", "contiguous"}
     assert set(ways["case_layout"]) == {"scattered"}
     assert {"both_engines", "sorted", "ceiling_copy_engine"} <= set(ways["variant"])
+    cores = tables["cores"]
+    assert set(cores["variant"]) == {"packed_by_2", "packed_by_4", "packed_by_8", "packed_by_cpu"}
+    assert set(cores["cores"]) == {2, 4, 8, 12}
     assert sorted(runs["run"]) == [1, 2, 4, 8, 16, 32, 64]
     assert set(runs["case_pool_mib"]) == {40960}
     assert runs.sort_values("run")["rate"].is_monotonic_increasing
@@ -88,6 +94,22 @@ def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path:
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
     nothing = replace(facts.inputs, summary=facts.inputs.summary[:0])
     assert set(charts(StudyFacts(nothing, POOL)).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("variant", "cores", "packing"),
+    [
+        ("packed_by_cpu", 16, 12),
+        ("packed_by_cpu", 2, 1),
+        ("packed_by_8", 16, 8),
+        ("packed_by_8", 4, 3),
+    ],
+)
+def test_three_of_four_cores_pack_or_as_many_as_the_variant_allows(
+    variant: str, cores: int, packing: int
+) -> None:
+    assert packing_cores(POOL.variant(variant), cores) == packing
+    assert math.isnan(packing_cores(POOL.variant(variant), None))
 
 
 @pytest.mark.parametrize(
