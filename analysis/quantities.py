@@ -76,7 +76,9 @@ def _ratio_digits(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 1 as a whole percentage, one decimal below ten."""
+    """A share of 1 as a whole percentage, one decimal below ten, one digit below a tenth."""
+    if 0 < share < 0.001:
+        return f"{digits(share * 100, 1)} %"
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
 
 

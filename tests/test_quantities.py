@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from analysis.quantities import digits, quantity, quantity_interval, ratio
+from analysis.quantities import digits, percent, quantity, quantity_interval, ratio
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,8 @@ def test_intervals_share_a_prefix() -> None:
         "1.003×",
         "3.91×",
     )
+
+
+def test_a_small_share_is_not_told_as_none() -> None:
+    shares = (0.0, 0.0000315, 0.0123, 0.877)
+    assert [percent(share) for share in shares] == ["0.0 %", "0.003 %", "1.2 %", "88 %"]

@@ -9,7 +9,16 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.charts.machines import written
-from analysis.facts.comparison import FASTER, SLOWER, Comparison, Figure, Ratio, Subject, host_of
+from analysis.facts.comparison import (
+    FASTER,
+    PUBLISHED,
+    SLOWER,
+    Comparison,
+    Figure,
+    Ratio,
+    Subject,
+    host_of,
+)
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import listing, percent, ratio, ratio_interval
@@ -62,15 +71,20 @@ def gaps(comparison: Comparison) -> str:
         if (names := comparison.unmeasured(source)) and comparison.machines
     }
     if unmeasured:
-        items = [_item(f"{plain(source.name)}:", names) for source, names in unmeasured.items()]
+        items = [f"- {_title(source)}: {_few(names)}" for source, names in unmeasured.items()]
         parts.append("Published, and not measured here in the same case:\n\n" + "\n".join(items))
     return "\n\n".join(filter(None, parts)) or "Nothing is left out."
 
 
-def _item(what: str, names: Sequence[str]) -> str:
-    """A line of a list: so many, what they are, and the names of the first."""
+def _title(source: Subject) -> Markup:
+    """Of what was published, under a heading that says so."""
+    return plain(source.name.removeprefix(f"{PUBLISHED}: "))
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first of `names`, and how many more there are."""
     rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"- {len(names)} {what} {joined(', ', map(code, names[:LISTED]))}{rest}"
+    return f"{joined(', ', map(code, names[:LISTED]))}{rest}"
 
 
 def _told(one: Ratio) -> str:
@@ -87,7 +101,7 @@ def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
     reasons = comparison.incomparable(one, other)
     if not reasons:
         return ""
-    items = [_item(f"{reason}:", names) for reason, names in reasons.items()]
+    items = [f"- {len(names)} {reason}: {_few(names)}" for reason, names in reasons.items()]
     return f"{one.name} and {other.name}:\n\n" + "\n".join(items)
 
 
@@ -102,8 +116,8 @@ def figures_table(comparison: Comparison) -> str | Markup:
             [code(variant.name), *(_cell(comparison, facts, one, variant) for one in machines)]
             for variant in facts.study.subjects
         ]
-        if any(cell for row in rows for cell in row[1:]):
-            groups.append((Markup("{}").format(facts.study.title), rows))
+        if filled := [row for row in rows if any(row[1:])]:
+            groups.append((Markup("{}").format(facts.study.title), filled))
     columns = ["variant", *(one.name for one in machines)]
     return grouped_table(columns, groups, numeric=columns[1:])
 

@@ -15,7 +15,6 @@ from analysis.facts.findings import Slower, Told, findings, largest_surprise
 from analysis.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
-    digits,
     gigabytes_per_second,
     listing,
     percent,
@@ -130,14 +129,14 @@ def _shares(facts: StudyFacts, journey: Journey) -> str:
     """What the two are of the limit, or of a reference where no limit is known."""
     limit = journey.limit
     if limit is None:
-        return "No physical limit of it is known."
+        return "Its physical limit is not known."
     shares = [step.share for step in (journey.first, journey.fastest) if step.share is not None]
-    write = digits if limit.kind == REFERENCE else percent
+    write = ratio if limit.kind == REFERENCE else percent
     told = " → ".join(dict.fromkeys(map(write, shares)))
     if limit.kind == MODEL:
         return f"{told} of what the model of the link allows"
     assert limit.variant is not None
-    what = "times the speed of" if limit.kind == REFERENCE else "of the limit:"
+    what = "the speed of" if limit.kind == REFERENCE else "of the limit:"
     return f"{told} {what} {limit.variant.title} (dashed)"
 
 
@@ -218,7 +217,7 @@ def _elsewhere(told: Told) -> str:
     for row in told.others:
         verdicts.setdefault(row.verdict, []).append(row.machine)
     same = verdicts.pop(told.row.verdict, [])
-    parts = [f", and so on {listing(same)}"] if same else []
+    parts = [f", and likewise on {listing(same)}"] if same else []
     untested = verdicts.pop(NOT_TESTED, [])
     parts += [f", undecided on {listing(untested)}"] if untested else []
     return "".join(parts + [f", but not on {listing(others)}" for others in verdicts.values()])

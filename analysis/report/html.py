@@ -30,6 +30,11 @@ def link(address: str, text: object) -> Markup:
     return Markup('<a href="{}">{}</a>').format(address, text)
 
 
+def moment(time: str) -> Markup:
+    """A time of day as files have it, on one line."""
+    return Markup("<time>{}</time>").format(time)
+
+
 def copied(text: object) -> Markup:
     """`text` as code, with a button beside it that copies it; assets/copy.js makes the button."""
     return Markup("<code data-copy>{}</code>").format(text)
@@ -77,9 +82,15 @@ def grouped_table(
 
 def _head(columns: Sequence[str], numeric: Sequence[str]) -> Markup:
     cells = NO_HTML.join(
-        Markup('<th scope="col"{}>{}</th>').format(_align(name, numeric), name) for name in columns
+        Markup('<th scope="col"{}>{}</th>').format(_align(name, numeric), _breakable(name))
+        for name in columns
     )
     return Markup("<thead><tr>{}</tr></thead>").format(cells)
+
+
+def _breakable(name: str) -> Markup:
+    """`name`, which may be that of a variant, with places where a line may end."""
+    return Markup("_<wbr>").join(name.split("_"))
 
 
 def _cells(columns: Sequence[str], row: Sequence[object], numeric: Sequence[str]) -> Markup:

@@ -25,6 +25,12 @@ from analysis.report.html import NO_HTML, code, joined, link, table
 COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
 VERDICTS: Final = (HOLDS, FAILS, NOT_TESTED)
+SUMMED: Final = {
+    HOLDS: ("holds", "hold"),
+    FAILS: ("does not hold", "do not hold"),
+    NOT_TESTED: ("is not tested", "are not tested"),
+}
+"""What one verdict says of its claim, and several of theirs."""
 SET_AFTERWARDS: Final = "ours, set afterwards"
 """Of a bound that was set after the runs it is held against, or in no commit yet."""
 UNFOLDED: Final = 4
@@ -63,10 +69,9 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
 
 
 def _sum_up(verdicts: Sequence[str]) -> str:
-    """`61 hold, 52 do not hold and 7 are not tested`."""
+    """`61 hold, 1 does not hold and 7 are not tested`."""
     counts = {name: verdicts.count(name) for name in VERDICTS}
-    words = {HOLDS: "hold", FAILS: "do not hold", NOT_TESTED: "are not tested"}
-    return listing([f"{count} {words[name]}" for name, count in counts.items() if count])
+    return listing([f"{n} {SUMMED[name][n != 1]}" for name, n in counts.items() if n])
 
 
 def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
@@ -106,18 +111,14 @@ def _counted(
 
 
 def _count(claims: Sequence[Judged]) -> str:
-    """`On box: holds 5, not tested 2.` for every machine."""
+    """`On box: 5 hold and 2 are not tested.` for every machine."""
     verdicts: dict[str, list[str]] = {}
     for judged in claims:
         if not judged.rows:
             verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
         for row in judged.rows:
             verdicts.setdefault(_counted_at(row), []).append(row.verdict)
-    counts = {
-        place: ", ".join(f"{name} {found.count(name)}" for name in VERDICTS if name in found)
-        for place, found in verdicts.items()
-    }
-    return "\n".join(f"- {place}: {counted}." for place, counted in counts.items())
+    return "\n".join(f"- {place}: {_sum_up(found)}." for place, found in verdicts.items())
 
 
 def _counted_at(row: ClaimRow) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 
 from analysis.facts.addresses import samples_anchor
 from analysis.facts.inputs import Inputs, VariantKey
 from analysis.report.fragments import Place
-from analysis.report.html import code, joined, link, plain, table
+from analysis.report.html import code, joined, link, moment, plain, table
 from analysis.report.sentences import NOTHING
+
+UNITS: Final = {"bytes": "B", "mhz": "MHz", "w": "W"}
+"""Last words of the keys of machine.json, as figures have them."""
 
 
 def freshness(inputs: Inputs) -> str:
@@ -27,7 +30,7 @@ def freshness(inputs: Inputs) -> str:
             [
                 machine,
                 described.get("gpu") or "no GPU",
-                max((entry["run"] for entry in entries), default=""),
+                moment(max((entry["run"] for entry in entries), default="")),
                 joined(", ", map(code, commits)),
                 str(len(cases.drop_duplicates(["study", "variant"]))),
                 str(len(cases)),
@@ -77,20 +80,27 @@ def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         if isinstance(value, Mapping):
             flat |= _flatten(value, f"{name}, ")
         else:
-            flat[name] = _fact(name, value)
+            label, unit = _unit_of(name)
+            flat[label] = _fact(value, unit)
     return flat
 
 
-def _fact(name: str, value: Any) -> str:
+def _unit_of(name: str) -> tuple[str, str]:
+    """A key without the unit that it ends in, and that unit; as it is where it has none."""
+    label, _, last = name.rpartition(" ")
+    return (label, UNITS[last]) if label and last in UNITS else (name, "")
+
+
+def _fact(value: Any, unit: str) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
-    if name.endswith(" bytes") and isinstance(value, int) and value >= 2**20:
+    if unit == "B" and isinstance(value, int) and value >= 2**20:
         return f"{value / 2**30:.1f} GiB"
-    return str(value)
+    return f"{value:g} {unit}" if unit else str(value)
 
 
 def provenance_table(inputs: Inputs) -> str:
@@ -105,7 +115,9 @@ def provenance_table(inputs: Inputs) -> str:
         rows[key] = rows.get(key, 0) + 1
     columns = ["machine", "study", "run", "commit", "compiler", "method"]
     columns += ["disturbed rounds", "variants"]
-    filled = [[*key, str(count)] for key, count in sorted(rows.items())]
+    filled = [
+        [*key[:2], moment(key[2]), *key[3:], str(count)] for key, count in sorted(rows.items())
+    ]
     return table(columns, filled, numeric=["variants"]) if filled else NOTHING
 
 

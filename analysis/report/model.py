@@ -25,7 +25,7 @@ from analysis.quantities import (
     quantity_interval,
     signed_percent,
 )
-from analysis.report.html import code, table
+from analysis.report.html import code, grouped_table, joined, table
 from analysis.report.sentences import NOTHING
 from analysis.study import Case, CaseValue, Variant
 
@@ -39,7 +39,7 @@ def parameter_table(inputs: Inputs) -> str:
         return UNCALIBRATED
     rows = []
     for row in inputs.parameters:
-        unit = row.unit.removeprefix("1")
+        unit = row.unit if row.unit == "1" else row.unit.removeprefix("1")
         rows.append(
             [
                 *(row.machine, code(row.parameter), MEANING[row.parameter]),
@@ -237,17 +237,17 @@ def counter_table(facts: StudyFacts) -> str:
     """Predicted counters of the hardware against counted ones."""
     if not facts.predicted_counters:
         return "No counters of what the model predicts have been captured yet."
-    rows = [
-        [
-            *(row.machine, code(row.variant), row.case, code(row.metric)),
+    groups: dict[tuple[str, str], list[list[object]]] = {}
+    for row in facts.predicted_counters:
+        line: list[object] = [
+            *(code(row.variant), code(row.metric)),
             *(_count(value, row.unit) for value in (row.predicted, row.counted)),
             signed_percent(row.residual),
         ]
-        for row in facts.predicted_counters
-    ]
-    columns = ["machine", "variant", "case", "counter", "predicted", "counted"]
-    columns += ["counted against predicted"]
-    return table(columns, rows, numeric=columns[4:])
+        groups.setdefault((row.machine, row.case), []).append(line)
+    titled = [(joined(", ", place), rows) for place, rows in groups.items()]
+    columns = ["variant", "counter", "predicted", "counted", "counted against predicted"]
+    return grouped_table(columns, titled, numeric=columns[2:])
 
 
 def _count(value: float, unit: str) -> str:

@@ -60,7 +60,7 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
     kind = "step" if best.role == "step" else "variant beyond the steps"
     return (
         f"On {machine} the fastest {kind}, {fastest_phrase(facts, machine, best)}, has"
-        f" {_with_interval(row.ratio, row)} its speed by {clock}."
+        f" {_with_interval(row.ratio, row)} the speed of `{other.name}` by {clock}."
     )
 
 

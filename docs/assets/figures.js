@@ -21,7 +21,7 @@ const WAYS = {
   ratio,
   plain,
   whole: (value) => value.toFixed(0).replace(/\B(?=(\d{3})+$)/g, "\u202f"),
-  percent: (value) => `${(value * 100).toFixed(value >= 0.1 ? 0 : 1)} %`,
+  percent: (value) => `${0 < value && value < 0.001 ? digits(value * 100, 1) : (value * 100).toFixed(value >= 0.1 ? 0 : 1)} %`,
   yes: (value) => (value ? "yes" : "no"),
 };
 

@@ -1,7 +1,11 @@
 // Filters of the ledger: by verdict, study, machine and whose claim it is.
 import { addressOfChoice, readChoice } from "./choice.js";
 
-const WORDS = { holds: "hold", "does not hold": "do not hold", "not tested": "are not tested" };
+const WORDS = {
+  holds: ["holds", "hold"],
+  "does not hold": ["does not hold", "do not hold"],
+  "not tested": ["is not tested", "are not tested"],
+};
 
 export function watchLedger() {
   const status = document.querySelector(".hp-ledger");
@@ -43,7 +47,7 @@ export function watchLedger() {
     }
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const parts = Object.entries(counts).filter(([, count]) => count);
-    const said = parts.map(([name, count]) => `${count} ${WORDS[name]}`).join(", ");
+    const said = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}`).join(", ");
     status.textContent = total ? `Of ${total} verdicts shown, one a claim and machine: ${said}.` : "No claim is like that.";
     document.body.classList.toggle("hp-filtered", Object.values(values).some((value) => value !== null));
     hideEmpty();

@@ -71,7 +71,7 @@ def test_without_a_later_run_the_bound_was_set_afterwards(tmp_path: Path) -> Non
     assert (row["commit"], row["set_at"]) == (COMMIT, LATER)
     place = Place(tmp_path / "site", "")
     page = page_of(StudyFacts(read(tmp_path, study), study), place)
-    assert "- On box, by a bound that is ours, set afterwards: holds 1." in page
+    assert "- On box, by a bound that is ours, set afterwards: 1 holds." in page
     folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
     assert f"since {LATER}, {COMMIT}" in folded
     assert ">holds</span><br>ours, set afterwards" in folded

@@ -1,5 +1,5 @@
-"""Pages about machines, with none, one, two and three of them, one that measured half and one whose
-results are stale; and what one sample changes."""
+"""Pages about machines, with none, one, two and three of them, one that measured half, one whose
+results are stale and one that measured another study; and what one sample changes."""
 
 from __future__ import annotations
 
@@ -76,11 +76,14 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str
     path = results / "b-box" / "machine.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"driver": "600.1", "sms": 132}))
     found[2] = said(make_inputs(root))
+    write_machine(results, "c-box", study, seconds=slower(3), grid="smoke")
+    found[3] = said(make_inputs(root))
     half = study.variants[: len(study.variants) // 2]
     write_machine(results, "half-box", study, variants=half, seconds=slower(1), grid="smoke")
     write_machine(results, "stale-box", study, seconds=slower(9), grid="smoke")
     make_stale(root, "stale-box")
-    found[4] = said(make_inputs(root))
+    write_machine(results, "calls-box", discover(root)["calls"])
+    found[6] = said(make_inputs(root))
     return found
 
 
@@ -107,23 +110,45 @@ def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str
     assert shares and all(int(share) in range(95, 106) for share in shares)
 
 
+def test_three_machines_are_told_two_by_two(several: dict[int, dict[str, str]]) -> None:
+    told = several[3]["machine_pairs"].split("\n\n")
+    of_14 = "Of 14 variants that both have measured, 0 cannot be told apart."
+    pairs = ("a-box and b-box", "a-box and c-box", "b-box and c-box")
+    for pair, one in zip(pairs, told, strict=True):
+        assert one.startswith(f"**{pair}.** {of_14}")
+    assert "× (2.9" in told[1] and "as fast on a-box" in told[1]
+    assert several[3]["journeys"].count("also on b-box and c-box") == 1
+    head = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', several[3]["machine_figures"])
+    assert head == ["variant", "a-box", "b-box", "c-box"]
+    assert several[3]["freshness"].count("<tr>") == 1 + 3
+
+
+def test_a_machine_with_none_of_a_study_is_compared_in_nothing_of_it(
+    several: dict[int, dict[str, str]],
+) -> None:
+    assert "**a-box and calls-box.** Of 0 variants" in several[6]["machine_pairs"]
+    apart = several[6]["machine_gaps"].partition("a-box and calls-box:")[2]
+    assert "14 not measured on calls-box: <code>copy/" in apart
+    assert " not measured on a-box: <code>calls/" in apart
+
+
 def test_a_machine_that_measured_half_is_compared_in_that_and_the_rest_is_named(
     several: dict[int, dict[str, str]],
 ) -> None:
-    assert "**a-box and half-box.** Of 7 variants" in several[4]["machine_pairs"]
-    assert "7 not measured on half-box: <code>copy/" in several[4]["machine_gaps"]
-    assert several[4]["machine_pairs"].count("**") == 2 * 6
+    assert "**a-box and half-box.** Of 7 variants" in several[6]["machine_pairs"]
+    assert "7 not measured on half-box: <code>copy/" in several[6]["machine_gaps"]
+    assert several[6]["machine_pairs"].count("**") == 2 * 15
 
 
 def test_a_stale_machine_is_shown_as_such_and_not_compared(
     several: dict[int, dict[str, str]],
 ) -> None:
-    assert "**a-box and stale-box.** Of 0 variants" in several[4]["machine_pairs"]
-    assert "14 stale on stale-box: <code>copy/" in several[4]["machine_gaps"]
-    assert several[4]["machine_figures"].count("(stale)") == 14
+    assert "**a-box and stale-box.** Of 0 variants" in several[6]["machine_pairs"]
+    assert "14 stale on stale-box: <code>copy/" in several[6]["machine_gaps"]
+    assert several[6]["machine_figures"].count("(stale)") == 14
     # The card tells another machine.
-    assert several[4]["journeys"].count("stale") == 1
-    assert "also on b-box, half-box and stale-box" in several[4]["journeys"]
+    assert several[6]["journeys"].count("stale") == 1
+    assert "also on b-box, c-box, half-box and stale-box" in several[6]["journeys"]
 
 
 def test_other_links_are_predicted_from_a_calibration(calibrated: Inputs, tmp_path: Path) -> None:

@@ -53,12 +53,12 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
     measure(results, study)
     page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, place)
     first, _, rest = page.partition("\n\n")
-    told = "Of 4 verdicts, one a claim and machine, 2 hold, 1 do not hold and 1 are not tested."
+    told = "Of 4 verdicts, one a claim and machine, 2 hold, 1 does not hold and 1 is not tested."
     assert first == f'<p class="hp-ledger" role="status">{told}</p>'
     assert rest.startswith("## Copy\n")
-    assert f"- {WHERE}: holds 1, does not hold 1." in page
-    assert "- On box: not tested 1." in page
-    assert "- By the published rows alone: holds 1." in page
+    assert f"- {WHERE}: 1 holds and 1 does not hold." in page
+    assert "- On box: 1 is not tested." in page
+    assert "- By the published rows alone: 1 holds." in page
     assert "Few &lt;SMs&gt;." in page and 'hp-fails">does not hold</span> on box' in page
     assert "needs two GPUs" in folded(place, "later")
     holds = folded(place, "it")
@@ -89,9 +89,9 @@ def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path, place: Plac
     measure(tmp_path / "results", study)
     page = claims_of(StudyFacts(read(tmp_path, study), study), place)
     theirs, _, ours = page.partition("**Ours:**")
-    assert theirs.startswith(f"**Of the write-up:**\n\n- {WHERE}: holds 1.\n\n")
+    assert theirs.startswith(f"**Of the write-up:**\n\n- {WHERE}: 1 holds.\n\n")
     assert "It is so." in theirs and "Faster." not in theirs
-    assert ours.startswith(f"\n\n- {WHERE}: does not hold 1.\n\n")
+    assert ours.startswith(f"\n\n- {WHERE}: 1 does not hold.\n\n")
     assert "Faster." in ours and "It is so." not in ours
     alone = replace(study, claims=tuple(one for one in study.claims if one.ours))
     assert claims_of(StudyFacts(read(tmp_path, alone), alone), place).startswith("**Ours:**")
