@@ -17,8 +17,9 @@ using PoolId = std::pair<uint64_t, uint64_t>;  // PyTorch's MempoolId_t; {0, 0} 
 class PooledAllocator : public Allocator {
  public:
   // From now on allocations for the streams that `takes` accepts come from `pool`, which is made
-  // unless it is there. While any capture is under way, the driver is asked for nothing but memory,
-  // and frees wait for its end. The graphs captured with a pool share its memory.
+  // unless it is there. It is called under the allocator's lock, in the thread that allocates, with
+  // the stream as that names it. While any capture is under way, the driver is asked for nothing
+  // but memory, and frees wait for its end. The graphs captured with a pool share its memory.
   virtual void begin_capture(int device, PoolId pool, std::function<bool(Stream)> takes) = 0;
 
   // Ends what the last begin_capture with `pool` began. To be called before the streams it captured

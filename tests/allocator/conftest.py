@@ -11,3 +11,9 @@ from tests.allocator.modules import Host, built
 def final() -> Host:
     """The allocator that is finally ours, over a source that only counts."""
     return Host(built("p4_final"))
+
+
+@pytest.fixture(params=["p4_final", "p5_dropin"])
+def ours(request: pytest.FixtureRequest) -> Host:
+    """Each of those that know streams, over a source that only counts."""
+    return Host(built(request.param))

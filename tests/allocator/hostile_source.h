@@ -48,16 +48,15 @@ class HostileSource : public StreamSource {
     if (bytes > capacity_ || counts_.reserved > capacity_ - bytes) {
       return nullptr;
     }
-    // The lowest gap, so that addresses come back.
-    uintptr_t start = kBase;
-    for (const auto& [other, size] : ranges_) {
-      if (start + bytes <= other) {
-        break;
-      }
-      start = other + size;
+    // The address that was given back last, so that addresses come back.
+    std::vector<uintptr_t>& returned = returned_[bytes];
+    if (returned.empty()) {
+      returned.push_back(next_address_);
+      next_address_ += (bytes + kPage - 1) / kPage * kPage;
     }
-    ranges_.emplace(start, (bytes + kPage - 1) / kPage * kPage);
-    asked_.emplace(start, bytes);
+    const uintptr_t start = returned.back();
+    returned.pop_back();
+    given_out_.emplace(start, bytes);
     counts_.reserved += bytes;
     counts_.peak_reserved = std::max(counts_.peak_reserved, counts_.reserved);
     return reinterpret_cast<void*>(start);
@@ -66,8 +65,8 @@ class HostileSource : public StreamSource {
   void release(int /*device*/, void* ptr) override {
     const Lock lock(mutex_);
     refuse_in_capture("cudaFree");
-    const auto found = asked_.find(reinterpret_cast<uintptr_t>(ptr));
-    if (found == asked_.end()) {
+    const auto found = given_out_.find(reinterpret_cast<uintptr_t>(ptr));
+    if (found == given_out_.end()) {
       throw Crash("cudaFree: not an allocation");
     }
     if (failing_releases > 0) {
@@ -76,8 +75,8 @@ class HostileSource : public StreamSource {
     }
     ++counts_.frees;
     counts_.reserved -= found->second;
-    ranges_.erase(found->first);
-    asked_.erase(found);
+    returned_[found->second].push_back(found->first);
+    given_out_.erase(found);
     // As the driver's, it waits for the device.
     for (auto& [id, stream] : streams_) {
       stream.done = stream.given;
@@ -132,6 +131,12 @@ class HostileSource : public StreamSource {
   void recycle(int /*device*/, Event event) override {
     const Lock lock(mutex_);
     events_.erase(event);
+  }
+
+  // That of a thread's own default stream is odd, as no handle is.
+  Stream identity(Stream stream) override {
+    const Lock lock(mutex_);
+    return stream == kPerThread ? Stream(2 * live(stream, "a call") + 1) : stream;
   }
 
   Capture capture_of(int /*device*/, Stream stream) override {
@@ -238,9 +243,9 @@ class HostileSource : public StreamSource {
   }
 
   // The next so many calls fail; events recorded from now on complete so many queries late.
-  uint64_t failing_allocations = 0;
-  uint64_t failing_releases = 0;
-  uint64_t lag = 0;
+  std::atomic<uint64_t> failing_allocations{0};
+  std::atomic<uint64_t> failing_releases{0};
+  std::atomic<uint64_t> lag{0};
 
  private:
   using Lock = std::lock_guard<std::recursive_mutex>;
@@ -255,7 +260,6 @@ class HostileSource : public StreamSource {
     uint64_t late = 0;
   };
 
-  static constexpr uintptr_t kBase = uintptr_t{1} << 40;
   static constexpr size_t kPage = size_t{2} << 20;
 
   Id live(Stream stream, const std::string& call) {
@@ -269,6 +273,10 @@ class HostileSource : public StreamSource {
         streams_[++last_id_].is_blocking = true;
       }
       return found->second;
+    }
+    if (stream % 2 == 1) {
+      // Nobody else can name another thread's default stream, but the device's waits for it.
+      return live(kPerThread, call) == stream / 2 ? stream / 2 : 0;
     }
     const auto found = handles_.find(stream);
     if (found == handles_.end()) {
@@ -323,8 +331,9 @@ class HostileSource : public StreamSource {
   mutable std::recursive_mutex mutex_;
   const uint64_t serial_ = next_serial();
   const size_t capacity_;
-  std::map<uintptr_t, size_t> ranges_;  // in pages, as the driver spaces them
-  std::map<uintptr_t, size_t> asked_;
+  std::map<uintptr_t, size_t> given_out_;
+  std::map<size_t, std::vector<uintptr_t>> returned_;  // addresses by size
+  uintptr_t next_address_ = uintptr_t{1} << 40;
   std::map<Stream, Id> handles_;
   std::vector<Stream> ended_;
   Stream next_handle_ = 0x10000;

@@ -83,7 +83,9 @@ class Shadow {
   // is destroyed. Its graphs have numbers from 0.
   size_t begin_capture(Stream stream, PoolId pool) {
     if (pooled != nullptr) {
-      pooled->begin_capture(kDevice, pool, [=](Stream other) { return other == stream; });
+      const Stream own = source.identity(stream);
+      pooled->begin_capture(kDevice, pool,
+                            [this, own](Stream other) { return source.identity(other) == own; });
     }
     source.begin_capture(stream);
     const Lock lock(mutex_);
@@ -98,7 +100,7 @@ class Shadow {
     }
     source.end_capture(stream);
     if (pooled != nullptr) {
-      pooled->end_capture(kDevice, graphs_[graph].pool);
+      pooled->end_capture(kDevice, pool_of(graph));
     }
   }
 
@@ -106,9 +108,10 @@ class Shadow {
     {
       const Lock lock(mutex_);
       graphs_[graph].is_alive = false;
+      graphs_[graph].ranges.clear();
     }
     if (pooled != nullptr) {
-      pooled->release_pool(kDevice, graphs_[graph].pool);
+      pooled->release_pool(kDevice, pool_of(graph));
     }
   }
 
@@ -118,7 +121,9 @@ class Shadow {
       free(held_.begin());
     }
     source.complete_all();
-    source.failing_allocations = source.failing_releases = source.lag = 0;
+    source.failing_allocations = 0;
+    source.failing_releases = 0;
+    source.lag = 0;
     allocator->trim(kDevice, 0);
     const Statistics left = allocator->statistics(kDevice);
     require(left.active == 0 && left.requested == 0, "nothing allocated", "some bytes left");
@@ -147,6 +152,11 @@ class Shadow {
     bool is_alive;
     std::vector<Held> ranges;
   };
+
+  PoolId pool_of(size_t graph) {
+    const Lock lock(mutex_);
+    return graphs_[graph].pool;
+  }
 
   static bool overlap(const Held& a, const Held& b) {
     return a.start < b.start + b.bytes && b.start < a.start + a.bytes;

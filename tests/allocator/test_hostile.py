@@ -40,6 +40,7 @@ FAULTS = {
         "graphs_of_two_pools_share_no_memory": OF_A_GRAPH,
         "graphs_of_one_pool_share_memory": f"cudaMalloc: {CAPTURING}",
     },
+    "p5_dropin": {},
 }
 """What each step does wrong, and what is told of it. All else it must do right."""
 
@@ -53,3 +54,8 @@ def test_only_known_faults_are_left(step: str, situation: str) -> None:
     told = FAULTS[step].get(situation)
     assert done.returncode == (0 if told is None else 1), done.stdout + done.stderr
     assert told is None or re.search(told, done.stdout.strip())
+
+
+def test_duties_tell_what_has_happened() -> None:
+    done = ran(native("duties", "duties.cpp", variant="p5_dropin"))
+    assert done.returncode == 0, done.stdout + done.stderr

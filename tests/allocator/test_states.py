@@ -1,4 +1,4 @@
-"""Whatever is done to p4_final in whatever order, the same things hold after every step."""
+"""Whatever is done to an allocator in whatever order, the same things hold after every action."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.allocator.modules import KIB, MIB, STUDY, built
 from tests.allocator.native import native, ran
 
+STEPS = ("p4_final", "p5_dropin")
+
 
 @pytest.fixture
 def operations(request: pytest.FixtureRequest) -> int:
     """How many random operations there must be at least: a million takes --exhaustive."""
-    return 1_000_000 if request.config.getoption("--exhaustive") else 100_000
+    return 1_000_000 if request.config.getoption("--exhaustive") else 50_000
 
 
 class States(RuleBasedStateMachine):
@@ -78,8 +80,9 @@ class States(RuleBasedStateMachine):
             States.total += self.states.operations
 
 
-def test_every_state_holds(operations: int) -> None:
-    States.module = built("p4_final")
+@pytest.mark.parametrize("step", STEPS)
+def test_every_state_holds(step: str, operations: int) -> None:
+    States.module = built(step)
     States.total = 0
     machine: Any = States.TestCase
     machine.settings = settings(
@@ -92,8 +95,9 @@ def test_every_state_holds(operations: int) -> None:
     assert States.total > operations
 
 
-def test_so_many_operations_hold(operations: int) -> None:
-    module = built("p4_final")
+@pytest.mark.parametrize("step", STEPS)
+def test_so_many_operations_hold(step: str, operations: int) -> None:
+    module = built(step)
     done = 0
     for seed in range(operations // 500):
         states = module.StateCheck(256 * MIB)

@@ -1,0 +1,228 @@
+// The memory of one stream in one pool: segments cut into blocks, the free ones found by size. One
+// thread at a time; sizes are in B.
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include "size_tries.h"
+#include "stream_source.h"
+#include "tally.h"
+
+namespace dropin {
+
+// What the heaps of one device share.
+struct Memory {
+  Memory(MemorySource& source, int device)
+      : arena{source, device}, streams(dynamic_cast<StreamSource*>(&source)) {}
+
+  // nullptr where the driver or the limit has no room.
+  void* allocate(size_t bytes) {
+    if (bytes > arena.limit || arena.reserved() > arena.limit - bytes) {
+      return nullptr;
+    }
+    const bool is_in_capture = captures > 0 && streams != nullptr;
+    return is_in_capture ? streams->allocate_in_capture(arena.device, bytes)
+                         : arena.source.allocate(arena.device, bytes);
+  }
+
+  // Whether the driver has taken the segment; if not, `refusal` says why.
+  bool release(void* segment) {
+    try {
+      arena.source.release(arena.device, segment);
+      return true;
+    } catch (const std::runtime_error&) {
+      refusal = std::current_exception();
+      return false;
+    }
+  }
+
+  Arena arena;
+  StreamSource* const streams;  // nullptr where the source knows nothing of them
+  HeapBlocks blocks;
+  size_t captures = 0;  // under way
+  std::exception_ptr refusal;
+};
+
+struct Heap;
+
+// The segments for small requests, or those for all others.
+class Side {
+ public:
+  Side(Memory& memory, Heap& heap, bool is_small)
+      : heap(heap), is_small(is_small), memory_(memory) {}
+
+  // A block of at least `size` bytes from what is there; nullptr where nothing fits.
+  HeapBlock* take(size_t size) {
+    HeapBlock* block = free_.find(size);
+    return block != nullptr ? use(block, size) : nullptr;
+  }
+
+  // The same, but of the small segments only from those that are in use already.
+  HeapBlock* take_part(size_t size) {
+    HeapBlock* block = free_.find(size);
+    const bool is_part = block != nullptr && !(is_small && block->size == kSmallSegment);
+    return is_part ? use(block, size) : nullptr;
+  }
+
+  // A block of at least `size` bytes from a new segment; nullptr where there is no room for one.
+  HeapBlock* grow(size_t size) {
+    const size_t bytes = segment_size(size);
+    void* ptr = memory_.allocate(bytes);
+    if (ptr == nullptr) {
+      return nullptr;
+    }
+    HeapBlock* block = memory_.blocks.make(this, static_cast<char*>(ptr), bytes);
+    memory_.arena.table.insert(block);
+    segments_.push_back(block);
+    return cut(block, size);
+  }
+
+  // Makes a block of this side free and one with its free neighbours; `block` may be gone then.
+  void give(HeapBlock* block) {
+    block->state = BlockState::kFree;
+    if (HeapBlock* above = block->above(); is_free(above)) {
+      free_.remove(above);
+      absorb(block, above);
+    }
+    if (HeapBlock* below = block->below(); is_free(below)) {
+      free_.remove(below);
+      absorb(below, block);
+      block = below;
+    }
+    free_.insert(block);
+  }
+
+  // Returns free segments to the driver until at most `keep` bytes are reserved on the device, and
+  // calls returned(bytes) for each. What the driver refuses to take stays as it is.
+  template <typename Returned>
+  void release(size_t keep, Returned returned) {
+    for (size_t i = segments_.size(); i-- > 0 && memory_.arena.reserved() > keep;) {
+      HeapBlock* block = segments_[i];
+      if (is_free(block) && block->after == nullptr && memory_.release(block->ptr)) {
+        returned(block->size);
+        free_.remove(block);
+        memory_.arena.table.erase(block);
+        memory_.blocks.drop(block);
+        segments_[i] = segments_.back();
+        segments_.pop_back();
+      }
+    }
+  }
+
+  // The first block of each; it is the same as long as the segment is there.
+  const std::vector<HeapBlock*>& segments() const { return segments_; }
+
+  Heap& heap;
+  const bool is_small;
+
+ private:
+  static constexpr size_t kSmallSegment = size_t{2} << 20;
+  static constexpr size_t kLargeSegment = size_t{20} << 20;
+  static constexpr size_t kOwnSegment = size_t{10} << 20;  // from this on a segment of its own
+
+  static bool is_free(const HeapBlock* block) {
+    return block != nullptr && block->state == BlockState::kFree;
+  }
+
+  size_t segment_size(size_t size) const {
+    if (is_small) {
+      return kSmallSegment;
+    }
+    return size < kOwnSegment ? kLargeSegment : round_up(size, kSmallSegment);
+  }
+
+  HeapBlock* use(HeapBlock* block, size_t size) {
+    free_.remove(block);
+    return cut(block, size);
+  }
+
+  // Uses the first `size` bytes of a block; the rest is free, unless it is too little to be useful.
+  HeapBlock* cut(HeapBlock* block, size_t size) {
+    block->state = BlockState::kUsed;
+    const size_t rest = block->size - size;
+    if (is_small ? rest >= SizeTries::kGranule : rest > kSmallRequest) {
+      HeapBlock* second = memory_.blocks.make(this, block->ptr + size, rest);
+      second->before = block;
+      second->after = std::exchange(block->after, second);
+      if (second->after != nullptr) {
+        second->after->before = second;
+      }
+      block->size = size;
+      memory_.arena.table.insert(second);
+      free_.insert(second);
+    }
+    return block;
+  }
+
+  void absorb(HeapBlock* block, HeapBlock* above) {
+    block->size += above->size;
+    block->after = above->after;
+    if (block->after != nullptr) {
+      block->after->before = block;
+    }
+    memory_.arena.table.erase(above);
+    memory_.blocks.drop(above);
+  }
+
+  Memory& memory_;
+  SizeTries free_;
+  std::vector<HeapBlock*> segments_;
+};
+
+// The small blocks freed last, as long as they have one size, kept whole for requests of that size,
+// as in exact_front.h.
+class Front {
+ public:
+  // A kept block of exactly `size` bytes, used from now on; nullptr where there is none.
+  HeapBlock* pop(size_t size) {
+    if (kept_.empty() || kept_.back()->size != size) {
+      return nullptr;
+    }
+    HeapBlock* block = kept_.back();
+    kept_.pop_back();
+    block->state = BlockState::kUsed;
+    return block;
+  }
+
+  // Keeps a block; those kept of another size go back to their side, and so does one too many.
+  void push(HeapBlock* block) {
+    if (!kept_.empty() && kept_.back()->size != block->size) {
+      flush();
+    }
+    if (kept_.size() == kDepth) {
+      block->side->give(block);
+      return;
+    }
+    block->state = BlockState::kCached;
+    kept_.push_back(block);
+  }
+
+  void flush() {
+    for (HeapBlock* block : kept_) {
+      block->side->give(block);
+    }
+    kept_.clear();
+  }
+
+ private:
+  static constexpr size_t kDepth = 32;
+  std::vector<HeapBlock*> kept_;
+};
+
+// Stays where it is: its blocks point to its sides.
+struct Heap {
+  Heap(Memory& memory, Stream stream)
+      : stream(stream), small(memory, *this, true), large(memory, *this, false) {}
+  Heap(const Heap&) = delete;
+
+  Side& side_for(size_t size) { return size <= kSmallRequest ? small : large; }
+  bool is_empty() const { return small.segments().empty() && large.segments().empty(); }
+
+  const Stream stream;
+  Side small;
+  Side large;
+  Front front;
+};
+
+}  // namespace dropin

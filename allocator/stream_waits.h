@@ -1,0 +1,117 @@
+// Freed blocks that other streams may still use, in a line for each of these streams: one that is
+// slow holds back nothing else.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+
+#include "heap.h"
+
+namespace dropin {
+
+// A block that every stream is through with goes back to its side. One thread at a time.
+class StreamWaits {
+ public:
+  explicit StreamWaits(Memory& memory) : memory_(memory) { keep(0); }
+
+  // A stream that is never destroyed: an event behind a later point of its work is as good as one
+  // behind the free, so that one serves several.
+  void keep(Stream stream) { lines_[stream].lasts = true; }
+  void forget(Stream stream) { lines_[stream].lasts = stream == 0; }
+
+  // Takes a freed block with users. The event is recorded now, unless the stream lasts or is being
+  // captured; it may be destroyed as soon as this returns.
+  void add(HeapBlock* block) {
+    block->state = BlockState::kWaiting;
+    block->events = block->users.size();
+    for (const Stream user : block->users) {
+      Line& line = lines_[user];
+      line.open.push_back(block);
+      line.new_bytes += block->size;
+      const bool is_due = ++line.new_blocks >= kBatchBlocks || line.new_bytes >= kBatchBytes;
+      if (!line.lasts || is_due) {
+        seal(user, line);
+      }
+      if (is_due && memory_.captures == 0) {
+        let_go(line);
+      }
+    }
+    block->users.clear();
+  }
+
+  // Records the events that are still to be recorded, where no capture stands against it.
+  void seal() {
+    for (auto& [stream, line] : lines_) {
+      seal(stream, line);
+    }
+  }
+
+  // Lets go of whatever is done; outside of captures only, as wait.
+  void poll() {
+    seal();
+    for (auto own = lines_.begin(); own != lines_.end();) {
+      let_go(own->second);
+      own = own->second.is_spent() ? lines_.erase(own) : std::next(own);
+    }
+  }
+
+  // Waits until all is done.
+  void wait() {
+    seal();
+    for (auto& [stream, line] : lines_) {
+      for (const Point& point : line.points) {
+        memory_.arena.source.wait(memory_.arena.device, point.event);
+      }
+    }
+    poll();
+  }
+
+ private:
+  using Blocks = std::vector<HeapBlock*>;
+  struct Point {
+    Event event;
+    Blocks blocks;
+  };
+  struct Line {
+    bool lasts = false;
+    Blocks open;               // their event is not recorded yet
+    std::deque<Point> points;  // the oldest first
+    size_t new_blocks = 0;     // since it was looked at last
+    size_t new_bytes = 0;
+
+    bool is_spent() const { return !lasts && open.empty() && points.empty(); }
+  };
+  static constexpr size_t kBatchBlocks = 32;
+  static constexpr size_t kBatchBytes = size_t{32} << 20;
+
+  void seal(Stream stream, Line& line) {
+    const int device = memory_.arena.device;
+    const bool is_captured = memory_.streams != nullptr && !line.open.empty() &&
+                             memory_.streams->capture_of(device, stream) != Capture::kNone;
+    if (!line.open.empty() && !is_captured) {
+      const Event event = memory_.arena.source.record(device, stream);
+      line.points.push_back({event, std::exchange(line.open, {})});
+    }
+  }
+
+  // The oldest points of a line, as far as the stream is through with them.
+  void let_go(Line& line) {
+    MemorySource& source = memory_.arena.source;
+    const int device = memory_.arena.device;
+    line.new_blocks = line.new_bytes = 0;
+    while (!line.points.empty() && source.is_done(device, line.points.front().event)) {
+      source.recycle(device, line.points.front().event);
+      for (HeapBlock* block : line.points.front().blocks) {
+        if (--block->events == 0) {
+          block->side->give(block);
+        }
+      }
+      line.points.pop_front();
+    }
+  }
+
+  Memory& memory_;
+  std::unordered_map<Stream, Line> lines_;
+};
+
+}  // namespace dropin

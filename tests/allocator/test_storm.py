@@ -1,0 +1,127 @@
+"""Threads, streams that pass, captures and refusals all at once, held against a shadow."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.allocator.modules import STUDY
+from tests.allocator.native import native, ran
+
+STEP = "p5_dropin"
+SANITIZERS = {
+    "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    "thread": ("-fsanitize=thread",),
+}
+
+
+def storm(
+    name: str, operations: int, *flags: str, folder: Path = STUDY.folder, limit_s: int = 60
+) -> str | None:
+    """What 8 threads found wrong in so many operations, if anything."""
+    program = native(f"storm-{name}", "storm.cpp", *flags, variant=STEP, folder=folder)
+    done = ran("timeout", str(limit_s), program, str(operations), "1", "8")
+    return None if done.returncode == 0 else done.stdout + done.stderr or "a crash, or no end"
+
+
+def test_nothing_goes_wrong_in_a_storm() -> None:
+    assert storm("plain", 50_000) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
+def test_nothing_goes_wrong_under_a_sanitizer(sanitizer: str) -> None:
+    assert storm(sanitizer, 50_000, *SANITIZERS[sanitizer], limit_s=300) is None
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
+def test_nothing_goes_wrong_in_a_million_operations(sanitizer: str) -> None:
+    assert storm(sanitizer, 1_000_000, *SANITIZERS[sanitizer], limit_s=3600) is None
+
+
+STILL_READ = "some that a stream still reads"
+OF_A_GRAPH = "some of a captured graph"
+
+FAULTS = {
+    "users are forgotten": (
+        *("dropin.h", "if (!block->users.empty()) {", "if (false) {"),
+        STILL_READ,
+    ),
+    "the event is recorded later": (
+        *("stream_waits.h", "if (!line.lasts || is_due) {", "if (is_due) {"),
+        STILL_READ,
+    ),
+    "events are not asked": (
+        *("stream_waits.h", "source.is_done(device, line.points.front().event)", "true"),
+        STILL_READ,
+    ),
+    "one of several streams is enough": (
+        *("stream_waits.h", "if (--block->events == 0) {", "if (block->events-- == 1 || true) {"),
+        "",
+    ),
+    "an event becomes part of a graph": (
+        *("stream_waits.h", "memory_.streams != nullptr && !line.open.empty() &&", "false &&"),
+        "captured event",
+    ),
+    "memory outlives its address": (
+        *("heap.h", "    memory_.arena.table.erase(above);\n", ""),
+        "",
+    ),
+    "a trie forgets its parents": (
+        *("size_tries.h", "heir->child[side]->parent = heir;", ""),
+        "",
+    ),
+    "graphs have no pool": (
+        *("dropin.h", "heaps_[pools_.pool_of(handle)]", "heaps_[kNoPool]"),
+        OF_A_GRAPH,
+    ),
+    "the memory of graphs is returned": (
+        *("dropin.h", " && !pools_.is_held(id);", ";"),
+        OF_A_GRAPH,
+    ),
+    "a segment that the driver refused is lost": (
+        *("heap.h", "&& memory_.release(block->ptr)) {", "&& (memory_.release(block->ptr), 1)) {"),
+        "expected all memory returned",
+    ),
+    "the driver is asked inside a capture": (
+        *(
+            "dropin.h",
+            "    if (memory_.captures == 0) {\n      waits_.poll();",
+            "    {\n      waits_.poll();",
+        ),
+        "capturing",
+    ),
+    "threads share a default stream": (
+        *(
+            "dropin.h",
+            "return streams_ != nullptr ? streams_->identity(stream) : stream;",
+            "return stream;",
+        ),
+        "",
+    ),
+    "a stream that ends is not waited for": (
+        *("dropin.h", "    source.wait(memory_.arena.device, event);\n", ""),
+        STILL_READ,
+    ),
+    "what was kept whole is not returned": (
+        *("dropin.h", "        heap.front.flush();\n", ""),
+        "expected all memory returned",
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_in_a_storm(tmp_path: Path, fault: str) -> None:
+    name, old, new, told = FAULTS[fault]
+    changed = tmp_path / "allocator"
+    shutil.copytree(STUDY.folder, changed)
+    path = changed / name
+    assert path.read_text().count(old) == 1
+    path.write_text(path.read_text().replace(old, new))
+    found = storm(f"fault-{list(FAULTS).index(fault)}", 50_000, folder=changed, limit_s=20)
+    assert found is not None
+    assert told in found
