@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import altair as alt
 import pandas as pd
 import vl_convert
 
@@ -72,7 +73,8 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:
     """
     data = chart.data
     assert isinstance(data, pd.DataFrame), f"{name}: a chart's data must be a table"
-    document = chart.to_dict()
+    with alt.data_transformers.disable_max_rows():  # the page reads them from a file
+        document = chart.to_dict()
     inline = document["data"]["name"]
     del document["datasets"][inline]
     table_format = {"type": "csv", "parse": _types(data)}

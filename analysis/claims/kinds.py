@@ -52,8 +52,8 @@ BOUNDS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "within": {
         "description": (
-            "The figure's interval must reach into this margin around the published figure, a share"
-            " of that."
+            "The figure's whole interval must lie within this margin around the published figure, a"
+            " share of that."
         ),
         "type": "number",
         "exclusiveMinimum": 0,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import altair as alt
+import pandas as pd
+
 from analysis.charts import study_charts
 from analysis.charts.writing import read_index, write_chart, write_charts, write_index
 from analysis.facts.inputs import Inputs, load_study_inputs
@@ -22,6 +25,14 @@ def test_what_charts_are_of_is_kept_beside_them(two_machines: Inputs, tmp_path: 
     assert chart is not None and words is not None
     assert words.text == write_chart(chart, tmp_path, "steps", "charts").text
     assert words.description.startswith(facts.study.title)
+
+
+def test_a_chart_may_be_of_any_number_of_rows(tmp_path: Path) -> None:
+    table = pd.DataFrame({"machine": [f"box-{number}" for number in range(6000)], "seconds": 1.0})
+    chart = alt.Chart(table).mark_point().encode(x="seconds:Q", y="machine:N")
+    write_chart(chart, tmp_path, "many", "charts")
+    assert len((tmp_path / "many.csv").read_text().splitlines()) == 6001
+    assert "box-1" not in (tmp_path / "many.json").read_text()
 
 
 def test_charts_are_drawn_from_the_tables_of_their_study_alone(

@@ -36,6 +36,7 @@ from tests.claims.studies import (
 from tests.repository import STUDIES
 from tests.synthetic import write_description
 
+OLDEST = "2025-12-31T00:00:00Z"
 BETWEEN, LATER = "2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z"
 COMMIT = "0123456789ab"
 FOURFOLD = claim(**{**SPEEDUP, "at_least": 3})
@@ -58,7 +59,10 @@ def measure_twice(root: Path, study: Study) -> dict[str, Any]:
 
 
 def test_only_runs_later_than_the_bound_judge_it(tmp_path: Path) -> None:
-    row = measure_twice(tmp_path, write_bounded(tmp_path, BETWEEN))
+    study = write_bounded(tmp_path, BETWEEN)
+    # Of three runs, those before the bound would decide.
+    measure(tmp_path / "results", study, {**SECONDS, "fast": 8e-3}, run=OLDEST)
+    row = measure_twice(tmp_path, study)
     assert (row["verdict"], row["bound"]) == ("holds", "before")
     assert (row["commit"], row["set_at"]) == (COMMIT, BETWEEN)
     assert row["measured"] == pytest.approx(4, rel=1e-3)

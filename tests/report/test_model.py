@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis import ROOT
 from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
@@ -87,6 +88,12 @@ def test_a_table_of_rates_takes_keys_of_the_case_that_leave_its_payload(calibrat
         rate_table(facts, "sm_rows", "colour", "offset_bytes", (1,))
     with pytest.raises(FieldError, match="leave the payload as it is"):
         rate_table(facts, "sm_rows", "row_bytes", "offset_bytes", (512,))
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "studies").glob("*.md")), ids=str)
+def test_what_cannot_be_judged_is_said_before_what_is(page: Path) -> None:
+    calls = re.findall(r"{{ (unjudged|predictions|judgement)\(\) }}", page.read_text())
+    assert not calls or calls[0] == "unjudged"
 
 
 def test_one_run_is_said_to_be_one(calibrated: Inputs) -> None:

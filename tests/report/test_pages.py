@@ -24,7 +24,7 @@ from tests.roots import (
     rows_without_value,
     text_of,
 )
-from tests.synthetic import RUN, add_run, plausible, provenance_of, write_machine
+from tests.synthetic import RUN, add_run, plausible, provenance_of, samples_of, write_machine
 
 
 def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
@@ -56,6 +56,8 @@ def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:
         (v4, "failed", "illegal address"),
     ):
         rows = rows_without_value(study, variant, status, reason)
+        if status == "failed":  # in one round; the others went well
+            rows += [one for one in samples_of(study, variant, rounds=8) if one.round]
         add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
     with (results / "torn-box" / "copy" / f"{v0.name}.csv").open("a") as samples:
         samples.write("\n")

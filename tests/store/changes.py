@@ -111,12 +111,12 @@ def raw(name: str, data: bytes) -> Change:
     return lambda machine: file(name)(machine).write_bytes(data)
 
 
-def skip(reason: str) -> Change:
-    """Make line 3 a skipped case."""
+def valueless(status: str, reason: str) -> Change:
+    """Make line 3 a case without a value."""
 
     def edit(rows: list[list[str]]) -> None:
         row = dict(zip(COLUMNS, rows[2], strict=True))
-        row |= {"value": "", "status": "skipped", "reason": reason, "verified": "0"}
+        row |= {"value": "", "status": status, "reason": reason, "verified": "0"}
         rows[2] = [row[column] for column in COLUMNS]
 
     return table(f"{VARIANT}.csv", edit)

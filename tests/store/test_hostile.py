@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from analysis.store.collect import KEY, Collected, collect
-from analysis.store.folders import KINDS
+from analysis.store.folders import DESCRIPTION
 from analysis.tables.writing import write_tables
-from tests.store.changes import PAYLOAD, STUDY, VARIANT, sign, write_whole_machine
+from tests.store.changes import STUDY, VARIANT, write_whole_machine
+from tests.store.edits import EDITS, Edit, apply
 from tests.store.mutations import MUTATIONS, Mutation
 from tests.synthetic import CALLS, MOST_ROUNDS, STUDIES
 
@@ -67,57 +67,17 @@ def test_a_mutation_is_refused_by_name_or_harmless(root: Path, name: str) -> Non
         assert not set(found.samples["study"]) - {STUDY}
 
 
-FILES = [f"{VARIANT}{kind}" for kind in KINDS]
-WORDS = [
-    "",
-    "0",
-    "-1",
-    "1e999",
-    "nan",
-    "null",
-    "[]",
-    "{}",
-    "<b>",
-    "{{ 7 }}",
-    "\0",
-    "\u202e",
-    PAYLOAD,
-]
-FRAGMENTS = st.sampled_from(WORDS) | st.text(max_size=20) | st.floats().map(str)
-
-
-@st.composite
-def edits(draw: st.DrawFn) -> tuple[str, float, int, bytes, bool]:
-    """A file, a place in it, how many bytes of it go, what comes instead, and whether the checksum
-    is made to fit."""
-    instead = draw(
-        FRAGMENTS.map(lambda text: text.encode(errors="replace")) | st.binary(max_size=9)
-    )
-    return (
-        draw(st.sampled_from(FILES)),
-        draw(st.floats(0, 1)),
-        draw(st.integers(0, 40)),
-        instead,
-        draw(st.booleans()),
-    )
-
-
-def check_random(whole: Path, tmp: Path, chosen: list[tuple[str, float, int, bytes, bool]]) -> None:
+def check_random(whole: Path, tmp: Path, edits: Sequence[Edit]) -> None:
     root = tmp / "results"
     shutil.rmtree(tmp, ignore_errors=True)
     shutil.copytree(whole, root)
-    folder = root / HOSTILE / STUDY
-    for name, place, count, instead, is_signed in chosen:
-        content = (folder / name).read_bytes()
-        at = int(place * len(content))
-        (folder / name).write_bytes(content[:at] + instead + content[at + count :])
-        if is_signed:
-            with suppress(ValueError, AttributeError):
-                sign(root / HOSTILE)
+    apply(root / HOSTILE, edits)
     found = collect(root, STUDIES)
     if found.refused:
-        assert list(found.refused) == [f"{HOSTILE}/{STUDY}"]
-        assert found.refused[f"{HOSTILE}/{STUDY}"].startswith(f"{HOSTILE}/{STUDY}/{VARIANT}.")
+        ((folder, reason),) = found.refused.items()
+        file = f"{HOSTILE}/{STUDY}/{VARIANT}." if folder != HOSTILE else f"{HOSTILE}/{DESCRIPTION}"
+        assert folder in (HOSTILE, f"{HOSTILE}/{STUDY}")
+        assert reason.startswith(file)
         assert set(found.samples["machine"]) == {WHOLE}
         return
     assert_allowed(found)
@@ -149,17 +109,17 @@ RANDOM = settings(
 
 
 @settings(RANDOM, max_examples=40)
-@given(chosen=st.lists(edits(), min_size=1, max_size=3))
+@given(edits=EDITS)
 def test_what_changes_at_random_is_refused_or_allowed(
-    whole: Path, tmp_path: Path, chosen: list[tuple[str, float, int, bytes, bool]]
+    whole: Path, tmp_path: Path, edits: list[Edit]
 ) -> None:
-    check_random(whole, tmp_path / "random", chosen)
+    check_random(whole, tmp_path / "random", edits)
 
 
 @pytest.mark.exhaustive
 @settings(RANDOM, max_examples=2000)
-@given(chosen=st.lists(edits(), min_size=1, max_size=3))
+@given(edits=EDITS)
 def test_what_changes_at_random_2000_times_is_refused_or_allowed(
-    whole: Path, tmp_path: Path, chosen: list[tuple[str, float, int, bytes, bool]]
+    whole: Path, tmp_path: Path, edits: list[Edit]
 ) -> None:
-    check_random(whole, tmp_path / "random", chosen)
+    check_random(whole, tmp_path / "random", edits)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from analysis.study import discover
+from analysis.study import Study, discover
 from tests.report.site.conftest import served
 from tests.roots import build, make_root, rows_without_value
-from tests.store.changes import PAYLOAD, write_whole_machine
+from tests.store.changes import PAYLOAD, Change, write_whole_machine
+from tests.store.edits import Edit, apply, drawn
 from tests.store.mutations import HARMLESS, MUTATIONS
 from tests.synthetic import add_run, provenance_of
 
@@ -26,7 +30,10 @@ DANGEROUS = r"""
   .filter(a => a.name.startsWith("on") || /^\s*javascript:/i.test(a.value)).map(a => a.value)
 """
 PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
+PAGES += ["evidence/calls/kernel/counters.html"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
+RANDOM, PARTS = 100, 10
+"""So many machines are changed at random; an exhaustive test makes so many sites of 2,000."""
 EVERYTHING = """
 {{ chart('timeline', 'Calls.') }}
 
@@ -36,18 +43,32 @@ EVERYTHING = """
 """
 
 
+def write_changed(root: Path, study: Study, changes: Mapping[str, Change]) -> Path:
+    """The results of a whole machine under each of these names, changed."""
+    whole = root / "whole"
+    write_whole_machine(whole, "box", study)
+    for name, change in changes.items():
+        shutil.copytree(whole / "box", root / "results" / name)
+        change(root / "results" / name)
+    return root / "results"
+
+
+def at_random(every: Sequence[Sequence[Edit]]) -> dict[str, Change]:
+    """A machine for each of these edits."""
+    return {f"r{index}": partial(apply, edits=edits) for index, edits in enumerate(every)}
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A machine for each mutation, one for each bad name, and one where all was skipped."""
+    """A machine for each mutation, for some at random and for each bad name, and one where all was
+    skipped."""
     root = make_root(tmp_path_factory.mktemp("hostile"))
     study = discover(root)["calls"]
-    results = root / "results"
-    for index, mutation in enumerate(MUTATIONS.values()):
-        write_whole_machine(results, f"m{index}", study)
-        mutation.change(results / f"m{index}")
-    for index, name in enumerate(NAMES):
-        write_whole_machine(results, f"n{index}", study)
-        (results / f"n{index}").rename(results / name)
+    changes = {f"m{index}": one.change for index, one in enumerate(MUTATIONS.values())}
+    renamed = {f"n{index}": lambda _machine: None for index in range(len(NAMES))}
+    results = write_changed(root, study, changes | at_random(drawn(RANDOM)) | renamed)
+    for old, new in zip(renamed, NAMES, strict=True):
+        (results / old).rename(results / new)
     write_whole_machine(results, "skipped-box", study)
     for variant in study.variants:
         status = {"python": "failed"}.get(variant.name, "skipped")
@@ -77,12 +98,23 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def test_all_that_is_wrong_is_left_out(address: str, root: Path) -> None:
     refused = json.loads((root / "build" / "refused.json").read_text())
-    assert len(refused) == len(MUTATIONS) - len(HARMLESS) + len(NAMES)
+    results = root / "results"
+    left_out = [
+        name for name in changed_at_random(results) if refused.keys() & {name, f"{name}/calls"}
+    ]
+    assert len(refused) - len(left_out) == len(MUTATIONS) - len(HARMLESS) + len(NAMES)
+    assert left_out
+    shown = changed_at_random(results) - set(left_out)
+    files = [path for name in shown for path in (results / name).rglob("*.*")]
+    assert any("hit(" in path.read_text(errors="replace") for path in files)
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_nothing_of_the_results_runs(page: Page, address: str, path: str) -> None:
-    page.goto(address + path)
+def changed_at_random(results: Path) -> set[str]:
+    return {path.name for path in results.iterdir() if re.fullmatch(r"r\d+", path.name)}
+
+
+def assert_nothing_runs(page: Page, address: str) -> None:
+    page.goto(address)
     page.wait_for_load_state("networkidle")
     for link in page.locator(".md-content a[href^='javascript:' i]").all():
         link.dispatch_event("click")
@@ -92,6 +124,21 @@ def test_nothing_of_the_results_runs(page: Page, address: str, path: str) -> Non
     assert page.evaluate(DANGEROUS) == []
     content = page.locator(".md-content")
     assert content.locator("script, svg[onload], img").count() == 0
+
+
+@pytest.mark.parametrize("path", [*PAGES, "data/skipped-box/calls/"])
+def test_nothing_of_the_results_runs(page: Page, address: str, path: str) -> None:
+    assert_nothing_runs(page, address + path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_runs_of_what_changes_at_random(page: Page, tmp_path: Path, part: int) -> None:
+    root = make_root(tmp_path)
+    write_changed(root, discover(root)["calls"], at_random(drawn(2000)[part::PARTS]))
+    with served(build(root)) as address:
+        for path in PAGES:
+            assert_nothing_runs(page, address + path)
 
 
 @pytest.mark.parametrize("path", ["", "studies/calls/", "machines/"])
