@@ -103,11 +103,14 @@ def walk_seconds(
     is_ascending: Floats,
     displacing: Floats,
 ) -> Floats:
-    """Seconds [cases] of the walks of launches [cases], one after the other; 0 without a pool."""
+    """Seconds [cases] of the walks of launches [cases], one after the other; 0 without a pool.
+
+    Ascending order never costs more than none: rows that are far apart gain nothing from it.
+    """
     has_pool = entries > 0
     pool, drawn = (np.where(has_pool, count, 1.0) for count in (entries, drawn))
     random = _in_random_order(walker, pool, drawn, touches, displacing)
-    ordered = _in_ascending_order(walker, pool, touches)
+    ordered = np.minimum(random, _in_ascending_order(walker, pool, touches))
     return np.where(has_pool, np.where(is_ascending > 0, ordered, random), 0.0)
 
 
