@@ -20,15 +20,18 @@ class StreamWaits {
   void forget(Stream stream) { lines_[stream].lasts = stream == 0; }
 
   // Takes a freed block with users. The event is recorded now, unless the stream lasts or is being
-  // captured; it may be destroyed as soon as this returns.
+  // captured; it may be destroyed as soon as this returns. What the driver refuses to record throws
+  // std::runtime_error, and is tried again with the next that is recorded.
   void add(HeapBlock* block) {
     block->state = BlockState::kWaiting;
     block->events = block->users.size();
-    for (const Stream user : block->users) {
+    const std::vector<Stream> users = std::exchange(block->users, {});
+    for (const Stream user : users) {
+      lines_[user].add(block);
+    }
+    for (const Stream user : users) {
       Line& line = lines_[user];
-      line.open.push_back(block);
-      line.new_bytes += block->size;
-      const bool is_due = ++line.new_blocks >= kBatchBlocks || line.new_bytes >= kBatchBytes;
+      const bool is_due = line.new_blocks >= kBatchBlocks || line.new_bytes >= kBatchBytes;
       if (!line.lasts || is_due) {
         seal(user, line);
       }
@@ -36,7 +39,6 @@ class StreamWaits {
         let_go(line);
       }
     }
-    block->users.clear();
   }
 
   // Records the events that are still to be recorded, where no capture stands against it.
@@ -79,6 +81,11 @@ class StreamWaits {
     size_t new_blocks = 0;     // since it was looked at last
     size_t new_bytes = 0;
 
+    void add(HeapBlock* block) {
+      open.push_back(block);
+      ++new_blocks;
+      new_bytes += block->size;
+    }
     bool is_spent() const { return !lasts && open.empty() && points.empty(); }
   };
   static constexpr size_t kBatchBlocks = 32;

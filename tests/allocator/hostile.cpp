@@ -198,6 +198,23 @@ void a_refused_free_is_no_reason_to_fail(Shadow& gpu) {
   gpu.allocate(200 * kMiB, 0);
 }
 
+void a_refused_event_loses_no_memory(Shadow& gpu) {
+  const Stream owner = gpu.source.create_stream();
+  const auto read = gpu.allocate(600 * kMiB, owner);
+  for (int i = 0; i < 3; ++i) {
+    gpu.use(read, gpu.source.create_stream());
+  }
+  gpu.source.failing_records = 2;
+  for (int i = 0; i < 3; ++i) {
+    try {
+      i == 0 ? gpu.free(read) : gpu.allocator->trim(Shadow::kDevice, 0);
+    } catch (const std::runtime_error&) {
+      // It may be told.
+    }
+  }
+  gpu.allocate(600 * kMiB, owner);
+}
+
 void a_trim_waits(Shadow& gpu) {
   free_while_read(gpu, 64 * kMiB, 0, gpu.source.create_stream());
   gpu.allocator->trim(Shadow::kDevice, 0);
@@ -336,6 +353,27 @@ void graphs_of_one_pool_share_memory(Shadow& gpu) {
   }
 }
 
+void a_pool_that_nobody_made_is_refused(Shadow& gpu) {
+  if (gpu.pooled == nullptr) {
+    return;
+  }
+  const auto refused = [](auto call) {
+    try {
+      call();
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+    return false;
+  };
+  const auto all = [](Stream) { return true; };
+  require(refused([&] { gpu.pooled->begin_capture(Shadow::kDevice, {0, 0}, all); }),
+          "no pool refused", "a capture");
+  require(refused([&] { gpu.pooled->end_capture(Shadow::kDevice, kFirst); }),
+          "the end of nothing refused", "an end");
+  require(refused([&] { gpu.pooled->release_pool(Shadow::kDevice, kFirst); }),
+          "an unknown pool refused", "a release");
+}
+
 // --- What must not be lost while the faults are mended.
 
 void freed_memory_is_used_again_at_once(Shadow& gpu) {
@@ -374,6 +412,7 @@ constexpr Situation kSituations[] = {
     SITUATION(late_events_are_waited_for),
     SITUATION(a_refused_free_keeps_the_segment),
     SITUATION(a_refused_free_is_no_reason_to_fail),
+    SITUATION(a_refused_event_loses_no_memory),
     SITUATION(a_trim_waits),
     SITUATION(streams_that_are_gone_take_no_host_memory),
     SITUATION(a_fit_is_found_as_fast_among_many),
@@ -384,6 +423,7 @@ constexpr Situation kSituations[] = {
     SITUATION(a_temporary_of_a_graph_stays_its_own),
     SITUATION(graphs_of_two_pools_share_no_memory),
     SITUATION(graphs_of_one_pool_share_memory),
+    SITUATION(a_pool_that_nobody_made_is_refused),
     SITUATION(freed_memory_is_used_again_at_once),
     SITUATION(full_memory_is_waited_for),
 };

@@ -87,6 +87,10 @@ class HostileSource : public StreamSource {
     const Lock lock(mutex_);
     ++counts_.event_records;
     const Id id = live(stream, "cudaEventRecord");
+    if (failing_records > 0) {
+      --failing_records;
+      throw std::runtime_error("cudaEventRecord: unspecified launch failure");
+    }
     Recorded event;
     const Capture capture = capture_of_id(id);
     if (capture == Capture::kRefused) {
@@ -245,6 +249,7 @@ class HostileSource : public StreamSource {
   // The next so many calls fail; events recorded from now on complete so many queries late.
   std::atomic<uint64_t> failing_allocations{0};
   std::atomic<uint64_t> failing_releases{0};
+  std::atomic<uint64_t> failing_records{0};
   std::atomic<uint64_t> lag{0};
 
  private:
