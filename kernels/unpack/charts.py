@@ -56,7 +56,7 @@ def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | 
         axis, whole = alt.Axis(format="%"), alt.Scale(domain=[0, 1])
         along = alt.X("share:Q", title="share of the call", axis=axis, scale=whole, stack="zero")
     else:
-        along = alt.X("us:Q", title="time of the host a chunk, µs", stack="zero")
+        along = alt.X("us:Q", title="host time a chunk, µs", stack="zero")
     tips = {
         **{name: name for name in ("variant", "machine", "part", "state")},
         "a_chunk": "a chunk",
@@ -107,7 +107,7 @@ def _fragments(facts: StudyFacts) -> Chart | None:
     rows = fragment_parts(facts)
     if rows["fragment"].nunique() < 2:
         return None
-    along = alt.X("us:Q", title="time of the host, all chunks, µs", stack="zero")
+    along = alt.X("us:Q", title="host time of all chunks, µs", stack="zero")
     axis = alt.Axis(labelFont=WIDE_LABELS, format=",", domain=False, ticks=False, grid=False)
     row = alt.Y("fragment:O", title="bytes of a fragment", axis=axis)
     tips = {

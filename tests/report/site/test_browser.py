@@ -227,6 +227,24 @@ def test_on_a_narrow_screen_charts_are_not_wider_than_it(browser: Browser, addre
     visit.page.context.close()
 
 
+def test_on_paper_claims_are_told_and_tables_are_whole(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address, width=700)
+    visit.page.emulate_media(media="print")
+    visit.open("ledger/")
+    claims = visit.page.locator(".hp-claims > details > summary")
+    assert claims.count() == claims.locator("visible=true").count() > 10
+    assert visit.page.locator(".hp-controls").locator("visible=true").count() == 0
+    visit.page.goto(f"{address}studies/{STUDY}/")
+    assert visit.page.locator("details[data-fragment]:not(.hp-claims > *)").count() > 10
+    shown = visit.page.locator("details[data-fragment]").locator("visible=true")
+    assert shown.count() == visit.page.locator(".hp-claims > details").count()
+    tables = visit.page.locator(".hp-table").locator("visible=true")
+    too_wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).length"
+    assert tables.count() > 10 and tables.evaluate_all(too_wide) == 0
+    assert visit.faults == []
+    visit.page.context.close()
+
+
 def test_evidence_is_loaded_when_it_is_opened(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/#v1_vectorized-source")
