@@ -10,7 +10,7 @@
 #include <new>
 #include <thread>
 
-#include "shadow.h"
+#include "captures.h"
 
 // Host memory in use, and basic blocks of the program run by this thread so far, which the compiler
 // counts (-fsanitize-coverage=trace-pc).
@@ -40,25 +40,6 @@ void operator delete(void* ptr) noexcept {
 void operator delete(void* ptr, size_t /*bytes*/) noexcept { operator delete(ptr); }
 
 namespace {
-
-constexpr size_t kKiB = size_t{1} << 10, kMiB = size_t{1} << 20, kGiB = size_t{1} << 30;
-constexpr PoolId kFirst{0, 1}, kSecond{0, 2};
-
-std::string mib(size_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
-
-// An allocation on `owner` that `user` still reads when it is freed.
-void free_while_read(Shadow& gpu, size_t bytes, Stream owner, Stream user) {
-  const auto read = gpu.allocate(bytes, owner);
-  gpu.use(read, user);
-  gpu.free(read);
-}
-
-// Requests that nothing free can serve, until `count` of them are live.
-void miss(Shadow& gpu, Stream stream, int count = 4) {
-  for (int i = 0; i < count; ++i) {
-    gpu.allocate(15 * kMiB, stream);
-  }
-}
 
 // --- Frees that other streams still have to do with.
 
@@ -264,114 +245,6 @@ void a_fit_is_found_as_fast_among_many(Shadow& /*gpu*/) {
   const uint64_t few = steps_of_a_fit(100), many = steps_of_a_fit(6400);
   require(many < 4 * few, "at most four times the steps among 64 times the blocks",
           std::to_string(few) + " and " + std::to_string(many));
-}
-
-// --- Captures.
-
-void a_free_inside_a_capture_is_seen_to_after_it(Shadow& gpu) {
-  const Stream stream = gpu.source.create_stream();
-  const auto read = gpu.allocate(4 * kMiB, 0);
-  const size_t graph = gpu.begin_capture(stream, kFirst);
-  gpu.use(read, stream);
-  gpu.free(read);
-  gpu.end_capture(graph, stream);
-  miss(gpu, 0);
-  gpu.destroy_graph(graph);
-}
-
-void a_free_of_another_stream_does_not_end_a_capture(Shadow& gpu) {
-  const Stream stream = gpu.source.create_stream(), user = gpu.source.create_stream();
-  const size_t graph = gpu.begin_capture(stream, kFirst);
-  for (int i = 0; i < 4; ++i) {
-    free_while_read(gpu, 4 * kMiB, 0, user);
-  }
-  gpu.source.complete_all();
-  gpu.source.destroy_stream(user);
-  gpu.end_capture(graph, stream);
-  miss(gpu, 0);
-  gpu.destroy_graph(graph);
-}
-
-void a_capture_may_grow_the_heap(Shadow& gpu) {
-  const Stream stream = gpu.source.create_stream();
-  const size_t graph = gpu.begin_capture(stream, kFirst);
-  gpu.allocate(64 * kMiB, stream);
-  gpu.allocate(64 * kMiB, 0);
-  gpu.end_capture(graph, stream);
-  gpu.destroy_graph(graph);
-}
-
-void a_trim_does_not_end_a_capture(Shadow& gpu) {
-  const Stream stream = gpu.source.create_stream();
-  gpu.free(gpu.allocate(512 * kMiB, 0));
-  const size_t graph = gpu.begin_capture(stream, kFirst);
-  try {
-    gpu.allocator->trim(Shadow::kDevice, 0);
-  } catch (const std::runtime_error&) {
-    // It may be told.
-  }
-  gpu.end_capture(graph, stream);
-  gpu.destroy_graph(graph);
-}
-
-void a_temporary_of_a_graph_stays_its_own(Shadow& gpu) {
-  const Stream stream = gpu.source.create_stream();
-  gpu.free(gpu.allocate(4 * kMiB, stream));  // so that nobody has to ask the driver
-  const size_t graph = gpu.begin_capture(stream, kFirst);
-  gpu.free(gpu.allocate(4 * kMiB, stream));
-  gpu.end_capture(graph, stream);
-  gpu.allocator->trim(Shadow::kDevice, 0);
-  gpu.allocate(4 * kMiB, stream);
-  gpu.allocate(4 * kMiB, 0);
-  gpu.destroy_graph(graph);
-}
-
-void graphs_of_two_pools_share_no_memory(Shadow& gpu) {
-  const Stream stream = gpu.source.create_stream();
-  gpu.free(gpu.allocate(4 * kMiB, stream));
-  std::vector<size_t> graphs;
-  for (const PoolId& pool : {kFirst, kSecond}) {
-    graphs.push_back(gpu.begin_capture(stream, pool));
-    gpu.free(gpu.allocate(4 * kMiB, stream));
-    gpu.end_capture(graphs.back(), stream);
-  }
-  gpu.destroy_graph(graphs[0]);
-  gpu.destroy_graph(graphs[1]);
-}
-
-void graphs_of_one_pool_share_memory(Shadow& gpu) {
-  const Stream stream = gpu.source.create_stream();
-  std::vector<size_t> graphs;
-  for (int i = 0; i < 10; ++i) {
-    graphs.push_back(gpu.begin_capture(stream, kFirst));
-    gpu.free(gpu.allocate(64 * kMiB, stream));
-    gpu.end_capture(graphs.back(), stream);
-  }
-  require(gpu.reserved() == 64 * kMiB, "64 MiB for all", mib(gpu.reserved()));
-  for (const size_t graph : graphs) {
-    gpu.destroy_graph(graph);
-  }
-}
-
-void a_pool_that_nobody_made_is_refused(Shadow& gpu) {
-  if (gpu.pooled == nullptr) {
-    return;
-  }
-  const auto refused = [](auto call) {
-    try {
-      call();
-    } catch (const std::invalid_argument&) {
-      return true;
-    }
-    return false;
-  };
-  const auto all = [](Stream) { return true; };
-  require(refused([&] { gpu.pooled->begin_capture(Shadow::kDevice, {0, 0}, all); }),
-          "no pool refused", "a capture");
-  require(refused([&] { gpu.pooled->end_capture(Shadow::kDevice, kFirst); }),
-          "the end of nothing refused", "an end");
-  require(refused([&] { gpu.pooled->release_pool(Shadow::kDevice, kFirst); }),
-          "an unknown pool refused", "a release");
 }
 
 // --- What must not be lost while the faults are mended.

@@ -47,7 +47,7 @@ OF_A_GRAPH = "some of a captured graph"
 
 FAULTS = {
     "users are forgotten": (
-        *("dropin.h", "if (!block->users.empty()) {", "if (false) {"),
+        *("device_memory.h", "if (!block->users.empty()) {", "if (false) {"),
         STILL_READ,
     ),
     "the event is recorded later": (
@@ -75,11 +75,11 @@ FAULTS = {
         "",
     ),
     "graphs have no pool": (
-        *("dropin.h", "heaps_[pools_.pool_of(handle)]", "heaps_[kNoPool]"),
+        *("device_memory.h", "heaps_[pools_.pool_of(handle)]", "heaps_[kNoPool]"),
         OF_A_GRAPH,
     ),
     "the memory of graphs is returned": (
-        *("dropin.h", " && !pools_.is_held(id);", ";"),
+        *("device_memory.h", " && !pools_.is_held(id);", ";"),
         OF_A_GRAPH,
     ),
     "a segment that the driver refused is lost": (
@@ -88,7 +88,7 @@ FAULTS = {
     ),
     "the driver is asked inside a capture": (
         *(
-            "dropin.h",
+            "device_memory.h",
             "    if (memory_.captures == 0) {\n      waits_.poll();",
             "    {\n      waits_.poll();",
         ),
@@ -103,11 +103,11 @@ FAULTS = {
         "",
     ),
     "a stream that ends is not waited for": (
-        *("dropin.h", "    source.wait(memory_.arena.device, event);\n", ""),
+        *("device_memory.h", "    source.wait(memory_.arena.device, event);\n", ""),
         STILL_READ,
     ),
     "what was kept whole is not returned": (
-        *("dropin.h", "        heap.front.flush();\n", ""),
+        *("device_memory.h", "        heap.front.flush();\n", ""),
         "expected all memory returned",
     ),
 }
