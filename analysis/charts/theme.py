@@ -72,14 +72,35 @@ _DARK: Final[dict[str, Any]] = {
 
 COLOURS: Final = len(_LIGHT["category"])
 
+COMPACT_PX: Final = 620
+"""A narrower column is narrow: charts are `compact` in it."""
+
+LEGEND_COLUMNS: Final = [6, 4, 3, 2, 1]
+"""What a legend that is wider than the column has in turn, until it fits."""
+
+COLUMN_SIGNAL: Final = "column_px"
+"""The width of the column in which a chart is; the page sets it."""
+
+COLUMN_PX: Final = 966
+"""What it is in a window of 1280 px."""
+
+
+def _both(light: str, dark: str) -> str:
+    """A colour of CSS that goes with the palette of the page."""
+    return f"light-dark({light},{dark})"
+
 
 def palettes() -> dict[str, dict[str, Any]]:
     """Vega configurations by the names of Material's palettes."""
+    return {"default": _vega(_LIGHT), "slate": _vega(_DARK)}
+
+
+def _vega(colours: dict[str, Any]) -> dict[str, Any]:
+    """A Vega configuration."""
     empty = {"mark": "point", "data": {"values": []}}
-    return {
-        name: vl_convert.vegalite_to_vega(empty, config=_configuration(colours))["config"]
-        for name, colours in (("default", _LIGHT), ("slate", _DARK))
-    }
+    compiled = vl_convert.vegalite_to_vega(empty, config=_configuration(colours))
+    configuration: dict[str, Any] = compiled["config"]
+    return configuration
 
 
 def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
@@ -140,6 +161,14 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
 
 CONFIGURATION: Final = _configuration(_LIGHT)
 """What charts are compiled with; the page draws them with one of `palettes`."""
+
+BOTH_PALETTES: Final = _vega(
+    {name: _both(_LIGHT[name], _DARK[name]) for name in ("ink", "quiet", "grid")}
+    | {"category": list(map(_both, _LIGHT["category"], _DARK["category"]))}
+    # Vega mixes the colours of a ramp, and can mix none of CSS.
+    | {"ramp": _LIGHT["ramp"]}
+)
+"""The Vega configuration of pictures that stand in a page of either palette."""
 
 
 def select(
@@ -247,16 +276,22 @@ def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
 def finish(
     chart: Any, description: str, margin: int, compact_margin: int, least: int = LEAST_PX
 ) -> Chart:
-    """`chart` with its description and the pixels beside the plot that the page sets aside.
+    """`chart` with its description and the pixels beside the plot that are set aside.
 
-    The page sets the plot's width to what is left of the column, but `least` pixels, and the
-    `compact` parameter where the column is narrow.
+    The plot is as wide as what is left of the column, but `least` pixels. The parameter `compact`
+    tells whether the column is narrow.
     """
     chart = chart.add_params(
-        alt.param(name="compact", value=False), alt.param(name="legend_columns", value=0)
+        alt.param(name=COLUMN_SIGNAL, value=COLUMN_PX),
+        alt.param(name="compact", expr=f"{COLUMN_SIGNAL} < {COMPACT_PX}"),
+        alt.param(name="legend_columns", value=0),
     )
     finished: Chart = chart.properties(
         description=description,
-        usermeta={"margin": margin, "compactMargin": compact_margin, "least": least},
+        usermeta={
+            "least": least,
+            "legendColumns": LEGEND_COLUMNS,
+            "plot": f"max({least}, {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
+        },
     )
     return finished

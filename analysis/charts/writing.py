@@ -14,8 +14,8 @@ import vl_convert
 from analysis.charts.columns import column_table, measure_of, text_of
 from analysis.charts.theme import CONFIGURATION, Chart
 
-WIDTH_PX: Final = 300
-"""Of the plot as compiled; the page sets it to the room there is."""
+COMPILED_PX: Final = 300
+"""Of the plot while it is compiled; then its width follows from the column's."""
 INDEX: Final = "all.charts.json"
 """By name, the description of each chart of a group and its figures in words; null where there is
 nothing to draw. No chart has a name with a dot in it."""
@@ -94,14 +94,26 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:
 def _compiled(document: dict[str, Any]) -> dict[str, Any]:
     """The Vega specification of a Vega-Lite one, without its configuration; its data set `shown`
     has the rows that the chart's selects leave."""
-    document.get("spec", document)["width"] = WIDTH_PX
+    document.get("spec", document)["width"] = COMPILED_PX
     compiled: dict[str, Any] = vl_convert.vegalite_to_vega(document, config=CONFIGURATION)
     del compiled["config"]
+    _fit(compiled, "child_width" if "spec" in document else "width")
     (source,) = (one["name"] for one in compiled["data"] if "url" in one)
     filters = [one["filter"] for one in document.get("transform", []) if "filter" in one]
     transform = [{"type": "filter", "expr": one} for one in filters]
     compiled["data"].append({"name": "shown", "source": source, "transform": transform})
     return compiled
+
+
+def _fit(compiled: dict[str, Any], width: str) -> None:
+    """Have the signal `width`, which is that of the plot, follow from that of the column; a chart
+    without `theme.finish` keeps its own."""
+    plot = compiled.get("usermeta", {}).pop("plot", None)
+    if plot is None:
+        return
+    others = [signal for signal in compiled["signals"] if signal["name"] != width]
+    compiled["signals"] = [*others, {"name": width, "update": plot}]
+    compiled.pop("width", None)
 
 
 def _types(data: pd.DataFrame) -> dict[str, str]:

@@ -2,64 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from markupsafe import Markup
 
+from analysis.charts.still import Still
+from analysis.charts.theme import COLUMN_PX
 from analysis.charts.writing import InWords
 from analysis.errors import require_known
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.html import link
+from analysis.report.html import NO_HTML, link
+from analysis.report.page import Page
 from analysis.report.sentences import NOTHING
-from analysis.report.staging import ALL, Staged
+from analysis.report.staging import ALL
+
+COLUMNS: Final = {"hp-wide": COLUMN_PX, "hp-narrow": 326}
+"""Pixels of the column in windows of 1280 and of 390, by the class that shows a picture on wide or
+on narrow screens only."""
 
 _FIGURE: Final = Markup(
     '<figure class="hp-chart" id="chart-{name}" data-study="{study}" data-chart="{name}"'
     ' data-spec="{address}.vg.json" data-root="{root}">'
-    '<form class="hp-controls" aria-label="What the chart shows"></form>'
+    '<form class="hp-controls" aria-label="What the chart shows">{controls}</form>'
     '<p class="hp-note" role="status"></p>'
     '<div class="hp-scroll" tabindex="0" role="group" aria-label="Chart: {name}">'
     '<div class="hp-view" role="img" aria-label="{description}"'
-    ' aria-describedby="chart-{name}-text"></div></div>'
+    ' aria-describedby="chart-{name}-text">{pictures}</div></div>'
     "<figcaption>{caption}</figcaption>"
     '<p class="hp-text" id="chart-{name}-text">{text}</p>'
+    '<div class="hp-tools"></div>'
     '<details class="hp-data"><summary>Data</summary><p>{download}</p></details>'
     "</figure>"
 )
+_PICTURE: Final = Markup(
+    '<div class="hp-still {size}" aria-hidden="true" data-search-exclude>{drawn}</div>'
+)
+# As Vega makes it.
+_SELECT: Final = Markup(
+    '<div class="vega-bind hp-still"><label><span class="vega-bind-name">{name}</span>'
+    "<select disabled>{options}</select></label></div>"
+)
+_OPTION: Final = Markup("<option{}>{}</option>")
 
 
-def chart_figure(
-    staged: Staged, facts: StudyFacts, name: str, caption: str, root: str
-) -> str | Markup:
-    """The chart `name` of the study; `root` is the site's as seen from the page.
+def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str | Markup:
+    """The chart `name` of the study.
 
-    assets/charts.js draws it when it comes into view. FieldError where the study has no such chart.
+    assets/charts.js draws it when it comes into view; the first chart of a page is in it as a
+    picture, too, to be seen before any script has run. FieldError where the study has no such
+    chart.
     """
-    charts = staged.charts[facts.study.name]
+    charts = page.staged.charts[facts.study.name]
     require_known("chart", name, sorted(charts))
     if charts[name] is None and not facts.machines:
         return NOTHING
-    return _figure(charts[name], facts.study.name, name, caption, root)
+    return _figure(page, charts[name], facts.study.name, name, caption)
 
 
-def common_figure(staged: Staged, name: str, caption: str, root: str) -> str | Markup:
+def common_figure(page: Page, name: str, caption: str) -> str | Markup:
     """The chart `name` of those that are of no one study; else as `chart_figure`."""
-    charts = staged.charts[ALL]
+    charts = page.staged.charts[ALL]
     require_known("chart", name, sorted(charts))
-    return _figure(charts[name], ALL, name, caption, root)
+    return _figure(page, charts[name], ALL, name, caption)
 
 
-def _figure(chart: InWords | None, group: str, name: str, caption: str, root: str) -> str | Markup:
+def _figure(page: Page, chart: InWords | None, group: str, name: str, caption: str) -> str | Markup:
     if chart is None:
         return "Nothing to draw yet."
-    address = f"{root}charts/{group}/{name}"
+    path = f"charts/{group}/{name}"
+    controls = pictures = NO_HTML
+    if page.is_first_chart(f"{group}/{name}"):
+        still = Still(page.docs / f"{path}.vg.json")
+        controls = NO_HTML.join(map(_select, still.choices))
+        pictures = NO_HTML.join(
+            _PICTURE.format(size=size, drawn=still.drawn(px)) for size, px in COLUMNS.items()
+        )
     return _FIGURE.format(
         name=name,
         study=group,
-        address=address,
-        root=root,
+        address=page.root + path,
+        root=page.root,
         description=chart.description,
+        controls=controls,
+        pictures=pictures,
         caption=caption,
         text=chart.text,
-        download=link(f"{address}.csv", "All rows as CSV"),
+        download=link(f"{page.root}{path}.csv", "All rows as CSV"),
     )
+
+
+def _select(signal: Mapping[str, Any]) -> Markup:
+    """A signal that a select sets; it can be used once the chart is drawn."""
+    bind, chosen = signal["bind"], signal["value"]
+    options = (
+        Markup("<option{}>{}</option>").format(
+            Markup(" selected" if value == chosen else ""), label
+        )
+        for value, label in zip(bind["options"], bind["labels"], strict=True)
+    )
+    return _SELECT.format(name=bind["name"], options=NO_HTML.join(options))

@@ -58,7 +58,7 @@ def chart(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
         that the study's charts.py returns
     caption: one or two sentences below it
     """
-    return chart_figure(page.staged, facts, name, caption, page.root)
+    return chart_figure(page, facts, name, caption)
 
 
 @study_macro
@@ -258,7 +258,7 @@ def common_chart(page: Page, name: str, caption: str) -> str:
     name: `machines` or `links`
     caption: one or two sentences below it
     """
-    return common_figure(page.staged, name, caption, page.root)
+    return common_figure(page, name, caption)
 
 
 @macro

@@ -1,11 +1,10 @@
 // Draws a chart when it comes into view, and again when the palette, the width or the choice changes.
+// Until then the first one of a page is there as a picture: what it shows by default.
 import { csvOf, tableOf, textOf } from "./chart_data.js";
 import { addressOfChoice, bound, fileName, readChoice } from "./choice.js";
 import { button, copy } from "./copy.js";
 
-const COMPACT_PX = 620;
 const AHEAD_PX = 200;
-const LEGEND_COLUMNS = [6, 4, 3, 2, 1];
 const charts = new Map(); // figure -> Chart
 
 const palette = () => document.body.getAttribute("data-md-color-scheme");
@@ -65,7 +64,8 @@ class Chart {
         await this.draw(width);
         this.drawn = state;
       } catch (error) {
-        this.part("view").textContent = `This chart could not be drawn: ${error.message}`;
+        this.figure.querySelector(".hp-coming")?.remove();
+        this.part("note").textContent = `This chart could not be drawn: ${error.message}`;
         console.error(error);
       }
     });
@@ -75,16 +75,15 @@ class Chart {
     const [spec, colours] = await this.read();
     this.spec = spec;
     const asked = this.view ? { values: this.values, faults: [] } : readChoice(this.name, spec);
-    const set = { ...asked.values, ...roomFor(spec, width) };
+    const set = { ...asked.values, column_px: width };
     const signals = spec.signals.map((signal) =>
       signal.name in set ? { ...signal, value: set[signal.name] } : signal,
     );
-    this.view?.finalize();
-    this.part("controls").replaceChildren();
+    const controls = document.createElement("div");
     const holder = document.createElement("div");
     holder.setAttribute("aria-hidden", "true"); // the box around it has the words
-    holder.style.visibility = "hidden"; // until it has its width
-    this.part("view").replaceChildren(holder);
+    holder.className = "hp-coming"; // until it has its width
+    this.part("view").append(holder);
     const scheme = palette();
     const options = {
       mode: "vega",
@@ -93,14 +92,17 @@ class Chart {
       logLevel: 1, // errors: a selection without any points deserves no warning
       renderer: "svg",
       config: colours[scheme],
-      bind: this.part("controls"),
+      bind: controls,
       loader: { baseURL: this.root.href.replace(/\/$/, "") },
       tooltip: { theme: scheme === "slate" ? "dark" : "light" },
     };
-    const sized = { ...spec, width: set.width ?? spec.width, signals };
-    this.view = (await vegaEmbed(holder, sized, options)).view;
-    await narrow(this.view, spec, width);
-    holder.style.visibility = "";
+    const { view } = await vegaEmbed(holder, { ...spec, signals }, options);
+    await narrow(view, spec, width);
+    this.view?.finalize();
+    this.view = view;
+    holder.classList.replace("hp-coming", "hp-live");
+    this.part("controls").replaceChildren(...controls.children);
+    this.part("view").replaceChildren(holder);
     this.offerTools();
     this.tell(asked.faults);
   }
@@ -145,9 +147,8 @@ class Chart {
   }
 
   offerTools() {
-    if (this.part("tools")) return;
-    const tools = document.createElement("div");
-    tools.className = "hp-tools";
+    const tools = this.part("tools");
+    if (tools.children.length) return;
     const save = async (kind, make) => {
       const link = document.createElement("a");
       link.download = `${fileName(this.figure.dataset.study, this.name, this.spec, this.values)}.${kind}`;
@@ -166,7 +167,6 @@ class Chart {
         button(kind.toUpperCase(), `Save ${this.name} as ${kind.toUpperCase()}`, () => save(kind, make)),
       ),
     );
-    this.part("data").before(tools);
   }
 
   // What `make` returns while the chart has the page's colour behind it.
@@ -180,14 +180,6 @@ class Chart {
   }
 }
 
-// The signals that fit a chart into `width`: the plot is what is left beside its labels.
-function roomFor(spec, width) {
-  const compact = width < COMPACT_PX;
-  const { margin = 80, compactMargin = margin, least } = spec.usermeta;
-  const plot = Math.max(least, width - (compact ? compactMargin : margin));
-  return { compact, [plotWidth(spec)]: plot };
-}
-
 const plotWidth = (spec) => (spec.signals.some(({ name }) => name === "child_width") ? "child_width" : "width");
 
 // Brings what was drawn wider than `width` down to it: a legend by having fewer columns, then the plot.
@@ -195,7 +187,7 @@ async function narrow(view, spec, width) {
   const svg = view.container().querySelector("svg");
   const excess = (part) => part.getBoundingClientRect().right - svg.getBoundingClientRect().left - width;
   const isTooWide = () => [...svg.querySelectorAll(".role-legend")].some((legend) => excess(legend) > 0);
-  for (const columns of LEGEND_COLUMNS) {
+  for (const columns of spec.usermeta.legendColumns ?? []) {
     if (isTooWide()) await view.signal("legend_columns", columns).resize().runAsync();
   }
   const plot = view.signal(plotWidth(spec));

@@ -2,41 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from markupsafe import Markup
 
-from analysis.charts.writing import InWords
+from analysis.charts.writing import InWords, write_charts
 from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.chart_figures import chart_figure
+from analysis.report.page import Page
 from analysis.report.sentences import NOTHING
 from analysis.report.staging import Staged
+from tests.roots import drawn_charts
 from tests.synthetic import CALLS
+
+
+def page_of(inputs: Inputs, charts: Mapping[str, InWords | None], docs: Path | None = None) -> Page:
+    """A page of `calls`; without `docs`, its first chart is another one."""
+    meta = {} if docs else {"first_chart": "another"}
+    page = SimpleNamespace(url="studies/calls/", meta=meta)
+    env = SimpleNamespace(page=page, conf={"docs_dir": str(docs)})
+    return Page(Staged(inputs, {}, {}, {"calls": charts}, {}, {}), env)
 
 
 def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
     two_machines: Inputs,
 ) -> None:
     facts = StudyFacts(two_machines, CALLS)
-    staged = Staged(two_machines, {}, {}, {"calls": {"timeline": None}}, {}, {})
+    page = page_of(two_machines, {"timeline": None})
     unmeasured = StudyFacts(replace(two_machines, summary=two_machines.summary.iloc[:0]), CALLS)
     assert not unmeasured.machines
     with pytest.raises(FieldError, match=r"^chart: expected"):
-        chart_figure(staged, unmeasured, "steps", "Calls.", "../")
-    assert chart_figure(staged, unmeasured, "timeline", "Calls.", "../") == NOTHING
-    assert chart_figure(staged, facts, "timeline", "Calls.", "../") == "Nothing to draw yet."
+        chart_figure(page, unmeasured, "steps", "Calls.")
+    assert chart_figure(page, unmeasured, "timeline", "Calls.") == NOTHING
+    assert chart_figure(page, facts, "timeline", "Calls.") == "Nothing to draw yet."
     with pytest.raises(FieldError, match=r"^chart: expected one of \['timeline'\], got 'steps'$"):
-        chart_figure(staged, facts, "steps", "Calls.", "../")
+        chart_figure(page, facts, "steps", "Calls.")
 
 
 def test_a_chart_keeps_what_its_description_says(two_machines: Inputs) -> None:
-    charts = {"calls": {"dots": InWords('a "b" <c>', "2 points <d>.")}}
-    staged = Staged(two_machines, {}, {}, charts, {}, {})
-    shown = chart_figure(staged, StudyFacts(two_machines, CALLS), "dots", "d & e", "../")
+    page = page_of(two_machines, {"dots": InWords('a "b" <c>', "2 points <d>.")})
+    shown = chart_figure(page, StudyFacts(two_machines, CALLS), "dots", "d & e")
     assert 'aria-label="a &#34;b&#34; &lt;c&gt;"' in shown
     assert "<figcaption>d &amp; e</figcaption>" in shown
     assert 'id="chart-dots-text">2 points &lt;d&gt;.</p>' in shown
-    assert 'data-spec="../charts/calls/dots.vg.json"' in shown
-    assert '<a href="../charts/calls/dots.csv">' in shown
+    assert 'data-spec="../../charts/calls/dots.vg.json"' in shown
+    assert '<a href="../../charts/calls/dots.csv">' in shown
+
+
+def test_the_first_chart_of_a_page_is_in_it_as_a_picture(
+    two_machines: Inputs, tmp_path: Path
+) -> None:
+    facts = StudyFacts(two_machines, CALLS)
+    folder = tmp_path / "charts" / "calls"
+    page = page_of(two_machines, write_charts(drawn_charts(facts), folder, "calls"), tmp_path)
+    first, second = (Markup(chart_figure(page, facts, name, "")) for name in ("steps", "cases"))
+    assert first.count("<svg") == 2 and "<svg" not in second
+    assert "<select disabled><option selected>all</option><option>box</option>" in first
+    assert "<select" not in second

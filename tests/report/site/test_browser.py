@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from analysis.quantities import digits, percent, quantity, ratio, whole
+from tests.repository import STUDIES
 
 STUDY = "h2d_gather"
 FOUND = {
@@ -19,6 +22,11 @@ FOUND = {
 }
 """Words, and where one of the first results leads: to a page, a variant, a claim by its id and by
 its words, a counter as the profiler calls it, and a term."""
+STEPS = STUDIES[STUDY].with_role("step")
+SLOWED = 4
+"""Times that the processor is slowed down."""
+LATEST_MS = 2_500
+"""When the first chart must be there at such a processor."""
 
 
 class Visit:
@@ -61,7 +69,7 @@ class Visit:
             figure.scroll_into_view_if_needed()
             self.page.wait_for_function(
                 "figure => {"
-                " const drawn = figure.querySelector('.hp-view svg')?.getBoundingClientRect();"
+                " const drawn = figure.querySelector('.hp-live svg')?.getBoundingClientRect();"
                 " return drawn && drawn.width > 100 && drawn.height > 50; }",
                 arg=figure.element_handle(),
                 timeout=10_000,
@@ -71,7 +79,8 @@ class Visit:
         """Wait until the figure is no longer drawn as it was."""
         self.page.wait_for_function(
             "([figure, drawn]) => {"
-            " const svg = figure.querySelector('svg'); return svg && svg.innerHTML !== drawn; }",
+            " const svg = figure.querySelector('.hp-live svg');"
+            " return svg && svg.innerHTML !== drawn; }",
             arg=[figure.element_handle(), drawn],
             timeout=10_000,
         )
@@ -94,6 +103,57 @@ def test_selects_change_the_chart(browser: Browser, address: str) -> None:
     expect(one_machine.get_by_text("other-box", exact=True)).to_have_count(1)
     assert visit.faults == []
     visit.page.context.close()
+
+
+def test_the_first_chart_needs_no_script(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}studies/{STUDY}/")
+    picture = page.locator(f"{chart('steps')} .hp-still.hp-wide svg")
+    expect(picture).to_be_visible()
+    bars = picture.evaluate("svg => svg.querySelectorAll('path[d*=v13h]').length")
+    assert bars > 2 * len(STEPS)
+    expect(picture.get_by_text("v0_byte_copy")).to_have_count(2)  # a panel for each machine
+    assert page.locator(".hp-still svg").count() == 2, "of the first chart only"
+    context.close()
+
+
+def test_the_picture_has_the_place_of_the_chart_and_never_shows_another_choice(
+    browser: Browser, address: str
+) -> None:
+    visit = Visit(browser, address)
+    visit.page.route("**/vega.js", lambda route: None)
+    figure = visit.page.locator(chart("steps"))
+    picture = figure.locator(".hp-still.hp-wide svg")
+    visit.page.goto(f"{address}studies/{STUDY}/?steps.machine=other-box")
+    expect(picture).to_be_hidden()
+    visit.page.goto(f"{address}studies/{STUDY}/")
+    expect(picture).to_be_visible()
+    box, controls = picture.bounding_box(), figure.locator(".hp-controls").bounding_box()
+    visit.page.unroute("**/vega.js")
+    visit.open(f"studies/{STUDY}/")
+    visit.page.evaluate("scrollTo(0, 0)")
+    drawn = figure.locator(".hp-live svg").bounding_box()
+    assert box is not None and drawn is not None
+    assert (drawn["x"], drawn["y"], drawn["height"]) == (box["x"], box["y"], box["height"])
+    assert figure.locator(".hp-controls").bounding_box() == controls
+    assert picture.count() == 0
+    visit.page.context.close()
+
+
+@pytest.mark.exhaustive
+def test_the_first_chart_is_there_soon_on_a_slow_processor(browser: Browser, address: str) -> None:
+    times = []
+    for _ in range(5):
+        context = browser.new_context(viewport={"width": 1280, "height": 1700})
+        page = context.new_page()
+        session = context.new_cdp_session(page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+        page.goto(f"{address}studies/{STUDY}/", wait_until="commit")
+        page.wait_for_selector(".hp-view svg", state="attached")
+        times.append(page.evaluate("performance.now()"))
+        context.close()
+    assert statistics.median(times) < LATEST_MS, times
 
 
 def test_switching_the_palette_recolours_and_keeps_the_selection(
@@ -131,7 +191,7 @@ def test_following_a_link_draws_the_charts(browser: Browser, address: str) -> No
     visit.page.locator(f".md-content a[href$='studies/{STUDY}/']").first.click()
     visit.page.wait_for_url(f"{address}studies/{STUDY}/")
     visit.settle()
-    expect(visit.page.locator(".hp-view svg").first).to_be_attached()
+    expect(visit.page.locator(".hp-live svg").first).to_be_attached()
     assert visit.faults == []
     visit.page.context.close()
 

@@ -118,12 +118,13 @@ def assert_nothing_runs(page: Page, address: str) -> None:
     page.wait_for_load_state("networkidle")
     for link in page.locator(".md-content a[href^='javascript:' i]").all():
         link.dispatch_event("click")
-    for mark in page.locator(".hp-view svg :is(.mark-rect path, .mark-text text)").all()[:40]:
+    for mark in page.locator(".hp-live svg :is(.mark-rect path, .mark-text text)").all()[:40]:
         mark.dispatch_event("mousemove")
     assert page.evaluate("window.ran") == []
     assert page.evaluate(DANGEROUS) == []
     content = page.locator(".md-content")
     assert content.locator("script, svg[onload], img").count() == 0
+    assert content.locator(".hp-still :is(a, use, image, foreignObject, style)").count() == 0
 
 
 @pytest.mark.parametrize("path", [*PAGES, "data/skipped-box/calls/"])

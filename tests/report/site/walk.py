@@ -18,7 +18,7 @@ SCHEMES: Final = {"default": "Dark", "slate": "Light"}
 """Material's palettes, and what the switch to the other one is called."""
 
 _DRAWN: Final = """figure => {
-  const drawn = figure.querySelector(".hp-view svg")?.getBoundingClientRect();
+  const drawn = figure.querySelector(".hp-live svg")?.getBoundingClientRect();
   return drawn && drawn.width > 100 && drawn.height > 50;
 }"""
 _FIRST_LOAD: Final = """() => performance.getEntries()
