@@ -106,12 +106,12 @@ def text_of(data: pd.DataFrame, measure: Measure | None) -> str:
     for name in ("variant", "machine"):
         if name in data.columns and (count := data[name].nunique()):
             counted.append(f"{count} {name}{'s' * (count > 1)}")
-    sentence = f"{counted[0]}{' of ' if counted[1:] else ''}{listing(counted[1:])}."
+    told = f"{counted[0]}{' of ' if counted[1:] else ''}{listing(counted[1:])}"
     values = data[measure.field].dropna() if measure else pd.Series(dtype=float)
     if measure is None or values.empty:
-        return sentence
+        return f"{told}."
     ends = [_end(data, measure, values, found) for found in (values.idxmin(), values.idxmax())]
-    return f"{sentence} Lowest {measure.title}: {ends[0]}, highest: {ends[1]}."
+    return f"{told}; {measure.title}: from {ends[0]} to {ends[1]}."
 
 
 def _end(data: pd.DataFrame, measure: Measure, values: pd.Series[Any], index: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, Final
@@ -14,8 +15,17 @@ from analysis.report.fragments import Place
 from analysis.report.html import code, joined, link, moment, plain, table
 from analysis.report.sentences import NOTHING
 
-UNITS: Final = {"bytes": "B", "mhz": "MHz", "w": "W"}
-"""Last words of the keys of machine.json, as figures have them."""
+UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
+"""What the last word of a key of machine.json says: of what it is, and the unit."""
+WRITTEN: Final = {
+    **{word: word.upper() for word in ("gpu", "cpu", "cuda", "ecc", "numa", "sm")},
+    "gpus": "GPUs",
+    "sms": "SMs",
+    "pcie": "PCIe",
+    "nvlinks": "NVLinks",
+}
+"""Words of those keys as the field writes them."""
+_WORD: Final = re.compile(r"[^ ,]+")
 
 
 def freshness(inputs: Inputs) -> str:
@@ -80,15 +90,17 @@ def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         if isinstance(value, Mapping):
             flat |= _flatten(value, f"{name}, ")
         else:
-            label, unit = _unit_of(name)
+            label, unit = _label(name)
             flat[label] = _fact(value, unit)
     return flat
 
 
-def _unit_of(name: str) -> tuple[str, str]:
-    """A key without the unit that it ends in, and that unit; as it is where it has none."""
-    label, _, last = name.rpartition(" ")
-    return (label, UNITS[last]) if label and last in UNITS else (name, "")
+def _label(name: str) -> tuple[str, str]:
+    """What a key is called, and the unit that it ends in; empty where it has none."""
+    kept, _, last = name.rpartition(" ")
+    of, unit = UNITS.get(last, ("", "")) if kept else ("", "")
+    written = _WORD.sub(lambda word: WRITTEN.get(word[0], word[0]), kept if unit else name)
+    return written + of, unit
 
 
 def _fact(value: Any, unit: str) -> str:
@@ -126,7 +138,11 @@ def _compiler(entry: Mapping[str, Any]) -> str:
     given = entry.get("compiler")
     if not isinstance(given, Mapping):
         return str(given or "not recorded")
-    return "; ".join(f"{name} {value}" for name, value in given.items() if value)
+    return "; ".join(f"{name} {_listed(value)}" for name, value in given.items() if value)
+
+
+def _listed(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def sample_tables(inputs: Inputs, files: Mapping[VariantKey, list[str]], place: Place) -> str:

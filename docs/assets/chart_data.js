@@ -12,15 +12,15 @@ export function textOf(rows, measure) {
     .map((name) => [new Set(rows.map((row) => row[name]).filter(Boolean)).size, name])
     .filter(([count]) => count)
     .map(([count, name]) => counted(count, name));
-  const sentence = `Shown: ${[counted(rows.length, "point"), of.join(" and ")].filter(Boolean).join(" of ")}.`;
+  const told = `Shown: ${[counted(rows.length, "point"), of.join(" and ")].filter(Boolean).join(" of ")}`;
   const values = measure ? rows.filter((row) => Number.isFinite(row[measure.field])) : [];
-  if (!values.length) return sentence;
+  if (!values.length) return `${told}.`;
   values.sort((one, other) => one[measure.field] - other[measure.field]);
   const [lowest, highest] = [values[0], values.at(-1)].map((row) => {
     const place = [row.variant, row.machine].filter(Boolean).join(" on ");
     return write(row[measure.field], measure.kind) + (place && ` (${place})`);
   });
-  return `${sentence} Lowest ${measure.title}: ${lowest}, highest: ${highest}.`;
+  return `${told}; ${measure.title}: from ${lowest} to ${highest}.`;
 }
 
 // A table of `rows`; the variant leads to its samples.

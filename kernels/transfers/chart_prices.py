@@ -138,10 +138,14 @@ def break_even_table(facts: StudyFacts) -> pd.DataFrame:
                     "copies": count,
                     "extra": quantity(extra, "s") if extra > 0 else "nothing",
                     "saved": quantity(saved, "s") if saved > 0 else "nothing",
-                    "label": "never" if np.isnan(count) else f"{np.ceil(count):.0f} copies",
+                    "label": "never" if np.isnan(count) else _copies(int(np.ceil(count))),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _copies(count: int) -> str:
+    return f"{count} cop{'y' if count == 1 else 'ies'}"
 
 
 def break_even_chart(facts: StudyFacts) -> Chart | None:

@@ -36,8 +36,8 @@ def test_the_measure_is_no_key_and_no_end_of_an_interval() -> None:
 def test_lowest_and_highest_have_their_units_and_places() -> None:
     text = text_of(DATA, Measure("seconds", "time by GPU", "seconds"))
     assert text == (
-        "3 points of 2 variants and 2 machines. Lowest time by GPU: 500.0 ns (fast on box),"
-        " highest: 2.000 ms (slow on box)."
+        "3 points of 2 variants and 2 machines; time by GPU: from 500.0 ns (fast on box)"
+        " to 2.000 ms (slow on box)."
     )
     assert text_of(DATA[["label"]].head(1), None) == "1 point."
 

@@ -37,7 +37,7 @@ def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.Mo
     check(described, "machine", "machine.json")  # as results are
     facts = described_facts({"nvidia-h200-x3": described})
     assert facts["peer access, 1-2"] == ["no"]
-    assert facts["nvlinks, 0-1"] == ["2"]
+    assert facts["NVLinks, 0-1"] == ["2"]
 
 
 def test_links_without_a_switch_count_for_the_gpu_they_lead_to(

@@ -105,7 +105,7 @@ def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str
     assert "**a-box and b-box.** Of 14 variants that both have measured, 0 cannot" in told
     assert re.search(r"(1\.9|2\.0)\d*× \(.* to .*\) as fast on a-box", told)
     assert re.search(r"<td>driver</td><td></td><td>600\.1</td>", several[2]["machine_differences"])
-    assert "The same on all: gpu Synthetic GPU" in several[2]["machine_differences"]
+    assert "The same on all: GPU Synthetic GPU" in several[2]["machine_differences"]
     shares = re.findall(r"· (\d+) %", several[2]["machine_figures"])
     assert shares and all(int(share) in range(95, 106) for share in shares)
 

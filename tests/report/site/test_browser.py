@@ -234,7 +234,7 @@ def test_a_choice_stands_in_the_address_and_one_can_go_back(browser: Browser, ad
     shown = anew.page.locator(chart("steps"))
     expect(shown.locator("svg").get_by_text("other-box", exact=True)).to_have_count(1)
     expect(shown.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
-    expect(shown.locator(".hp-text")).to_contain_text("1 machine.")
+    expect(shown.locator(".hp-text")).to_contain_text("1 machine;")
     assert visit.faults == anew.faults == []
     visit.page.context.close()
     anew.page.context.close()
