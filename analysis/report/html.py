@@ -64,6 +64,14 @@ def table(
     return _framed(title, _head(columns, numeric), Markup("<tbody>{}</tbody>").format(body))
 
 
+def without_empty(
+    columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[list[str], list[list[object]]]:
+    """Columns and rows without the columns in which every row is empty."""
+    filled = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    return [columns[place] for place in filled], [[row[place] for place in filled] for row in rows]
+
+
 def grouped_table(
     columns: Sequence[str],
     groups: Iterable[tuple[Markup, Iterable[Sequence[object]]]],

@@ -20,7 +20,7 @@ from analysis.facts.verdicts import PUBLISHED
 from analysis.quantities import INTERVAL, listing
 from analysis.report.badges import badge, outcome
 from analysis.report.fragments import Place, root_from
-from analysis.report.html import NO_HTML, code, joined, link, table
+from analysis.report.html import NO_HTML, code, joined, link, table, without_empty
 
 COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
@@ -139,10 +139,11 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
     anchor = claim_anchor(study, claim.id)
     address = f"{root}ledger/#{anchor}"
     embedded = f"[![{claim.id}: {outcome(judged.verdicts)}]({root}{picture})]({address})"
+    columns, lines = without_empty(COLUMNS, _lines(facts, judged, root))
     content = NO_HTML.join(
         [
             Markup("<p>{}</p>").format(_origin(facts, judged)),
-            table(COLUMNS, _lines(facts, judged, root), numeric=COLUMNS[1:3]),
+            table(columns, lines, numeric=COLUMNS[1:3]),
             Markup(
                 '<p class="hp-badge"><img src="{}" alt="{}"> <code data-copy>{}</code></p>'
             ).format(root + picture, f"Badge: {outcome(judged.verdicts)}", embedded),

@@ -15,7 +15,7 @@ from analysis.quantities import (
     quantity_interval,
     whole,
 )
-from analysis.report.html import code, table
+from analysis.report.html import code, table, without_empty
 from analysis.report.sentences import NOTHING, headroom_sentence, order_sentences
 
 
@@ -100,10 +100,10 @@ def published_table(facts: StudyFacts) -> str:
         ]
         for (variant, case, source), printed in statements.items()
     ]
-    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    columns, rows = [columns[i] for i in filled], [[row[i] for i in filled] for row in rows]
+    numeric = columns[first_number:]
+    columns, filled = without_empty(columns, rows)
     caption = f"{listing(sorted(sources))}. {_unit_notes(facts.published)}"
-    return table(columns, rows, caption=caption, numeric=columns[first_number:])
+    return table(columns, filled, caption=caption, numeric=numeric)
 
 
 def _best(facts: StudyFacts, printed: list[PublishedRow]) -> list[str]:
