@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
 
 from analysis.errors import FieldError
+from analysis.reading import LIMIT_BYTES
 from analysis.store.collect import collect
 from analysis.store.published import FILE_COLUMNS, best_statement, load_published, to_seconds
 from tests import synthetic
@@ -66,3 +68,12 @@ def test_a_wrong_file_is_left_out_by_line_and_ends_nothing(
     reason = found.refused["published/copy.csv"]
     assert reason.startswith("published/copy.csv: line ") and fault in reason
     assert found.published["copy"].empty
+
+
+def test_a_huge_file_is_left_out_unread(tmp_path: Path) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    path.write_text("")
+    os.truncate(path, 2**40)
+    (reason,) = collect(tmp_path, STUDIES).refused.values()
+    assert reason == f"published/copy.csv: expected at most {LIMIT_BYTES} bytes, got {2**40}"

@@ -114,7 +114,8 @@ def changed_at_random(results: Path) -> set[str]:
 
 
 def assert_nothing_runs(page: Page, address: str) -> None:
-    page.goto(address)
+    response = page.goto(address)
+    assert response is not None and response.ok
     page.wait_for_load_state("networkidle")
     for link in page.locator(".md-content a[href^='javascript:' i]").all():
         link.dispatch_event("click")
