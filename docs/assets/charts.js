@@ -180,8 +180,6 @@ class Chart {
   }
 }
 
-const plotWidth = (spec) => (spec.signals.some(({ name }) => name === "child_width") ? "child_width" : "width");
-
 // Brings what was drawn wider than `width` down to it: a legend by having fewer columns, then the plot.
 async function narrow(view, spec, width) {
   const svg = view.container().querySelector("svg");
@@ -190,9 +188,7 @@ async function narrow(view, spec, width) {
   for (const columns of spec.usermeta.legendColumns ?? []) {
     if (isTooWide()) await view.signal("legend_columns", columns).resize().runAsync();
   }
-  const plot = view.signal(plotWidth(spec));
-  const fitting = Math.max(spec.usermeta.least, Math.floor(plot - excess(svg)));
-  if (fitting < plot) await view.signal(plotWidth(spec), fitting).resize().runAsync();
+  if (excess(svg) > 0) await view.signal("column_px", Math.floor(width - excess(svg))).resize().runAsync();
 }
 
 const updateAll = () => charts.forEach((chart) => chart.update());
