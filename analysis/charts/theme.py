@@ -289,7 +289,6 @@ def finish(
     finished: Chart = chart.properties(
         description=description,
         usermeta={
-            "least": least,
             "legendColumns": LEGEND_COLUMNS,
             "plot": f"max({least}, {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
         },
