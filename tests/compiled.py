@@ -42,6 +42,17 @@ def toolchain() -> Toolchain:
     return find_toolchain()
 
 
+def with_fault(
+    folder: Path, copy: Path, name: str, right: str, wrong: str, places: int = 1
+) -> Path:
+    """A `copy` of a study's folder in which the file `name` is wrong, in so many places."""
+    shutil.copytree(folder, copy)
+    text = (copy / name).read_text()
+    assert text.count(right) == places, f"{name}: {right}"
+    (copy / name).write_text(text.replace(right, wrong))
+    return copy
+
+
 def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None]) -> Path:
     """The folder that `make` fills, made once for these files and words, whichever process asks."""
     digest = hashlib.sha256()

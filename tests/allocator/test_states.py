@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.allocator.modules import KIB, MIB, STUDY, built
 from tests.allocator.native import native, ran
+from tests.compiled import with_fault
 
 STEPS = ("p4_final", "p5_dropin")
 
@@ -167,11 +167,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(tmp_path: Path, fault: str) -> None:
     name, old, new, told = FAULTS[fault]
-    changed = tmp_path / "allocator"
-    shutil.copytree(STUDY.folder, changed)
-    path = changed / name
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+    changed = with_fault(STUDY.folder, tmp_path / "allocator", name, old, new)
     program = native(f"states-{list(FAULTS).index(fault)}", "states.cpp", folder=changed)
     done = ran("timeout", "60", program, "50000", "1")
     assert done.returncode != 0

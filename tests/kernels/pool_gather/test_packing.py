@@ -16,7 +16,7 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.modules import COMPILED_NAME
 from analysis.toolchain.compile import defines
-from tests.compiled import program, toolchain
+from tests.compiled import program, toolchain, with_fault
 from tests.kernels.pool_gather.fake import POOL, WORKLOADS, case, fake_workload, python_module
 
 HERE = Path(__file__).parent
@@ -73,11 +73,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_found(tmp_path: Path, fault: str) -> None:
     name, right, wrong, said = FAULTS[fault]
-    folder = tmp_path / "pool_gather"
-    shutil.copytree(POOL.folder, folder)
-    text = (folder / name).read_text()
-    assert right in text
-    (folder / name).write_text(text.replace(right, wrong))
+    places = 2 if fault == "pairs are not waited for" else 1
+    folder = with_fault(POOL.folder, tmp_path / "pool_gather", name, right, wrong, places)
     done = ran(folder)
     assert done.returncode != 0
     assert said in done.stdout
