@@ -1,0 +1,2 @@
+// The allocator study's way in.
+#include "../../allocator/bindings.cpp"

@@ -1,0 +1,210 @@
+"""Patterns whose sizes hardly ever come back: what is left free fits nothing, or not much.
+
+They are tapes as those of the allocator study, with fixed seeds. Sizes are in B, and those of
+models round: what matters is how they follow each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from allocator.patterns import KIB, MIB, Pattern, Recorder
+
+GIB: Final = 2**30
+
+HIDDEN_BYTES: Final = 8 * KIB
+"""One token's state: 4,096 values of 2 B."""
+
+
+@dataclass(frozen=True)
+class Ahead(Pattern):
+    """A pattern in which the host runs ahead of the GPU. Each replay has to begin with an idle GPU:
+    else the next one waits for what the last one has enqueued."""
+
+
+def recomputed_lengths(tape: Recorder) -> None:
+    """Training on sequences of any length up to 8,192, with activations recomputed.
+
+    The forward pass keeps the input of each of 16 layers. The backward pass allocates what is
+    inside a layer again, up to six times as wide, and frees it with the layer's input.
+    """
+    rng = np.random.default_rng(11)
+    for tokens in rng.integers(256, 8193, 12):
+        state = int(tokens) * HIDDEN_BYTES
+        kept: list[int] = []
+        for _ in range(16):
+            kept.append(tape.allocate(state))
+            for slot in [tape.allocate(state * width) for width in (3, 1, 4)]:
+                tape.free(slot)
+        gradient = tape.allocate(state)
+        while kept:
+            inside = [tape.allocate(state * width) for width in (3, 1, 4, 6)]
+            before, gradient = gradient, tape.allocate(state)
+            for slot in (*reversed(inside), before, kept.pop()):
+                tape.free(slot)
+        tape.free(gradient)
+
+
+def growing_batch(tape: Recorder) -> None:
+    """64 steps, each with a batch that is larger by one: eight activations of 256 KiB an item."""
+    for batch in range(64, 128):
+        held = [tape.allocate(batch * 256 * KIB) for _ in range(8)]
+        for slot in reversed(held):
+            tape.free(slot)
+
+
+def concatenated_cache(tape: Recorder) -> None:
+    """A key-value cache that is concatenated with each new token: 48 tensors of 64 KiB a token,
+    from 128 tokens on, each copied into one that is a token longer."""
+    held = [tape.allocate(128 * 64 * KIB) for _ in range(48)]
+    for tokens in range(129, 193):
+        for i, old in enumerate(held):
+            held[i] = tape.allocate(tokens * 64 * KIB)
+            tape.free(old)
+
+
+def mixture_of_experts(tape: Recorder) -> None:
+    """8,192 tokens go to 16 experts, to some more than to others and in each layer anew. Inputs
+    and the four times as wide insides of the experts are kept until the backward pass."""
+    rng = np.random.default_rng(12)
+    for _ in range(4):
+        kept: list[list[int]] = []
+        for _ in range(8):
+            layer: list[int] = []
+            for tokens in rng.multinomial(8192, rng.dirichlet([1.0] * 16)):
+                state = max(int(tokens), 1) * HIDDEN_BYTES
+                layer += [tape.allocate(state), tape.allocate(state * 4)]
+                tape.free(tape.allocate(state))
+            kept.append(layer)
+        while kept:
+            for slot in reversed(kept.pop()):
+                tape.free(slot)
+
+
+def gathered_shards(tape: Recorder) -> None:
+    """Parameters in shards: those of a layer are gathered on a stream of their own before they are
+    used, the next layer's at the same time, and freed afterwards; the backward pass gathers them
+    again and reduces gradients as large. Activations of three lengths lie in between."""
+    rng = np.random.default_rng(13)
+    layers = [int(mib) * MIB + 512 * KIB for mib in rng.integers(180, 420, 12)]
+    for length in (4096, 2731, 3517):
+        activations: list[int] = []
+        for backward in (False, True):
+            order = layers[::-1] if backward else layers
+            ahead = tape.allocate(order[0], stream=1)
+            for i, size in enumerate(order):
+                full, has_next = ahead, i + 1 < len(order)
+                ahead = tape.allocate(order[i + 1], stream=1) if has_next else ahead
+                tape.record(full, 0)
+                if backward:
+                    gradient = tape.allocate(size)
+                    tape.record(gradient, 1)
+                    tape.free(activations.pop())
+                    tape.free(gradient)
+                else:
+                    activations.append(tape.allocate(length * HIDDEN_BYTES * 4))
+                tape.free(full)
+
+
+def checkpoint_copy(tape: Recorder) -> None:
+    """A model of 256 tensors, about 8 GiB, is copied while training goes on: each tensor is cloned,
+    another stream uses the clone, and it is freed at once. Writing stands for its use, which takes
+    the GPU longer than the host takes for the next clone."""
+    rng = np.random.default_rng(14)
+    sizes = [int(size) for size in rng.choice([8, 12, 32, 48, 64], 256) * MIB]
+    model = [tape.allocate(size) for size in sizes]
+    for size in sizes:
+        activation = tape.allocate(size // 2)
+        clone = tape.allocate(size)
+        tape.record(clone, 1)
+        tape.write(clone, size, 1)
+        tape.free(clone)
+        tape.free(activation)
+    for slot in model:
+        tape.free(slot)
+
+
+def jagged_tensors(tape: Recorder) -> None:
+    """A recommender's batches: 40 features, each with as many values as its users happen to have,
+    and an embedding of 256 B for each value; all are kept until the end of the step."""
+    rng = np.random.default_rng(15)
+    scales = rng.lognormal(9.0, 1.2, 40)
+    for _ in range(20):
+        held = []
+        for scale in scales:
+            values = max(1, int(scale * rng.lognormal(0.0, 0.5)))
+            held += [tape.allocate(values * 8), tape.allocate(values * 256)]
+        for slot in held:
+            tape.free(slot)
+
+
+def one_bin(tape: Recorder) -> None:
+    """Requests of 121.5 KiB, for which 512 free blocks are just large enough. 2,048 of 120 KiB,
+    freed after them, lie before them in the same bin of sizes, and nothing larger is free. Blocks
+    that stay live keep them from their neighbours; 16 of both fill a segment."""
+    sizes = [243 * 512] * 512 + [240 * 512] * 2048
+    held = []
+    for size in sizes:
+        held.append(tape.allocate(size))
+        tape.allocate(128 * KIB - size)
+    for _ in range(2):
+        for slot in held:
+            tape.free(slot)
+        held = [tape.allocate(size) for size in sizes]
+
+
+def sawtooth(tape: Recorder) -> None:
+    """Memory rises to 4 GiB and falls to a tenth of that, six times, each time in sizes up to
+    another bound; what is left of one tooth lies where the next one would go."""
+    rng = np.random.default_rng(17)
+    live: list[tuple[int, int]] = []
+    used = 0
+    for bound in (4, 64, 16, 128, 8, 32):
+        while used < 4 * GIB:
+            size = int(rng.integers(1, bound * MIB + 1))
+            live.append((tape.allocate(size), size))
+            used += size
+        while used > 4 * GIB // 10:
+            slot, size = live.pop(int(rng.integers(len(live))))
+            tape.free(slot)
+            used -= size
+
+
+def host_ahead(tape: Recorder) -> None:
+    """1,000 allocations of up to 2 MiB are each used by another stream and freed at once, while
+    that stream is still busy writing: ten times 1 GiB."""
+    rng = np.random.default_rng(18)
+    busy = tape.allocate(GIB, stream=1)
+    for i, size in enumerate(rng.integers(1, 2 * MIB + 1, 1000)):
+        if i % 100 == 0:
+            tape.write(busy, GIB, 1)
+        slot = tape.allocate(int(size))
+        tape.record(slot, 1)
+        tape.free(slot)
+
+
+def _on(
+    streams: int, *patterns: Callable[[Recorder], None], kind: type[Pattern] = Pattern
+) -> dict[str, Callable[[], Pattern]]:
+    """The patterns that these functions record, by their names."""
+
+    def pattern(build: Callable[[Recorder], None]) -> Pattern:
+        recorder = Recorder()
+        build(recorder)
+        return kind([recorder.tape()], streams)
+
+    return {build.__name__: partial(pattern, build) for build in patterns}
+
+
+PATTERNS: Final[Mapping[str, Callable[[], Pattern]]] = {
+    **_on(1, recomputed_lengths, growing_batch, concatenated_cache, mixture_of_experts),
+    **_on(1, jagged_tensors, one_bin, sawtooth),
+    **_on(2, gathered_shards),
+    **_on(2, checkpoint_copy, host_ahead, kind=Ahead),
+}
+"""Every pattern of this study alone, by its name in a case."""

@@ -1,0 +1,58 @@
+"""The chart of bytes reserved over bytes requested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.facts.inputs import load_inputs
+from analysis.facts.rows import MeasuredRow
+from analysis.facts.study_facts import StudyFacts
+from kernels.fragmentation.charts import charts, kept
+from tests.repository import STUDIES
+from tests.synthetic import RUN
+
+STUDY = STUDIES["fragmentation"]
+
+
+def facts_of(folder: Path, rows: list[tuple[str, str, float]]) -> StudyFacts:
+    """A machine that has measured (variant, metric, median bytes) in the headline case."""
+    measured = [
+        MeasuredRow(
+            *("box", STUDY.name, variant, STUDY.headline, metric, "B"),
+            *(size, size, size, size, size),
+            *(8, 8, 1, 0.0, 0),
+            runs=1,
+            hosts=1,
+            by_run="",
+            modes=1,
+            run=RUN,
+            disturbed=0,
+        )
+        for variant, metric, size in rows
+    ]
+    nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
+    return StudyFacts(replace(nothing, summary=pd.DataFrame(measured)), STUDY)
+
+
+def test_what_is_reserved_is_held_against_what_is_requested(tmp_path: Path) -> None:
+    rows = [
+        ("p5_dropin", "reserved", 8e9),
+        ("p5_dropin", "active", 3e9),
+        ("p5_dropin", "requested", 2e9),
+        ("torch_caching", "reserved", 8e9),  # what was requested is missing
+    ]
+    chart = kept(facts_of(tmp_path, rows))
+    assert chart is not None
+    table = chart.data.set_index("variant")
+    assert table["over"].to_dict() == {"p5_dropin": pytest.approx(4)}
+    assert table["label"]["p5_dropin"] == "4.00×"
+    assert table["active_label"]["p5_dropin"] == "3.00 GB"
+
+
+def test_without_results_there_are_no_charts(tmp_path: Path) -> None:
+    facts = StudyFacts(load_inputs(tmp_path, tmp_path, tmp_path, {STUDY.name: STUDY}), STUDY)
+    assert charts(facts) == {"kept": None, "heat": None}

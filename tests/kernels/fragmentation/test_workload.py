@@ -1,0 +1,74 @@
+"""What the study tells of a replay, and how it sets PyTorch's allocator up."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allocator.workload import Told
+from analysis.errors import FieldError
+from analysis.modules import load_python
+from analysis.study import Case
+from tests.allocator.modules import built
+from tests.repository import STUDIES
+
+STUDY = STUDIES["fragmentation"]
+WORKLOAD = load_python(STUDY, "workload")
+PATTERNS = load_python(STUDY, "patterns").PATTERNS
+
+
+def replay(pattern: str, capacity: int = 139 * 2**30) -> Any:
+    module = built("p5_dropin")
+    return WORKLOAD.Replay(
+        module,
+        PATTERNS[pattern](),
+        Told.CALLS | Told.MEMORY,
+        source=lambda: module.HostSource(capacity),
+    )
+
+
+@pytest.mark.parametrize("pattern", ["growing_batch", "host_ahead"])
+def test_memory_is_told_of_every_pattern(pattern: str) -> None:
+    operation = replay(pattern)
+    operation.launch(0)
+    assert operation.check() is None
+    samples = operation.own_samples(0, 1)
+    assert set(samples) == set(STUDY.metrics)
+    assert 0 < samples["requested"][0] <= samples["active"][0] <= samples["reserved"][0]
+    assert samples["driver_calls"] == [0]
+
+
+def test_no_memory_left_is_a_fault_of_the_cell_and_not_of_the_round() -> None:
+    operation = replay("growing_batch", capacity=2**27)
+    operation.launch(0)
+    assert "out of memory on device 0" in operation.check()
+
+
+def test_every_case_has_its_pattern_and_others_are_refused() -> None:
+    for variant in STUDY.variants:
+        for case in variant.cases:
+            assert case["pattern"] in WORKLOAD.KNOWN
+    workload = WORKLOAD.Workload({}, np.random.default_rng(0))
+    with pytest.raises(FieldError, match="pattern: expected one of"):
+        workload.prepare(Case({"pattern": "unheard_of"}, 0, "default"))
+
+
+def test_pytorch_gets_its_settings_when_it_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    memory = SimpleNamespace(_set_allocator_settings=calls.append)
+    cuda = SimpleNamespace(
+        init=lambda: calls.append("init"), empty_cache=lambda: calls.append("empty"), memory=memory
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    WORKLOAD.set_up_torch(WORKLOAD.SETTINGS["torch_expandable"])
+    assert calls == ["init", "empty", "expandable_segments:True"]
+
+
+def test_every_reference_of_pytorch_has_settings_and_they_say_what_they_leave() -> None:
+    pytorch = {variant.name for variant in STUDY.variants if "torch" in variant.needs}
+    assert pytorch == set(WORKLOAD.SETTINGS)
+    assert all("expandable_segments:" in settings for settings in WORKLOAD.SETTINGS.values())
