@@ -133,11 +133,13 @@ class LargePool:
                 self._register(size)
 
     def _register(self, size: int) -> None:
-        """Page-lock the memory: an aliased one address by address, else all of it at once."""
+        """Page-lock the memory for every GPU: an aliased one address by address, else all of it at
+        once."""
         piece = GIB if self.memory == "aliased" else size
         for start in range(0, size, piece):
             at = self.pointer + start
-            cuda(cudart.cudaHostRegister(at, min(piece, size - start), 0))
+            length = min(piece, size - start)
+            cuda(cudart.cudaHostRegister(at, length, cudart.cudaHostRegisterPortable))
             self._undo.callback(_release, cudart.cudaHostUnregister, at)
 
     @contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,18 +35,36 @@ def cuda(result: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+@contextmanager
+def on_gpu(gpu: int) -> Iterator[None]:
+    """Send this thread's calls of CUDA to the GPU at this place among those in use."""
+    before = cuda(cudart.cudaGetDevice())
+    cuda(cudart.cudaSetDevice(gpu))
+    try:
+        yield
+    finally:
+        cuda(cudart.cudaSetDevice(before))
+
+
 class DeviceArray:
     """A C-contiguous array in GPU memory, for anything that reads __cuda_array_interface__."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: npt.DTypeLike, what: str) -> None:
-        """Allocate. HotpathError names `what` if GPU memory is too small for it."""
+    def __init__(
+        self, shape: tuple[int, ...], dtype: npt.DTypeLike, what: str, gpu: int = 0
+    ) -> None:
+        """Allocate on the GPU at this place among those in use. HotpathError names `what` if its
+        memory is too small for it."""
         self.shape = shape
         self.dtype = np.dtype(dtype)
+        self.gpu = gpu
         self.nbytes = int(np.prod(shape)) * self.dtype.itemsize
-        free, _ = cuda(cudart.cudaMemGetInfo())
-        if self.nbytes > free:
-            raise HotpathError(f"{what}: needs {self.nbytes} B of GPU memory, {free} B are free")
-        self.pointer = int(cuda(cudart.cudaMalloc(max(self.nbytes, 1))))
+        with on_gpu(gpu):
+            free, _ = cuda(cudart.cudaMemGetInfo())
+            if self.nbytes > free:
+                raise HotpathError(
+                    f"{what}: needs {self.nbytes} B of GPU memory, {free} B are free"
+                )
+            self.pointer = int(cuda(cudart.cudaMalloc(max(self.nbytes, 1))))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
@@ -61,21 +81,24 @@ class DeviceArray:
     # Both wait for the device, because the timed streams do not wait for the default stream.
 
     def fill(self, byte: int) -> None:
-        cuda(cudart.cudaMemset(self.pointer, byte, self.nbytes))
-        cuda(cudart.cudaDeviceSynchronize())
+        with on_gpu(self.gpu):
+            cuda(cudart.cudaMemset(self.pointer, byte, self.nbytes))
+            cuda(cudart.cudaDeviceSynchronize())
 
     def put(self, host: Array) -> None:
         """Copy a host array of the same size into this one."""
         host = np.ascontiguousarray(host, self.dtype)
         kind = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
-        cuda(cudart.cudaMemcpy(self.pointer, host.ctypes.data, host.nbytes, kind))
-        cuda(cudart.cudaDeviceSynchronize())
+        with on_gpu(self.gpu):
+            cuda(cudart.cudaMemcpy(self.pointer, host.ctypes.data, host.nbytes, kind))
+            cuda(cudart.cudaDeviceSynchronize())
 
     def get(self, out: Array | None = None) -> Array:
         """Copy this array to `out`, or to a new host array."""
         out = np.empty(self.shape, self.dtype) if out is None else out
         kind = cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
-        cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
+        with on_gpu(self.gpu):
+            cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
         return out
 
     def __del__(self) -> None:

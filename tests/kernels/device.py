@@ -10,7 +10,8 @@ import numpy as np
 class FakeDevice:
     """A device's memory in host memory."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str, gpu: int = 0) -> None:
+        self.gpu = gpu
         self.array = np.empty(shape, dtype)
         self.nbytes = self.array.nbytes
         self.pointer = int(self.array.ctypes.data)

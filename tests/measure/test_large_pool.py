@@ -34,6 +34,7 @@ class FakeCudart:
         self.held: dict[int, Any] = {}
         self.cudaMemcpyKind = cudart.cudaMemcpyKind
         self.cudaHostAllocMapped = cudart.cudaHostAllocMapped
+        self.cudaHostRegisterPortable = cudart.cudaHostRegisterPortable
         self._failing, self._left = failing
 
     def __getattr__(self, name: str) -> Callable[..., tuple[Any, ...]]:

@@ -1,0 +1,8 @@
+// The copy engine brings contiguous bytes of the host's memory while a neighbour gathers rows of
+// it.
+#include "copy.h"
+#include "gather.h"
+
+const Plan kPlan = {"host", "first", "first", "copy", "gather"};
+
+Move prepare(const Share& share) { return share.is_neighbour ? gather : copy; }

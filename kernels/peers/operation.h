@@ -1,0 +1,56 @@
+// The operation of this study: rows are gathered into the memory of the first GPU, or of each GPU,
+// or of the host. bindings.cpp has checked what it can before it prepares a variant.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+constexpr int kVector = 16;  // bytes that a lane moves at once
+constexpr int kMaxRowBytes = 4096;
+
+// Who does what. `first` is the GPU that the rows are for, `peer` the second one.
+struct Plan {
+  const char* rows_in;     // where the rows lie: first, peer, host, or each (the mover's memory)
+  const char* moved_by;    // first, peer, or all (of the GPUs in use, each a share)
+  const char* written_to;  // first, host, or each (the mover's memory)
+  const char* how;         // gather, or copy, whose rows are consecutive
+  const char* beside;      // how a neighbour, the peer, meanwhile brings as many rows from the host
+                           // into its own memory: gather, copy, or none
+};
+
+// Each variant defines it.
+extern const Plan kPlan;
+
+// One GPU's share of a launch: row pairs[i].x of pool goes to row pairs[i].y of dst. It owns
+// nothing; what it points to stays until the launch is done.
+struct Share {
+  int gpu;              // that moves the rows, by its place among those in use
+  const uint8_t* pool;  // memory of any of them, or page-locked host memory
+  int64_t pool_rows;
+  uint8_t* dst;         // memory of any of them, or page-locked host memory
+  const int2* pairs;    // memory of `gpu`, [rows] of (source row, destination row)
+  int64_t rows;         // the same in all launches
+  int64_t source;       // pairs[0].x and
+  int64_t destination;  // pairs[0].y, for copies
+  int row_bytes;        // a multiple of kVector, at most kMaxRowBytes
+  bool is_neighbour;    // runs beside the launch, which does not wait for it
+};
+
+// Enqueues a share on a stream of its GPU, which is the current one.
+using Move = std::function<void(const Share& share, cudaStream_t stream)>;
+
+// What moves a share like this one, in every launch; its GPU is the current one. Each variant
+// defines it. Throws std::runtime_error where there is no room for its scratch. A launch that CUDA
+// refuses is left to cudaGetLastError, which the caller asks.
+Move prepare(const Share& share);
+
+// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
+inline void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) {
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+  }
+}

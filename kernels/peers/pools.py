@@ -1,0 +1,122 @@
+"""Pools of rows in the memory of each GPU and of the host, and what must arrive from them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from cuda.bindings import runtime as cudart
+
+from analysis.measure.cell import Skip
+from analysis.measure.data import random_bytes
+from analysis.measure.host_memory import Bytes
+from analysis.measure.large_pool import TILE, LargePool
+from analysis.measure.memory import DeviceArray, cuda, on_gpu
+
+VECTOR = 16
+MAX_ROW_BYTES = 4096
+LARGEST_SHARE = 0.5
+"""Of a GPU's memory."""
+
+_CHUNK = 2**20
+"""Bytes that a thread gathers at a time."""
+
+
+class Pool:
+    """`size` bytes at `pointer`: a random `tile` again and again."""
+
+    def __init__(self, pointer: int, size: int, tile: Bytes) -> None:
+        self.pointer, self.size = pointer, size
+        self._period = tile.size
+        # Whatever row begins in the tile lies in one piece here.
+        self._bytes = np.resize(tile, tile.size + MAX_ROW_BYTES)
+
+    def gather(self, rows: np.ndarray, out: Bytes) -> None:
+        """Copy these rows to `out`, uint8 [len(rows), row_bytes], by many threads."""
+        row_bytes = out.shape[1]
+        row = np.dtype(f"V{row_bytes}")
+        places = np.ndarray((self._period // VECTOR,), row, self._bytes, strides=(VECTOR,))
+        landed = out.view(row).ravel()
+        starts = rows.astype(np.int64) * row_bytes % self._period // VECTOR
+
+        def some(part: slice) -> None:
+            landed[part] = places[starts[part]]
+
+        step = max(1, _CHUNK // row_bytes)
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+            list(threads.map(some, [slice(at, at + step) for at in range(0, len(rows), step)]))
+
+
+class Pools:
+    """A pool in the host's memory and in that of each GPU, made when first asked for and kept for
+    the whole process."""
+
+    def __init__(self, largest: int, rng: np.random.Generator) -> None:
+        """`largest`: bytes of the host's pool."""
+        self._largest, self._rng = largest, rng
+        self._host: tuple[LargePool, Pool] | None = None
+        self._on_gpus: dict[int, tuple[DeviceArray, Pool]] = {}
+
+    def of_host(self, size: int) -> Pool:
+        """At least `size` bytes. Skip where the host has no room for them.
+
+        The pool is as large as it may be, so that it is filled and page-locked once, or as is asked
+        for where the host has no room for that.
+        """
+        if self._host is None or self._host[1].size < size:
+            self._host = None  # frees it before another is made
+            try:
+                memory = LargePool(max(size, self._largest), self._rng)
+            except Skip:
+                memory = LargePool(size, self._rng)
+            # Read at the end, where only the largest pool is: nothing else shall be in a cache.
+            period = min(memory.bytes.size, TILE)
+            last = (memory.bytes.size // period - 1) * period
+            tile = memory.bytes[last : last + period].copy()
+            self._host = memory, Pool(memory.pointer, memory.bytes.size, tile)
+        return self._host[1]
+
+    def of_gpu(self, gpu: int, size: int) -> Pool:
+        """At least `size` bytes. Skip where they are more than half of its memory, or do not
+        fit."""
+        if gpu not in self._on_gpus or self._on_gpus[gpu][1].size < size:
+            self._on_gpus.pop(gpu, None)
+            if size > (limit := room(gpu)):
+                raise Skip(
+                    f"a pool of {size} B: GPU {gpu} allows {limit} B, {LARGEST_SHARE:.0%} of its "
+                    "memory or what is free"
+                )
+            memory = DeviceArray((size,), np.uint8, "pool", gpu)
+            tile = random_bytes(min(size, TILE), self._rng)
+            fill(memory, tile)
+            self._on_gpus[gpu] = memory, Pool(memory.pointer, size, tile)
+        return self._on_gpus[gpu][1]
+
+    def close(self) -> None:
+        """Free all of them."""
+        self._on_gpus.clear()
+        if self._host is not None:
+            self._host[0].close()
+            self._host = None
+
+
+def room(gpu: int) -> int:
+    """Bytes that a pool may have in memory of this GPU now."""
+    with on_gpu(gpu):
+        free, total = cuda(cudart.cudaMemGetInfo())
+    return min(int(free), int(LARGEST_SHARE * total))
+
+
+def fill(memory: DeviceArray, tile: Bytes) -> None:
+    """Fill `memory` with the tile again and again: what is there is doubled until it is full."""
+    with on_gpu(memory.gpu):
+        kinds = cudart.cudaMemcpyKind
+        to_device, on_device = kinds.cudaMemcpyHostToDevice, kinds.cudaMemcpyDeviceToDevice
+        cuda(cudart.cudaMemcpy(memory.pointer, tile.ctypes.data, tile.size, to_device))
+        done = tile.size
+        while done < memory.nbytes:
+            length = min(done, memory.nbytes - done)
+            cuda(cudart.cudaMemcpy(memory.pointer + done, memory.pointer, length, on_device))
+            done += length
+        cuda(cudart.cudaDeviceSynchronize())

@@ -1,0 +1,243 @@
+"""Who moves which rows from where to where, and the check of what arrived."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.errors import FieldError
+from analysis.measure.cell import Operation
+from analysis.measure.host_memory import Bytes
+from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.study import Case, Variant
+
+from .draws import Launches, consecutive, drawn
+from .gpus import connect, synchronize
+from .pools import MAX_ROW_BYTES, VECTOR, Pool, Pools
+
+POISON = 0xA5
+GUARD_ROWS = 16
+"""Rows behind the destination that must not change."""
+MIB = 2**20
+HOST = -1
+"""Stands for the host where others are GPUs, by their place among those in use."""
+
+
+class Workload:
+    """Pools, kept for the whole process, and one case's rows at a time."""
+
+    def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._pools = Pools(constants["largest_mib"] * MIB, rng)
+        self._buffers = Buffers()
+        atexit.register(self._pools.close)  # later, the modules that free memory may be gone
+
+    def prepare(self, case: Case) -> Inputs:
+        return Inputs(case, self._pools, self._buffers, self._rng)
+
+
+class Buffers:
+    """Host memory that is used again and again, since to touch new pages takes long."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Bytes] = {}
+
+    def of(self, name: str, shape: tuple[int, int]) -> Bytes:
+        """Page-locked memory uint8 of this shape, the same for whoever asks by this name."""
+        size = shape[0] * shape[1]
+        if name not in self._held or self._held[name].size < size:
+            self._held[name] = pinned((size,), np.uint8)
+        return self._held[name][:size].reshape(shape)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who does what; operation.h explains the words."""
+
+    rows_in: str
+    moved_by: str
+    written_to: str
+    how: str
+    beside: str
+
+    def movers(self, gpus: int) -> Sequence[int]:
+        """The GPUs that move a share each, of so many in use."""
+        return {"first": [0], "peer": [1], "all": range(gpus)}[self.moved_by]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows [begin, end) of a launch: `gpu` moves them from a pool to an output."""
+
+    gpu: int
+    pool: Pool
+    output: Output
+    launches: Launches
+    begin: int
+    end: int
+    is_neighbour: bool = False
+
+    @property
+    def checked(self) -> np.ndarray:
+        """The source rows that the check's launch moves."""
+        rows: np.ndarray = self.launches.sources[0, self.begin : self.end]
+        return rows
+
+
+class Output:
+    """Rows uint8 [rows + GUARD_ROWS, row_bytes] in memory of a GPU or of the host."""
+
+    def __init__(self, place: int, shape: tuple[int, int], buffers: Buffers) -> None:
+        self.shape, self._buffers = shape, buffers
+        self._array = None if place == HOST else DeviceArray(shape, np.uint8, "dst", place)
+        host = buffers.of("dst", shape)
+        self.pointer = self._array.pointer if self._array else int(host.ctypes.data)
+
+    def fill(self, byte: int) -> None:
+        if self._array:
+            self._array.fill(byte)
+        else:
+            self._buffers.of("dst", self.shape)[:] = byte
+
+    def landed(self) -> Bytes:
+        """What is there now; to be used before the next output is asked."""
+        buffer = self._buffers.of("dst", self.shape)
+        return self._array.get(buffer) if self._array else buffer
+
+
+class Inputs:
+    """The rows of one case: every launch moves another set of them."""
+
+    def __init__(
+        self, case: Case, pools: Pools, buffers: Buffers, rng: np.random.Generator
+    ) -> None:
+        """FieldError for a size that makes no sense."""
+        row_bytes = case.number("row_bytes")
+        if row_bytes % VECTOR or not VECTOR <= row_bytes <= MAX_ROW_BYTES:
+            expected = f"a multiple of {VECTOR} up to {MAX_ROW_BYTES}"
+            raise FieldError(f"case {case.id}: row_bytes", expected, row_bytes)
+        self._size = case.number("pool_mib") * MIB
+        self._pool_rows = self._size // row_bytes
+        self._shape = case.number("rows"), row_bytes
+        self._pools, self._buffers = pools, buffers
+        self._launches = {
+            "gather": drawn(case, self._pool_rows, rng),
+            "copy": consecutive(case, self._pool_rows, rng),
+        }
+        self._outputs: dict[int, Output] = {}
+
+    def bind(self, variant: Variant, module: Any) -> Operation:
+        """Skip where a pool does not fit."""
+        connect(variant.gpus)
+        parts = self._parts(Plan(**module.plan), variant.gpus)
+        bound = module.Bound([self._in_module(module, part) for part in parts])
+        return Gather(bound, parts, self._buffers, variant.gpus)
+
+    def _parts(self, plan: Plan, gpus: int) -> list[Part]:
+        movers, rows = plan.movers(gpus), self._shape[0]
+        ends = [rows * (i + 1) // len(movers) for i in range(len(movers))]
+        places = {"first": 0, "peer": 1, "host": HOST}
+        parts = [
+            Part(
+                gpu,
+                self._pool(places.get(plan.rows_in, gpu)),
+                self._output(places.get(plan.written_to, gpu)),
+                self._launches[plan.how],
+                begin,
+                end,
+            )
+            for gpu, begin, end in zip(movers, [0, *ends], ends, strict=False)
+        ]
+        if plan.beside != "none":
+            launches = self._launches[plan.beside]
+            parts.append(
+                Part(1, self._pool(HOST), self._output(1), launches, 0, rows, is_neighbour=True)
+            )
+        return parts
+
+    def _pool(self, place: int) -> Pool:
+        if place == HOST:
+            return self._pools.of_host(self._size)
+        return self._pools.of_gpu(place, self._size)
+
+    def _output(self, place: int) -> Output:
+        if place not in self._outputs:
+            rows, row_bytes = self._shape
+            self._outputs[place] = Output(place, (rows + GUARD_ROWS, row_bytes), self._buffers)
+        return self._outputs[place]
+
+    def _in_module(self, module: Any, part: Part) -> Any:
+        """The part as bindings.cpp takes it."""
+        sources = part.launches.sources
+        return module.Part(
+            gpu=part.gpu,
+            pool=part.pool.pointer,
+            pool_rows=self._pool_rows,
+            dst=part.output.pointer,
+            pairs=part.launches.pairs(part.gpu),
+            begin=part.begin,
+            rows=part.end - part.begin,
+            row_bytes=self._shape[1],
+            is_neighbour=part.is_neighbour,
+            sources=sources[:, part.begin].tolist(),
+            set_rows=sources.shape[1],
+        )
+
+
+class Gather(Operation):
+    """One variant bound to one case. The check's launch moves the first set, the others take turns
+    with the rest, so that what the check leaves in caches is not what is timed."""
+
+    def __init__(self, bound: Any, parts: list[Part], buffers: Buffers, gpus: int) -> None:
+        self._bound, self._parts, self._buffers, self._gpus = bound, parts, buffers, gpus
+        self._launched = 0
+        self._sets = len(parts[0].launches.sources)
+        self.reset: Callable[[int], None] | None = None
+        if any(part.is_neighbour for part in parts):
+            self.reset = bound.rejoin
+
+    def launch(self, stream: int) -> None:
+        turn = self._launched
+        self._bound.launch(stream, 1 + (turn - 1) % (self._sets - 1) if turn else 0)
+        self._launched += 1
+
+    def poison(self) -> None:
+        synchronize(self._gpus)  # a neighbour may still write
+        for output in {id(part.output): part.output for part in self._parts}.values():
+            output.fill(POISON)
+        self._launched = 0
+
+    def check(self) -> str | None:
+        """None if every row of every output is its source row, and nothing else of it has
+        changed."""
+        synchronize(self._gpus)
+        for output in {id(part.output): part.output for part in self._parts}.values():
+            parts = [part for part in self._parts if part.output is output]
+            if wrong := self._wrong(output.landed(), parts):
+                return wrong
+        return None
+
+    def _wrong(self, landed: Bytes, parts: list[Part]) -> str | None:
+        """What is wrong in an output, which these parts have written in their order."""
+        end = 0
+        for part in parts:
+            if wrong := _touched(landed, end, part.begin):
+                return wrong
+            expected = self._buffers.of("expected", (part.end - part.begin, landed.shape[1]))
+            part.pool.gather(part.checked, expected)
+            got, end = landed[part.begin : part.end], part.end
+            if not same_bytes(got, expected):
+                row, byte = divmod(first_difference(got, expected), landed.shape[1])
+                values = f"expected {expected[row, byte]}, got {got[row, byte]}"
+                return f"row {part.begin + row}, byte {byte}, by GPU {part.gpu}: {values}"
+        return _touched(landed, end, len(landed))
+
+
+def _touched(landed: Bytes, begin: int, end: int) -> str | None:
+    """Which of the rows [begin, end) is no longer poison, in words."""
+    changed = (landed[begin:end] != POISON).any(axis=1)
+    return f"row {begin + int(np.argmax(changed))} was written" if changed.any() else None

@@ -1,0 +1,117 @@
+"""The study without a GPU: memory of all GPUs is host memory, and what moves rows is in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.measure.data import random_bytes
+from analysis.modules import load_python
+from analysis.study import Case
+from tests.kernels.device import FakeDevice
+from tests.repository import STUDIES
+
+PEERS = STUDIES["peers"]
+WORKLOADS = load_python(PEERS, "workload")
+POOLS = load_python(PEERS, "pools")
+DRAWS = load_python(PEERS, "draws")
+MIB = 2**20
+
+
+class FakePool:
+    """The host's pool in plain memory."""
+
+    def __init__(self, size: int, rng: np.random.Generator) -> None:
+        tile = random_bytes(min(size, POOLS.TILE), rng)
+        self.bytes = np.resize(tile, size)
+        self.pointer = int(self.bytes.ctypes.data)
+
+    def close(self) -> None:
+        pass
+
+
+class Part:
+    is_neighbour: bool
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__ |= values
+
+
+class Mover:
+    """A variant's module in Python, with the plan in its source, and what can go wrong with it."""
+
+    def __init__(self, source: Path, fault: str = "") -> None:
+        found = re.search(r"kPlan = \{(.*?)\};", source.read_text())
+        assert found is not None
+        words = re.findall(r'"(\w+)"', found[1])
+        names = ("rows_in", "moved_by", "written_to", "how", "beside")
+        self.plan: dict[str, str] = dict(zip(names, words, strict=True))
+        self.fault, self.sets, self.rejoined = fault, [0][:0], 0
+        self.Part = Part
+
+    def Bound(self, parts: list[Part]) -> Mover:
+        self.parts = parts
+        return self
+
+    def launch(self, stream: int, number: int) -> None:
+        self.sets.append(number)
+        for part in self.parts:
+            move(part, number, self.how(part), self.fault)
+
+    def how(self, part: Part) -> str:
+        return self.plan["beside" if part.is_neighbour else "how"]
+
+    def rejoin(self, stream: int) -> None:
+        self.rejoined += 1
+
+
+def move(part: Any, number: int, how: str, fault: str) -> None:
+    """What one GPU does of a launch."""
+    size = part.row_bytes
+    pairs = memory(part.pairs + 8 * number * part.set_rows, 8 * part.set_rows)
+    pairs = pairs.view(np.int32).reshape(-1, 2)[part.begin :][: part.rows]
+    if how == "copy":
+        first = part.sources[number]
+        landed = memory(part.dst + part.begin * size, part.rows * size)
+        landed[:] = memory(part.pool + first * size, part.rows * size)
+    else:
+        for source, destination in pairs[: -1 if fault == "last missing" else None]:
+            at = part.pool + (int(source) + (fault == "next row")) * size
+            memory(part.dst + int(destination) * size, size)[:] = memory(at, size)
+    if fault == "one bit":
+        memory(part.dst + part.begin * size + 9, 1)[:] ^= 4
+    if fault == "behind":
+        memory(part.dst + part.set_rows * size, 1)[:] = 0
+
+
+def memory(pointer: int, size: int) -> np.ndarray:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
+
+
+def fill(device: FakeDevice, tile: np.ndarray) -> None:
+    device.array[:] = np.resize(tile, device.array.size)
+
+
+def fake_workload(monkeypatch: pytest.MonkeyPatch, room: int = 2**40, tile: int = 0) -> Any:
+    """The study's workload, with all memory in plain host memory and GPUs of `room` bytes."""
+    monkeypatch.setattr(POOLS, "TILE", tile or POOLS.TILE)
+    for module in (WORKLOADS, POOLS, DRAWS):
+        monkeypatch.setattr(module, "DeviceArray", FakeDevice)
+    monkeypatch.setattr(DRAWS, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(WORKLOADS, "pinned", np.empty)
+    monkeypatch.setattr(WORKLOADS, "connect", lambda gpus: None)
+    monkeypatch.setattr(WORKLOADS, "synchronize", lambda gpus: None)
+    monkeypatch.setattr(POOLS, "LargePool", FakePool)
+    monkeypatch.setattr(POOLS, "room", lambda gpu: room)
+    monkeypatch.setattr(POOLS, "fill", fill)
+    return WORKLOADS.Workload({**PEERS.constants, "largest_mib": 1}, np.random.default_rng(0))
+
+
+def case(row_bytes: int = 656, rows: int = 40, pool_mib: int = 1) -> Case:
+    values = {"row_bytes": row_bytes, "rows": rows, "pool_mib": pool_mib}
+    return Case(values, rows * row_bytes, "default")

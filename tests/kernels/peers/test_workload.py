@@ -1,0 +1,163 @@
+"""Who moves which rows, what must arrive, and which faults the check finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.errors import FieldError
+from analysis.gpu import Gpu, open_gpus
+from analysis.measure.cell import Skip
+from analysis.measure.needs import Provision
+from analysis.measure.topology import apart
+from analysis.study import Case
+from tests import nvml
+from tests.kernels.peers.fake import MIB, PEERS, POOLS, Mover, case, fake_workload
+
+NAMES = PEERS.variant_names
+CASES = [case(), case(16, 4000), case(4096, 100), case(1024, 7)]
+FAULTS = ["one bit", "behind"]
+
+
+def bound(monkeypatch: pytest.MonkeyPatch, name: str, of: Case, fault: str = "") -> Any:
+    """The variant bound to the case and launched once, and what moves its rows."""
+    variant = PEERS.variant(name)
+    mover = Mover(variant.path, fault)
+    inputs = fake_workload(monkeypatch, tile=MIB // 2 + 16).prepare(of)
+    operation = inputs.bind(variant, mover)
+    operation.inputs = inputs  # whose memory is read at its addresses
+    operation.poison()
+    operation.launch(0)
+    return operation, mover
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("of", CASES, ids=lambda of: of.id)
+def test_what_arrives_is_what_the_pool_holds(
+    monkeypatch: pytest.MonkeyPatch, name: str, of: Case
+) -> None:
+    operation, _ = bound(monkeypatch, name, of)
+    assert operation.check() is None
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_check_finds_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, name: str, fault: str
+) -> None:
+    operation, _ = bound(monkeypatch, name, case(), fault)
+    assert operation.check() is not None
+
+
+@pytest.mark.parametrize("fault", ["last missing", "next row"])
+@pytest.mark.parametrize("name", ["pulled", "pushed", "four_links", "two_links_apart", "to_host"])
+def test_the_check_finds_rows_that_are_missing_or_others(
+    monkeypatch: pytest.MonkeyPatch, name: str, fault: str
+) -> None:
+    operation, _ = bound(monkeypatch, name, case(), fault)
+    assert operation.check() is not None
+
+
+def test_rows_of_another_gpu_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    operation, mover = bound(monkeypatch, "pulled", case())
+    own = operation.inputs._pool(0).pointer
+    mover.parts[0].pool = own
+    operation.launch(0)
+    assert operation.check() is not None
+
+
+def test_gpus_share_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, mover = bound(monkeypatch, "four_links", case(rows=42))
+    assert [(part.gpu, part.begin, part.rows) for part in mover.parts] == [
+        *((0, 0, 10), (1, 10, 11), (2, 21, 10), (3, 31, 11))
+    ]
+
+
+def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operation, mover = bound(monkeypatch, "pulled_beside_gather", case())
+    operation.reset(0)
+    assert mover.rejoined == 1
+    operation._parts[1].output.fill(0)
+    assert operation.check().startswith("row 0, byte")
+    assert bound(monkeypatch, "pulled", case())[0].reset is None
+
+
+def test_the_set_of_the_check_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    operation, mover = bound(monkeypatch, "pulled", case(rows=200000, row_bytes=16, pool_mib=4))
+    for _ in range(5):
+        operation.launch(0)
+    assert mover.sets == [0, 1, 2, 3, 1, 2]
+
+
+def test_rows_of_a_launch_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = fake_workload(monkeypatch).prepare(case(rows=1598))
+    sources = inputs._launches["gather"].sources
+    assert all(len(np.unique(rows)) == 1598 for rows in sources)
+    assert (np.diff(inputs._launches["copy"].sources) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("of", "field"),
+    [
+        (case(rows=0), "rows"),
+        (case(rows=1599), "rows"),
+        (case(row_bytes=24), "row_bytes"),
+        (case(row_bytes=4112, rows=1), "row_bytes"),
+        (case(row_bytes=0), "row_bytes"),
+    ],
+    ids=lambda value: getattr(value, "id", value),
+)
+def test_sizes_that_make_no_sense_are_refused(
+    monkeypatch: pytest.MonkeyPatch, of: Case, field: str
+) -> None:
+    with pytest.raises(FieldError, match=f": {field}: expected"):
+        fake_workload(monkeypatch).prepare(of)
+
+
+def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    variant = PEERS.variant("pulled")
+    inputs = fake_workload(monkeypatch, room=MIB - 1).prepare(case())
+    with pytest.raises(Skip, match="a pool of 1048576 B: GPU 1 allows 1048575 B"):
+        inputs.bind(variant, Mover(variant.path))
+
+
+def test_a_pool_that_does_not_fit_the_host_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(size: int, rng: np.random.Generator) -> None:
+        raise Skip(f"a pool of {size} B: no room")
+
+    inputs = fake_workload(monkeypatch).prepare(case())
+    monkeypatch.setattr(POOLS, "LargePool", refuse)
+    variant = PEERS.variant("two_links")
+    with pytest.raises(Skip, match="no room"):
+        inputs.bind(variant, Mover(variant.path))
+
+
+def gpus(monkeypatch: pytest.MonkeyPatch, count: int, **different: Any) -> tuple[Gpu, ...]:
+    nvml.install(monkeypatch, nvml.devices(count), **different)
+    with open_gpus(range(count)) as found:
+        return found
+
+
+def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    provision = Provision(gpus(monkeypatch, 1), "13.0")
+    reasons = {provision.unmet(variant) for variant in PEERS.variants}
+    assert reasons == {f"needs {count} GPUs, the configuration names 1" for count in (2, 4)}
+
+
+def test_two_gpus_skip_what_needs_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    provision = Provision(gpus(monkeypatch, 2), "13.0")
+    skipped = {variant.name for variant in PEERS.variants if provision.unmet(variant)}
+    assert skipped == {name for name in NAMES if name.startswith("four_")}
+
+
+def test_gpus_without_access_to_each_other_skip_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gpus(monkeypatch, 2, can_access=lambda i, j: i < j)
+    provision = Provision(found, "13.0", apart=apart(found))
+    reasons = {provision.unmet(PEERS.variant(name)) for name in ("pulled", "two_links")}
+    assert reasons == {"GPU 0 and GPU 1 cannot access each other's memory"}
