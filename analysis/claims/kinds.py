@@ -83,7 +83,7 @@ def key(schema: Mapping[str, Any], *, default: Any = MISSING, names: str = "") -
     """A field that is a key of a comparison in study.yaml, with the schema of its value.
 
     One without a default has to be given. `names` is `variant`, `metric` or `case` where the value
-    has to be the name of one.
+    has to be the name of one, and `cases` where it has to be a list of them.
     """
     return field(default=default, metadata={"schema": schema, "names": names})
 
@@ -234,6 +234,36 @@ class Speedup(_Paired, kind="speedup"):
 
     def figure(self, evidence: Evidence) -> Figure:
         return self._paired(evidence, by_rate=self.by == "rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanSpeedup(_Paired, kind="mean_speedup"):
+    """How many times as fast one variant is as another: the geometric mean over several cases."""
+
+    also: Sequence[str] = key(
+        {
+            "description": "The other cases that the mean is over.",
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "string"},
+        },
+        names="cases",
+    )
+
+    @property
+    def title(self) -> str:
+        return f"{super().title}, mean of {1 + len(self.also)} cases"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        ratios = []
+        for case in (self.case, *self.also):
+            of, over = evidence.times(self.variants, case, self.metric)
+            ratios.append((over / of).dropna().groupby(["run", "round"]).median())
+        means = (math.prod(ratios, start=1.0) ** (1 / len(ratios))).dropna()
+        if means.empty:
+            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+        return evidence.over_rounds(means)
 
 
 @dataclass(frozen=True, kw_only=True)

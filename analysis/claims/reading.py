@@ -131,6 +131,8 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
         what = key.metadata["names"]
         if what == "case":
             cases[name] = given[name]
+        elif what == "cases":
+            cases |= {f"{name}.{index}": case for index, case in enumerate(given[name])}
         elif what and name in given:
             require_known(f"{where}.{name}", given[name], known[what])
     for variant in test.variants:

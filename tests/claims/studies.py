@@ -63,7 +63,11 @@ def describe(*claims: Mapping[str, Any], write_up: bool = True) -> dict[str, Any
 
 
 def write_study(root: Path, *claims: Mapping[str, Any], write_up: bool = True) -> Study:
-    path = write_description(root / "copy", describe(*claims, write_up=write_up))
+    return described_study(root, describe(*claims, write_up=write_up))
+
+
+def described_study(root: Path, described: dict[str, Any]) -> Study:
+    path = write_description(root / "copy", described)
     for name in SECONDS:
         path.with_name(f"{name}.py").touch()
     return load_study(path)

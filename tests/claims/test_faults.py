@@ -23,6 +23,11 @@ from tests.claims.studies import SPEEDUP, claim, write_study
             "claims.it.test.over_case",
             "a case that slow has",
         ),
+        (
+            {"test": SPEEDUP | {"kind": "mean_speedup", "also": ["rows=2"]}},
+            "claims.it.test.also.0",
+            "a case that fast has",
+        ),
         ({"test": SPEEDUP | {"metric": "gone"}}, "claims.it.test.metric", "['gpu_time'"),
         ({"test": SPEEDUP | {"limit": 3}}, "claims.it.test", "the keys ['of', 'over']"),
         ({"test": SPEEDUP | {"tolerance": 3}}, "claims.0.test", "one of the keys"),

@@ -24,6 +24,8 @@ from tests.claims.studies import (
     add_samples,
     claim,
     claims_of,
+    describe,
+    described_study,
     measure,
     parts_of,
     publish,
@@ -188,6 +190,28 @@ def test_a_comparison_of_cases_names_what_differs(tmp_path: Path) -> None:
     parts = [one | {"at_least": 4e5}, one | {"at_most": 6e5}]
     row = verdict_on(tmp_path, {"id": "it", "says": "So.", "all": parts})
     assert row["reason"].startswith("slow over its rate at rows=2: 5")
+
+
+def test_a_mean_over_cases_is_geometric(tmp_path: Path) -> None:
+    mean = {"kind": "mean_speedup", "of": "fast", "over": "slow", "also": ["rows=2"]}
+    described = describe(claim(**mean, at_least=7.9))
+    described["variants"][1]["cases"] = ["only", "other"]
+    study = described_study(tmp_path, described)
+    measure(tmp_path / "results", study, {})
+    seconds = {("slow", CASE): 8e-3, ("fast", CASE): 2e-3, ("slow", "rows=2"): 8e-3}
+    for name in ("slow", "fast"):
+        samples = samples_of(
+            study,
+            study.variant(name),
+            seconds=lambda variant, case, _: seconds.get((variant.name, case.id), 5e-4),
+            noise=1e-4,
+            rounds=8,
+            run=NEW,
+        )
+        add_samples(tmp_path / "results", study, name, samples, NEW)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert row["verdict"] == "holds"
+    assert row["measured"] == pytest.approx(8, rel=1e-3)
 
 
 def test_one_part_that_fails_decides_though_another_is_unknown() -> None:
