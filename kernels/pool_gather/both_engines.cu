@@ -41,7 +41,9 @@ __global__ void gather_rows(Gather gather) {
 Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
   const int64_t pool_rows = sets.front().pool_rows;
   const auto on_sms = [pool_rows](int64_t rows) -> Launch {
-    const auto sorter = std::make_shared<Sorter>(rows, all_bits(pool_rows));
+    // To sort few rows takes longer than it saves.
+    const Bits bits = rows * kPageBytes > kHeldBytes ? all_bits(pool_rows) : Bits{0, 0};
+    const auto sorter = std::make_shared<Sorter>(rows, bits);
     return [sorter](Gather gather, cudaStream_t stream) {
       gather.pairs = sorter->sorted(gather.pairs, stream);
       gather_rows<<<blocks_for(gather.rows * kWarp), kBlock, 0, stream>>>(gather);

@@ -1,5 +1,6 @@
 """This study's own charts: rates over the size of the pool, by layout and by variant, and over how
-many needed rows lie together. Where only the GPU works, the model's rates stand beside them."""
+many needed rows lie together; what a gather costs the kernel beside it. Where only the GPU works,
+the model's rates stand beside them."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.charts.lines import line_colour, line_panels
-from analysis.charts.theme import Chart, select
+from analysis.charts.lines import HEIGHT_PX, line_colour, line_panels, stale_shape
+from analysis.charts.theme import Chart, finish, panels, select, tooltip
 from analysis.facts.predicting import chips
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import PREDICTED
@@ -36,8 +37,9 @@ RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`layouts`, `ways`, `runs` and `cores`, as far as measured. Where the CPU works, times are of
-    the host, in which that counts; the others are device times, as the model predicts them."""
+    """`layouts`, `ways`, `runs`, `cores` and `neighbours`, as far as measured. Where the CPU works,
+    times are of the host, in which that counts; the others are device times, as the model predicts
+    them."""
     points = facts.points
     points = points[points["rate"].notna()]
     points = points.assign(
@@ -50,6 +52,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         "ways": _ways(facts, by_host),
         "runs": _runs(facts, on_device),
         "cores": _cores(facts, by_host),
+        "neighbours": _neighbours(facts, by_host),
     }
 
 
@@ -192,3 +195,41 @@ def packing_cores(variant: Variant, cores: int | None) -> float:
         return math.nan
     most = re.search(r"MOST_WORKERS=(\d+)", " ".join(variant.flags))
     return min(cores - (cores + 3) // 4, int(most[1]) if most else cores)
+
+
+def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:
+    """The rate of each gather alone, and what it costs the kernel `beside` it in the same case."""
+    rows = facts.summary[facts.summary["metric"] == "neighbour_slowdown"]
+    parts = rows["case"].astype(str).str.extract(r"(.*),beside=(\w+)")
+    rows = rows.assign(case=parts[0], beside=parts[1], slowdown=rows["median"])
+    columns = ["machine", "variant", "case", "beside", "slowdown", "ci_low", "ci_high"]
+    return rows[columns].merge(points, on=["machine", "variant", "case"])
+
+
+def _neighbours(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
+    """A panel a machine, a point a variant: its rate and the slow-down beside it."""
+    rows = slowdowns(facts, points)
+    if rows.empty:
+        return None
+    kinds = sorted(rows["beside"].unique())
+    names = [name for name in facts.study.variant_names if name in set(rows["variant"])]
+    rate = alt.X("rate:Q", title="payload of the gather alone, GB/s")
+    title = "time beside the gather over time alone"
+    slowdown = alt.Y("slowdown:Q", title=title, scale=alt.Scale(zero=False))
+    base = (
+        alt.Chart()
+        .encode(x=rate, color=line_colour("variant", names, None))
+        .transform_filter("datum.beside === beside_shown")
+    )
+    layers = alt.layer(
+        base.mark_rule().encode(y="ci_low:Q", y2="ci_high:Q"),
+        base.mark_point(filled=True, size=70, cursor="pointer").encode(
+            y=slowdown, shape=stale_shape(), href="href:N", tooltip=[*tooltip(facts), "slowdown:Q"]
+        ),
+    ).properties(height=HEIGHT_PX)
+    description = (
+        f"{facts.study.title}: how much longer a kernel takes beside a gather, over the rate of the"
+        f" gather, for {len(facts.machines)} machines."
+    )
+    chosen = select("beside_shown", "beside", kinds, kinds[0])
+    return finish(panels(layers, rows, chosen), description, margin=70, compact_margin=60)

@@ -36,6 +36,28 @@ inline std::vector<int> worker_cpus(const std::vector<int>& cpus) {
   return {cpus.end() - static_cast<std::ptrdiff_t>(count), cpus.end()};
 }
 
+// Keeps the calling thread off these CPUs while it lives. A caller that waits on the CPU of a
+// worker would keep it from working until the scheduler moves one of them.
+class OffCpus {
+ public:
+  explicit OffCpus(const std::vector<int>& cpus) {
+    pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
+    cpu_set_t others = before_;
+    for (const int cpu : cpus) {
+      CPU_CLR(cpu, &others);
+    }
+    if (CPU_COUNT(&others) > 0) {
+      pthread_setaffinity_np(pthread_self(), sizeof others, &others);
+    }
+  }
+  OffCpus(const OffCpus&) = delete;
+  OffCpus& operator=(const OffCpus&) = delete;
+  ~OffCpus() { pthread_setaffinity_np(pthread_self(), sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_{};
+};
+
 class Packer {
  public:
   // For launches of at most `rows` rows.
@@ -44,7 +66,8 @@ class Packer {
         pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * kRowBytes))),
         packed_(static_cast<size_t>((rows + chunk_rows_ - 1) / chunk_rows_)),
-        workers_(worker_cpus(cpus)) {}
+        cpus_(worker_cpus(cpus)),
+        workers_(cpus_) {}
 
   // Enqueues the copy of the pairs to the host. pack() has to follow, with the same gather.
   void fetch(const Gather& gather, cudaStream_t stream) {
@@ -55,6 +78,7 @@ class Packer {
 
   // Packs the rows, and enqueues their copies as they are packed. Returns when all are enqueued.
   void pack(const Gather& gather, cudaStream_t stream) {
+    const OffCpus aside(cpus_);
     // With the pairs, all copies of the launch before have arrived: its staging memory is free.
     check(cudaStreamSynchronize(stream), "pairs");
     ++launch_;
@@ -69,6 +93,7 @@ class Packer {
 
   // Flushes the rows from the CPU's caches, where rows of a pool in use mostly are not.
   void flush(const Gather& gather, cudaStream_t stream) {
+    const OffCpus aside(cpus_);
     fetch(gather, stream);
     check(cudaStreamSynchronize(stream), "pairs");
     begin(gather, [this, gather](int64_t, int64_t first, int64_t end) {
@@ -162,5 +187,6 @@ class Packer {
   std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
   uint64_t launch_ = 0;
   std::atomic<int64_t> next_{0};
+  std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first
 };

@@ -19,6 +19,7 @@ from analysis.measure.memory import DeviceArray
 from analysis.study import Case, Variant
 
 from .draws import consecutive_sets, draw_sets
+from .neighbours import Neighbour, neighbour
 from .shared import MIB, Shared
 
 POISON = 0xA5
@@ -51,7 +52,7 @@ class Workload:
         self._rng = rng
 
     def prepare(self, case: Case) -> Inputs:
-        """Skip where the host has no room for the pool."""
+        """Skip where the host has no room for the pool, or where what runs beside is missing."""
         size = case.number("pool_mib") * MIB
         if size > self._largest:
             expected = f"at most largest_pool_mib, {self._largest // MIB}"
@@ -61,7 +62,8 @@ class Workload:
             raise FieldError(f"case {case.id}: pool_mib", "room for a row", size // MIB)
         pool = _SHARED.pool(size, self._largest, self._rng)
         table = Table(pool, slots, self._slot_bytes, self._row_bytes)
-        return Inputs(table, draw_sets(case, slots, self._rng), self._rng)
+        beside = neighbour(str(case["beside"])) if "beside" in case.values else None
+        return Inputs(table, draw_sets(case, slots, self._rng), self._rng, beside)
 
 
 class Table:
@@ -116,9 +118,16 @@ class Inputs:
     """The inputs of one case. Variants take turns with its sets, so that none finds the rows of
     another in a cache."""
 
-    def __init__(self, table: Table, sources: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        table: Table,
+        sources: np.ndarray,
+        rng: np.random.Generator,
+        beside: Neighbour | None,
+    ) -> None:
         sets, rows = sources.shape
         self._table = table
+        self._beside = beside
         self._drawn = Launches(sources)
         self._consecutive = Launches(consecutive_sets(rows, sets, len(table.slots), rng))
         self._dst = DeviceArray((rows + GUARD_ROWS, table.row_bytes), np.uint8, "dst")
@@ -139,7 +148,9 @@ class Inputs:
             scales=self._table.scales_on_device,
             cpus=cpus,
         )
-        return PoolGather(_SHARED.use(bound), self._table, launches, self._dst, self._sm_launches)
+        return PoolGather(
+            _SHARED.use(bound), self._table, launches, self._dst, self._sm_launches, self._beside
+        )
 
 
 class PoolGather(Operation):
@@ -152,12 +163,14 @@ class PoolGather(Operation):
         launches: Launches,
         dst: DeviceArray,
         sm_launches: DeviceArray,
+        beside: Neighbour | None,
     ) -> None:
         self._bound = bound
         self._table = table
         self._launches = launches
         self._dst = dst
         self._sm_launches = sm_launches
+        self._beside = beside
 
     def launch(self, stream: int) -> None:
         self._bound.launch(stream, self._launches.advance())
@@ -180,9 +193,15 @@ class PoolGather(Operation):
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """sms_used: number of multiprocessors that ran a block of the only launch so far, if
-        counted."""
+        counted. neighbour_slowdown: time of the kernel beside the gather over its time alone."""
+        found: dict[str, Sequence[float]] = {}
         used = int(np.count_nonzero(self._sm_launches.get()))
-        return {"sms_used": [used]} if used else {}
+        if used:
+            found["sms_used"] = [used]
+        if self._beside is not None:
+            slowdowns = [self._beside.slowdown(self.launch, stream) for _ in range(count)]
+            found["neighbour_slowdown"] = slowdowns
+        return found
 
 
 def _difference(table: Table, sources: np.ndarray, landed: Bytes) -> str | None:

@@ -21,9 +21,9 @@ from kernels.pool_gather.charts import charts, packing_cores, run_rows
 from tests.kernels.pool_gather.fake import POOL
 from tests.model.test_translation import KNOWN
 from tests.roots import drawn_charts, make_inputs
-from tests.synthetic import write_machine
+from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 
-OWN = {"layouts", "ways", "runs", "cores"}
+OWN = {"layouts", "ways", "runs", "cores", "neighbours"}
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
@@ -36,7 +36,14 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     root = tmp_path_factory.mktemp("charts")
-    write_machine(root / "results", "box", POOL, noise=0.001, seconds=plausible, grid="default")
+    results = root / "results"
+    write_machine(results, "box", POOL, variants=[], noise=0.001, seconds=plausible, grid="default")
+    for variant in POOL.variants:
+        samples = samples_of(POOL, variant, noise=0.001, seconds=plausible)
+        beside = [one for one in samples if "beside=" in one.case and one.metric == "host_time"]
+        alone = [one for one in samples if "beside=" not in one.case]
+        alone += [replace(one, metric="neighbour_slowdown", unit="1", value=1.5) for one in beside]
+        add_run(results, "box", POOL.name, variant.name, alone, provenance_of(POOL, variant))
     inputs = make_inputs(root, {"pool_gather": POOL})
     described = {"box": {**inputs.machines["box"], "cores": 16}}
     return StudyFacts(replace(inputs, machines=described), POOL)
@@ -60,6 +67,9 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     made = drawn_charts(facts)
     tables = {name: write_chart(made[name], tmp_path, name, "charts").data for name in OWN}
     layouts, ways, runs = (tables[name] for name in ("layouts", "ways", "runs"))
+    assert set(tables["neighbours"]["beside"]) == {"gemm", "memory"}
+    assert set(tables["neighbours"]["slowdown"]) == {1.5}
+    assert len(tables["neighbours"]) == 16
     assert set(layouts["variant"]) == {"loads_first"}
     assert set(layouts["case_layout"]) == {"scattered", "pages_64", "contiguous"}
     assert set(ways["case_layout"]) == {"scattered"}
