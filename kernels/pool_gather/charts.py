@@ -189,12 +189,12 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 
 def packing_cores(variant: Variant, cores: int | None) -> float:
-    """How many of a host's `cores` pack: three of four, or fewer where the variant's flags say how
+    """How many of a host's `cores` pack: seven of eight, or fewer where the variant's flags say how
     many at most; as in packer.h. NaN where it is not known how many there are."""
     if cores is None:
         return math.nan
     most = re.search(r"MOST_WORKERS=(\d+)", " ".join(variant.flags))
-    return min(cores - (cores + 3) // 4, int(most[1]) if most else cores)
+    return min(cores - (cores + 7) // 8, int(most[1]) if most else cores)
 
 
 def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:

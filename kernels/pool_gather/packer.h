@@ -23,15 +23,16 @@ constexpr int64_t kFewestRows = 64;
 constexpr int64_t kMostRows = 1024;
 constexpr int64_t kAhead = 4;  // rows that a thread prefetches
 constexpr int kCacheLine = 64;
+constexpr int64_t kGroup = 4;  // rows that are written at once; 4 of 656 bytes are 41 whole lines
 
-// The CPUs of the workers: the last three of four. The others are for the caller, the driver and
+// The CPUs of the workers: the last seven of eight. The others are for the caller, the driver and
 // whatever else runs. A worker that has to give way stalls the launch for a tick of the scheduler,
 // which takes as long as the launch.
 inline std::vector<int> worker_cpus(const std::vector<int>& cpus) {
   if (cpus.size() < 2) {
     throw std::invalid_argument("cpus: expected at least 2, got " + std::to_string(cpus.size()));
   }
-  const size_t others = (cpus.size() + 3) / 4;
+  const size_t others = (cpus.size() + 7) / 8;
   const size_t count = std::min<size_t>(cpus.size() - others, MOST_WORKERS);
   return {cpus.end() - static_cast<std::ptrdiff_t>(count), cpus.end()};
 }
@@ -130,6 +131,7 @@ class Packer {
   }
 
   void pack_rows(const Gather& gather, int64_t first, int64_t end) {
+    alignas(kCacheLine) __m128i near[kGroup * kRowVectors];
     for (int64_t i = first; i < end; ++i) {
       if (i + kAhead < end) {
         const uint8_t* later = source_bytes(gather, pairs_[i + kAhead].x);
@@ -138,13 +140,25 @@ class Packer {
         }
       }
       const auto* from = reinterpret_cast<const __m128i*>(source_bytes(gather, pairs_[i].x));
-      auto* to = reinterpret_cast<__m128i*>(staging_.get() + i * kRowBytes);
-      // Past the caches: nobody reads these bytes but the copy engine.
+      const int64_t held = (i - first) % kGroup;
+      __m128i* to = near + held * kRowVectors;
       for (int vector = 0; vector < kRowVectors; ++vector) {
-        _mm_stream_si128(to + vector, _mm_loadu_si128(from + vector));
+        _mm_store_si128(to + vector, _mm_loadu_si128(from + vector));
+      }
+      if (held + 1 == kGroup || i + 1 == end) {
+        write_past_caches(near, i - held, i + 1);
       }
     }
     _mm_sfence();  // streaming stores are not ordered with the release of the chunk
+  }
+
+  // Writes packed rows [first, end) to staging memory, where nobody reads them but the copy engine.
+  // Their lines are written whole: loads that wait for memory would have half of one written early.
+  void write_past_caches(const __m128i* near, int64_t first, int64_t end) {
+    auto* to = reinterpret_cast<__m128i*>(staging_.get() + first * kRowBytes);
+    for (int64_t vector = 0; vector < (end - first) * kRowVectors; ++vector) {
+      _mm_stream_si128(to + vector, near[vector]);
+    }
   }
 
   bool is_packed(int64_t chunk) const {

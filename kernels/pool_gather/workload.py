@@ -134,10 +134,10 @@ class Inputs:
         self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """Skip where the CPU would have to work and has a single core."""
+        """Skip where the CPU has to pack and has a single core."""
         cpus = cores()
         if variant.host_work and len(cpus) < 2:
-            raise Skip("rows are packed by all cores but one, and there is only one")
+            raise Skip("rows are packed beside the caller, which needs two cores, and there is only one")
         launches = self._consecutive if variant.role == "ceiling" else self._drawn
         _SHARED.use(None)  # frees its scratch before more is allocated
         bound = module.bind(
