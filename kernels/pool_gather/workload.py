@@ -137,7 +137,9 @@ class Inputs:
         """Skip where the CPU has to pack and has a single core."""
         cpus = cores()
         if variant.host_work and len(cpus) < 2:
-            raise Skip("rows are packed beside the caller, which needs two cores, and there is only one")
+            raise Skip(
+                "rows are packed beside the caller: that takes two cores, and there is only one"
+            )
         launches = self._consecutive if variant.role == "ceiling" else self._drawn
         _SHARED.use(None)  # frees its scratch before more is allocated
         bound = module.bind(
