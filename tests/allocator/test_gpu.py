@@ -23,24 +23,38 @@ WORKLOAD = load_python(STUDY, "workload")
 MIB = 2**20
 
 
-def canary(folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    """Build and run the canary over the p4_final of `folder`."""
+def compiled(source: str, variant: str, folder: Path, out: Path) -> Path:
+    """A program of this folder over a variant of `folder`, for the GPU that is here."""
     toolchain, sm = find_toolchain(), resolve_arch("auto", [0]).removeprefix("sm_")
     libraries = [f"-L{path}" for path in toolchain.libraries]
-    sources = [Path(__file__).with_name("canary.cu"), folder / "p4_final.cpp"]
+    sources = [Path(__file__).with_name(source), folder / f"{variant}.cpp"]
     subprocess.run(
         [
             *(str(toolchain.nvcc), "-std=c++17", "-O2", f"-I{folder}", *libraries),
+            *STUDY.variant(variant).flags,
             *(f"-gencode=arch=compute_{sm},code=sm_{sm}", "-o", str(out)),
             *map(str, sources),
         ],
         check=True,
     )
-    return subprocess.run([out, "10000"], capture_output=True, text=True, check=False)
+    return out
 
 
-def test_no_stream_reads_what_another_has_overwritten(tmp_path: Path) -> None:
-    done = canary(STUDY.folder, tmp_path / "canary")
+def canary(folder: Path, out: Path, variant: str = "p4_final") -> subprocess.CompletedProcess[str]:
+    """Build and run the canary over a variant of `folder`."""
+    program = compiled("canary.cu", variant, folder, out)
+    return subprocess.run([program, "10000"], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("variant", ["p4_final", "p5_streams", "p5_dropin"])
+def test_no_stream_reads_what_another_has_overwritten(tmp_path: Path, variant: str) -> None:
+    done = canary(STUDY.folder, tmp_path / "canary", variant)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_graphs_replay_what_was_captured_and_touch_nothing_else(tmp_path: Path) -> None:
+    program = compiled("graphs.cu", "p5_dropin", STUDY.folder, tmp_path / "graphs")
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
