@@ -1,0 +1,52 @@
+"""What only a GPU can show of this study: PyTorch's settings, and memory in use by streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.modules import load_python
+from analysis.study import Case
+from tests.compiled import gpu_module
+from tests.repository import STUDIES
+
+pytestmark = pytest.mark.gpu
+
+STUDY = STUDIES["fragmentation"]
+
+
+def measured(name: str, pattern: str) -> Any:
+    """What a variant's replay of a pattern comes to, its output checked."""
+    variant = STUDY.variant(name)
+    if "torch" in variant.needs:
+        pytest.importorskip("torch")
+    workload = load_python(STUDY, "workload").Workload({}, np.random.default_rng(0))
+    workload.prepare(Case({"pattern": pattern}, 0, "default"))
+    operation = workload.bind(variant, gpu_module(STUDY, name))
+    operation.poison()
+    operation.launch(0)
+    assert operation.check() is None
+    return {metric: values[0] for metric, values in operation.own_samples(0, 1).items()}
+
+
+@pytest.mark.parametrize("name", STUDY.variant_names)
+@pytest.mark.parametrize("pattern", ["growing_batch", "gathered_shards", "host_ahead"])
+def test_every_variant_serves_its_cases(name: str, pattern: str) -> None:
+    if pattern not in {str(case["pattern"]) for case in STUDY.variant(name).cases}:
+        pytest.skip(f"{name} has no {pattern}")
+    samples = measured(name, pattern)
+    assert set(samples) == set(STUDY.metrics)
+    assert 0 < samples["op_time"] < 0.01
+    assert samples["requested"] <= samples["reserved"]
+
+
+def test_each_reference_has_its_own_settings_though_one_process_has_one_allocator() -> None:
+    reserved = {
+        name: measured(name, "growing_batch")["reserved"]
+        for name in ("torch_caching", "torch_expandable", "torch_roundup")
+    }
+    again = measured("torch_caching", "growing_batch")["reserved"]
+    assert reserved["torch_expandable"] < reserved["torch_roundup"] < reserved["torch_caching"]
+    assert again == reserved["torch_caching"]
