@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.derived import read_absent, read_derived
+from analysis.errors import HotpathError
 from analysis.source import fingerprint
 from analysis.store.collect import VariantKey as VariantKey
 from analysis.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
@@ -104,7 +105,8 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
     """Read the tables under `tables` and the descriptions and provenance under `results`.
 
     A table that is not there counts as empty. The compiler's figures come from resources.csv, or
-    where that is not there from the reports beside the built modules.
+    where that is not there from the reports beside the built modules. HotpathError for tables of a
+    machine without results.
     """
     resources = tables / "resources.csv"
     reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
@@ -138,6 +140,11 @@ def _load(
         for path in samples_files(folder)
     }
     summary = read_table([tables / "summary.csv"], SummaryRow)
+    if gone := sorted({*summary["machine"]} - {*known}):
+        raise HotpathError(
+            f"{tables}: tables of {', '.join(gone)}, of which {results} has no results; "
+            "`snakemake -c 8 summary` makes them anew"
+        )
     runs = read_table([tables / "runs.csv"], RunRow)
     return Inputs(
         studies=studies,

@@ -162,6 +162,13 @@ def test_a_report_of_tables_that_are_not_there_says_what_makes_them(
         report.main()
 
 
+def test_tables_of_results_that_are_not_there_are_refused(measured: Path) -> None:
+    tables, modules = measured / "build", measured / "modules"
+    with pytest.raises(HotpathError, match=r"build: tables of .*box, of which .*/none has no res"):
+        build_site(tables, measured / "none", modules, measured / "never", measured)
+    assert not (measured / "never").exists()
+
+
 def test_disturbed_rounds_are_counted_and_explained(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
