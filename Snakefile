@@ -21,9 +21,9 @@ rule site:
     input:
         measured_now(),
         profiled_now(),
-        index=SITE / "index.html",
+        WHOLE,
     message:
-        "The site is at {input.index}"
+        "The site is at {SITE}/index.html"
 
 
 rule build:

@@ -68,6 +68,7 @@ def test_a_failure_is_told_once_with_the_end_of_its_log(
     told.event("job_info", jobid=1, rule_msg="Building it", rule_name="module")
     told.logger.error("RuleException:\nCalledProcessError in file ...", extra={"event": "error"})
     told.event("job_error", jobid=1, log=[str(log), str(tmp_path / "none")])
+    told.logger.critical("WorkflowError:\nAt least one job did not complete successfully.")
     shown = [f"line {i}" for i in range(length)][-LOG_LINES:]
     assert told.lines[0] == "failed: Building it"
     assert told.lines[1 : 1 + len(shown)] == shown

@@ -26,6 +26,7 @@ example = Wildcards(fromdict={"study": "calls", "variant": "compiled"})
 described = {
     each.name: {
         "inputs": [str(path) for path in each.expand_input(example)[0]],
+        "outputs": [str(path) for path in each.output],
         "shell": each.shellcmd,
         "benchmark": each.benchmark is not None,
         "resources": sorted(each.resources),
@@ -142,6 +143,11 @@ def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict
         "build/charts/vega.js",
     }
     assert shown <= set(rules["report"]["inputs"])
+
+
+def test_no_page_is_removed_before_there_is_a_new_one(rules: dict[str, Any]) -> None:
+    """As Snakemake does with what a rule makes."""
+    assert rules["report"]["outputs"] == ["site/.whole"]
 
 
 def test_names_and_kinds_of_files_among_results_stop_nothing(copy: Path) -> None:
