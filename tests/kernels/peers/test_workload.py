@@ -17,7 +17,7 @@ from tests import nvml
 from tests.kernels.peers.fake import MIB, PEERS, POOLS, Mover, case, fake_workload
 
 NAMES = PEERS.variant_names
-CASES = [case(), case(16, 4000), case(4096, 100), case(1024, 7)]
+CASES = [case(), case(16, 300), case(4096, 100), case(1024, 7)]
 FAULTS = ["one bit", "behind"]
 
 
