@@ -17,9 +17,7 @@ def held_back(study: Study, variant: Variant) -> list[str]:
     """How each case of the variant is held back; FITTED where it is not, as outside calibrations.
 
     OUTSIDE are all cases beyond the study's `fitted_range`. Of the others, in the order of
-    study.yaml, one of every three is INSIDE: the third of the first three, then the second of the
-    next three, then the first, so that a key that alternates within three cases is not held back
-    with the same value each time.
+    study.yaml, one of every three is INSIDE.
     """
     if not study.calibrates:
         return [FITTED] * len(variant.cases)
@@ -28,9 +26,18 @@ def held_back(study: Study, variant: Variant) -> list[str]:
         if not _in_range(study, case):
             uses.append(OUTSIDE)
             continue
-        uses.append(INSIDE if (within + within // 3) % 3 == 2 else FITTED)
+        uses.append(INSIDE if is_third(within) else FITTED)
         within += 1
     return uses
+
+
+def is_third(number: int) -> bool:
+    """Whether the case of this number, from 0, is the one of three that is held back.
+
+    It is the third of the first three, then the second of the next three, then the first, so that a
+    key that alternates within three cases is not held back with the same value each time.
+    """
+    return (number + number // 3) % 3 == 2
 
 
 def _in_range(study: Study, case: Case) -> bool:

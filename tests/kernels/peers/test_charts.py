@@ -1,0 +1,87 @@
+"""The study's own charts and its model of NVLink, from results as a machine leaves them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import vl_convert
+
+from analysis import ROOT
+from analysis.charts.writing import write_chart
+from analysis.facts.study_facts import StudyFacts
+from analysis.modules import load_python
+from analysis.study import Case, Variant
+from tests.kernels.peers.fake import PEERS
+from tests.roots import drawn_charts, make_inputs
+from tests.synthetic import write_machine
+
+CHARTS = load_python(PEERS, "charts")
+NVLINK = load_python(PEERS, "nvlink")
+OWN = {"gains", "sizes", "pools", "links", "nvlink"}
+TRUE = NVLINK.NvLink(400e9, 16.0, 5e9, 1e-6, 4e-6)
+SMS = 132
+
+
+def plausible(variant: Variant, case: Case, metric: str) -> float:
+    """What is pulled as the model of one NVLink says, the rest at a rate for each GPU."""
+    size, rows = case.number("row_bytes"), case.number("rows")
+    if variant.name in ("pulled", "pulled_again"):
+        return float(TRUE.seconds(np.array([NVLINK.work_of(size, rows, SMS)]))[0])
+    return 8e-6 + case.payload_bytes / (variant.gpus * 25e9)
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
+    root = tmp_path_factory.mktemp("charts")
+    write_machine(root / "results", "box", PEERS, noise=0.001, seconds=plausible, grid="default")
+    return StudyFacts(make_inputs(root, {"peers": PEERS}), PEERS)
+
+
+def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "studies" / "peers.md").read_text()
+    named = set(re.findall(r"chart\('(\w+)'", page))
+    made = drawn_charts(facts)
+    assert named >= OWN
+    for name in named:
+        table = write_chart(made[name], tmp_path, name, "charts").data
+        assert len(table) > 0
+        specification = json.loads((tmp_path / f"{name}.json").read_text())
+        assert vl_convert.vegalite_to_vega(
+            specification | {"data": {"values": table.head(200).to_dict("records")}}
+        )
+
+
+def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
+    nothing = replace(facts.inputs, summary=facts.inputs.summary[:0])
+    assert set(CHARTS.charts(StudyFacts(nothing, PEERS)).values()) == {None}
+
+
+def test_gains_are_over_one_link_in_the_same_case(facts: StudyFacts) -> None:
+    points = facts.points[facts.points["metric"] == "gpu_time"]
+    rows = CHARTS.gains(points[points["case_pool_mib"] == 188])
+    assert "from_host" not in set(rows["variant"])
+    many = rows[(rows["variant"] == "four_links") & (rows["case"] == PEERS.headline)]
+    assert many["times"].tolist() == pytest.approx([2], rel=0.02)
+
+
+def test_the_model_finds_the_link_and_predicts_what_it_has_not_seen(facts: StudyFacts) -> None:
+    points = facts.points[facts.points["metric"] == "gpu_time"]
+    small = points[points["case_pool_mib"] == 188]
+    (model,) = CHARTS.fits(facts, small).values()
+    assert model.rate == pytest.approx(TRUE.rate, rel=0.03)
+    assert model.header_bytes == pytest.approx(TRUE.header_bytes, abs=3)
+    rows = CHARTS.residuals(facts, points, {"box": model})
+    held = rows[rows["use"] == "held back"]
+    assert len(held) > 10
+    assert (held["residual"].abs() < 0.05).all()
+    assert held["said"].iloc[0].endswith(f"{len(held)} of {len(held)} held back within 5%")
+
+
+def test_too_few_cases_have_no_model() -> None:
+    work = np.array([NVLINK.work_of(656, rows, SMS) for rows in (512, 2048, 8192)])
+    assert NVLINK.fit(work, TRUE.seconds(work)) is None
