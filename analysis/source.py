@@ -60,15 +60,20 @@ def _with_includes(path: Path, seen: set[Path]) -> Iterator[Path]:
         return
     seen.add(path)
     yield path
+    for file in _included(path, path.stat().st_mtime_ns):
+        if file.exists():
+            yield from _with_includes(file, seen)
+
+
+@cache
+def _included(path: Path, _modified: int) -> list[Path]:
+    """What the file includes or imports, as far as that may be one of the study's files."""
     text = path.read_text()
     if path.suffix == ".py":
         names = [f"{name}.py" for name in _IMPORT.findall(text)]
     else:
         names = _INCLUDE.findall(text)
-    for name in names:
-        file = (path.parent / name).resolve()
-        if file.exists():
-            yield from _with_includes(file, seen)
+    return [(path.parent / name).resolve() for name in names]
 
 
 def fingerprint(study: Study, variant: Variant) -> str:

@@ -38,6 +38,9 @@ Path("build/rules.json").write_text(json.dumps(described))
 """
 """What each rule that runs something says of itself, for a variant of one study."""
 
+OF_MODULES = ("bindings", "module", "machine_code")
+READERS = re.compile(r"analysis/((claims|study)/)?\w+\.py")
+"""No inputs of these rules: what descriptions say of a module is among their parameters."""
 ALWAYS = {"_cores", "_nodes", "tmpdir"}
 """Resources that Snakemake gives every rule."""
 
@@ -95,6 +98,8 @@ def test_the_code_that_a_rule_runs_is_among_its_inputs(rules: dict[str, Any]) ->
             runs = f"{module}.__main__" if package else module
             found = {str(path) for path in imported(runs, set())}
             assert len(found) > 2, found
+            if name in OF_MODULES:
+                found = {path for path in found if not READERS.fullmatch(path)}
             lacking[name] = found - set(rule["inputs"])
     assert len(lacking) >= 8
     assert {name: files for name, files in lacking.items() if files} == {}
@@ -119,7 +124,8 @@ def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
 ) -> None:
     inputs = {str(copy / path) for path in rules[rule]["inputs"]}
     assert {str(copy / "kernels" / "calls" / name) for name in files} <= inputs
-    assert str(copy / "workflow" / "schemas" / "study.schema.yaml") in inputs
+    schema = str(copy / "workflow" / "schemas" / "study.schema.yaml")
+    assert (schema in inputs) == (rule not in OF_MODULES)
     assert not any("__pycache__" in path for path in inputs)
 
 

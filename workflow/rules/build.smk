@@ -12,7 +12,8 @@ def modules_of(study):
 
 def description(wildcards):
     """The study.yaml. What it says of a module is among the parameters, too: a claim that changes
-    compiles nothing."""
+    compiles nothing. For the same reason what reads it is no input; of so many modules it would be
+    most of what Snakemake looks at before it does anything."""
     return ancient(CONFIG.known[wildcards.study].folder / "study.yaml")
 
 
@@ -62,7 +63,6 @@ rule bindings:
         lambda w: CONFIG.known[w.study].folder / "bindings.cpp",
         lambda w: sorted(CONFIG.known[w.study].folder.glob("*.h")),
         description,
-        READERS,
         sources("analysis/toolchain/*.py"),
     output:
         MODULES / "{study}" / "bindings.o",
@@ -87,7 +87,6 @@ rule module:
     input:
         code_of,
         description,
-        READERS,
         sources("analysis/toolchain/*.py"),
         bindings=MODULES / "{study}" / "bindings.o",
     output:
@@ -113,7 +112,6 @@ rule module:
 
 rule machine_code:
     input:
-        READERS,
         sources("analysis/toolchain/__init__.py", "analysis/toolchain/sass.py"),
         module=MODULES / "{study}" / "{variant}.so",
     output:
