@@ -16,6 +16,7 @@ from analysis.model.judge import PREDICTED
 from analysis.quantities import quantity, ratio
 
 from .nvlink import WITHIN, NvLink, fit, held_back, hits, work_of
+from .tier import tier_chart
 
 BASE: Final = "from_host"
 SOURCES: Final = ("own", "pushed", "pulled", BASE, "two_links", "four_links")
@@ -43,7 +44,8 @@ ROW_PX: Final = 34
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`gains`, `sizes`, `pools`, `links` and `nvlink`, as far as measured, by device time."""
+    """`gains`, `sizes`, `pools`, `links`, `nvlink` and `tier`, as far as measured, by device
+    time."""
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
     small = points[points["case_pool_mib"] == SMALL_POOL]
@@ -54,6 +56,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         "pools": _pools(facts, points),
         "links": _links(facts, points),
         "nvlink": _nvlink(facts, points, fitted),
+        "tier": tier_chart(facts, points),
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import vl_convert
 
@@ -22,7 +23,8 @@ from tests.synthetic import write_machine
 
 CHARTS = load_python(PEERS, "charts")
 NVLINK = load_python(PEERS, "nvlink")
-OWN = {"gains", "sizes", "pools", "links", "nvlink"}
+TIER = load_python(PEERS, "tier")
+OWN = {"gains", "sizes", "pools", "links", "nvlink", "tier"}
 TRUE = NVLINK.NvLink(400e9, 16.0, 5e9, 1e-6, 4e-6)
 SMS = 132
 
@@ -85,3 +87,18 @@ def test_the_model_finds_the_link_and_predicts_what_it_has_not_seen(facts: Study
 def test_too_few_cases_have_no_model() -> None:
     work = np.array([NVLINK.work_of(656, rows, SMS) for rows in (512, 2048, 8192)])
     assert NVLINK.fit(work, TRUE.seconds(work)) is None
+
+
+def test_a_tier_lies_between_the_host_and_the_peer() -> None:
+    rates = {"pulled": 400.0, "from_host": 50.0}
+    points = pd.DataFrame(
+        [
+            {"machine": "box", "case": "a", "variant": name, "rate": rate}
+            for name, rate in rates.items()
+        ]
+    )
+    rows = TIER.tier(points).set_index(["way", "share"])["rate"]
+    assert rows[TIER.AFTER, 0] == rows[TIER.AT_ONCE, 0] == 50
+    assert rows[TIER.AFTER, 1] == rows[TIER.AT_ONCE, 1] == 400
+    assert rows[TIER.AFTER, 0.5] == pytest.approx(800 / 9)
+    assert rows[TIER.AT_ONCE, 0.5] == 100

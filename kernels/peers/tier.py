@@ -1,0 +1,66 @@
+"""What the peer's memory does for rows that a GPU does not hold: computed from measured rates."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from analysis.charts.lines import HEIGHT_PX, line_colour
+from analysis.charts.theme import Chart, finish, panels, select
+from analysis.facts.study_facts import StudyFacts
+
+PEER: Final = "pulled"
+HOST: Final = "from_host"
+SHARES: Final = np.linspace(0, 1, 41)
+AFTER: Final = "one after the other"
+AT_ONCE: Final = "at once, at best"
+
+
+def tier(points: pd.DataFrame) -> pd.DataFrame:
+    """Rates in GB/s at which rows arrive of which some lie in the peer's memory and the others in the
+    host's, by the share of the first: one after the other, or at once over both links.
+
+    A row a machine, case, way and share, where one size and number was moved from both.
+    """
+    rates = points.pivot_table(index=["machine", "case"], columns="variant", values="rate")
+    if not {PEER, HOST} <= set(rates.columns):
+        return pd.DataFrame()
+    found = []
+    for (machine, case), row in rates[[PEER, HOST]].dropna().iterrows():
+        by_peer, by_host = SHARES / row[PEER], (1 - SHARES) / row[HOST]
+        for way, seconds in (
+            (AFTER, by_peer + by_host),
+            (AT_ONCE, np.maximum(by_peer, by_host)),
+        ):
+            values = {"machine": machine, "case": case, "way": way}
+            found.append(pd.DataFrame({"share": SHARES, "rate": 1 / seconds}).assign(**values))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def tier_chart(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
+    """A panel a machine, a line a way, in one case."""
+    rows = tier(points)
+    if rows.empty:
+        return None
+    cases = sorted(rows["case"].unique())
+    default = facts.study.headline if facts.study.headline in cases else cases[0]
+    base: Any = (
+        alt.Chart()
+        .mark_line(strokeWidth=1.5)
+        .encode(
+            x=alt.X("share:Q", title="share in the peer's memory", axis=alt.Axis(format=".0%")),
+            y=alt.Y("rate:Q", title="payload, GB/s"),
+            color=line_colour("way", [AFTER, AT_ONCE], None),
+        )
+        .transform_filter("datum.case === case_shown")
+        .properties(height=HEIGHT_PX)
+    )
+    description = (
+        f"{facts.study.title}: rate of rows that lie in the peer's memory and in the host's, by the"
+        f" share of the first, computed for {len(facts.machines)} machines."
+    )
+    chart = panels(base, rows, select("case_shown", "case", cases, default))
+    return finish(chart, description, margin=70, compact_margin=60)
