@@ -20,8 +20,8 @@ AT_ONCE: Final = "at once, at best"
 
 
 def tier(points: pd.DataFrame) -> pd.DataFrame:
-    """Rates in GB/s at which rows arrive of which some lie in the peer's memory and the others in the
-    host's, by the share of the first: one after the other, or at once over both links.
+    """Rates in GB/s of rows of which some lie in the peer's memory and the others in the host's, by
+    the share of the first: one after the other, or at once over both links.
 
     A row a machine, case, way and share, where one size and number was moved from both.
     """
@@ -29,13 +29,14 @@ def tier(points: pd.DataFrame) -> pd.DataFrame:
     if not {PEER, HOST} <= set(rates.columns):
         return pd.DataFrame()
     found = []
-    for (machine, case), row in rates[[PEER, HOST]].dropna().iterrows():
+    both = rates[[PEER, HOST]].dropna().reset_index()
+    for row in both.to_dict("records"):
         by_peer, by_host = SHARES / row[PEER], (1 - SHARES) / row[HOST]
         for way, seconds in (
             (AFTER, by_peer + by_host),
             (AT_ONCE, np.maximum(by_peer, by_host)),
         ):
-            values = {"machine": machine, "case": case, "way": way}
+            values = {"machine": row["machine"], "case": row["case"], "way": way}
             found.append(pd.DataFrame({"share": SHARES, "rate": 1 / seconds}).assign(**values))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
