@@ -24,8 +24,12 @@ SCHEDULING = ("job_scheduler", "jobs")
 """Snakemake's modules whose remarks are left out."""
 HUSHED = ("resources_info", "run_info", "job_started", "job_finished", "progress")
 """Events that have no word of their own in `quiet`, or that `Jobs` needs."""
-TOLD = ("CalledProcessError", "At least one job did not complete successfully")
-"""Of what says once more that a job has failed."""
+LEFT_OUT = (
+    "CalledProcessError",
+    "At least one job did not complete successfully",
+    "Touching output file ",
+)
+"""Of what says once more that a job has failed, or is done."""
 NO_RULE = re.compile(r"MissingRuleException:?\s+No rule to produce (\S+)")
 """What Snakemake says of a target that is misspelt."""
 
@@ -98,8 +102,8 @@ class Hush(logging.Filter):
             return False
         is_scheduling = record.module in SCHEDULING and record.levelno <= logging.INFO
         is_hushed = vars(record).get("event") in HUSHED
-        is_told = any(words in record.getMessage() for words in TOLD)
-        if is_scheduling or is_hushed or is_told:
+        is_left_out = any(words in record.getMessage() for words in LEFT_OUT)
+        if is_scheduling or is_hushed or is_left_out:
             return False
         self._line.clear()
         return True

@@ -36,6 +36,7 @@ def test_without_a_terminal_ten_lines_tell_how_many_jobs_are_done() -> None:
     told = Told(dry_run=False)
     told.start(231)
     for done in range(231):
+        told.logger.info(f"Touching output file .snakemake/{done}.")
         told.event("progress", done=done + 1, total=231)
         told.event("job_finished", job_id=done)
     assert len(told.lines) == 10

@@ -1,4 +1,4 @@
-"""How far a run is: one live line on a terminal, elsewhere a line for each round."""
+"""How far a run is: one live line on a terminal, and now and then a line that stays."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from analysis.terminal import Line
 
 PERIOD_S = 1.0
 """How often the live line is drawn. Where there is none, nothing runs beside a measurement."""
+SILENCE_S = 30.0
+"""For so long rounds need not be told of, but for a study's first and its last."""
 BUSY_SHARE = 0.05
 """From this share of the CPU on, it is told that others use it."""
 
@@ -56,6 +58,7 @@ class Progress:
         self._forecast = forecast
         self._took: list[float] = []
         self._began = time.monotonic()
+        self._told = self._began - SILENCE_S
 
     def watch(
         self, process: BaseProcess, limit_s: float, number: int, left: int, signs: Signs
@@ -70,10 +73,13 @@ class Progress:
         self._line.clear()
 
     def round_done(self, number: int, left: int, signs: Signs) -> None:
-        """Tell that round `number` is finished and that `left` are still to be done."""
+        """Take note that round `number` is finished and `left` are still to be done; tell it if due."""
         now = time.monotonic()
         self._took.append(now - self._began)
         self._began = now
+        if left and now - self._told < SILENCE_S:
+            return
+        self._told = now
         done = f"round {number + 1} of {self._rounds} done"
         told = [done, *self._of(), self._time(left), *signs.machine()]
         self._line.say(f"{self._study}: {', '.join(told)}")

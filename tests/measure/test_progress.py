@@ -11,7 +11,7 @@ import pytest
 
 from analysis.measure import progress
 from analysis.measure.forecast import Forecast
-from analysis.measure.progress import Progress, Signs, in_words
+from analysis.measure.progress import SILENCE_S, Progress, Signs, in_words
 from analysis.measure.telemetry import COLUMNS, latest
 from analysis.terminal import Line
 
@@ -100,6 +100,15 @@ def test_without_a_terminal_each_round_is_a_line_and_nothing_runs_beside_it(
         f"gather: round 1 of 2 done, 1 min 40 s left, {seen}",
         f"gather: round 2 of 2 done, 0 s left, {seen}",
     ]
+
+
+def test_of_short_rounds_the_first_the_last_and_those_after_a_silence_are_told(
+    clock: Clock, signs: Signs
+) -> None:
+    line = Drawn(live=False)
+    measure(Progress(line, "gather", 9, Forecast(9.0)), clock, signs, [SILENCE_S / 4] * 9)
+    told = [said.partition(" of")[0].removeprefix("gather: round ") for said in line.said]
+    assert told == ["1", "5", "9"]
 
 
 def test_a_round_is_waited_for_no_longer_than_its_limit(clock: Clock, signs: Signs) -> None:

@@ -80,7 +80,9 @@ def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
         measure(one)
         alone.append(times(one))
         said = measure(one, other)
-        [(waited, holder)] = [(a, b) for a, b in ((one, other), (other, one)) if WAITS in said[a]]
+        waiting = [(a, b) for a, b in ((one, other), (other, one)) if WAITS in said[a]]
+        assert len(waiting) == 1, said
+        waited, holder = waiting[0]
         assert f" in {holder}: measuring calls, since 2" in said[waited]
         assert when(holder)[1] <= when(waited)[0]
         for checkout, known in at_once.items():
