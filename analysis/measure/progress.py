@@ -73,7 +73,7 @@ class Progress:
         self._line.clear()
 
     def round_done(self, number: int, left: int, signs: Signs) -> None:
-        """Take note that round `number` is finished and `left` are still to be done; tell it if due."""
+        """Round `number` is finished and `left` are still to be done; to be told where that is due."""
         now = time.monotonic()
         self._took.append(now - self._began)
         self._began = now
