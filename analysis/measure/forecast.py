@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,8 +50,10 @@ def forecast(
 ) -> Forecast:
     """Of `plan`, where the studies `among` are measured together, in any order, from `since` on.
 
-    Those that are still to come count as if all of their variants were measured.
+    Those that are still to come count as if all of their variants were measured, and as if each of
+    their programs took as long as this one to get ready.
     """
+    ready_s = time.process_time()
     others = [study for study in among if study.name != plan.study.name]
     later = [
         Plan(study, study.variants, plan.grid, plan.where)
@@ -59,7 +62,7 @@ def forecast(
     ]
     return Forecast(
         round_s=round_seconds(plan, provision),
-        later_s=sum(plan.grid.rounds * round_seconds(each, provision) for each in later),
+        later_s=sum(ready_s + plan.grid.rounds * round_seconds(each, provision) for each in later),
         place=1 + len(others) - len(later),
         places=1 + len(others),
     )

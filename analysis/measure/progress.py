@@ -73,7 +73,7 @@ class Progress:
         self._line.clear()
 
     def round_done(self, number: int, left: int, signs: Signs) -> None:
-        """Round `number` is finished and `left` are still to be done; to be told where that is due."""
+        """Tell, where that is due, that round `number` is finished and `left` are to be done."""
         now = time.monotonic()
         self._took.append(now - self._began)
         self._began = now

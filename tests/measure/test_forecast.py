@@ -125,13 +125,14 @@ def test_what_cannot_run_takes_no_time(tmp_path: Path, where: Target) -> None:
 
 
 def test_studies_that_are_still_to_come_count_and_those_that_are_done_do_not(
-    tmp_path: Path, study: Study, where: Target
+    tmp_path: Path, study: Study, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("time.process_time", lambda: 1.5)
     other = write_study(tmp_path / "other", {"name": "one"})
     plan = Plan(study, study.variants, GRID, where)
     expected = forecast(plan, HERE, [study, other], LATER)
     assert (expected.place, expected.places) == (1, 2)
-    assert expected.later_s == pytest.approx(other.budget_s)
+    assert expected.later_s == pytest.approx(1.5 + other.budget_s)
     write_run(where, other, "one", [[("n=1", 0)]], LATER)
     expected = forecast(plan, HERE, [study, other], LATER)
     assert (expected.place, expected.places, expected.later_s) == (2, 2, 0)
