@@ -52,10 +52,7 @@ class CudaStreams : public StreamSource {
     return driver_.allocate(device, bytes);
   }
 
- private:
-  static constexpr Stream kLegacy = 1;     // cudaStreamLegacy
-  static constexpr Stream kPerThread = 2;  // cudaStreamPerThread
-
+ protected:
   // Makes a device the current one of the thread.
   struct OnDevice {
     explicit OnDevice(int device) {
@@ -65,6 +62,10 @@ class CudaStreams : public StreamSource {
     ~OnDevice() { cudaSetDevice(before); }
     int before = 0;
   };
+
+ private:
+  static constexpr Stream kLegacy = 1;     // cudaStreamLegacy
+  static constexpr Stream kPerThread = 2;  // cudaStreamPerThread
 
   // Lets the thread make calls that captures forbid.
   struct Relaxed {

@@ -199,11 +199,10 @@ class Device {
   }
 
   HeapBlock* grow(Side& side, size_t size) {
+    const size_t before = memory_.arena.reserved();
     HeapBlock* block = side.grow(size);
     if (block != nullptr) {
-      const HeapBlock* rest = block->above();
-      const size_t bytes = block->size + (rest != nullptr ? rest->size : 0);
-      tell([&](auto& duty) { duty.grown(side, bytes); });
+      tell([&](auto& duty) { duty.grown(side, memory_.arena.reserved() - before); });
     }
     return block;
   }

@@ -4,33 +4,38 @@
 #include "dropin.h"
 
 #ifdef OVER_CUDA
-#include "cuda_streams.h"
+#include "cuda_mapping.h"
+#else
+class CudaStreams;
+class CudaMapping;
 #endif
 
 namespace dropin {
 
 #ifdef OVER_CUDA
 
-struct Streams {
-  CudaStreams streams;
+template <typename Cuda>
+struct Held {
+  explicit Held(DriverSource& driver) : source(driver) {}
+  Cuda source;
 };
 
-// An allocator that knows the streams of the real driver.
-template <typename Own>
-class OverDriver : Streams, public Own {
+// An allocator that gets more than memory from the real driver.
+template <typename Own, typename Cuda>
+class OverDriver : Held<Cuda>, public Own {
  public:
-  explicit OverDriver(DriverSource& driver) : Streams{CudaStreams(driver)}, Own(streams) {}
+  explicit OverDriver(DriverSource& driver) : Held<Cuda>(driver), Own(Held<Cuda>::source) {}
 };
 
 #endif
 
-// A source knows streams by itself, or is the real driver, or knows none. What tests compile needs
-// no CUDA.
-template <typename Own>
+// A source that is the real driver is asked as Cuda asks it; all others offer what they do. What
+// tests compile needs no CUDA.
+template <typename Own, typename Cuda = CudaStreams>
 std::unique_ptr<Allocator> make_over(MemorySource& source) {
 #ifdef OVER_CUDA
   if (auto* driver = dynamic_cast<DriverSource*>(&source)) {
-    return std::make_unique<OverDriver<Own>>(*driver);
+    return std::make_unique<OverDriver<Own, Cuda>>(*driver);
   }
 #endif
   return std::make_unique<Own>(source);

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "mapping.h"
 #include "size_tries.h"
 #include "stream_source.h"
 #include "tally.h"
@@ -14,11 +15,17 @@ namespace dropin {
 // What the heaps of one device share.
 struct Memory {
   Memory(MemorySource& source, int device)
-      : arena{source, device}, streams(dynamic_cast<StreamSource*>(&source)) {}
+      : arena{source, device},
+        streams(dynamic_cast<StreamSource*>(&source)),
+        mapping(dynamic_cast<Mapping*>(&source)) {}
+
+  bool has_room(size_t bytes) const {
+    return bytes <= arena.limit && arena.reserved() <= arena.limit - bytes;
+  }
 
   // nullptr where the driver or the limit has no room.
   void* allocate(size_t bytes) {
-    if (bytes > arena.limit || arena.reserved() > arena.limit - bytes) {
+    if (!has_room(bytes)) {
       return nullptr;
     }
     const bool is_in_capture = captures > 0 && streams != nullptr;
@@ -39,6 +46,7 @@ struct Memory {
 
   Arena arena;
   StreamSource* const streams;  // nullptr where the source knows nothing of them
+  Mapping* const mapping;       // nullptr where the source maps no pages
   HeapBlocks blocks;
   size_t captures = 0;  // under way
   std::exception_ptr refusal;
@@ -51,6 +59,12 @@ class Side {
  public:
   Side(Memory& memory, Heap& heap, bool is_small)
       : heap(heap), is_small(is_small), memory_(memory) {}
+  Side(const Side&) = delete;
+  ~Side() {
+    if (range_ != nullptr) {
+      memory_.mapping->drop(memory_.arena.device, range_);
+    }
+  }
 
   // A block of at least `size` bytes from what is there; nullptr where nothing fits.
   HeapBlock* take(size_t size) {
@@ -65,17 +79,11 @@ class Side {
     return is_part ? use(block, size) : nullptr;
   }
 
-  // A block of at least `size` bytes from a new segment; nullptr where there is no room for one.
+  // A block of at least `size` bytes, for which the driver gives memory; nullptr where there is no
+  // room for it.
   HeapBlock* grow(size_t size) {
-    const size_t bytes = segment_size(size);
-    void* ptr = memory_.allocate(bytes);
-    if (ptr == nullptr) {
-      return nullptr;
-    }
-    HeapBlock* block = memory_.blocks.make(this, static_cast<char*>(ptr), bytes);
-    memory_.arena.table.insert(block);
-    segments_.push_back(block);
-    return cut(block, size);
+    const bool is_mapped = memory_.mapping != nullptr && !is_small && memory_.captures == 0;
+    return is_mapped ? extend(size) : add_segment(size);
   }
 
   // Makes a block of this side free and one with its free neighbours; `block` may be gone then.
@@ -99,13 +107,13 @@ class Side {
   void release(size_t keep, Returned returned) {
     for (size_t i = segments_.size(); i-- > 0 && memory_.arena.reserved() > keep;) {
       HeapBlock* block = segments_[i];
-      if (is_free(block) && block->after == nullptr && memory_.release(block->ptr)) {
+      if (block->ptr == range_) {
+        shrink(i, returned);
+      } else if (is_free(block) && block->after == nullptr && memory_.release(block->ptr)) {
         returned(block->size);
         free_.remove(block);
-        memory_.arena.table.erase(block);
-        memory_.blocks.drop(block);
-        segments_[i] = segments_.back();
-        segments_.pop_back();
+        forget(block);
+        forget_segment(i);
       }
     }
   }
@@ -132,6 +140,82 @@ class Side {
     return size < kOwnSegment ? kLargeSegment : round_up(size, kSmallSegment);
   }
 
+  // From a new segment.
+  HeapBlock* add_segment(size_t size) {
+    const size_t bytes = segment_size(size);
+    void* ptr = memory_.allocate(bytes);
+    if (ptr == nullptr) {
+      return nullptr;
+    }
+    HeapBlock* block = memory_.blocks.make(this, static_cast<char*>(ptr), bytes);
+    memory_.arena.table.insert(block);
+    segments_.push_back(block);
+    return cut(block, size);
+  }
+
+  // From the range, which grows by what the free block at its end lacks.
+  HeapBlock* extend(size_t size) {
+    if (range_ == nullptr) {
+      range_ = memory_.mapping->reserve(memory_.arena.device);
+    }
+    const size_t lacks = size - (is_free(last_) ? last_->size : 0);
+    const size_t bytes = round_up(lacks, Mapping::kPage);
+    if (!memory_.has_room(bytes) || !memory_.mapping->extend(memory_.arena.device, range_, bytes)) {
+      return nullptr;
+    }
+    HeapBlock* end = memory_.blocks.make(this, range_ + mapped_, bytes);
+    end->before = last_;
+    if (last_ != nullptr) {
+      last_->after = end;
+    } else {
+      segments_.push_back(end);
+    }
+    memory_.arena.table.insert(end);
+    last_ = end;
+    mapped_ += bytes;
+    give(end);
+    return take(size);
+  }
+
+  // Returns what is free at the end of the range, which is the segment `index`.
+  template <typename Returned>
+  void shrink(size_t index, Returned returned) {
+    if (!is_free(last_)) {
+      return;
+    }
+    const size_t keep = size_t(last_->ptr - range_);
+    const size_t left = memory_.mapping->shrink(memory_.arena.device, range_, keep);
+    if (left == mapped_) {
+      return;
+    }
+    returned(mapped_ - left);
+    HeapBlock* end = last_;
+    free_.remove(end);
+    end->size -= mapped_ - left;
+    mapped_ = left;
+    if (end->size > 0) {
+      free_.insert(end);
+      return;
+    }
+    last_ = end->below();
+    if (last_ != nullptr) {
+      last_->after = nullptr;
+    } else {
+      forget_segment(index);
+    }
+    forget(end);
+  }
+
+  void forget(HeapBlock* block) {
+    memory_.arena.table.erase(block);
+    memory_.blocks.drop(block);
+  }
+
+  void forget_segment(size_t index) {
+    segments_[index] = segments_.back();
+    segments_.pop_back();
+  }
+
   HeapBlock* use(HeapBlock* block, size_t size) {
     free_.remove(block);
     return cut(block, size);
@@ -141,12 +225,16 @@ class Side {
   HeapBlock* cut(HeapBlock* block, size_t size) {
     block->state = BlockState::kUsed;
     const size_t rest = block->size - size;
-    if (is_small ? rest >= SizeTries::kGranule : rest > kSmallRequest) {
+    const bool splits_all = is_small || memory_.mapping != nullptr;
+    if (splits_all ? rest >= SizeTries::kGranule : rest > kSmallRequest) {
       HeapBlock* second = memory_.blocks.make(this, block->ptr + size, rest);
       second->before = block;
       second->after = std::exchange(block->after, second);
       if (second->after != nullptr) {
         second->after->before = second;
+      }
+      if (block == last_) {
+        last_ = second;
       }
       block->size = size;
       memory_.arena.table.insert(second);
@@ -161,13 +249,18 @@ class Side {
     if (block->after != nullptr) {
       block->after->before = block;
     }
-    memory_.arena.table.erase(above);
-    memory_.blocks.drop(above);
+    if (above == last_) {
+      last_ = block;
+    }
+    forget(above);
   }
 
   Memory& memory_;
   SizeTries free_;
   std::vector<HeapBlock*> segments_;
+  char* range_ = nullptr;      // where pages are mapped, if they are
+  HeapBlock* last_ = nullptr;  // at the end of what is mapped there
+  size_t mapped_ = 0;
 };
 
 // The small blocks freed last, as long as they have one size, kept whole for requests of that size,
