@@ -50,3 +50,10 @@ def test_each_reference_has_its_own_settings_though_one_process_has_one_allocato
     again = measured("torch_caching", "growing_batch")["reserved"]
     assert reserved["torch_expandable"] < reserved["torch_roundup"] < reserved["torch_caching"]
     assert again == reserved["torch_caching"]
+
+
+def test_what_is_mapped_grows_in_place() -> None:
+    reserved = {
+        name: measured(name, "growing_batch")["reserved"] for name in ("p5_dropin", "p6_mapped")
+    }
+    assert 4 * reserved["p6_mapped"] < reserved["p5_dropin"]
