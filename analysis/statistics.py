@@ -56,7 +56,7 @@ def prediction_interval(runs: Sequence[Sequence[float]]) -> tuple[float, float]:
         for rounds, middle in zip(runs, medians, strict=True)
         if len(rounds) > 1
     ]
-    spread = _student(len(runs) - 1) * float(np.std(medians, ddof=1))
+    spread = student(len(runs) - 1) * float(np.std(medians, ddof=1))
     below, above = (max(spread, noise) for noise in _noise_of_median(distances))
     middle, widening = float(np.mean(medians)), math.sqrt(1 + 1 / len(runs))
     return scale.back(middle - below * widening), scale.back(middle + above * widening)
@@ -80,7 +80,7 @@ def mean_interval(medians: Sequence[float]) -> tuple[float, float]:
     """Where the mean over all runs that could be made lies: mean ± t s / sqrt(n)."""
     scale = _scale(medians)
     values = [scale.to(value) for value in medians]
-    reach = _student(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    reach = student(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     middle = float(np.mean(values))
     return scale.back(middle - reach), scale.back(middle + reach)
 
@@ -120,26 +120,29 @@ def median_interval(rounds: Sequence[float]) -> tuple[float, float]:
 def _rank(count: int) -> int:
     """How many values may be left out at each end, so that the median is still between the rest
     with CONFIDENCE: the binomial distribution of those below it."""
-    from scipy import stats  # here, as it is slow to import and a process that measures needs none
+    from scipy import (
+        special,
+    )  # here, as it is slow to import and what measures needs none
 
-    below = stats.binom.cdf(np.arange(count // 2), count, 0.5)
+    below = special.bdtr(np.arange(count // 2), count, 0.5)
     return max(int(np.searchsorted(below, (1 - CONFIDENCE) / 2, side="right")), 1) - 1
 
 
 @cache
 def _tail(rounds: int) -> float:
     """The lower quantile of all rounds where the median of so many may still lie."""
-    from scipy import stats
+    from scipy import special
 
     half = (rounds + 1) / 2
-    return float(stats.beta.ppf((1 - CONFIDENCE) / 2, half, half))
+    return float(special.betaincinv(half, half, (1 - CONFIDENCE) / 2))
 
 
 @cache
-def _student(freedom: int) -> float:
-    from scipy import stats
+def student(freedom: int) -> float:
+    """The quantile of Student's t distribution that bounds an interval with CONFIDENCE."""
+    from scipy import special
 
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
 def verdict(ratio: float, low: float, high: float, by_run: Sequence[float] = ()) -> str:

@@ -9,13 +9,12 @@ address translation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import least_squares
 
 from analysis.model.access import Floats
 from analysis.model.judge import JUDGED_MARGIN
@@ -253,12 +252,22 @@ def _step(run: Calibration, start: Floats, free: npt.NDArray[np.bool_]) -> Float
 
     The search variables are multiples of `start`.
     """
-    values = start.copy()
+    # here, as it is slow to import, and what reads a fit needs none
+    from scipy.optimize import least_squares
+
     weights = 1 / np.hypot(run.errors, FLOOR)
 
+    def values(multiples: Floats) -> Floats:
+        found = np.broadcast_to(start, (*multiples.shape[:-1], len(start))).copy()
+        found[..., free] = start[free] * multiples
+        return found
+
     def residuals(multiples: Floats) -> Floats:
-        values[free] = start[free] * multiples
-        return np.asarray(np.log(predicted_seconds(run.work, values) / run.seconds) * weights)
+        predicted = predicted_seconds(run.work, values(multiples))
+        return np.asarray(np.log(predicted / run.seconds) * weights)
+
+    def at_once(_: object, points: Iterable[Floats]) -> Floats:
+        return residuals(np.array(list(points)))
 
     lowest = np.where([name in MAY_BE_NONE for name in NAMES], 0.0, 0.01)[free]
     found = least_squares(
@@ -267,6 +276,6 @@ def _step(run: Calibration, start: Floats, free: npt.NDArray[np.bool_]) -> Float
         bounds=(lowest, np.inf),
         loss="cauchy",
         f_scale=CAUCHY_SCALE,
+        workers=at_once,
     )
-    values[free] = start[free] * found.x
-    return values
+    return values(found.x)

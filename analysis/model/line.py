@@ -7,10 +7,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
-from scipy.optimize import least_squares
 
-from analysis.statistics import CONFIDENCE
+from analysis.statistics import student
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,6 +47,8 @@ def fit_line(size: Floats, seconds: Floats) -> Line | None:
     Least squares of the logarithms of times, so that relative errors count alike at every size. The
     intervals come from the residuals: they are wide if time is not linear in size.
     """
+    from scipy.optimize import least_squares  # here, as it is slow to import and few fit a line
+
     if len(size) < FEWEST_SIZES or len(set(size.tolist())) < FEWEST_SIZES:
         return None
     logs = np.log(seconds)
@@ -62,7 +62,7 @@ def fit_line(size: Floats, seconds: Floats) -> Line | None:
     solved = least_squares(residuals, start, x_scale="jac")
     freedom = len(size) - 2
     spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / freedom
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    quantile = student(freedom)
 
     def estimate(*weights: float) -> Estimate:
         middle = float(np.dot(weights, solved.x))

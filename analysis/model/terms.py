@@ -156,11 +156,14 @@ def _numbers(walks: Walks) -> tuple[float, ...]:
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:
-    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12]."""
-    known = Parameters(*parameters)
+    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12].
+
+    Of several sets of parameters [sets, 15] they are [sets, cases, 6].
+    """
+    known = Parameters(*parameters.T[..., np.newaxis])
     wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T[:7]
-    return np.column_stack(
-        [
+    return np.stack(
+        np.broadcast_arrays(
             (wire + half_lines * known.half_line) / known.link_rate,
             requests / known.request_rate,
             requests_of_an_sm / known.sm_request_rate,
@@ -171,12 +174,13 @@ def term_seconds(work: Floats, parameters: Floats) -> Floats:
                 known.copy_engine_start_up,
                 known.start_up + indexed * known.index_latency,
             ),
-        ]
+        ),
+        axis=-1,
     )
 
 
 def predicted_seconds(work: Floats, parameters: Floats) -> Floats:
-    """The predicted time in seconds of each row of `work`."""
+    """The predicted time in seconds of each row of `work`, [cases] or [sets, cases]."""
     terms = term_seconds(work, parameters)
-    total: Floats = terms[:, :-1].max(axis=1) + terms[:, -1]
+    total: Floats = terms[..., :-1].max(axis=-1) + terms[..., -1]
     return total

@@ -108,6 +108,8 @@ def walk_seconds(
     Ascending order never costs more than none: rows that are far apart gain nothing from it.
     """
     has_pool = entries > 0
+    if not has_pool.any():
+        return np.zeros(len(entries))
     pool, drawn = (np.where(has_pool, count, 1.0) for count in (entries, drawn))
     random = _in_random_order(walker, pool, drawn, touches, displacing)
     ordered = np.minimum(random, _in_ascending_order(walker, pool, touches))

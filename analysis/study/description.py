@@ -229,6 +229,11 @@ class Study:
         return variant.program == self.variant(variant.after).program
 
     @property
+    def has_link(self) -> bool:
+        """Whether the link model predicts any of its variants."""
+        return any(variant.link for variant in self.variants)
+
+    @property
     def bindings(self) -> Path | None:
         path = self.folder / "bindings.cpp"
         return path if path.exists() else None

@@ -1,6 +1,6 @@
 """The tables of one study.
 
-python -m analysis.tables.of_study STUDY --results results --links build/links.json --out FOLDER
+python -m analysis.tables.of_study STUDY --results results [--links build/links.json] --out FOLDER
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.cli import fail_in_one_line
+from analysis.errors import FieldError
 from analysis.files import write_all
 from analysis.store.collect import collect
 from analysis.study import Study, find_study
@@ -47,7 +48,7 @@ COLUMNS: Final = {
 }
 """Of each of the tables, by its name."""
 PARAMETERS: Final = "model_parameters.csv"
-"""The same for all studies, as it is of the machines."""
+"""The same for all studies that the link model predicts, as it is of the machines."""
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
 
@@ -93,7 +94,9 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("study")
     parser.add_argument("--results", type=Path, required=True, help="measured results")
-    parser.add_argument("--links", type=Path, required=True, help="parameters of every machine")
+    parser.add_argument(
+        "--links", type=Path, help="parameters of every machine, for a study that they predict"
+    )
     parser.add_argument("--out", type=Path, required=True, help="where the tables go")
     return parser
 
@@ -101,7 +104,9 @@ def command_line() -> argparse.ArgumentParser:
 def main() -> None:
     arguments = command_line().parse_args()
     study = find_study(arguments.study)
-    links = Links.from_text(arguments.links.read_text())
+    if study.has_link and arguments.links is None:
+        raise FieldError("--links", f"a file, as {study.name} is predicted", None)
+    links = Links.from_text(arguments.links.read_text()) if arguments.links else Links()
     texts = study_tables(arguments.results, study.name, {study.name: study}, links)
     write_all({arguments.out / file: text for file, text in texts.items()})
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from analysis import ROOT
+from analysis.schema import read_yaml
 from tests.synthetic import CALLS, write_machine
 from tests.workflow.pipeline import copy_of_pipeline, succeed
 
@@ -34,9 +36,15 @@ described = {
     for each in workflow.rules
     if each.shellcmd
 }
-Path("build/rules.json").write_text(json.dumps(described))
+summaries = {
+    study: [str(path) for path in rules.summarise_study.rule.expand_input(
+        Wildcards(fromdict={"study": study}))[0]]
+    for study in CONFIG.known
+}
+Path("build/rules.json").write_text(json.dumps({"rules": described, "summaries": summaries}))
 """
-"""What each rule that runs something says of itself, for a variant of one study."""
+"""What each rule that runs something says of itself, for a variant of one study, and what every
+study's tables are made from."""
 
 OF_MODULES = ("bindings", "module", "machine_code")
 READERS = re.compile(r"analysis/((claims|study)/)?\w+\.py")
@@ -66,20 +74,29 @@ def imported(module: str, seen: set[Path]) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pipeline with the synthetic studies, one of them measured."""
+    """The pipeline with the synthetic studies, one of them measured, another one predicted."""
     folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    description = folder / "kernels" / "strides" / "study.yaml"
+    predicted = read_yaml(description)
+    predicted["variants"][-1]["link"] = {"reads": "copy_engine"}
+    description.write_text(yaml.safe_dump(predicted))
     write_machine(folder / "results", "test-box", CALLS, rounds=1)
     return folder
 
 
 @pytest.fixture(scope="module")
-def rules(copy: Path) -> dict[str, Any]:
+def described(copy: Path) -> dict[str, dict[str, Any]]:
     (copy / "build").mkdir()
     (copy / "Describe.smk").write_text(DESCRIBE)
     succeed(copy, "--dry-run", "--snakefile", "Describe.smk")
     (copy / "Describe.smk").unlink()
-    described: dict[str, Any] = json.loads((copy / "build" / "rules.json").read_text())
-    return described
+    said: dict[str, dict[str, Any]] = json.loads((copy / "build" / "rules.json").read_text())
+    return said
+
+
+@pytest.fixture(scope="module")
+def rules(described: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return described["rules"]
 
 
 def test_every_rule_is_benchmarked_and_says_what_it_takes(rules: dict[str, Any]) -> None:
@@ -136,7 +153,6 @@ def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict
         inputs = set(rules[rule]["inputs"])
         assert of_calls <= inputs
         assert ("results/published/copy.csv" in inputs) == (rule in ("summarise", "report"))
-    assert "build/links.json" in rules["summarise_study"]["inputs"]
     assert "build/tables/calls/summary.csv" in rules["charts"]["inputs"]
     shown = {
         "docs/index.md",
@@ -154,6 +170,13 @@ def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict
 def test_no_page_is_removed_before_there_is_a_new_one(rules: dict[str, Any]) -> None:
     """As Snakemake does with what a rule makes."""
     assert rules["report"]["outputs"] == ["site/.whole"]
+
+
+def test_only_a_study_that_the_link_model_predicts_waits_for_its_fit(
+    described: dict[str, dict[str, Any]],
+) -> None:
+    summaries = described["summaries"].items()
+    assert {name for name, inputs in summaries if "build/links.json" in inputs} == {"strides"}
 
 
 def test_names_and_kinds_of_files_among_results_stop_nothing(copy: Path) -> None:

@@ -99,6 +99,11 @@ def code_of_results(*studies):
     return sorted(timed.union(*map(files_of, studies)))
 
 
+def links_of(study):
+    """What the model's predictions of a study need; one without any waits for no fit."""
+    return [LINKS] if CONFIG.known[study].has_link else []
+
+
 CALIBRATING = calibrating(CONFIG.known)
 SUMMARISING = [
     *SCHEMAS,
@@ -120,6 +125,8 @@ rule fit_links:
         "build/logs/fit_links.log",
     benchmark:
         "build/benchmarks/fit_links.tsv"
+    # Other jobs wait for it.
+    priority: 1
     resources:
         mem_mb=1000,
     params:
@@ -138,7 +145,7 @@ rule summarise_study:
         lambda w: results_of([w.study]),
         lambda w: code_of_results(w.study),
         SUMMARISING,
-        links=LINKS,
+        links=lambda w: links_of(w.study),
     output:
         tables_of("{study}"),
     log:
@@ -150,12 +157,13 @@ rule summarise_study:
     params:
         results=str(RESULTS),
         out=lambda w: TABLES / "tables" / w.study,
+        links=lambda w: [f"--links {path}" for path in links_of(w.study)],
         files=lambda w: digest([*names_about([w.study]), *files_of(w.study)]),
     message:
         "Summarising {wildcards.study}"
     shell:
         "{PYTHON} -m analysis.tables.of_study {wildcards.study} --results {params.results}"
-        " --links {input.links} --out {params.out} 2> {log}"
+        " {params.links} --out {params.out} 2> {log}"
 
 
 rule summarise:
