@@ -70,7 +70,8 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
 
     FieldError for the first invalid key.
     """
-    data = {**read_yaml(CONFIG_FILE), **(overrides or {})}
+    defaults = read_yaml(CONFIG_FILE)
+    data = {**defaults, **_typed(overrides or {}, defaults)}
     check(data, "config", "config")
     studies = discover()
     for name in data["studies"]:
@@ -92,6 +93,18 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
         libfabric=data["libfabric"],
         machines=_machines(data["machines"]),
     )
+
+
+def _typed(overrides: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The overrides, where `true` and `false` of a command line are what they are in YAML, too:
+    Snakemake knows them with a capital letter only."""
+    words = {"true": True, "false": False}
+    return {
+        key: words.get(value, value)
+        if isinstance(defaults.get(key), bool) and isinstance(value, str)
+        else value
+        for key, value in overrides.items()
+    }
 
 
 def _machines(listed: Sequence[Mapping[str, Any]]) -> tuple[Machine, ...]:

@@ -63,3 +63,13 @@ def test_overrides_go_over_the_file() -> None:
     assert "build" in config.results.parts
     assert set(load_config({"studies": []}).studies) == set(discover())
     assert "build" not in load_config().results.parts
+
+
+@pytest.mark.parametrize(("word", "means"), [("true", True), (True, True), ("false", False)])
+def test_true_and_false_of_a_command_line_are_what_they_are_in_yaml(word: Any, means: bool) -> None:
+    assert load_config({"managed": word}).managed is means
+
+
+def test_another_word_is_no_truth() -> None:
+    with pytest.raises(FieldError, match=r"managed: expected type boolean, got 'yes'"):
+        load_config({"managed": "yes"})

@@ -72,9 +72,9 @@ class Captures:
         """Why there is none where nobody tried to capture it."""
         if kind not in variant.captures:
             return UNWANTED
-        headline = self.study.headline
-        is_profiled = headline in {case.id for case in variant.cases}
-        return UNTRIED if is_profiled else f"{UNPROFILED}, {headline}"
+        case = self.study.captured.case
+        is_profiled = case in {known.id for known in variant.cases}
+        return UNTRIED if is_profiled else f"{UNPROFILED}, {case}"
 
 
 def read_counters(path: Path) -> dict[str, float]:

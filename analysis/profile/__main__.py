@@ -1,4 +1,4 @@
-"""Capture counters and a timeline of the variants of a study, for its headline case.
+"""Capture counters and a timeline of the variants of a study, in the case it says.
 
 python -m analysis.profile STUDY [--case ID] [--config JSON]
 """
@@ -122,7 +122,7 @@ def command_line() -> argparse.ArgumentParser:
         description="Capture counters and a timeline of a study.",
     )
     parser.add_argument("study")
-    parser.add_argument("--case", help="a case id; the headline case by default")
+    parser.add_argument("--case", help="a case id; by default what study.yaml says")
     parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
     return parser
 
@@ -133,7 +133,7 @@ def main() -> None:
     require_known("study", arguments.study, sorted(config.studies))
     study = config.studies[arguments.study]
     with whole_machine(config.busy, f"profiling {study.name}"):
-        capture_all(study, arguments.case or study.headline, config)
+        capture_all(study, arguments.case or study.captured.case, config)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,10 @@ METRICS = (
     "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum",
     "lts__t_sectors_srcunit_tex_aperture_sysmem.sum",
     "lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss.sum",
+    # reads of page tables: what asks L2 for device memory and is no multiprocessor and no other L2
+    "lts__t_requests_aperture_device.sum",
+    "lts__t_requests_srcnode_gpc_aperture_device.sum",
+    "lts__t_requests_srcunit_ltcfabric_aperture_device.sum",
     # the memories of the GPU
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,7 @@ def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watc
     rig = Rig(study, modules, np.random.default_rng(0))
     for name in names:
         variant = study.variant(name)
+        variant = replace(variant, constants={**variant.constants, **study.captured.constants})
         case = next(case for case in variant.cases if case.id == case_id)
         bound = rig.bind(variant, case, stream)
         bound.poison_and_launch()

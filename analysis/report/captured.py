@@ -20,6 +20,7 @@ SHOWN_STALLS: Final = 2
 
 _STALL: Final = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _MISS: Final = "lts__t_{}_srcunit_tex_aperture_sysmem_lookup_miss.sum"
+_DEVICE: Final = "lts__t_requests{}_aperture_device.sum"
 _WAITS: Final = {
     "barrier": "other warps at a barrier",
     "branch_resolving": "a branch",
@@ -78,6 +79,16 @@ def _sectors(c: Counters, _payload: int) -> str:
     return "" if ratio is None else digits(ratio)
 
 
+def _walks(c: Counters, _payload: int) -> str:
+    """Requests for device memory that are neither a multiprocessor's nor the other L2's."""
+    names = (_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric"))
+    counts = [c.get(name) for name in names]
+    if None in counts:
+        return ""
+    every, multiprocessors, fabric = (count or 0 for count in counts)
+    return whole(max(0, every - multiprocessors - fabric))
+
+
 def _memory(c: Counters, _payload: int) -> str:
     names = ("dram__bytes_read.sum", "dram__bytes_write.sum")
     if any(name not in c for name in names):
@@ -116,6 +127,7 @@ QUANTITIES: Final[Mapping[str, Callable[[Counters, int], str]]] = {
     "written to the link": _written,
     "requests to host memory": _requests,
     "sectors per request": _sectors,
+    "reads of page tables": _walks,
     "GPU memory read, written": _memory,
     "achieved occupancy": _occupancy,
     "registers a thread": _registers,
@@ -125,7 +137,10 @@ QUANTITIES: Final[Mapping[str, Callable[[Counters, int], str]]] = {
 """Rows of the table of counters: how each is written, given the payload of the case in bytes."""
 
 
-PROOFS: Final = ("read over the link", "requests to host memory", "sectors per request")
+PROOFS: Final = (
+    *("read over the link", "requests to host memory", "sectors per request"),
+    "reads of page tables",
+)
 """Rows that show what a step changed."""
 
 

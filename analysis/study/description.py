@@ -133,6 +133,15 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Captured:
+    """What profilers see of a study: the id of a case, and constants that the workload then has in
+    place of the variants'."""
+
+    case: str
+    constants: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Study:
     name: str
     folder: Path
@@ -141,6 +150,7 @@ class Study:
     write_up: Mapping[str, str | None] | None
     variants: tuple[Variant, ...]
     headline: str
+    captured: Captured
     metrics: Mapping[str, Metric]
     budget_s: int
     telemetry: bool

@@ -17,6 +17,7 @@ from analysis.schema import check, read_yaml
 from analysis.study.description import (
     CAPTURE_KINDS,
     PEERS,
+    Captured,
     Case,
     CaseValue,
     Metric,
@@ -53,7 +54,7 @@ def load_study(file: Path) -> Study:
     check(data, "study", where, {"comparison": comparison_schema()})
     _check_case_sets(data, where)
     variants = _variants(data, file.parent, where)
-    headline = _headline(data["headline"], variants, where)
+    headline = _case(data["headline"], variants, f"{where}: headline")
     metrics = _metrics(data["metrics"], where)
     return Study(
         name=file.parent.name,
@@ -63,6 +64,7 @@ def load_study(file: Path) -> Study:
         write_up=data.get("write_up"),
         variants=tuple(replace(variant, headline=headline) for variant in variants),
         headline=headline,
+        captured=_captured(data, variants, headline, where),
         metrics=metrics,
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),
@@ -184,13 +186,23 @@ def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case
     return cases
 
 
-def _headline(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
-    """The id of the headline case, with its keys in the order of the variants' cases."""
+def _captured(data: Entry, variants: Iterable[Variant], headline: str, where: str) -> Captured:
+    """What profilers see, the headline unless `data` says otherwise."""
+    entry = data.get("captured", {})
+    constants = entry.get("constants", {})
+    for name in constants:
+        require_known(f"{where}: captured.constants", name, sorted(data.get("constants", {})))
+    case = _case(entry["case"], variants, f"{where}: captured.case") if entry else headline
+    return Captured(case, constants)
+
+
+def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
+    """The id of a case, with its keys in the order of the variants' cases."""
     for variant in variants:
         for case in variant.cases:
             if dict(case.values) == values:
                 return case.id
-    raise FieldError(f"{where}: headline", "a case that some variant has", case_id(values))
+    raise FieldError(where, "a case that some variant has", case_id(values))
 
 
 def _metrics(entries: Mapping[str, Entry], where: str) -> dict[str, Metric]:

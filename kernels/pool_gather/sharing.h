@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -46,26 +46,41 @@ class Sharing {
     gather_ = by_sms > 0 ? on_sms_(by_sms) : nullptr;
   }
 
-  // Tries all divisions on the first of these launches, and keeps the fastest: how fast either side
-  // is depends on the pool, the host and what both sides do to each other.
+  // Keeps the fastest division of those it tries on the first of these launches: how fast either
+  // side is depends on the pool, the host and what both sides do to each other. It tries five, then
+  // halves the distance between those around the fastest.
   void tune(const std::vector<Gather>& sets) {
-    double least = std::numeric_limits<double>::infinity();
-    int best = 0;
+    std::map<int, double> seconds;  // by share of the SMs
+    const auto fastest = [&seconds] {
+      return std::min_element(
+                 seconds.begin(), seconds.end(),
+                 [](const auto& one, const auto& other) { return one.second < other.second; })
+          ->first;
+    };
     size_t set = 0;
-    for (int share = 0; share <= kShares; ++share) {
+    const auto try_out = [&](int share) {
+      if (share < 0 || share > kShares || seconds.count(share) != 0) {
+        return;
+      }
       divide(rows_ * share / kShares);
       time(sets[set++ % sets.size()]);  // the first launch of a kernel is slow
-      std::array<double, kTrials> seconds{};
-      for (double& trial : seconds) {
+      std::array<double, kTrials> trials{};
+      for (double& trial : trials) {
         trial = time(sets[set++ % sets.size()]);
       }
-      std::sort(seconds.begin(), seconds.end());
-      if (seconds[kTrials / 2] < least) {
-        least = seconds[kTrials / 2];
-        best = share;
-      }
+      std::sort(trials.begin(), trials.end());
+      seconds[share] = trials[kTrials / 2];
+    };
+    int step = kShares / 4;
+    for (int share = 0; share <= kShares; share += step) {
+      try_out(share);
     }
-    divide(rows_ * best / kShares);
+    while ((step /= 2) > 0) {
+      const int middle = fastest();
+      try_out(middle - step);
+      try_out(middle + step);
+    }
+    divide(rows_ * fastest() / kShares);
   }
 
   void launch(const Gather& gather, cudaStream_t stream) {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.captured import counter_tables, gaps, proofs
+from analysis.report.captured import QUANTITIES, counter_tables, gaps, proofs
 from analysis.report.compiled import machine_code
 from analysis.report.sources import stage_sources
 from analysis.study import discover
@@ -127,3 +127,12 @@ def test_samples_of_a_variant_that_is_gone_have_no_source(root: Path) -> None:
     provenance = json.loads((folder / "bytewise.json").read_text())
     inputs.provenance[key] = provenance  # type: ignore[index]
     assert stage_sources(inputs, {key: ["gone.csv"]}, root) == {key: ["gone.csv"]}
+
+
+def test_reads_of_page_tables_are_what_nobody_else_asks_the_cache_for() -> None:
+    device = "lts__t_requests{}_aperture_device.sum"
+    counted = {"": 3_947_063, "_srcnode_gpc": 1_807_000, "_srcunit_ltcfabric": 1_490_212}
+    counters = {device.format(source): float(count) for source, count in counted.items()}
+    write = QUANTITIES["reads of page tables"]
+    assert write(counters, 0).replace("\u202f", "").replace(",", "").startswith("649")
+    assert write(dict(list(counters.items())[:2]), 0) == ""
