@@ -135,7 +135,11 @@ class CudaMapping : public CudaStreams, public Mapping {
     Device& own = devices_.at(size_t(device));
     Range& range = own.ranges.at(start);
     if (!range.pieces.empty()) {
+      int before = 0;
+      cudaGetDevice(&before);
+      cudaSetDevice(device);
       cudaDeviceSynchronize();
+      cudaSetDevice(before);
     }
     while (!range.pieces.empty()) {
       drop_last(own, start, range);
