@@ -23,7 +23,6 @@ class Clock:
     def __init__(self, slower: float) -> None:
         self.slower, self.now, self.is_gathering = slower, 0.0, False
         self.launches = self.most_in_flight = self.in_flight = 0
-        self.priorities: list[int] = []
 
     def work(self) -> None:
         self.now += WORK_S * (self.slower if self.is_gathering else 1)
@@ -35,8 +34,7 @@ class Clock:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
-    def Stream(self, priority: int) -> object:
-        self.priorities.append(priority)
+    def Stream(self) -> object:
         return object()
 
     def ExternalStream(self, address: int) -> Any:
