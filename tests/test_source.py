@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pygments.lexers.c_cpp import CppLexer
 
 from analysis import ROOT
 from analysis.errors import FieldError
@@ -227,6 +228,29 @@ def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) ->
 )
 def test_cpp_keeps_tokens_and_what_is_inside_literals(text: str, normal: str) -> None:
     assert normalise_cpp(text) == normal
+
+
+TRICKY = """\
+  /* why */ #define NAME "a  // b"  \\
+    more
+R"x(raw " // )" /* */)x" u8"x" L'\\'' '"' 1'000'000 // c \\
+ still
+#if 0
+int gone;
+#endif
+	#pragma unroll
+[[deprecated("use  b")]] a / b /* c */ - -d;
+"""
+
+
+def test_coarse_tokens_hash_as_fine_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those that results were hashed with, in all code there is."""
+    sources = [path for name in ("kernels", "allocator") for path in (ROOT / name).rglob("*.*")]
+    texts = [path.read_text() for path in sources if path.suffix in (".cu", ".cpp", ".h")]
+    assert len(texts) > 100
+    coarse = [normalise_cpp(text) for text in (*texts, TRICKY)]
+    monkeypatch.setattr("analysis.source.CoarseCpp", CppLexer)
+    assert coarse == [normalise_cpp(text) for text in (*texts, TRICKY)]
 
 
 BLANK = st.text(" \t\n", min_size=1, max_size=4)
