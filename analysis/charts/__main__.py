@@ -1,7 +1,7 @@
 """Draw the charts of a study.
 
 python -m analysis.charts STUDY --tables build/tables/STUDY --derived build/derived/STUDY
-    --results results --out build/charts/STUDY
+    --results results --out build/charts/STUDY [--picture CHART]
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--derived", type=Path, required=True, help="tables of its code")
     parser.add_argument("--results", type=Path, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the charts go")
+    parser.add_argument(
+        "--picture", default="", help="the chart that the page will have as a picture, too"
+    )
     return parser
 
 
@@ -34,7 +37,8 @@ def main() -> None:
     study = find_study(arguments.study)
     inputs = load_study_inputs(arguments.tables, arguments.results, arguments.derived, study)
     charts = study_charts(StudyFacts(inputs, study))
-    write_index(write_charts(charts, arguments.out, study.name), arguments.out)
+    told = write_charts(charts, arguments.out, study.name, arguments.picture)
+    write_index(told, arguments.out)
 
 
 if __name__ == "__main__":

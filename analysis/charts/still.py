@@ -16,8 +16,10 @@ from xml.etree.ElementTree import Element
 import vl_convert
 from markupsafe import Markup
 
-from analysis.charts.theme import BOTH_PALETTES, COLUMN_SIGNAL, LEGEND_COLUMNS
+from analysis.charts.theme import BOTH_PALETTES, COLUMN_PX, COLUMN_SIGNAL, LEGEND_COLUMNS
 
+COLUMNS: Final = {"wide": COLUMN_PX, "narrow": 326}
+"""Pixels of the column in windows of 1280 and of 390."""
 SHAPES: Final = {"path", "line", "rect", "text"}
 PLACED: Final = {"d", "transform", "x", "y", "dy", "x2", "y2", "width", "height"}
 INHERITED: Final = (
@@ -56,6 +58,10 @@ class Still:
         """Vega's signals that are chosen by a select."""
         signals: list[dict[str, Any]] = self._vega["signals"]
         return [one for one in signals if one.get("bind", {}).get("input") == "select"]
+
+    def pictures(self) -> dict[str, Markup]:
+        """What is `drawn`, by the name of the column."""
+        return {name: self.drawn(px) for name, px in COLUMNS.items()}
 
     def drawn(self, column_px: int) -> Markup:
         """What Vega draws in a column of `column_px`; of that, shapes and words only: no links, no

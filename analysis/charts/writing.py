@@ -12,20 +12,23 @@ import pandas as pd
 import vl_convert
 
 from analysis.charts.columns import column_table, measure_of, text_of
+from analysis.charts.still import Still
 from analysis.charts.theme import CONFIGURATION, Chart
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
 INDEX: Final = "all.charts.json"
-"""By name, the description of each chart of a group and its figures in words; null where there is
-nothing to draw. No chart has a name with a dot in it."""
+"""By name, what is `Told` of each chart of a group; null where there is nothing to draw. No chart
+has a name with a dot in it."""
 
 
-class InWords(NamedTuple):
-    """What a chart is of, and its figures."""
+class Told(NamedTuple):
+    """What a chart is of, its figures in words, and where they were asked for its pictures by the
+    name of their column."""
 
     description: str
     text: str
+    pictures: Mapping[str, str] | None = None
 
 
 class Written(NamedTuple):
@@ -36,32 +39,36 @@ class Written(NamedTuple):
 
 
 def write_charts(
-    charts: Mapping[str, Chart | None], folder: Path, group: str
-) -> dict[str, InWords | None]:
+    charts: Mapping[str, Chart | None], folder: Path, group: str, pictured: str = ""
+) -> dict[str, Told | None]:
     """Write `charts` to `folder`, which will be charts/`group` of the site.
 
-    Returns each in words, None where there is nothing to draw.
+    Returns what there is to tell of each, None where there is nothing to draw. Of the chart
+    `pictured`, if it is one of them, there are pictures.
     """
-    index: dict[str, InWords | None] = dict.fromkeys(charts)
+    index: dict[str, Told | None] = dict.fromkeys(charts)
     folder.mkdir(parents=True, exist_ok=True)
     for name, chart in charts.items():
         if chart is not None:
             written = write_chart(chart, folder, name, f"charts/{group}")
             description = str(chart.description)  # type: ignore[attr-defined]
-            index[name] = InWords(description, written.text)
+            index[name] = Told(description, written.text)
+    if (told := index.get(pictured)) is not None:
+        pictures = Still(folder / f"{pictured}.vg.json").pictures()
+        index[pictured] = told._replace(pictures=pictures)
     return index
 
 
-def write_index(index: Mapping[str, InWords | None], folder: Path) -> None:
+def write_index(index: Mapping[str, Told | None], folder: Path) -> None:
     """Keep what `write_charts` has returned beside the charts, for the program that builds pages
     from them."""
     (folder / INDEX).write_text(json.dumps(index))
 
 
-def read_index(folder: Path) -> dict[str, InWords | None]:
+def read_index(folder: Path) -> dict[str, Told | None]:
     """What `write_index` has kept."""
-    index: dict[str, list[str] | None] = json.loads((folder / INDEX).read_text())
-    return {name: None if words is None else InWords(*words) for name, words in index.items()}
+    index: dict[str, list[Any] | None] = json.loads((folder / INDEX).read_text())
+    return {name: None if told is None else Told(*told) for name, told in index.items()}
 
 
 def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:

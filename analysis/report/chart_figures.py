@@ -8,18 +8,13 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.charts.still import Still
-from analysis.charts.theme import COLUMN_PX
-from analysis.charts.writing import InWords
+from analysis.charts.writing import Told
 from analysis.errors import require_known
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.html import NO_HTML, link
 from analysis.report.page import Page
 from analysis.report.sentences import NOTHING
 from analysis.report.staging import ALL
-
-COLUMNS: Final = {"hp-wide": COLUMN_PX, "hp-narrow": 326}
-"""Pixels of the column in windows of 1280 and of 390, by the class that shows a picture on wide or
-on narrow screens only."""
 
 _FIGURE: Final = Markup(
     '<figure class="hp-chart" id="chart-{name}" data-study="{study}" data-chart="{name}"'
@@ -36,7 +31,7 @@ _FIGURE: Final = Markup(
     "</figure>"
 )
 _PICTURE: Final = Markup(
-    '<div class="hp-still {size}" aria-hidden="true" data-search-exclude>{drawn}</div>'
+    '<div class="hp-still hp-{column}" aria-hidden="true" data-search-exclude>{drawn}</div>'
 )
 # As Vega makes it.
 _SELECT: Final = Markup(
@@ -67,7 +62,7 @@ def common_figure(page: Page, name: str, caption: str) -> str | Markup:
     return _figure(page, charts[name], ALL, name, caption)
 
 
-def _figure(page: Page, chart: InWords | None, group: str, name: str, caption: str) -> str | Markup:
+def _figure(page: Page, chart: Told | None, group: str, name: str, caption: str) -> str | Markup:
     if chart is None:
         return "Nothing to draw yet."
     path = f"charts/{group}/{name}"
@@ -75,8 +70,9 @@ def _figure(page: Page, chart: InWords | None, group: str, name: str, caption: s
     if page.is_first_chart(f"{group}/{name}"):
         still = Still(page.docs / f"{path}.vg.json")
         controls = NO_HTML.join(map(_select, still.choices))
+        drawn = chart.pictures or still.pictures()
         pictures = NO_HTML.join(
-            _PICTURE.format(size=size, drawn=still.drawn(px)) for size, px in COLUMNS.items()
+            _PICTURE.format(column=column, drawn=Markup(svg)) for column, svg in drawn.items()
         )
     return _FIGURE.format(
         name=name,

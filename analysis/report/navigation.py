@@ -3,6 +3,7 @@ journeys."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -14,6 +15,8 @@ STUDIES: Final = "studies"
 """The folder of the pages of studies."""
 JOURNEYS: Final = "Journeys"
 """The group of those studies that mkdocs.yml does not list."""
+
+_CHART: Final = re.compile(r"\{\{-?\s*chart\(\s*['\"](\w+)")
 
 Entry = str | dict[str, list[str]]
 """A page, or a group of pages under its title."""
@@ -50,6 +53,12 @@ def study_groups(entries: Iterable[Entry], studies: Iterable[str]) -> dict[str, 
             left = [name for name in left if name not in groups[title]]
     groups[JOURNEYS] += left
     return {title: names for title, names in groups.items() if names}
+
+
+def first_chart(page: Path) -> str:
+    """The chart that the page of a study shows first; empty where it has none."""
+    found = _CHART.search(page.read_text()) if page.exists() else None
+    return found[1] if found else ""
 
 
 def _study_of(page: str) -> str:

@@ -14,7 +14,7 @@ from analysis.charts import study_charts
 from analysis.charts.engine import ENGINE, write_engine
 from analysis.charts.links import links_chart
 from analysis.charts.machines import machines_chart
-from analysis.charts.writing import INDEX, InWords, read_index, write_charts
+from analysis.charts.writing import INDEX, Told, read_index, write_charts
 from analysis.facts.comparison import Comparison
 from analysis.facts.inputs import Inputs, VariantKey
 from analysis.facts.links import link_rates
@@ -40,7 +40,7 @@ class Staged:
     inputs: Inputs
     groups: Mapping[str, Sequence[str]]
     studies: Mapping[str, StudyFacts]
-    charts: Mapping[str, Mapping[str, InWords | None]]
+    charts: Mapping[str, Mapping[str, Told | None]]
     files: Mapping[VariantKey, list[str]]
     pages: Mapping[str, str]
 
@@ -100,7 +100,7 @@ def _has_page(folder: Path, study: str) -> bool:
     return (folder / "studies" / f"{study}.md").exists()
 
 
-def _stage_charts(facts: StudyFacts, folder: Path, drawn: Path | None) -> dict[str, InWords | None]:
+def _stage_charts(facts: StudyFacts, folder: Path, drawn: Path | None) -> dict[str, Told | None]:
     name = facts.study.name
     target = folder / "charts" / name
     if drawn is None:

@@ -8,9 +8,12 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts import study_charts
+from analysis.charts.still import Still
 from analysis.charts.writing import read_index, write_chart, write_charts, write_index
 from analysis.facts.inputs import Inputs, load_study_inputs
 from analysis.facts.study_facts import StudyFacts
+from tests.roots import drawn_charts
+from tests.synthetic import CALLS
 
 
 def test_what_charts_are_of_is_kept_beside_them(two_machines: Inputs, tmp_path: Path) -> None:
@@ -25,6 +28,19 @@ def test_what_charts_are_of_is_kept_beside_them(two_machines: Inputs, tmp_path: 
     assert chart is not None and words is not None
     assert words.text == write_chart(chart, tmp_path, "steps", "charts").text
     assert words.description.startswith(facts.study.title)
+
+
+def test_pictures_are_drawn_of_one_chart_and_kept_with_what_is_told_of_it(
+    two_machines: Inputs, tmp_path: Path
+) -> None:
+    charts = drawn_charts(StudyFacts(two_machines, CALLS))
+    write_index(write_charts(charts, tmp_path, "calls", "steps"), tmp_path)
+    told = read_index(tmp_path)
+    pictures = {name: one.pictures for name, one in told.items() if one and one.pictures}
+    assert pictures == {"steps": Still(tmp_path / "steps.vg.json").pictures()}
+    assert all(svg.startswith("<svg ") for svg in pictures["steps"].values())
+    unknown = write_charts(charts, tmp_path, "calls", "none")
+    assert not any(one.pictures for one in unknown.values() if one)
 
 
 def test_a_chart_may_be_of_any_number_of_rows(tmp_path: Path) -> None:

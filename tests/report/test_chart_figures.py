@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 from markupsafe import Markup
 
-from analysis.charts.writing import InWords, write_charts
+from analysis.charts.still import Still
+from analysis.charts.writing import Told, read_index, write_charts, write_index
 from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
@@ -22,7 +23,7 @@ from tests.roots import drawn_charts
 from tests.synthetic import CALLS
 
 
-def page_of(inputs: Inputs, charts: Mapping[str, InWords | None], docs: Path | None = None) -> Page:
+def page_of(inputs: Inputs, charts: Mapping[str, Told | None], docs: Path | None = None) -> Page:
     """A page of `calls`; without `docs`, its first chart is another one."""
     meta = {} if docs else {"first_chart": "another"}
     page = SimpleNamespace(url="studies/calls/", meta=meta)
@@ -46,7 +47,7 @@ def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
 
 
 def test_a_chart_keeps_what_its_description_says(two_machines: Inputs) -> None:
-    page = page_of(two_machines, {"dots": InWords('a "b" <c>', "2 points <d>.")})
+    page = page_of(two_machines, {"dots": Told('a "b" <c>', "2 points <d>.")})
     shown = chart_figure(page, StudyFacts(two_machines, CALLS), "dots", "d & e")
     assert 'aria-label="a &#34;b&#34; &lt;c&gt;"' in shown
     assert "<figcaption>d &amp; e</figcaption>" in shown
@@ -65,3 +66,14 @@ def test_the_first_chart_of_a_page_is_in_it_as_a_picture(
     assert first.count("<svg") == 2 and "<svg" not in second
     assert "<select disabled><option selected>all</option><option>box</option>" in first
     assert "<select" not in second
+
+
+def test_a_picture_that_was_drawn_with_the_charts_is_not_drawn_again(
+    two_machines: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = StudyFacts(two_machines, CALLS)
+    folder = tmp_path / "charts" / "calls"
+    write_index(write_charts(drawn_charts(facts), folder, "calls", "steps"), folder)
+    monkeypatch.delattr(Still, "drawn")
+    page = page_of(two_machines, read_index(folder), tmp_path)
+    assert chart_figure(page, facts, "steps", "").count("<svg") == 2

@@ -41,10 +41,15 @@ summaries = {
         Wildcards(fromdict={"study": study}))[0]]
     for study in CONFIG.known
 }
-Path("build/rules.json").write_text(json.dumps({"rules": described, "summaries": summaries}))
+pictures = {
+    study: dict(rules.charts.rule.params.items())["picture"](Wildcards(fromdict={"study": study}))
+    for study in CONFIG.known
+}
+said = {"rules": described, "summaries": summaries, "pictures": pictures}
+Path("build/rules.json").write_text(json.dumps(said))
 """
 """What each rule that runs something says of itself, for a variant of one study, and what every
-study's tables are made from."""
+study's tables are made from and which of its charts is drawn as a picture."""
 
 OF_MODULES = ("bindings", "module", "machine_code")
 READERS = re.compile(r"analysis/((claims|study)/)?\w+\.py")
@@ -177,6 +182,13 @@ def test_only_a_study_that_the_link_model_predicts_waits_for_its_fit(
 ) -> None:
     summaries = described["summaries"].items()
     assert {name for name, inputs in summaries if "build/links.json" in inputs} == {"strides"}
+
+
+def test_the_first_chart_of_a_study_s_page_is_drawn_as_a_picture_and_no_text_draws_it_anew(
+    described: dict[str, dict[str, Any]],
+) -> None:
+    assert described["pictures"] == {"calls": "steps", "copy": "steps", "strides": "cases"}
+    assert not any(path.startswith("docs/") for path in described["rules"]["charts"]["inputs"])
 
 
 def test_names_and_kinds_of_files_among_results_stop_nothing(copy: Path) -> None:

@@ -1,5 +1,8 @@
 from importlib.metadata import version
 
+from analysis.report.navigation import STUDIES as STUDY_PAGES
+from analysis.report.navigation import first_chart
+
 # The whole site, from tables, sources and pages. It needs neither a GPU nor a network. Charts are
 # drawn study by study, so that a change in a page draws none, and one in a study its own.
 CHARTS = TABLES / "charts"
@@ -30,6 +33,12 @@ rule chart_engine:
         "{PYTHON} -m analysis.charts.engine --out {params.out} 2> {log}"
 
 
+def pictured(study):
+    """The chart that is in a study's page as a picture, too. Another one draws the study's charts
+    anew, but no other change in the page."""
+    return first_chart(Path("docs", STUDY_PAGES, f"{study}.md"))
+
+
 rule charts:
     input:
         lambda w: tables_of(w.study),
@@ -50,12 +59,14 @@ rule charts:
         results=str(RESULTS),
         tables=lambda w: TABLES / "tables" / w.study,
         derived=lambda w: TABLES / "derived" / w.study,
+        picture=lambda w: pictured(w.study),
         files=lambda w: digest([*names_about([w.study]), *files_of(w.study)]),
     message:
         "Drawing the charts of {wildcards.study}"
     shell:
         "{PYTHON} -m analysis.charts {wildcards.study} --tables {params.tables}"
-        " --derived {params.derived} --results {params.results} --out {output} 2> {log}"
+        " --derived {params.derived} --results {params.results} --out {output}"
+        " --picture {params.picture:q} 2> {log}"
 
 
 # Snakemake removes what a rule makes before it runs it, so no page may be that: the site of before
