@@ -184,16 +184,24 @@ def panels(layers: Any, table: pd.DataFrame, *selects: alt.Parameter) -> Any:
     """A panel of `layers` for each machine in `table`, one below the other, and selects of them: by
     machine first, then `selects`, whose filters are the caller's."""
     machines = sorted(set(table["machine"]))
-    return (
-        layers.facet(
-            facet=alt.Facet("machine:N", title=None),
-            columns=1,
-            data=table,
-        )
-        .resolve_axis(x="independent")
-        .add_params(select("machine_shown", "machine", [None, *machines], None), *selects)
-        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+    chart = layers.facet(
+        facet=alt.Facet("machine:N", title=None),
+        columns=1,
+        data=table,
+        resolve=alt.Resolve(axis=alt.AxisResolveMap(x="independent")),
+        transform=[
+            alt.FilterTransform("machine_shown === null || datum.machine === machine_shown")
+        ],
     )
+    _give(chart, select("machine_shown", "machine", [None, *machines], None), *selects)
+    return chart
+
+
+def _give(chart: Any, *parameters: alt.Parameter) -> None:
+    """Add `parameters`, which belong to none of its views, to `chart`. Its own `add_params` copies
+    a dozen times all that it consists of."""
+    known = [] if chart.params is alt.Undefined else chart.params
+    chart.params = [*known, *(one.param for one in parameters)]
 
 
 def variant_rows(names: Sequence[str], table: pd.DataFrame) -> alt.Y:
@@ -281,16 +289,17 @@ def finish(
     The plot is as wide as what is left of the column, but `least` pixels. The parameter `compact`
     tells whether the column is narrow.
     """
-    chart = chart.add_params(
-        alt.param(name=COLUMN_SIGNAL, value=COLUMN_PX),
-        alt.param(name="compact", expr=f"{COLUMN_SIGNAL} < {COMPACT_PX}"),
-        alt.param(name="legend_columns", value=0),
-    )
     finished: Chart = chart.properties(
         description=description,
         usermeta={
             "legendColumns": LEGEND_COLUMNS,
             "plot": f"max({least}, {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
         },
+    )
+    _give(
+        finished,
+        alt.param(name=COLUMN_SIGNAL, value=COLUMN_PX),
+        alt.param(name="compact", expr=f"{COLUMN_SIGNAL} < {COMPACT_PX}"),
+        alt.param(name="legend_columns", value=0),
     )
     return finished

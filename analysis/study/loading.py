@@ -36,15 +36,20 @@ Entry = Mapping[str, Any]
 
 def discover(root: Path = ROOT) -> dict[str, Study]:
     """Every study of the repository by name: kernels/*/study.yaml and allocator/study.yaml."""
-    files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("allocator/study.yaml")])
-    return {file.parent.name: load_study(file) for file in files}
+    return {name: load_study(file) for name, file in _descriptions(root).items()}
 
 
 def find_study(name: str, root: Path = ROOT) -> Study:
     """The study `name` of the repository; FieldError lists those that it has."""
-    studies = discover(root)
-    require_known("study", name, sorted(studies))
-    return studies[name]
+    files = _descriptions(root)
+    require_known("study", name, sorted(files))
+    return load_study(files[name])
+
+
+def _descriptions(root: Path) -> dict[str, Path]:
+    """The study.yaml of every study, by its name."""
+    files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("allocator/study.yaml")])
+    return {file.parent.name: file for file in files}
 
 
 def load_study(file: Path) -> Study:

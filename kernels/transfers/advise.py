@@ -17,8 +17,6 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from scipy.interpolate import LinearNDInterpolator
-from scipy.spatial import QhullError
 
 from analysis.cli import fail_in_one_line
 from analysis.config import load_config
@@ -104,6 +102,10 @@ def _of_variant(name: str, rows: pd.DataFrame, size: int, count: int) -> Advice 
             return None
         between = [np.interp(at[0], along, column) for column in values.T]
     else:
+        # here, as they are slow to import, and what was measured needs none
+        from scipy.interpolate import LinearNDInterpolator
+        from scipy.spatial import QhullError
+
         try:
             between = LinearNDInterpolator(places, logs)(at[None])[0]
         except (QhullError, ValueError):  # too few places, or all on a line

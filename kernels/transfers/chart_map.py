@@ -33,7 +33,8 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
             kind = moved if memory == ANY else moved[moved["memory"] == memory]
             places = kind[["size", "count"]].drop_duplicates().astype(int)
             for size, count in sorted(places.itertuples(index=False, name=None)):
-                ways = [w for w in advise(kind, size, count) if w.is_measured]
+                measured = kind[(kind["size"] == size) & (kind["count"] == count)]
+                ways = advise(measured, size, count)
                 if len(ways) < 2:
                     continue
                 best, second = ways[:2]

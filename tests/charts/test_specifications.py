@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from analysis.charts.theme import Chart, palettes
+from analysis.charts.theme import Chart, finish, palettes, panels, select
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs
 from tests.charts.conftest import Charts
@@ -40,6 +40,30 @@ def test_written_charts_are_valid_and_refer_to_their_data(charts: Charts, tmp_pa
             written = pd.read_csv(tmp_path / name / f"{chart_name}.csv")
             assert len(written) == len(data)
             assert set(spec["data"]["format"]["parse"]) == set(written.columns)
+
+
+def test_parameters_of_a_chart_come_after_those_of_its_views() -> None:
+    """As Altair's own methods have it, which copy all that a chart consists of at every step."""
+    table = pd.DataFrame({"machine": ["box"], "x": [1]})
+    picked = alt.selection_point(name="picked", fields=["x"])
+    layers = alt.layer(alt.Chart().mark_point().encode(x="x:Q").add_params(picked))
+    kinds = select("kind", "kind", ["a", "b"], "a")
+    own = finish(panels(layers, table, kinds), "Points.", 80, 60).to_dict()
+    theirs = (
+        layers.facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
+        .resolve_axis(x="independent")
+        .add_params(select("machine_shown", "machine", [None, "box"], None), kinds)
+        .transform_filter("machine_shown === null || datum.machine === machine_shown")
+        .add_params(*map(alt.param, ("column", "compact", "legend_columns")))
+        .to_dict()
+    )
+    names = [[one["name"] for one in chart["params"]] for chart in (own, theirs)]
+    assert names[0][:3] == ["picked", "machine_shown", "kind"] == names[1][:3]
+    assert len(names[0]) == len(names[1]) == 6
+    parts = ("params", "description", "usermeta")
+    assert {key: one for key, one in own.items() if key not in parts} == {
+        key: one for key, one in theirs.items() if key not in parts
+    }
 
 
 def test_a_study_may_add_charts_of_its_own(charts: Charts) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,9 @@ def test_a_study_that_is_not_there_is_an_error_with_those_that_are() -> None:
     assert find_study("copy", SYNTHETIC).name == "copy"
     with pytest.raises(FieldError, match=r"^study: expected one of \['calls', .*got 'cpy'$"):
         find_study("cpy", SYNTHETIC)
+
+
+def test_a_study_is_found_though_another_one_is_broken(tmp_path: Path) -> None:
+    shutil.copytree(SYNTHETIC / "kernels", tmp_path / "kernels")
+    (tmp_path / "kernels" / "calls" / "study.yaml").write_text("title: [")
+    assert find_study("copy", tmp_path).title == find_study("copy", SYNTHETIC).title
