@@ -66,7 +66,7 @@ def read_json(path: Path) -> Any:
             text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite
         )
         for word in _texts(data):
-            if not all(character.isprintable() or character in "\n\t" for character in word):
+            if not word.replace("\n", "").replace("\t", "").isprintable():
                 raise ValueError(f"expected text that can be shown, got {word!r}")
     except (ValueError, RecursionError) as error:
         raise HotpathError(f"{path}: not valid JSON: {error}") from error

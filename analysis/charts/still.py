@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 import vl_convert
 from markupsafe import Markup
 
-from analysis.charts.theme import BOTH_PALETTES, COLUMN_PX, COLUMN_SIGNAL, LEGEND_COLUMNS
+from analysis.charts.theme import COLUMN_PX, COLUMN_SIGNAL, LEGEND_COLUMNS, both_palettes
 
 COLUMNS: Final = {"wide": COLUMN_PX, "narrow": 326}
 """Pixels of the column in windows of 1280 and of 390."""
@@ -87,7 +87,7 @@ class Still:
         """All that Vega draws, with these values of its signals."""
         others = [one for one in self._vega["signals"] if one["name"] not in signals]
         given = [{"name": name, "value": value} for name, value in signals.items()]
-        vega = {**self._vega, "config": BOTH_PALETTES, "signals": [*given, *others]}
+        vega = {**self._vega, "config": both_palettes(), "signals": [*given, *others]}
         return ElementTree.fromstring(vl_convert.vega_to_svg(vega, allowed_base_urls=[]))
 
 

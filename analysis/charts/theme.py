@@ -7,6 +7,7 @@ chart another palette.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import altair as alt
@@ -162,13 +163,16 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
 CONFIGURATION: Final = _configuration(_LIGHT)
 """What charts are compiled with; the page draws them with one of `palettes`."""
 
-BOTH_PALETTES: Final = _vega(
-    {name: _both(_LIGHT[name], _DARK[name]) for name in ("ink", "quiet", "grid")}
-    | {"category": list(map(_both, _LIGHT["category"], _DARK["category"]))}
-    # Vega mixes the colours of a ramp, and can mix none of CSS.
-    | {"ramp": _LIGHT["ramp"]}
-)
-"""The Vega configuration of pictures that stand in a page of either palette."""
+
+@cache
+def both_palettes() -> dict[str, Any]:
+    """The Vega configuration of pictures that stand in a page of either palette."""
+    return _vega(
+        {name: _both(_LIGHT[name], _DARK[name]) for name in ("ink", "quiet", "grid")}
+        | {"category": list(map(_both, _LIGHT["category"], _DARK["category"]))}
+        # Vega mixes the colours of a ramp, and can mix none of CSS.
+        | {"ramp": _LIGHT["ramp"]}
+    )
 
 
 def select(

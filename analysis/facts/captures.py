@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +45,11 @@ class Capture:
     def is_there(self) -> bool:
         return self.state != MISSING
 
+    @cached_property
+    def counters(self) -> dict[str, float]:
+        """As `read_counters` of its file."""
+        return read_counters(self.path)
+
 
 @dataclass(frozen=True)
 class Captures:
@@ -51,9 +57,16 @@ class Captures:
 
     inputs: Inputs
     study: Study
+    _found: dict[tuple[str, str, str], Capture] = field(default_factory=dict, init=False)
 
     def find(self, machine: str, variant: Variant, kind: str) -> Capture:
         """The capture of this kind, `ncu` or `timeline`; stale if the source has changed."""
+        key = machine, variant.name, kind
+        if key not in self._found:
+            self._found[key] = self._look_for(machine, variant, kind)
+        return self._found[key]
+
+    def _look_for(self, machine: str, variant: Variant, kind: str) -> Capture:
         path = self.inputs.results / machine / self.study.name / f"{variant.name}.{kind}.csv"
         provenance = self.inputs.provenance.get((machine, self.study.name, variant.name))
         if provenance is None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from analysis.facts.captures import CAPTURED, STALE, Capture, read_counters
+from analysis.facts.captures import CAPTURED, STALE, Capture
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, listing, percent, quantity, whole
 from analysis.report.html import NO_HTML, link, plain, table
@@ -211,7 +211,7 @@ def _column(variant: Variant, capture: Capture) -> _Column:
     title = f"{variant.name}, stale" if capture.state == STALE else variant.name
     # The variant may no longer have the case.
     payloads = {case.id: case.payload_bytes for case in variant.cases}
-    return _Column(title, read_counters(capture.path), payloads.get(capture.case, 0))
+    return _Column(title, capture.counters, payloads.get(capture.case, 0))
 
 
 def gaps(facts: StudyFacts, variant: Variant) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from analysis.claims import Claim
@@ -33,7 +34,7 @@ class Case:
     samples: int | None = None
     visits: int = 1
 
-    @property
+    @cached_property
     def id(self) -> str:
         """`key=value` joined by commas; the name of this case in results."""
         return case_id(self.values)
