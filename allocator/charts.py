@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -61,32 +61,37 @@ def heat(facts: StudyFacts) -> Chart | None:
     table["label"] = [ratio(value) for value in table["ratio"]]
     table["time"] = [quantity(value, "s") for value in table["seconds"]]
     table["torch"] = [quantity(value, "s") for value in table["seconds_torch"]]
-    patterns = [*dict.fromkeys(_patterns(facts.study)), MEAN]
-    names = [v for v in facts.study.variant_names if v in set(table["variant"])]
-    base: Any = alt.Chart().encode(
-        x=alt.X("variant:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
-        y=alt.Y("pattern:N", sort=patterns, title=None),
-    )
     colour = alt.Color(
         "ratio:Q",
         scale=alt.Scale(type="log", domain=[0.01, 1, 30], range=["#b03a3a", "#8a8f98", "#0a8f72"]),
         legend=alt.Legend(title="PyTorch's time over its own", orient="bottom", format="~g"),
     )
+    tooltip = [
+        alt.Tooltip("label:N", title="times as fast as PyTorch"),
+        *(alt.Tooltip("interval:N", title=INTERVAL), "time:N", "torch:N"),
+    ]
+    what = (
+        "How many times as fast as PyTorch each allocator is, in every pattern, on every machine."
+    )
+    return by_pattern(facts.study, table, colour, tooltip, what)
+
+
+def by_pattern(
+    study: Study, table: pd.DataFrame, colour: alt.Color, tooltip: Sequence[Any], what: str
+) -> Chart:
+    """A cell for each row of `table`, by its `pattern` and `variant`, with its `label`."""
+    names = [name for name in study.variant_names if name in set(table["variant"])]
+    base: Any = alt.Chart().encode(
+        x=alt.X("variant:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
+        y=alt.Y("pattern:N", sort=[*dict.fromkeys(_patterns(study)), MEAN], title=None),
+    )
     cells = base.mark_rect().encode(
-        color=colour,
-        tooltip=[
-            *("machine:N", "pattern:N", "variant:N"),
-            alt.Tooltip("label:N", title="times as fast as PyTorch"),
-            *(alt.Tooltip("interval:N", title=INTERVAL), "time:N", "torch:N"),
-        ],
+        color=colour, tooltip=["machine:N", "pattern:N", "variant:N", *tooltip]
     )
     chart = (
         alt.layer(cells, base.mark_text(fontSize=10, color="white").encode(text="label:N"))
         .properties(height=16 * table["pattern"].nunique())
         .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
-    )
-    what = (
-        "How many times as fast as PyTorch each allocator is, in every pattern, on every machine."
     )
     return finish(chart, what, margin=180, compact_margin=150, least=CELL_PX * len(names))
 

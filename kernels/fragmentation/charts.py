@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import pandas as pd
 
-from allocator.charts import heat
-from analysis.charts.theme import CELL_PX, Chart, finish
+from allocator.charts import by_pattern, heat
+from analysis.charts.theme import Chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, ratio
 
@@ -25,33 +25,19 @@ def kept(facts: StudyFacts) -> Chart | None:
     table = kept_table(facts)
     if table.empty:
         return None
-    study = facts.study
-    patterns = dict.fromkeys(str(case["pattern"]) for v in study.variants for case in v.cases)
-    names = [name for name in study.variant_names if name in set(table["variant"])]
-    base: Any = alt.Chart().encode(
-        x=alt.X("variant:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
-        y=alt.Y("pattern:N", sort=list(patterns), title=None),
-    )
     colour = alt.Color(
         "over:Q",
-        scale=alt.Scale(type="log", domain=[1, 8], range=["#0a8f72", "#b03a3a"], clamp=True),
+        scale=alt.Scale(
+            type="log", domain=[1, 1.4, 8], range=["#0a8f72", "#8a8f98", "#b03a3a"], clamp=True
+        ),
         legend=alt.Legend(title="reserved over requested", orient="bottom", format="~g"),
     )
-    cells = base.mark_rect().encode(
-        color=colour,
-        tooltip=[
-            *("machine:N", "pattern:N", "variant:N"),
-            alt.Tooltip("label:N", title="reserved over requested"),
-            *(alt.Tooltip(f"{name}_label:N", title=name) for name in BYTES),
-        ],
-    )
-    chart = (
-        alt.layer(cells, base.mark_text(fontSize=10, color="white").encode(text="label:N"))
-        .properties(height=16 * table["pattern"].nunique())
-        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
-    )
+    tooltip = [
+        alt.Tooltip("label:N", title="reserved over requested"),
+        *(alt.Tooltip(f"{name}_label:N", title=name) for name in BYTES),
+    ]
     what = "Peak of reserved bytes over peak of requested bytes, by pattern, on every machine."
-    return finish(chart, what, margin=180, compact_margin=150, least=CELL_PX * len(names))
+    return by_pattern(facts.study, table, colour, tooltip, what)
 
 
 def kept_table(facts: StudyFacts) -> pd.DataFrame:

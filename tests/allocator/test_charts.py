@@ -16,14 +16,13 @@ from allocator.charts import REFERENCE, heap, heat, latency, memory_map
 from allocator.tables import STEPS
 from analysis.derived import derive_tables, read_derived
 from analysis.facts.inputs import load_inputs
-from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.modules import load_python, module_path
 from analysis.tables.summary import RATIO_COLUMNS
 from tests.allocator.modules import built
 from tests.drawn import assert_legible
 from tests.repository import STUDIES
-from tests.synthetic import RUN
+from tests.synthetic import measured_row
 
 STUDY = STUDIES["allocator"]
 CASE = "pattern=hot_pair"
@@ -33,20 +32,7 @@ def facts_of(
     folder: Path, times: dict[str, float], ratios: pd.DataFrame, metric: str = "op_time"
 ) -> StudyFacts:
     """A machine that has measured these variants' median `metric` in one pattern."""
-    rows = [
-        MeasuredRow(
-            *("box", STUDY.name, name, CASE, metric, "s"),
-            *(seconds, seconds, seconds, seconds, seconds),
-            *(8, 8, 1, 0.0, 0),
-            runs=1,
-            hosts=1,
-            by_run="",
-            modes=1,
-            run=RUN,
-            disturbed=0,
-        )
-        for name, seconds in times.items()
-    ]
+    rows = [measured_row(STUDY, name, CASE, metric, seconds) for name, seconds in times.items()]
     nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
     return StudyFacts(replace(nothing, summary=pd.DataFrame(rows), ratios=ratios), STUDY)
 

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from analysis.facts.inputs import load_inputs
-from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
 from kernels.fragmentation.charts import charts, kept
 from tests.repository import STUDIES
-from tests.synthetic import RUN
+from tests.synthetic import measured_row
 
 STUDY = STUDIES["fragmentation"]
 
@@ -21,18 +20,7 @@ STUDY = STUDIES["fragmentation"]
 def facts_of(folder: Path, rows: list[tuple[str, str, float]]) -> StudyFacts:
     """A machine that has measured (variant, metric, median bytes) in the headline case."""
     measured = [
-        MeasuredRow(
-            *("box", STUDY.name, variant, STUDY.headline, metric, "B"),
-            *(size, size, size, size, size),
-            *(8, 8, 1, 0.0, 0),
-            runs=1,
-            hosts=1,
-            by_run="",
-            modes=1,
-            run=RUN,
-            disturbed=0,
-        )
-        for variant, metric, size in rows
+        measured_row(STUDY, variant, STUDY.headline, metric, size) for variant, metric, size in rows
     ]
     nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
     return StudyFacts(replace(nothing, summary=pd.DataFrame(measured)), STUDY)
