@@ -82,6 +82,11 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
 
 
+def is_at_limit(share: float) -> bool:
+    """Whether a share of a limit is all of it, or above it by no more than medians of runs vary."""
+    return 0.995 <= share <= 1.05
+
+
 def signed_percent(share: float) -> str:
     """A difference as a share of 1, as a percentage with its sign: `+1.3 %`, `-12.0 %`."""
     return f"{share * 100:+.1f} %"

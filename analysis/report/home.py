@@ -16,6 +16,7 @@ from analysis.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
     gigabytes_per_second,
+    is_at_limit,
     listing,
     percent,
     quantity,
@@ -131,13 +132,24 @@ def _shares(facts: StudyFacts, journey: Journey) -> str:
     if limit is None:
         return "Its physical limit is not known."
     shares = [step.share for step in (journey.first, journey.fastest) if step.share is not None]
-    write = ratio if limit.kind == REFERENCE else percent
-    told = " → ".join(dict.fromkeys(map(write, shares)))
     if limit.kind == MODEL:
-        return f"{told} of what the model of the link allows"
+        return _limit_shares(shares, "what the model of the link allows")
     assert limit.variant is not None
-    what = "the speed of" if limit.kind == REFERENCE else "of the limit:"
-    return f"{told} {what} {limit.variant.title} (dashed)"
+    if limit.kind == REFERENCE:
+        told = f"{_arrow(map(ratio, shares))} the speed of"
+    else:
+        told = f"{_limit_shares(shares, 'the limit')}:"
+    return f"{told} {limit.variant.title} (dashed)"
+
+
+def _limit_shares(shares: Sequence[float], limit: str) -> str:
+    below = _arrow(percent(share) for share in shares if not is_at_limit(share))
+    is_reached = any(map(is_at_limit, shares))
+    return _arrow([*([f"{below} of {limit}"] if below else []), *([f"at {limit}"] * is_reached)])
+
+
+def _arrow(texts: Iterable[str]) -> str:
+    return " → ".join(dict.fromkeys(texts))
 
 
 def _standing(facts: StudyFacts, journey: Journey) -> str:

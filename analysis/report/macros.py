@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from analysis.config import CONFIG_FILE
+from analysis.errors import require_known
 from analysis.facts.study_facts import StudyFacts
 from analysis.interface import CONSTANTS
 from analysis.quantities import whole
@@ -32,7 +33,7 @@ from analysis.report.navigation import JOURNEYS
 from analysis.report.page import MACROS, Page, macro, study_macro
 from analysis.report.variants import sections
 from analysis.schema import read_yaml
-from analysis.study import CaseValue
+from analysis.study import ROLES, CaseValue
 
 __all__ = ["MACROS", "define_env"]
 
@@ -77,6 +78,8 @@ def variants(page: Page, facts: StudyFacts, *roles: str) -> str:
 
     roles: `step`, `reference`, `ceiling` or `beyond`; one or several
     """
+    for role in roles:
+        require_known("role", role, ROLES)
     return sections(facts, roles, page.place)
 
 
@@ -186,6 +189,7 @@ def constant(page: Page, name: str) -> str:
 
     name: of one of those in analysis/interface.py, such as `CONFIDENCE`
     """
+    require_known("constant", name, sorted(CONSTANTS))
     value = CONSTANTS[name]
     if name.endswith("_BYTES"):
         return f"{value / 2**20:g} MiB"

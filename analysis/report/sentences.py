@@ -8,7 +8,7 @@ from typing import Final
 from analysis.claims.kinds import Speedup
 from analysis.facts.rows import ClaimRow, MeasuredRow, RatioRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import WITHIN, listing, percent, ratio, ratio_interval
+from analysis.quantities import WITHIN, is_at_limit, listing, percent, ratio, ratio_interval
 from analysis.report.html import plain
 from analysis.study import Variant
 
@@ -45,7 +45,8 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     limit = facts.figures.reached(machine, variant)
     if limit is None:
         return gain
-    reached = f"{percent(limit.share)} of the rate of `{limit.ceiling}`"
+    share = "" if is_at_limit(limit.share) else f"{percent(limit.share)} of "
+    reached = f"{share}the rate of `{limit.ceiling}`"
     if gain:
         return f"{gain} It reaches {reached}."
     return f"On {machine} {_this(variant)} reaches {reached}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from analysis.errors import require_known
 from analysis.facts.rows import PublishedRow
@@ -89,7 +89,8 @@ def published_table(facts: StudyFacts) -> str:
     columns = ["variant", *(["case"] if len(cases) > 1 else [])]
     columns += ["source"] if len(sources) > 1 else []
     first_number = len(columns) + 1
-    columns += ["as printed", "time", "rate", *facts.machines]
+    notes = _shared_notes(facts.published)
+    columns += ["as printed", "time", "rate", *facts.machines, "note"]
     rows = [
         [
             code(variant),
@@ -97,12 +98,15 @@ def published_table(facts: StudyFacts) -> str:
             *([source] if len(sources) > 1 else []),
             "; ".join(f"{row.printed} {row.unit_printed}" for row in printed),
             *_best(facts, printed),
+            "; ".join(
+                dict.fromkeys(_note(row) for row in printed if row.unit_printed not in notes)
+            ),
         ]
         for (variant, case, source), printed in statements.items()
     ]
-    numeric = columns[first_number:]
+    numeric = columns[first_number:-1]
     columns, filled = without_empty(columns, rows)
-    caption = f"{listing(sorted(sources))}. {_unit_notes(facts.published)}"
+    caption = f"{listing(sorted(sources))}. {'; '.join(_unit_notes(notes))}"
     return table(columns, filled, caption=caption, numeric=numeric)
 
 
@@ -114,13 +118,23 @@ def _best(facts: StudyFacts, printed: list[PublishedRow]) -> list[str]:
     return [time, rate, *(_measured_rate(facts, machine, row) for machine in facts.machines)]
 
 
-def _unit_notes(published: list[PublishedRow]) -> str:
-    """Of each printed unit what the write-up says of it, and what is meant if it is another."""
-    units = dict.fromkeys((row.unit_printed, row.unit_meant, row.note) for row in published)
-    return "; ".join(
-        f"{printed}: {note}" + (f", so {meant}" if meant != printed else "")
-        for printed, meant, note in units
-    )
+def _note(row: PublishedRow) -> str:
+    """What the write-up says of a printed figure, and in which unit it is if it is another."""
+    return row.note + (f", so {row.unit_meant}" if row.unit_meant != row.unit_printed else "")
+
+
+def _shared_notes(published: list[PublishedRow]) -> dict[str, str]:
+    """The notes of printed units, of those only that have the same in every row."""
+    notes: dict[str, set[str]] = {}
+    for row in published:
+        notes.setdefault(row.unit_printed, set()).add(_note(row))
+    return {unit: found.pop() for unit, found in notes.items() if len(found) == 1}
+
+
+def _unit_notes(notes: Mapping[str, str]) -> Iterator[str]:
+    """`notes` of units, each once."""
+    for note in dict.fromkeys(notes.values()):
+        yield f"{listing([unit for unit, own in notes.items() if own == note])}: {note}"
 
 
 def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:

@@ -3,6 +3,7 @@
 from analysis.study.description import (
     CAPTURE_KINDS,
     GRIDS,
+    ROLES,
     Case,
     CaseValue,
     Metric,
@@ -16,6 +17,7 @@ from analysis.study.loading import discover, find_study, load_study
 __all__ = [
     "CAPTURE_KINDS",
     "GRIDS",
+    "ROLES",
     "Case",
     "CaseValue",
     "Metric",

@@ -11,6 +11,8 @@ from analysis.claims import Claim
 from analysis.errors import FieldError
 
 GRIDS = ("smoke", "default", "full")
+ROLES = ("step", "reference", "ceiling", "beyond")
+"""Those of a variant, as in workflow/schemas/study.schema.yaml."""
 CAPTURE_KINDS = ("ncu", "timeline")
 """Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
 PEERS = "peers: "

@@ -11,6 +11,7 @@ import pytest
 from analysis.facts.findings import Slower, Told, largest_surprise
 from analysis.facts.journeys import journey_of
 from analysis.facts.study_facts import StudyFacts
+from analysis.report import home
 from analysis.report.home import cards, finding_list, other_studies
 from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root, rows_without_value
@@ -73,6 +74,22 @@ def test_a_card_tells_first_and_fastest_step_their_share_and_where_it_was(
     drawn = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', told)]
     assert drawn == pytest.approx([drawn[0] * speed for speed in (1, 2, 6, 5)], rel=0.02)
     assert "bytewise: 1.25 GB/s; vectors: 2.50 GB/s" in told
+
+
+@pytest.mark.parametrize(
+    ("shares", "told"),
+    [
+        ((0.1, 0.61), "10 % → 61 % of the limit"),
+        ((0.017, 1.009), "1.7 % of the limit → at the limit"),
+        ((0.9951, 1.05), "at the limit"),
+        ((0.5, 1.3), "50 % → 130 % of the limit"),
+        ((0.5,), "50 % of the limit"),
+    ],
+)
+def test_what_is_not_told_apart_from_the_limit_is_at_it(
+    shares: tuple[float, ...], told: str
+) -> None:
+    assert home._limit_shares(shares, "the limit") == told
 
 
 def test_what_surprises_most_is_a_claim_far_from_its_figure_or_a_slower_step(

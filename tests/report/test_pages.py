@@ -13,10 +13,11 @@ import pytest
 
 from analysis.charts import COMMON
 from analysis.errors import HotpathError
+from analysis.interface import CONSTANTS
 from analysis.report import __main__ as report
 from analysis.report.site import build_site
 from analysis.store.samples import read_samples
-from analysis.study import discover
+from analysis.study import ROLES, discover
 from analysis.tables.writing import write_tables
 from tests.roots import (
     build,
@@ -135,6 +136,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("slip", "told"),
     [
         ("{{ chart('st', '') }}", f"{LINE}: chart: expected one of {sorted(COMMON)}, got 'st'"),
+        (
+            "{{ variants('step', 'stp') }}",
+            f"{LINE}: role: expected one of {list(ROLES)}, got 'stp'",
+        ),
+        (
+            "{{ constant('NONE') }}",
+            f"{LINE}: constant: expected one of {sorted(CONSTANTS)}, got 'NONE'",
+        ),
         ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
     ],
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from analysis.derived import ABSENT
 from analysis.facts.inputs import load_inputs
@@ -56,6 +57,26 @@ def test_published_table_leaves_out_a_machine_that_has_none_of_it(tmp_path: Path
     assert facts.machines == ["box"]
     page = published_table(facts)
     assert "1.95 GB/s" in page and "box" not in page
+
+
+def test_what_the_write_up_says_of_every_figure_is_said_once(measured: StudyFacts) -> None:
+    page = published_table(measured)
+    assert ". ms: mean of ten launches; GB/s: bytes divided by 1024^3, so GiB/s</caption>" in page
+    assert ">note<" not in page and page.count("ten launches") == 1
+
+
+def test_notes_of_single_figures_stand_beside_them(
+    measured: StudyFacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = [f"chapter {number}" for number in range(len(measured.published))]
+    rows = [
+        replace(row, note=note) if row.unit_printed == "ms" else row
+        for row, note in zip(measured.published, notes, strict=True)
+    ]
+    monkeypatch.setattr(StudyFacts, "published", rows)
+    page = published_table(measured)
+    assert ">note<" in page and "<td>chapter 2</td>" in page
+    assert "1024^3, so GiB/s</caption>" in page and "ms:" not in page
 
 
 def test_tables_of_the_code_that_are_missing_are_said_with_why(measured: StudyFacts) -> None:

@@ -287,6 +287,20 @@ def test_on_a_narrow_screen_charts_are_not_wider_than_it(browser: Browser, addre
     visit.page.context.close()
 
 
+def test_on_a_narrow_screen_the_evidence_of_a_claim_is_not_wider_than_it(
+    browser: Browser, address: str
+) -> None:
+    visit = Visit(browser, address, width=390)
+    visit.open(f"studies/{STUDY}/")
+    for claim in visit.page.locator(".hp-claims > details").all()[:4]:
+        claim.locator("summary").first.click()
+        evidence = claim.locator(".hp-table")
+        expect(evidence).to_be_visible()
+        assert evidence.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+    assert visit.page.locator(".hp-claims .hp-table").count() > 2
+    visit.page.context.close()
+
+
 def test_on_paper_claims_are_told_and_tables_are_whole(browser: Browser, address: str) -> None:
     visit = Visit(browser, address, width=700)
     visit.page.emulate_media(media="print")
