@@ -22,6 +22,11 @@ from tests.linked import GATHER, made_up
 from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
 
+ASKED_FOR = {
+    "long": "sanitizers, further architectures, a cluster",
+    "exhaustive": "an hour of random kills and crashes, times where nothing else runs",
+}
+"""Marks of tests that take an option of that name, and what such tests are."""
 BUILD = ROOT / "build" / "tests"
 FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/report/site/")
 """What takes longest, so that no worker is left with it at the end."""
@@ -44,8 +49,18 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    for mark in ("long", "exhaustive"):
+    for mark in ASKED_FOR:
         parser.addoption(f"--{mark}", action="store_true", help=f"tests marked `{mark}`, too")
+
+
+def not_asked_for(config: pytest.Config) -> set[str]:
+    return {mark for mark in ASKED_FOR if not config.getoption(f"--{mark}")}
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [
+        f"left out without --{mark}: {ASKED_FOR[mark]}" for mark in sorted(not_asked_for(config))
+    ]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -71,7 +86,7 @@ def has_gpu() -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = {mark for mark in ("long", "exhaustive") if not config.getoption(f"--{mark}")}
+    left_out = not_asked_for(config)
     if any(item.get_closest_marker("gpu") for item in items) and not has_gpu():
         left_out.add("gpu")
     out = [item for item in items if any(map(item.get_closest_marker, left_out))]
