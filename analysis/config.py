@@ -96,15 +96,17 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
 
 
 def _typed(overrides: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The overrides, where `true` and `false` of a command line are what they are in YAML, too:
-    Snakemake knows them with a capital letter only."""
-    words = {"true": True, "false": False}
-    return {
-        key: words.get(value, value)
-        if isinstance(defaults.get(key), bool) and isinstance(value, str)
-        else value
-        for key, value in overrides.items()
-    }
+    """The overrides, where words of a command line are what they are in YAML, too: Snakemake knows
+    `true` and `false` with a capital letter only, and leaves the numbers of a list as text."""
+    return {key: _value(value, defaults.get(key)) for key, value in overrides.items()}
+
+
+def _value(value: Any, default: Any) -> Any:
+    if isinstance(value, list):
+        return [int(item) if isinstance(item, str) and item.isdecimal() else item for item in value]
+    if isinstance(default, bool) and isinstance(value, str):
+        return {"true": True, "false": False}.get(value, value)
+    return value
 
 
 def _machines(listed: Sequence[Mapping[str, Any]]) -> tuple[Machine, ...]:

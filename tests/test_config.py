@@ -73,3 +73,11 @@ def test_true_and_false_of_a_command_line_are_what_they_are_in_yaml(word: Any, m
 def test_another_word_is_no_truth() -> None:
     with pytest.raises(FieldError, match=r"managed: expected type boolean, got 'yes'"):
         load_config({"managed": "yes"})
+
+
+def test_numbers_in_a_list_of_a_command_line_are_numbers() -> None:
+    """Snakemake takes `--config 'gpu=[0, 1]'` for a list of text."""
+    assert load_config({"gpu": ["0", "1"]}).gpus == (0, 1)
+    assert load_config({"gpu": ["1", "GPU-0"]}).gpus == (1, "GPU-0")
+    with pytest.raises(FieldError, match=r"gpu: expected .*, got \['-1'\]"):
+        load_config({"gpu": ["-1"]})
