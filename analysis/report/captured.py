@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
@@ -11,7 +12,7 @@ from analysis.facts.captures import CAPTURED, STALE, Capture
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, listing, percent, quantity, whole
 from analysis.report.html import NO_HTML, link, plain, table
-from analysis.study import Variant
+from analysis.study import Variant, parse_case
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
 """What pages call each kind of capture."""
@@ -79,14 +80,19 @@ def _sectors(c: Counters, _payload: int) -> str:
     return "" if ratio is None else digits(ratio)
 
 
+def page_table_reads(c: Counters) -> float | None:
+    """Requests for device memory that are neither a multiprocessor's nor the other L2's; None if
+    they were not counted."""
+    names = [_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric")]
+    if any(name not in c for name in names):
+        return None
+    every, multiprocessors, fabric = (c[name] for name in names)
+    return max(0.0, every - multiprocessors - fabric)
+
+
 def _walks(c: Counters, _payload: int) -> str:
-    """Requests for device memory that are neither a multiprocessor's nor the other L2's."""
-    names = (_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric"))
-    counts = [c.get(name) for name in names]
-    if None in counts:
-        return ""
-    every, multiprocessors, fabric = (count or 0 for count in counts)
-    return whole(max(0, every - multiprocessors - fabric))
+    count = page_table_reads(c)
+    return "" if count is None else whole(count)
 
 
 def _memory(c: Counters, _payload: int) -> str:
@@ -181,6 +187,30 @@ def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -
     file = link(f"{root}data/{machine}/{facts.study.name}/{name}", name)
     caption = Markup("Counters on {}, case {} ({})").format(machine, cases, file)
     return table(["counter", *(column.title for column in counted)], rows, caption=caption)
+
+
+def walk_tables(facts: StudyFacts, key: str) -> Markup:
+    """How often each variant has page tables read, in all and for each of the case's `key`; a table
+    a machine that has counters of it."""
+    return NO_HTML.join(_walks_on(facts, machine, key) for machine in facts.machines)
+
+
+def _walks_on(facts: StudyFacts, machine: str, key: str) -> Markup:
+    rows, cases = [], []
+    for variant in facts.study.variants:
+        capture = facts.captures.find(machine, variant, "ncu")
+        count = page_table_reads(capture.counters) if capture.state == CAPTURED else None
+        if count is None:
+            continue
+        each = int(parse_case(capture.case)[key])
+        read = capture.counters.get("dram__bytes_read.sum", math.nan)
+        rows.append([variant.name, whole(count), digits(count / each), _bytes(read)])
+        cases.append(capture.case)
+    if not rows:
+        return NO_HTML
+    columns = ["variant", "reads of page tables", f"for each of {key}", "GPU memory read"]
+    caption = f"Counted on {machine}, case {listing(list(dict.fromkeys(cases)))}"
+    return table(columns, rows, caption=caption, numeric=columns[1:])
 
 
 def proofs(facts: StudyFacts, variant: Variant) -> list[str]:

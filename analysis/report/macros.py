@@ -17,6 +17,7 @@ from analysis.quantities import whole
 from analysis.report import agreement as agreements
 from analysis.report import (
     architecture,
+    captured,
     hardware,
     home,
     links,
@@ -172,6 +173,15 @@ def rates(
 def counters(page: Page, facts: StudyFacts) -> str:
     """The hardware counters that the link model predicts, beside those counted."""
     return model.counter_table(facts)
+
+
+@study_macro
+def page_table_reads(page: Page, facts: StudyFacts, key: str) -> str:
+    """How often each variant has page tables read by the hardware's counters.
+
+    key: of the profiled case, a number: reads are also told for each of these
+    """
+    return captured.walk_tables(facts, key)
 
 
 @macro

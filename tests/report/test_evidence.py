@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.captured import QUANTITIES, counter_tables, gaps, proofs
+from analysis.report.captured import QUANTITIES, counter_tables, gaps, proofs, walk_tables
 from analysis.report.compiled import machine_code
 from analysis.report.sources import stage_sources
-from analysis.study import discover
+from analysis.store import counters
+from analysis.study import discover, parse_case
 from analysis.toolchain import sass
 from tests.captured import captured_root
 from tests.roots import build, make_inputs, make_root, text_of
@@ -137,3 +138,20 @@ def test_reads_of_page_tables_are_what_nobody_else_asks_the_cache_for() -> None:
     write = QUANTITIES["reads of page tables"]
     assert write(counters, 0).replace("\u202f", "").replace(",", "").startswith("649")
     assert write(dict(list(counters.items())[:2]), 0) == ""
+
+
+def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, _, third, *_ = study.with_role("step")
+    case = study.headline
+    key, each = next((k, v) for k, v in parse_case(case).items() if isinstance(v, int))
+    device = "lts__t_requests{}_aperture_device.sum"
+    counted = {"": 9.0 * each, "_srcnode_gpc": 5.0 * each, "_srcunit_ltcfabric": 1.5 * each}
+    for step in (first, third):  # what was captured of the third is stale
+        metrics = [(device.format(source), value) for source, value in counted.items()]
+        rows = [counters.Counter(case, "k", metric, "1", value) for metric, value in metrics]
+        path = root / "results" / "box" / "copy" / f"{step.name}.ncu.csv"
+        counters.write_counters(path, rows)
+    shown = walk_tables(StudyFacts(make_inputs(root), study), key)
+    assert first.name in shown and third.name not in shown
+    assert f"<td>{first.name}</td>" in shown and ">2.50<" in shown
