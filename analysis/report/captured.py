@@ -189,26 +189,32 @@ def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -
     return table(["counter", *(column.title for column in counted)], rows, caption=caption)
 
 
-def walk_tables(facts: StudyFacts, key: str) -> Markup:
-    """How often each variant has page tables read, in all and for each of the case's `key`; a table
-    a machine that has counters of it."""
-    return NO_HTML.join(_walks_on(facts, machine, key) for machine in facts.machines)
+def walk_tables(facts: StudyFacts, key: str, each: str) -> Markup:
+    """How often each variant has page tables read, in all and for one of the case's `key`, which
+    is called `each`; a table a machine that has counters of it."""
+    return NO_HTML.join(_walks_on(facts, machine, key, each) for machine in facts.machines)
 
 
-def _walks_on(facts: StudyFacts, machine: str, key: str) -> Markup:
+def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
     rows, cases = [], []
     for variant in facts.study.variants:
         capture = facts.captures.find(machine, variant, "ncu")
         count = page_table_reads(capture.counters) if capture.state == CAPTURED else None
         if count is None:
             continue
-        each = int(parse_case(capture.case)[key])
         read = capture.counters.get("dram__bytes_read.sum", math.nan)
-        rows.append([variant.name, whole(count), digits(count / each), _bytes(read)])
+        rows.append(
+            [
+                variant.name,
+                whole(count),
+                digits(count / int(parse_case(capture.case)[key])),
+                _bytes(read),
+            ]
+        )
         cases.append(capture.case)
     if not rows:
         return NO_HTML
-    columns = ["variant", "reads of page tables", f"for each of {key}", "GPU memory read"]
+    columns = ["variant", "reads of page tables", f"for each {each}", "GPU memory read"]
     caption = f"Counted on {machine}, case {listing(list(dict.fromkeys(cases)))}"
     return table(columns, rows, caption=caption, numeric=columns[1:])
 

@@ -176,12 +176,13 @@ def counters(page: Page, facts: StudyFacts) -> str:
 
 
 @study_macro
-def page_table_reads(page: Page, facts: StudyFacts, key: str) -> str:
+def page_table_reads(page: Page, facts: StudyFacts, key: str, each: str) -> str:
     """How often each variant has page tables read by the hardware's counters.
 
     key: of the profiled case, a number: reads are also told for each of these
+    each: what one of them is called
     """
-    return captured.walk_tables(facts, key)
+    return captured.walk_tables(facts, key, each)
 
 
 @macro

@@ -152,6 +152,6 @@ def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
         rows = [counters.Counter(case, "k", metric, "1", value) for metric, value in metrics]
         path = root / "results" / "box" / "copy" / f"{step.name}.ncu.csv"
         counters.write_counters(path, rows)
-    shown = walk_tables(StudyFacts(make_inputs(root), study), key)
+    shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
     assert first.name in shown and third.name not in shown
-    assert f"<td>{first.name}</td>" in shown and ">2.50<" in shown
+    assert f"<td>{first.name}</td>" in shown and ">2.50<" in shown and "for each piece" in shown
