@@ -21,7 +21,9 @@ from .tier import tier_chart
 BASE: Final = "from_host"
 SOURCES: Final = ("own", "pushed", "pulled", BASE, "two_links", "four_links")
 """Ways that are compared by size and number of rows."""
-POOLS: Final = (*SOURCES, "two_links_sorted", "four_links_sorted")
+OVER_SIZES: Final = ("copy_engine", *SOURCES[1:])
+"""Lines over row sizes and pools: beside the own memory, the others could not be told apart."""
+OVER_POOLS: Final = (*OVER_SIZES, "two_links_sorted", "four_links_sorted")
 WAYS: Final = {
     "gather, to one GPU": (BASE, "two_links", "three_links", "four_links"),
     "gather, each for itself": (BASE, "two_links_apart", "", "four_links_apart"),
@@ -41,6 +43,10 @@ MODELLED: Final = "pulled"
 MODEL: Final = "pulled, by the model"
 SMALL_POOL: Final = 188
 ROW_PX: Final = 34
+TICKS: Final = (-0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+"""Of residuals, whose scale is logarithmic outside of what is accepted."""
+ROOM: Final = 0.5
+"""The residuals shown at least, so that the parameters stand above the points."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -49,7 +55,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
     small = points[points["case_pool_mib"] == SMALL_POOL]
-    fitted = fits(facts, small)
+    fitted = fits(small)
     return {
         "gains": _gains(facts, small),
         "sizes": _sizes(facts, small, fitted),
@@ -113,26 +119,25 @@ def _gains(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     return finish(chart, description, margin=90, compact_margin=80, least=least)
 
 
-def fits(facts: StudyFacts, points: pd.DataFrame) -> dict[str, NvLink]:
+def fits(points: pd.DataFrame) -> dict[str, NvLink]:
     """The model of each machine's NVLink, from what was pulled from small pools."""
     found = {}
     for machine, rows in points[points["variant"] == MODELLED].groupby("machine"):
-        fitted = fit(works(facts, str(machine), rows), rows["seconds"].to_numpy(float))
+        fitted = fit(works(rows), rows["seconds"].to_numpy(float))
         if fitted is not None:
             found[str(machine)] = fitted
     return found
 
 
-def works(facts: StudyFacts, machine: str, rows: pd.DataFrame) -> np.ndarray:
-    """What each of these gathers moves over NVLink, [rows, 3]."""
-    sms = int(facts.inputs.machines[machine].get("sms") or 1)
+def works(rows: pd.DataFrame) -> np.ndarray:
+    """What each of these gathers moves over NVLink, [rows, 2]."""
     keys = zip(rows["case_row_bytes"], rows["case_rows"], strict=True)
-    return np.array([work_of(int(size), int(count), sms) for size, count in keys])
+    return np.array([work_of(int(size), int(count)) for size, count in keys])
 
 
 def _sizes(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -> Chart | None:
     """A panel a machine, a line a source: the rate over the size of a row, with the model's."""
-    rows = points[points["variant"].isin(SOURCES)]
+    rows = points[points["variant"].isin(OVER_SIZES)]
     rows = rows[rows["case_row_bytes"] * rows["case_rows"] >= 2**22]
     widths = rows.groupby(["machine", "variant", "case_row_bytes"])["case_rows"].transform("max")
     rows = rows[rows["case_rows"] == widths]
@@ -145,9 +150,7 @@ def _sizes(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -
         | {"rate": size * most / float(seconds) / 1e9}
         for machine, model in fitted.items()
         for size in sizes
-        for seconds in model.seconds(
-            np.array([work_of(size, most, int(facts.inputs.machines[machine].get("sms") or 1))])
-        )
+        for seconds in model.seconds(np.array([work_of(size, most)]))
     ]
     rows = pd.concat([rows, pd.DataFrame(predicted, columns=rows.columns)], ignore_index=True)
     x = alt.X(
@@ -155,13 +158,13 @@ def _sizes(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -
         title="bytes of a row",
         scale=alt.Scale(type="log", base=2, nice=False),
     )
-    names = [name for name in (*SOURCES, MODEL) if name in set(rows["variant"])]
+    names = [name for name in (*OVER_SIZES, MODEL) if name in set(rows["variant"])]
     return _lines(facts, rows, x, line_colour("variant", names, None), "the size of a row")
 
 
 def _pools(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     """The same over the size of the pool, for rows of one size."""
-    rows = points[points["variant"].isin(POOLS) & (points["case_row_bytes"] == 656)]
+    rows = points[points["variant"].isin(OVER_POOLS) & (points["case_row_bytes"] == 656)]
     pools = rows.groupby(["machine", "variant", "case_rows"])["case_pool_mib"].transform("nunique")
     rows = rows[pools > 1]
     if rows.empty:
@@ -169,7 +172,7 @@ def _pools(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     counts = sorted(int(count) for count in rows["case_rows"].unique())
     rows = rows.assign(pool_gib=rows["case_pool_mib"] / 1024)
     x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2))
-    names = [name for name in POOLS if name in set(rows["variant"])]
+    names = [name for name in OVER_POOLS if name in set(rows["variant"])]
     colour = line_colour("variant", names, None)
     chosen = select("rows_shown", "rows", counts, counts[-1])
     return _lines(facts, rows, x, colour, "the size of the pool", chosen)
@@ -219,7 +222,7 @@ def _lines(
     return line_panels(facts, rows, base, description, *selects)
 
 
-def residuals(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -> pd.DataFrame:
+def residuals(points: pd.DataFrame, fitted: dict[str, NvLink]) -> pd.DataFrame:
     """How much longer than predicted each gather from the peer takes. Those from larger pools are
     held back, too."""
     parts = []
@@ -228,7 +231,7 @@ def residuals(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]
         is_small = (rows["case_pool_mib"] == SMALL_POOL).to_numpy()
         held = np.ones(len(rows), dtype=bool)
         held[is_small] = held_back(int(is_small.sum()))
-        off = rows["seconds"].to_numpy(float) / model.seconds(works(facts, machine, rows)) - 1
+        off = rows["seconds"].to_numpy(float) / model.seconds(works(rows)) - 1
         said = f"{model}\n{hits(off[held])}"
         use = np.where(held, "held back", "fitted")
         parts.append(rows.assign(residual=off, use=use, said=said))
@@ -237,9 +240,14 @@ def residuals(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]
 
 def _nvlink(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -> Chart | None:
     """A panel a machine: residuals over the rate, with the accepted band and the parameters."""
-    rows = residuals(facts, points, fitted)
+    rows = residuals(points, fitted)
     if rows.empty:
         return None
+    low, high = float(rows["residual"].min()), float(rows["residual"].max())
+    shown = [min(low, -2 * WITHIN), max(high, ROOM)]
+    scale = alt.Scale(type="symlog", constant=WITHIN, domain=shown, nice=False)
+    ticks = [tick for tick in TICKS if shown[0] <= tick <= shown[1]]
+    axis = alt.Axis(format="+.0%", values=ticks)
     base: Any = alt.Chart()
     accepted = alt.Chart().transform_aggregate(groupby=["machine", "said"])
     band = accepted.mark_rect(opacity=0.15, color="gray").encode(
@@ -247,14 +255,14 @@ def _nvlink(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) 
     )
     marks = base.mark_point(filled=True, size=50, cursor="pointer").encode(
         x=alt.X("rate:Q", title="payload, GB/s"),
-        y=alt.Y("residual:Q", title="longer than predicted", axis=alt.Axis(format="+.0%")),
+        y=alt.Y("residual:Q", title="longer than predicted", axis=axis, scale=scale),
         color=line_colour("use", ["fitted", "held back"], None),
         shape=stale_shape(),
         href="href:N",
         tooltip=[alt.Tooltip("residual:Q", title="residual", format="+.1%"), *tooltip(facts)],
     )
     words = accepted.mark_text(
-        align="left", baseline="top", fontSize=11, lineBreak="\n", x=4, y=4
+        align="right", baseline="top", fontSize=11, lineBreak="\n", x="width", dx=-4, y=4
     ).encode(text="said:N")
     description = (
         f"{facts.study.title}: how much longer than the model of NVLink predicts gathers from the"

@@ -1,9 +1,9 @@
-"""A model of NVLink like that of the link to the host: what packets, headers and latency cost.
+"""A model of NVLink like that of the link to the host: what data, packets and a start cost.
 
-A gather takes its start-up time and the largest of three terms: bytes on the wire at the rate of
-the link, packets at their highest rate, and turns of its warps. Rows of the peer's memory are asked
-for as those of the host are, a packet for each line of 128 bytes that a row touches, in whole
-sectors of 32 bytes. What a header costs is not known beforehand, so it is fitted, too.
+Rows of the peer's memory are asked for as those of the host are, a packet for each line of 128
+bytes that a row touches, in whole sectors of 32 bytes. What a header costs is not known beforehand,
+so it is fitted, too. No gather is without the wait for its first answer, so that it is part of the
+start. Later ones are hidden where all multiprocessors ask, as they do here.
 """
 
 from __future__ import annotations
@@ -18,33 +18,28 @@ from scipy.optimize import least_squares
 from analysis.model.access import Access, Floats
 from analysis.model.fit import CAUCHY_SCALE, FLOOR
 from analysis.model.held_back import is_third
-from analysis.model.terms import WARPS_PER_SM
-from analysis.model.traffic import LOAD_BYTES, traffic_of
+from analysis.model.traffic import traffic_of
 from analysis.quantities import quantity
 
 WITHIN: Final = 0.05
 """The largest residual of a correct prediction."""
-FEWEST_CASES: Final = 10
+FEWEST_CASES: Final = 6
 """Two cases per parameter."""
 
 
 @dataclass(frozen=True)
 class NvLink:
-    """Parameters: the rate of the link in B/s on the wire, bytes of a packet beside its data, the
-    highest rate of packets in 1/s, and seconds of a warp's turn and of the start."""
+    """Parameters: the rate of the link in B/s on the wire, bytes of a packet beside its data, and
+    seconds of the start."""
 
     rate: float
     header_bytes: float
-    packet_rate: float
-    latency: float
     start_up: float
 
     def seconds(self, work: Floats) -> Floats:
-        """Predicted time of each row of `work_of` [cases, 3]."""
-        data, packets, turns = work.T
-        wire = (data + packets * self.header_bytes) / self.rate
-        terms = np.stack([wire, packets / self.packet_rate, turns * self.latency])
-        total: Floats = self.start_up + terms.max(axis=0)
+        """Predicted time of each row of `work_of` [cases, 2]."""
+        data, packets = work.T
+        total: Floats = self.start_up + (data + packets * self.header_bytes) / self.rate
         return total
 
     def __str__(self) -> str:
@@ -52,21 +47,18 @@ class NvLink:
             f"{quantity(self.rate, 'B/s')} on the wire",
             f"{self.header_bytes:.0f} B beside the data of a packet",
             f"a start of {quantity(self.start_up, 's')}",
-            f"a turn of {quantity(self.latency, 's')}",
         )
         return "\n".join(said)
 
 
-def work_of(row_bytes: int, rows: int, sms: int) -> tuple[float, float, float]:
-    """Bytes of data and packets of a gather, and turns of its warps."""
+def work_of(row_bytes: int, rows: int) -> tuple[float, float]:
+    """Bytes of data and packets of a gather."""
     payload = row_bytes * rows
     access = Access(
         "warp_rows", payload, row_bytes, stride_bytes=row_bytes, in_flight_bytes=row_bytes
     )
     traffic = traffic_of(access)
-    fills = payload / max(row_bytes, LOAD_BYTES)
-    turns = max(1.0, fills / (sms * WARPS_PER_SM))
-    return traffic.data_bytes, traffic.completions, turns
+    return traffic.data_bytes, traffic.completions
 
 
 def fit(work: Floats, seconds: Floats) -> NvLink | None:
@@ -75,16 +67,7 @@ def fit(work: Floats, seconds: Floats) -> NvLink | None:
     work, seconds = work[fitted], seconds[fitted]
     if len(seconds) < FEWEST_CASES:
         return None
-    data, packets, turns = work.T
-    start = np.array(
-        [
-            (data / seconds).max(),
-            16.0,
-            (packets / seconds).max(),
-            (seconds / turns).min() / 2,
-            seconds.min() / 2,
-        ]
-    )
+    start = np.array([(work[:, 0] / seconds).max(), 16.0, seconds.min() / 2])
 
     def residuals(multiples: Floats) -> Floats:
         predicted = NvLink(*(start * multiples)).seconds(work)
@@ -95,7 +78,7 @@ def fit(work: Floats, seconds: Floats) -> NvLink | None:
         multiples = least_squares(
             residuals,
             multiples,
-            bounds=([0.01, 0, 0.01, 0.01, 0], math.inf),
+            bounds=([0.01, 0, 0], math.inf),
             loss=loss,
             f_scale=CAUCHY_SCALE,
         ).x

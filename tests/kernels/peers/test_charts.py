@@ -25,15 +25,14 @@ CHARTS = load_python(PEERS, "charts")
 NVLINK = load_python(PEERS, "nvlink")
 TIER = load_python(PEERS, "tier")
 OWN = {"gains", "sizes", "pools", "links", "nvlink", "tier"}
-TRUE = NVLINK.NvLink(400e9, 16.0, 5e9, 1e-6, 4e-6)
-SMS = 132
+TRUE = NVLINK.NvLink(400e9, 16.0, 4e-6)
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
     """What is pulled as the model of one NVLink says, the rest at a rate for each GPU."""
     size, rows = case.number("row_bytes"), case.number("rows")
     if variant.name in ("pulled", "pulled_again"):
-        return float(TRUE.seconds(np.array([NVLINK.work_of(size, rows, SMS)]))[0])
+        return float(TRUE.seconds(np.array([NVLINK.work_of(size, rows)]))[0])
     return 8e-6 + case.payload_bytes / (variant.gpus * 25e9)
 
 
@@ -74,10 +73,11 @@ def test_gains_are_over_one_link_in_the_same_case(facts: StudyFacts) -> None:
 def test_the_model_finds_the_link_and_predicts_what_it_has_not_seen(facts: StudyFacts) -> None:
     points = facts.points[facts.points["metric"] == "gpu_time"]
     small = points[points["case_pool_mib"] == 188]
-    (model,) = CHARTS.fits(facts, small).values()
+    (model,) = CHARTS.fits(small).values()
     assert model.rate == pytest.approx(TRUE.rate, rel=0.03)
     assert model.header_bytes == pytest.approx(TRUE.header_bytes, abs=3)
-    rows = CHARTS.residuals(facts, points, {"box": model})
+    assert model.start_up == pytest.approx(TRUE.start_up, rel=0.03)
+    rows = CHARTS.residuals(points, {"box": model})
     held = rows[rows["use"] == "held back"]
     assert len(held) > 10
     assert (held["residual"].abs() < 0.05).all()
@@ -85,7 +85,7 @@ def test_the_model_finds_the_link_and_predicts_what_it_has_not_seen(facts: Study
 
 
 def test_too_few_cases_have_no_model() -> None:
-    work = np.array([NVLINK.work_of(656, rows, SMS) for rows in (512, 2048, 8192)])
+    work = np.array([NVLINK.work_of(656, rows) for rows in (512, 2048, 8192)])
     assert NVLINK.fit(work, TRUE.seconds(work)) is None
 
 
