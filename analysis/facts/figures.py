@@ -22,7 +22,7 @@ class Absence(NamedTuple):
 
 
 class LimitShare(NamedTuple):
-    """A rate as a share of that of `ceiling`, the fastest one in the same case."""
+    """A rate as a share of that of `ceiling`, the fastest of the variant's in the same case."""
 
     share: float
     ceiling: str
@@ -104,22 +104,35 @@ class Figures:
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str
     ) -> LimitShare | None:
-        """How near the variant comes to the fastest ceiling, paired within runs."""
-        shares = []
-        for ceiling in self.study.with_role("ceiling"):
-            row = self.ratios.get((machine, variant.name, ceiling.name, case.id, metric))
-            payloads = [own.payload_bytes for own in ceiling.cases if own.id == case.id]
-            if row is not None and payloads and payloads[0]:
-                share = row.ratio * case.payload_bytes / payloads[0]
-                shares.append(LimitShare(share, ceiling.name))
+        """How near the variant comes to the fastest of its ceilings, paired within runs."""
+        shares = [
+            LimitShare(share, ceiling.name)
+            for ceiling in self.study.ceilings_of(variant)
+            if (share := self._share(machine, variant, ceiling, case, metric)) is not None
+        ]
         return min(shares, default=None)
 
+    def _share(
+        self, machine: str, variant: Variant, ceiling: Variant, case: Case, metric: str
+    ) -> float | None:
+        row = self.ratios.get((machine, variant.name, ceiling.name, case.id, metric))
+        payloads = [own.payload_bytes for own in ceiling.cases if own.id == case.id]
+        return row.ratio * case.payload_bytes / payloads[0] if row and any(payloads) else None
+
     def reached(self, machine: str, variant: Variant) -> LimitShare | None:
-        """How near the variant comes to the fastest ceiling in its shown case; None if stale."""
+        """How near the variant comes to the fastest of its ceilings in its shown case; None if
+        stale."""
         row = self.time(machine, variant)
         if row is None or row.stale:
             return None
         return self.limit_share(machine, variant, self.shown_case(variant), row.metric)
+
+    def share_of(self, machine: str, variant: Variant, ceiling: Variant) -> float | None:
+        """How near the variant comes to this ceiling in its shown case; None if stale."""
+        row = self.time(machine, variant)
+        if row is None or row.stale:
+            return None
+        return self._share(machine, variant, ceiling, self.shown_case(variant), row.metric)
 
     def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
         """Why there is no figure of this case."""

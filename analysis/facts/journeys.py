@@ -105,9 +105,8 @@ def _limit(facts: StudyFacts, machine: str, fastest: Variant) -> Limit | None:
 def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | None) -> float | None:
     if limit is None:
         return None
-    if limit.kind == CEILING:
-        known = facts.figures.reached(machine, variant)
-        return None if known is None else known.share
+    if limit.kind == CEILING and limit.variant is not None:
+        return facts.figures.share_of(machine, variant, limit.variant)
     if limit.kind == CALIBRATED:
         time, mover = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
         return mover[1].median / time.median if time is not None and mover is not None else None

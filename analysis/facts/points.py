@@ -26,7 +26,7 @@ class Point:
     """A figure to draw, or that there is none: `state` is `measured`, `stale`, `skipped`, `failed`,
     `not measured` or `published`.
 
-    `seconds*` are s, `rate*` GB/s; `share` is of the fastest ceiling's rate. `is_default` is 1
+    `seconds*` are s, `rate*` GB/s; `share` is of the rate of its fastest ceiling. `is_default` is 1
     where `metric` is the one that the variant is compared by. `label`, `short` and `interval` are
     how the figure is written.
     """

@@ -84,7 +84,8 @@ class Variant:
     well, `payload` is the expression for payload_bytes. `constants` (whole numbers) and `options`
     (words) parametrise the source; both are compiled in as macros. `link` describes how it reads
     host memory, and is evaluated by analysis.model.access. `headline` is the id of the study's
-    headline case, whether the variant has it or not.
+    headline case, whether the variant has it or not. `ceilings` are the ones it is a share of, None
+    for all of the study's.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Variant:
     timed: tuple[Path, ...] = ()
     link: Mapping[str, str | int] | None = field(default=None, hash=False)
     headline: str = ""
+    ceilings: tuple[str, ...] | None = None
 
     @property
     def is_compiled(self) -> bool:
@@ -176,6 +178,11 @@ class Study:
 
     def with_role(self, *roles: str) -> list[Variant]:
         return [variant for variant in self.subjects if variant.role in roles]
+
+    def ceilings_of(self, variant: Variant) -> list[Variant]:
+        """The ceilings that the variant is told as a share of."""
+        own = variant.ceilings
+        return [c for c in self.with_role("ceiling") if own is None or c.name in own]
 
     @property
     def units(self) -> dict[str, str]:

@@ -94,9 +94,13 @@ def _check_case_sets(data: Entry, where: str) -> None:
 def _variants(data: Entry, folder: Path, where: str) -> tuple[Variant, ...]:
     names = [entry["name"] for entry in data["variants"]]
     refuse_repeats(f"{where}: variants", names)
+    ceilings = [entry["name"] for entry in data["variants"] if entry["role"] == "ceiling"]
     for entry in data["variants"]:
+        here = f"{where}: variants.{entry['name']}"
         if "after" in entry:
-            require_known(f"{where}: variants.{entry['name']}.after", entry["after"], names)
+            require_known(f"{here}.after", entry["after"], names)
+        for ceiling in entry.get("ceilings", []):
+            require_known(f"{here}.ceilings", ceiling, ceilings)
     return tuple(_variant(entry, data, folder, where) for entry in data["variants"])
 
 
@@ -123,6 +127,7 @@ def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
         captures=tuple(entry.get("captures", CAPTURE_KINDS)),
         timed=_files(ROOT, entry.get("timed", []), f"{here}.timed"),
         link=entry.get("link"),
+        ceilings=tuple(entry["ceilings"]) if "ceilings" in entry else None,
     )
 
 

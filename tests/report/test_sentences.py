@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -66,6 +67,20 @@ def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
     assert sentence.startswith(step_sentence(measured, "box", second))
     assert sentence.endswith(f"It reaches {reached}")
     assert result_sentence(measured, "box", first).startswith("On box this step reaches ")
+
+
+def test_a_variant_is_told_as_a_share_of_its_own_ceilings_alone(measured: StudyFacts) -> None:
+    step = measured.study.with_role("step")[1]
+    fastest = measured.figures.reached("box", step)
+    assert fastest is not None
+    others = [c for c in measured.study.ceilings_of(step) if c.name != fastest.ceiling]
+    share = measured.figures.reached("box", replace(step, ceilings=(others[0].name,)))
+    assert share is not None and share.ceiling == others[0].name
+    assert share.share > fastest.share
+    without = replace(step, ceilings=())
+    assert measured.figures.reached("box", without) is None
+    limit = measured.study.variant(fastest.ceiling)
+    assert measured.figures.share_of("box", without, limit) == fastest.share
 
 
 def test_sentences_follow_the_results(measured: StudyFacts) -> None:

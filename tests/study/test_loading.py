@@ -35,6 +35,12 @@ from tests.synthetic import ROOT as SYNTHETIC
         (put("stepp", "variants", 0, "role"), "variants.0.role", "one of", "'stepp'"),
         (put("First", "variants", 0, "name"), "variants.0.name", "text like", "'First'"),
         (put("none", "variants", 1, "after"), "variants.second.after", "'first'", "'none'"),
+        (
+            put(["first"], "variants", 1, "ceilings"),
+            "variants.second.ceilings",
+            "'limit'",
+            "'first'",
+        ),
         (put(["huge"], "variants", 1, "cases"), "variants.second.cases", "'small'", "'huge'"),
         (put([-1], "cases", "small", "rows"), "cases.small.rows.0", "at least 0", "-1"),
         (put([1.5], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "1.5"),
