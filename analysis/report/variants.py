@@ -174,7 +174,7 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
         compare = partial(_ratio, facts, variant, study.variant(variant.after))
         columns[f"against {variant.after}"] = compare
     if variant.role in ("step", "beyond"):
-        for ceiling in study.with_role("ceiling"):
+        for ceiling in study.ceilings_of(variant):
             columns[f"of {ceiling.name}"] = partial(_share, facts, variant, ceiling)
     for name, metric in study.metrics.items():
         if metric.unit != "s" and any(

@@ -99,11 +99,9 @@ def _gains(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         )
         .transform_filter("datum.variant === source_shown")
     )
-    colour = alt.Color(
-        "times:Q",
-        title="times as fast",
-        scale=alt.Scale(type="log", scheme="blueorange", domainMid=1, reverse=True),
-    )
+    most = float(np.maximum(rows["times"], 1 / rows["times"]).max())
+    scale = alt.Scale(type="log", scheme="blueorange", domain=[1 / most, most], reverse=True)
+    colour = alt.Color("times:Q", title="times as fast", scale=scale)
     marks = alt.layer(
         base.mark_rect(cursor="pointer", opacity=0.6).encode(color=colour),
         base.mark_text(fontSize=11).encode(text="text:N"),
