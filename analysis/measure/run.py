@@ -69,7 +69,7 @@ def run_rounds(
         while missing := journal.missing():
             for number in missing:
                 job = _job(plan, runnable, journal, number, host)
-                journal.finish(number, _run_one(job, journal, host, context, progress))
+                _run_one(job, journal, host, context, progress)
             discard_disturbed(journal)
 
 
@@ -118,7 +118,7 @@ def discard_disturbed(journal: Journal) -> None:
 
 def _run_one(
     job: RoundJob, journal: Journal, host: Host, context: ForkServerContext, progress: Progress
-) -> RoundRecord:
+) -> None:
     for left_over in (job.failure, job.progress, job.out):
         left_over.unlink(missing_ok=True)
     before = asdict(conditions())
@@ -140,10 +140,9 @@ def _run_one(
     if process.exitcode != 0 or not job.out.exists():
         raise _round_error(job, journal, _why(job, process.exitcode))
     end, seconds = utc_now(), time.monotonic() - started
-    progress.round_done(job.number, left - 1, signs)
     spent = _energy_j(host)
     others = {process for gpu in host.gpus for process in gpu.other_processes()}
-    return RoundRecord(
+    record = RoundRecord(
         run=job.run,
         start=start,
         end=end,
@@ -154,6 +153,8 @@ def _run_one(
         newcomers=sorted(others - {*host.others, process.pid}),
         samples_sha256=checksum(job.out),
     )
+    journal.finish(job.number, record)
+    progress.round_done(job.number, left - 1, signs)
 
 
 def _energy_j(host: Host) -> float | None:

@@ -22,6 +22,7 @@ from analysis.measure.run import Host, run_rounds
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.store.samples import read_samples
+from analysis.terminal import Line
 from tests.measure.conftest import QUIET
 from tests.measure.studies import (
     GRID,
@@ -135,6 +136,17 @@ class Impatient:
             return self._host.round_limit_s
         wait_for(self._mark.exists)
         return 0.01
+
+
+def test_a_round_is_told_when_it_is_kept(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_study(tmp_path / "told", {"name": "one"})
+    plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
+    kept = []
+    monkeypatch.setattr(Line, "say", lambda *_: kept.append(sorted(Journal(plan).records)))
+    run_rounds(plan, HERE, host(tmp_path))
+    assert kept == [[0]]
 
 
 @pytest.mark.parametrize(
