@@ -13,7 +13,7 @@ from mkdocs.exceptions import MkDocsException
 from analysis import ROOT
 from analysis.errors import HotpathError
 from analysis.facts.inputs import load_inputs
-from analysis.files import remove_together
+from analysis.files import remove_together, require_room
 from analysis.report.feed import feed
 from analysis.report.llms import llms_text
 from analysis.report.mistakes import in_page, warnings
@@ -36,13 +36,16 @@ def build_site(
     """Write the site to the folder `site`, from the studies and docs/ under `root`.
 
     `drawn` has all charts; left out, they are drawn. Works in `tables`/report; what was in `site`
-    stays until the new one is whole. Raises HotpathError where a page refers to what is not there.
+    stays until the new one is whole. Raises HotpathError where a page refers to what is not there,
+    or where nothing can be written to `tables`/report or beside `site`.
     """
+    docs = tables.resolve() / "report"
+    site = site.resolve()
+    for folder in (docs, site.parent):
+        require_room(folder)
     studies = discover(root)
     inputs = load_inputs(tables, results, modules, studies)
     pages = root / "docs"
-    docs = tables.resolve() / "report"
-    site = site.resolve()
     whole = site.with_name(f".{site.name}.partial")
     entries = navigation(pages)
     staged = stage(inputs, study_groups(entries, studies), pages, tables, docs, drawn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -169,6 +170,26 @@ def test_a_report_of_tables_that_are_not_there_says_what_makes_them(
     monkeypatch.setattr("sys.argv", ["report", "--tables", str(tmp_path / "none")])
     with pytest.raises(HotpathError, match=r"--tables: .*/none: no tables there; `snakemake"):
         report.main()
+
+
+@pytest.mark.parametrize("name", ["build/report", ""])
+def test_a_folder_that_cannot_be_written_to_is_told_with_its_path_before_anything_is_made(
+    measured: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """`build/report` has the pages, and the site is made beside the one before."""
+    folder, access = measured / name, os.access
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != folder and access(path, mode))
+    before = sorted(measured.rglob("*"))
+    with pytest.raises(HotpathError, match=f"^{re.escape(str(folder))}: cannot be written to"):
+        build_site(
+            measured / "build",
+            measured / "results",
+            measured / "modules",
+            measured / "site",
+            measured,
+        )
+    assert sorted(measured.rglob("*")) == before
 
 
 def test_tables_of_results_that_are_not_there_are_refused(measured: Path) -> None:
