@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable
 from typing import Final
 
 from analysis.errors import HotpathError, told
-from analysis.processes import end_with_starter
+from analysis.processes import end_with_starter, interrupt_once
 
 INTERRUPTED: Final = 130
 """Exit code of a program that was interrupted, as shells give it."""
@@ -19,7 +18,7 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
 
     SIGTERM ends it as SIGINT does: after tidying up. So does the end of the workflow it is part of.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_once()
     end_with_starter()
     try:
         main()

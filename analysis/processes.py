@@ -11,9 +11,11 @@ import signal
 import tempfile
 import threading
 from contextlib import suppress
+from functools import partial
 from multiprocessing import util
 from pathlib import Path
-from typing import Final
+from types import FrameType
+from typing import Any, Final, NoReturn
 
 import psutil
 
@@ -41,6 +43,40 @@ def end_with_parent() -> None:
         ancestors.add(psutil.Process(os.getppid()).ppid())
     if parent.pid not in ancestors:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def interrupt_once() -> None:
+    """Have SIGTERM interrupt this program as SIGINT does, and only the first of them.
+
+    Both a terminal and a starter that passes signals on may send one: tidying up then goes on.
+    """
+    for number in _heeded():
+        signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    for later in _heeded():
+        signal.signal(later, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def pass_interrupts_on() -> None:
+    """Have SIGINT and SIGTERM reach all that this program has started before it handles them as it
+    does now, which may be to wait for what it has started."""
+    for number in _heeded():
+        signal.signal(number, partial(_pass_on, signal.getsignal(number)))
+
+
+def _pass_on(handler: Any, number: int, frame: FrameType | None) -> None:
+    for started in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            started.send_signal(number)
+    handler(number, frame)
+
+
+def _heeded() -> list[signal.Signals]:
+    """Of the signals that interrupt, those that whoever started this program left to it."""
+    return [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]
 
 
 def end_with_starter() -> None:

@@ -1,4 +1,4 @@
-"""What is started for a process ends with it."""
+"""What is started for a process ends with it, or when it is interrupted."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import subprocess
 import sys
 
 import psutil
+import pytest
 
 from analysis.cli import INTERRUPTED
 from analysis.processes import STARTER
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 SLEEP = "import time; time.sleep(600)"
 PARENT = f"""
@@ -33,11 +34,30 @@ def work():
     import time; time.sleep(600)
 fail_in_one_line(work)
 """
+TIDIES = """
+import os, signal
+from analysis.cli import fail_in_one_line
+def work():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        print("tidy", flush=True)
+fail_in_one_line(work)
+"""
+STARTER_THAT_WAITS = """
+import signal, subprocess, sys
+from analysis.processes import pass_interrupts_on
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: print("handled", flush=True))
+pass_interrupts_on()
+subprocess.run(f"'{sys.executable}' -c '{sys.argv[1]}'; true", shell=True)
+"""
 
 
-def start(code: str, **environment: str) -> subprocess.Popen[str]:
+def start(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -75,3 +95,17 @@ def test_a_program_that_is_terminated_ends_in_one_line() -> None:
     assert first_line(program) == "ready"
     program.send_signal(signal.SIGTERM)
     assert program.communicate() == ("", "interrupted\n")
+
+
+def test_a_program_that_is_interrupted_twice_still_tidies_up() -> None:
+    program = start(TIDIES)
+    assert program.communicate() == ("tidy\n", "interrupted\n")
+    assert program.returncode == INTERRUPTED
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_starter_that_would_wait_for_its_programs_passes_interrupts_on(number: int) -> None:
+    starter = start(STARTER_THAT_WAITS, PROGRAM)
+    assert first_line(starter) == "ready"
+    starter.send_signal(number)
+    assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")

@@ -17,17 +17,23 @@ import pytest
 
 from analysis.measure.machine_lock import FOLDER_VARIABLE
 from analysis.store.results import load_variant
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 from tests.workflow.pipeline import ROUNDS, SETTINGS, copy_of_pipeline, succeed
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 TARGETS = ("group", "snakemake", "analysis.measure", "forkserver", "round")
-COUNTED = """
+WAITING = "waiting"
+"""Where there is a file of this name, no round ends but the first."""
+COUNTED = f"""
 
 from pathlib import Path as _Path
+from time import sleep as _sleep
 
-with (_Path(__file__).parents[2] / "begun").open("a") as _file:
+_copy = _Path(__file__).parents[2]
+with (_copy / "begun").open("a") as _file:
     _file.write("x")
+    while _file.tell() > 1 and (_copy / "{WAITING}").exists():
+        _sleep(0.1)
 """
 
 
@@ -157,3 +163,22 @@ def test_the_same_command_completes_what_was_ended_at_any_moment(
         wait_for(trial.is_over)
         assert trial.start().wait() == 0, f"after {how}:\n{trial.said()}"
         trial.assert_complete()
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
+def test_a_signal_to_snakemake_alone_ends_what_it_runs_and_keeps_finished_rounds(
+    copy: Path, number: int
+) -> None:
+    trial = Trial(copy, "snakemake")
+    (copy / WAITING).touch()
+    running = trial.start()
+    wait_for(lambda: "calls: round 1 of" in trial.said())
+    running.send_signal(number)
+    try:
+        assert running.wait(DEADLINE_S)
+        wait_for(trial.is_over)
+    finally:
+        (copy / WAITING).unlink()
+    assert len(list((copy / "build" / "rounds").rglob("round-*.json"))) == 1

@@ -20,7 +20,7 @@ from analysis.jobs import tell_jobs
 from analysis.locks import take
 from analysis.measure.cpu_cache import LIBRARY
 from analysis.modules import module_path
-from analysis.processes import STARTER
+from analysis.processes import STARTER, pass_interrupts_on
 from analysis.source import source_files
 from analysis.terminal import Line
 
@@ -72,6 +72,8 @@ def busy(holder):
 onstart:
     # In place of Snakemake's own lock, which stays when it is killed.
     take(Path(".snakemake/hotpath.lock"), f"snakemake, process {os.getpid()}", busy)
+    # Snakemake would let running jobs finish, and a study takes minutes.
+    pass_interrupts_on()
 
 
 wildcard_constraints:
