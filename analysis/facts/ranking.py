@@ -18,8 +18,8 @@ class Ranking:
         """Measured steps that solve the study's own problem, the shortest time in its shown case
         first.
 
-        Those that deliver other bytes than the first, or whose constants are not the study's, solve
-        another one. Repeats of a step do not count.
+        Those that deliver other bytes than the first, whose constants are not the study's, or that
+        say that no ceiling is theirs, solve another one. Repeats of a step do not count.
         """
         figures, study = self.figures, self.figures.study
         steps = study.with_role("step", "beyond")
@@ -29,6 +29,7 @@ class Ranking:
             for step in steps
             if figures.shown_case(step).payload_bytes == payload
             and dict(step.constants) == dict(study.constants)
+            and step.ceilings != ()
             and not study.is_repeat(step)
             and (row := figures.time(machine, step)) is not None
         ]

@@ -51,8 +51,11 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
     told = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
     architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
     sentences = [
-        f"**{one.name} and {other.name}.** Of {len(ratios)} variants that both have measured,"
+        f"**{one.name} and {other.name}.**",
+        f"Of {len(ratios)} variants that both have measured,"
         f" {len(ratios) - len(told)} cannot be told apart."
+        if ratios
+        else "There is no variant that both have measured.",
     ]
     if told:
         sentences.append(f"Those that differ most: {listing(list(map(_told, told[:NAMED])))}.")

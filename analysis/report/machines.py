@@ -109,7 +109,7 @@ def _fact(value: Any, unit: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
+        return ", ".join(_fact(item, unit) for item in value)
     if unit == "B" and isinstance(value, int) and value >= 2**20:
         return f"{value / 2**30:.1f} GiB"
     return f"{value:g} {unit}" if unit else str(value)

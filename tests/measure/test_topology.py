@@ -38,6 +38,7 @@ def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.Mo
     facts = described_facts({"nvidia-h200-x3": described})
     assert facts["peer access, 1-2"] == ["no"]
     assert facts["NVLinks, 0-1"] == ["2"]
+    assert facts["GPU NUMA nodes"] == ["unknown, unknown, unknown"]
 
 
 def test_links_without_a_switch_count_for_the_gpu_they_lead_to(

@@ -126,7 +126,10 @@ def test_three_machines_are_told_two_by_two(several: dict[int, dict[str, str]]) 
 def test_a_machine_with_none_of_a_study_is_compared_in_nothing_of_it(
     several: dict[int, dict[str, str]],
 ) -> None:
-    assert "**a-box and calls-box.** Of 0 variants" in several[6]["machine_pairs"]
+    assert (
+        "**a-box and calls-box.** There is no variant that both have measured."
+        in several[6]["machine_pairs"]
+    )
     apart = several[6]["machine_gaps"].partition("a-box and calls-box:")[2]
     assert "14 not measured on calls-box: <code>copy/" in apart
     assert " not measured on a-box: <code>calls/" in apart
@@ -143,7 +146,7 @@ def test_a_machine_that_measured_half_is_compared_in_that_and_the_rest_is_named(
 def test_a_stale_machine_is_shown_as_such_and_not_compared(
     several: dict[int, dict[str, str]],
 ) -> None:
-    assert "**a-box and stale-box.** Of 0 variants" in several[6]["machine_pairs"]
+    assert "**a-box and stale-box.** There is no variant" in several[6]["machine_pairs"]
     assert "14 stale on stale-box: <code>copy/" in several[6]["machine_gaps"]
     assert several[6]["machine_figures"].count("(stale)") == 14
     # The card tells another machine.

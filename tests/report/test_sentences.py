@@ -83,6 +83,17 @@ def test_a_variant_is_told_as_a_share_of_its_own_ceilings_alone(measured: StudyF
     assert measured.figures.share_of("box", without, limit) == fastest.share
 
 
+def test_what_no_ceiling_is_of_is_no_contender(measured: StudyFacts) -> None:
+    fastest = measured.ranking.contenders("box")[0]
+    variants = tuple(
+        replace(variant, ceilings=()) if variant == fastest else variant
+        for variant in measured.study.variants
+    )
+    without = StudyFacts(measured.inputs, replace(measured.study, variants=variants))
+    contenders = [variant.name for variant in without.ranking.contenders("box")]
+    assert contenders == [variant.name for variant in measured.ranking.contenders("box")[1:]]
+
+
 def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     said = [step_sentence(measured, "box", step) for step in measured.study.with_role("step")]
     assert said[0] == ""
