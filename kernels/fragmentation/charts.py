@@ -13,6 +13,8 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, ratio
 
 BYTES: Final = ("reserved", "active", "requested")
+SEGMENT_BYTES: Final = 2 << 20
+"""The least that any of the allocators reserves."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -41,7 +43,10 @@ def kept(facts: StudyFacts) -> Chart | None:
 
 
 def kept_table(facts: StudyFacts) -> pd.DataFrame:
-    """A row for each machine, variant and pattern with medians of BYTES, `over` and labels."""
+    """A row for each machine, variant and pattern with medians of BYTES, `over` and labels.
+
+    Of patterns that hold less than a segment, the ratio says nothing: they are left out.
+    """
     rows = [
         (row.machine, row.variant, row.case.removeprefix("pattern="), row.metric, row.median)
         for row in facts.figures.measured.values()
@@ -51,6 +56,7 @@ def kept_table(facts: StudyFacts) -> pd.DataFrame:
     long = pd.DataFrame(rows, columns=[*keys, "metric", "bytes"])
     table = long.pivot(index=keys, columns="metric", values="bytes").reindex(columns=list(BYTES))
     table = table.dropna().reset_index()
+    table = table[table["requested"] >= SEGMENT_BYTES].copy()
     table["over"] = table["reserved"] / table["requested"]
     table["label"] = [ratio(value) for value in table["over"]]
     for name in BYTES:

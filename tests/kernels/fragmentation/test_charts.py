@@ -41,6 +41,12 @@ def test_what_is_reserved_is_held_against_what_is_requested(tmp_path: Path) -> N
     assert table["active_label"]["p5_dropin"] == "3.00 GB"
 
 
+def test_a_pattern_that_holds_less_than_a_segment_is_left_out(tmp_path: Path) -> None:
+    sizes = {"reserved": 2**21, "active": 4096, "requested": 4096}
+    rows = [("p5_dropin", metric, float(size)) for metric, size in sizes.items()]
+    assert kept(facts_of(tmp_path, rows)) is None
+
+
 def test_without_results_there_are_no_charts(tmp_path: Path) -> None:
     facts = StudyFacts(load_inputs(tmp_path, tmp_path, tmp_path, {STUDY.name: STUDY}), STUDY)
     assert charts(facts) == {"kept": None, "heat": None}
