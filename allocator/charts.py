@@ -63,7 +63,9 @@ def heat(facts: StudyFacts) -> Chart | None:
     table["torch"] = [quantity(value, "s") for value in table["seconds_torch"]]
     colour = alt.Color(
         "ratio:Q",
-        scale=alt.Scale(type="log", domain=[0.01, 1, 30], range=["#b03a3a", "#8a8f98", "#0a8f72"]),
+        scale=alt.Scale(
+            type="log", domain=[0.01, 1, 30], range=["#b03a3a", "#8a8f98", "#0a8f72"], clamp=True
+        ),
         legend=alt.Legend(title="PyTorch's time over its own", orient="bottom", format="~g"),
     )
     tooltip = [

@@ -57,6 +57,18 @@ def test_heat_pairs_rounds_and_leaves_out_what_no_run_has_both_of(tmp_path: Path
     assert means["ratio"]["p4_final"] == pytest.approx(14.4)
 
 
+def test_heat_has_no_colour_beyond_the_ends_of_its_scale(tmp_path: Path) -> None:
+    paired = ("box", STUDY.name, "p0_driver", REFERENCE, CASE, "op_time", 0.001, 0.001, 0.001)
+    ratios = pd.DataFrame([(*paired, "slower", 1)], columns=RATIO_COLUMNS)
+    chart = heat(facts_of(tmp_path, {"p0_driver": 1e-5, REFERENCE: 1e-8}, ratios))
+    assert chart is not None
+    cells = re.findall(
+        r'aria-roledescription="rect mark"[^>]*fill="([^"]*)"',
+        vl_convert.vegalite_to_svg(chart.to_dict()),
+    )
+    assert set(cells) == {"rgb(176, 58, 58)"}
+
+
 def test_the_legend_of_dashes_shows_strokes(tmp_path: Path) -> None:
     nothing = pd.DataFrame(columns=RATIO_COLUMNS)
     chart = latency(facts_of(tmp_path, {"p4_final": 1e-9}, nothing, "latency_p50"))
