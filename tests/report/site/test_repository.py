@@ -23,7 +23,7 @@ def test_pages_hold_no_measured_figure() -> None:
         assert not found, f"{page.name}: {found}"
 
 
-COLOURED = {("allocator", "heat")}
+COLOURED = {("allocator", "heat"), ("fragmentation", "heat"), ("fragmentation", "kept")}
 """From slower over the same to faster, in colours that go with either palette."""
 
 
