@@ -63,9 +63,7 @@ def heat(facts: StudyFacts) -> Chart | None:
     table["torch"] = [quantity(value, "s") for value in table["seconds_torch"]]
     colour = alt.Color(
         "ratio:Q",
-        scale=alt.Scale(
-            type="log", domain=[0.01, 1, 30], range=["#b03a3a", "#8a8f98", "#0a8f72"], clamp=True
-        ),
+        scale=worse_to_better(0.01, 1, 30),
         legend=alt.Legend(title="PyTorch's time over its own", orient="bottom", format="~g"),
     )
     tooltip = [
@@ -76,6 +74,13 @@ def heat(facts: StudyFacts) -> Chart | None:
         "How many times as fast as PyTorch each allocator is, in every pattern, on every machine."
     )
     return by_pattern(facts.study, table, colour, tooltip, what)
+
+
+def worse_to_better(worst: float, even: float, best: float) -> alt.Scale:
+    """Colours of the cells, from red over grey to green, that go with either palette."""
+    ends = {worst: "#b03a3a", even: "#8a8f98", best: "#0a8f72"}
+    domain = sorted(ends)
+    return alt.Scale(type="log", domain=domain, range=[ends[at] for at in domain], clamp=True)
 
 
 def by_pattern(

@@ -7,7 +7,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from allocator.charts import by_pattern, heat
+from allocator.charts import by_pattern, heat, worse_to_better
 from analysis.charts.theme import Chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, ratio
@@ -29,9 +29,7 @@ def kept(facts: StudyFacts) -> Chart | None:
         return None
     colour = alt.Color(
         "over:Q",
-        scale=alt.Scale(
-            type="log", domain=[1, 1.4, 8], range=["#0a8f72", "#8a8f98", "#b03a3a"], clamp=True
-        ),
+        scale=worse_to_better(8, 1.4, 1),
         legend=alt.Legend(title="reserved over requested", orient="bottom", format="~g"),
     )
     tooltip = [

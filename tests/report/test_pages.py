@@ -133,6 +133,11 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def build_again(root: Path) -> None:
+    """Build the site of a repository that has its tables."""
+    build_site(root / "build", root / "results", root / "modules", root / "site", root)
+
+
 @pytest.mark.parametrize(
     ("slip", "told"),
     [
@@ -154,13 +159,7 @@ def test_a_slip_in_a_page_is_told_with_its_place_and_leaves_the_site(
     page = measured / "docs" / "studies" / "calls.md"
     page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(told)}"):
-        build_site(
-            measured / "build",
-            measured / "results",
-            measured / "modules",
-            measured / "site",
-            measured,
-        )
+        build_again(measured)
     assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
 
 
@@ -182,13 +181,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_with_its_path_before_anythin
     monkeypatch.setattr(os, "access", lambda path, mode: path != folder and access(path, mode))
     before = sorted(measured.rglob("*"))
     with pytest.raises(HotpathError, match=f"^{re.escape(str(folder))}: cannot be written to"):
-        build_site(
-            measured / "build",
-            measured / "results",
-            measured / "modules",
-            measured / "site",
-            measured,
-        )
+        build_again(measured)
     assert sorted(measured.rglob("*")) == before
 
 
