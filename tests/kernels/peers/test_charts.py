@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import vl_convert
 
-from analysis import ROOT
-from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.modules import load_python
 from analysis.study import Case, Variant
+from tests.charted import assert_page_is_drawn
 from tests.kernels.peers.fake import PEERS
-from tests.roots import drawn_charts, make_inputs
+from tests.roots import make_inputs
 from tests.synthetic import write_machine
 
 CHARTS = load_python(PEERS, "charts")
@@ -44,17 +40,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
 
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "studies" / "peers.md").read_text()
-    named = set(re.findall(r"chart\('(\w+)'", page))
-    made = drawn_charts(facts)
-    assert named >= OWN
-    for name in named:
-        table = write_chart(made[name], tmp_path, name, "charts").data
-        assert len(table) > 0
-        specification = json.loads((tmp_path / f"{name}.json").read_text())
-        assert vl_convert.vegalite_to_vega(
-            specification | {"data": {"values": table.head(200).to_dict("records")}}
-        )
+    assert_page_is_drawn(facts, OWN, tmp_path)
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:

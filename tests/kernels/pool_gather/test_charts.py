@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import vl_convert
 
-from analysis import ROOT
 from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.fit import Fit
 from analysis.study import Case, Variant
 from analysis.tables.model import parameter_table
 from kernels.pool_gather.charts import charts, packing_cores, run_rows
+from tests.charted import assert_page_is_drawn
 from tests.kernels.pool_gather.fake import POOL
 from tests.model.test_translation import KNOWN
 from tests.roots import drawn_charts, make_inputs
@@ -50,17 +47,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
 
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "studies" / "pool_gather.md").read_text()
-    named = set(re.findall(r"chart\('(\w+)'", page))
-    made = drawn_charts(facts)
-    assert named >= OWN
-    for name in named - {"model"}:  # which needs a calibration
-        table = write_chart(made[name], tmp_path, name, "charts").data
-        assert len(table) > 0
-        specification = json.loads((tmp_path / f"{name}.json").read_text())
-        assert vl_convert.vegalite_to_vega(
-            specification | {"data": {"values": table.head(200).to_dict("records")}}
-        )
+    assert_page_is_drawn(facts, OWN, tmp_path, but={"model"})  # which needs a calibration
 
 
 def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> None:

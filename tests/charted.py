@@ -1,0 +1,33 @@
+"""Whether a page's charts can be drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import vl_convert
+
+from analysis import ROOT
+from analysis.charts.writing import write_chart
+from analysis.facts.study_facts import StudyFacts
+from tests.roots import drawn_charts
+
+
+def assert_page_is_drawn(
+    facts: StudyFacts, own: Collection[str], folder: Path, *, but: Collection[str] = ()
+) -> None:
+    """The study's page names its `own` charts, and all that it names but `but` have data and are
+    charts that Vega takes."""
+    page = (ROOT / "docs" / "studies" / f"{facts.study.name}.md").read_text()
+    named = set(re.findall(r"chart\('(\w+)'", page))
+    made = drawn_charts(facts)
+    assert named >= set(own)
+    for name in named - set(but):
+        table = write_chart(made[name], folder, name, "charts").data
+        assert len(table) > 0
+        specification = json.loads((folder / f"{name}.json").read_text())
+        assert vl_convert.vegalite_to_vega(
+            specification | {"data": {"values": table.head(200).to_dict("records")}}
+        )
