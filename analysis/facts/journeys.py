@@ -38,12 +38,13 @@ class Limit:
 @dataclass(frozen=True)
 class Journey:
     """`steps` are those of the journey and beyond that solve its problem, in the order they are
-    told. `first` and `fastest` are of those that have been measured."""
+    told. `first` and `last` are of those that have been measured: `last` is the study's goal or, if
+    that is not among them, the fastest."""
 
     machine: str
     steps: list[Step]
     first: Step
-    fastest: Step
+    last: Step
     limit: Limit | None
 
     @property
@@ -70,8 +71,9 @@ def journey_of(facts: StudyFacts) -> Journey | None:
         contenders = facts.ranking.contenders(machine)
         if not contenders:
             continue
-        fastest = contenders[0]
-        limit = _limit(facts, machine, fastest)
+        goal = facts.study.goal
+        best = next((v for v in contenders if v.name == goal), contenders[0])
+        limit = _limit(facts, machine, best)
         # Of what goes beyond the steps, only what solves the same problem can be drawn beside them.
         steps = [
             Step(
@@ -83,21 +85,21 @@ def journey_of(facts: StudyFacts) -> Journey | None:
             if variant.role == "step" or variant in contenders
         ]
         measured = [step for step in steps if step.time is not None]
-        best = next(step for step in measured if step.variant == fastest)
-        return Journey(machine, steps, measured[0], best, limit)
+        last = next(step for step in measured if step.variant == best)
+        return Journey(machine, steps, measured[0], last, limit)
     return None
 
 
-def _limit(facts: StudyFacts, machine: str, fastest: Variant) -> Limit | None:
-    """What the fastest step is to be held against."""
-    if (ceiling := facts.figures.reached(machine, fastest)) is not None:
+def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:
+    """What the best step is to be held against."""
+    if (ceiling := facts.figures.reached(machine, best)) is not None:
         return Limit(CEILING, facts.study.variant(ceiling.ceiling))
-    if (calibrated := _calibrated(facts, machine, fastest)) is not None:
+    if (calibrated := _calibrated(facts, machine, best)) is not None:
         return Limit(CALIBRATED, calibrated[0])
-    if _prediction(facts, machine, fastest) is not None:
+    if _prediction(facts, machine, best) is not None:
         return Limit(MODEL, None)
     references = facts.study.with_role("reference")
-    compared = (r for r in references if facts.figures.comparison(machine, fastest, r) is not None)
+    compared = (r for r in references if facts.figures.comparison(machine, best, r) is not None)
     first = next(compared, None)
     return None if first is None else Limit(REFERENCE, first)
 

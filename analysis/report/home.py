@@ -88,12 +88,12 @@ def _mark(facts: StudyFacts, step: Step) -> Mark:
 
 
 def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
-    """The rate in B/s that the fastest step's share is one of."""
-    fastest = journey.fastest
-    if journey.limit is None or fastest.time is None or fastest.share is None:
+    """The rate in B/s that the last step's share is one of."""
+    last = journey.last
+    if journey.limit is None or last.time is None or last.share is None:
         return None
-    payload = facts.figures.shown_case(fastest.variant).payload_bytes
-    return payload / fastest.time.median / fastest.share
+    payload = facts.figures.shown_case(last.variant).payload_bytes
+    return payload / last.time.median / last.share
 
 
 def _speed(facts: StudyFacts, step: Step) -> str:
@@ -106,9 +106,9 @@ def _speed(facts: StudyFacts, step: Step) -> str:
 
 
 def _gain(facts: StudyFacts, journey: Journey) -> Markup:
-    """From the first step to the fastest, as figures and as shares of the limit."""
-    steps = dict.fromkeys((journey.first.variant.name, journey.fastest.variant.name))
-    speeds = [_speed(facts, step) for step in (journey.first, journey.fastest)][: len(steps)]
+    """From the first step to the last, as figures and as shares of the limit."""
+    steps = dict.fromkeys((journey.first.variant.name, journey.last.variant.name))
+    speeds = [_speed(facts, step) for step in (journey.first, journey.last)][: len(steps)]
     figures = joined(" → ", (Markup("<strong>{}</strong>").format(speed) for speed in speeds))
     gain = _gain_of(facts, journey) if len(steps) > 1 else ""
     return Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p>').format(
@@ -117,12 +117,12 @@ def _gain(facts: StudyFacts, journey: Journey) -> Markup:
 
 
 def _gain_of(facts: StudyFacts, journey: Journey) -> str:
-    """How many times as fast as the first step the fastest is, paired by rounds; empty where no run
+    """How many times as fast as the first step the last is, paired by rounds; empty where no run
     has both."""
-    first, fastest = journey.first.variant, journey.fastest.variant
-    if (row := facts.figures.comparison(journey.machine, fastest, first)) is not None:
+    first, last = journey.first.variant, journey.last.variant
+    if (row := facts.figures.comparison(journey.machine, last, first)) is not None:
         return ratio(row.ratio)
-    row = facts.figures.comparison(journey.machine, first, fastest)
+    row = facts.figures.comparison(journey.machine, first, last)
     return "" if row is None else ratio(1 / row.ratio)
 
 
@@ -131,7 +131,7 @@ def _shares(facts: StudyFacts, journey: Journey) -> str:
     limit = journey.limit
     if limit is None:
         return "Its physical limit is not known."
-    shares = [step.share for step in (journey.first, journey.fastest) if step.share is not None]
+    shares = [step.share for step in (journey.first, journey.last) if step.share is not None]
     if limit.kind == MODEL:
         return _limit_shares(shares, "what the model of the link allows")
     assert limit.variant is not None

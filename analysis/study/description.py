@@ -165,6 +165,7 @@ class Study:
     tests: tuple[Path, ...] = ()
     claims: tuple[Claim, ...] = ()
     limit: Mapping[str, str] | None = None
+    goal: str | None = None
 
     def variant(self, name: str) -> Variant:
         for variant in self.variants:

@@ -79,6 +79,7 @@ def load_study(file: Path) -> Study:
         constants=data.get("constants", {}),
         claims=_claims(data, variants, metrics, headline, file.parent, where),
         limit=data.get("limit"),
+        goal=_goal(data, variants, where),
     )
 
 
@@ -204,6 +205,14 @@ def _captured(data: Entry, variants: Iterable[Variant], headline: str, where: st
         require_known(f"{where}: captured.constants", name, sorted(data.get("constants", {})))
     case = _case(entry["case"], variants, f"{where}: captured.case") if entry else headline
     return Captured(case, constants)
+
+
+def _goal(data: Entry, variants: Iterable[Variant], where: str) -> str | None:
+    goal: str | None = data.get("goal")
+    steps = [variant.name for variant in variants if variant.role == "step"]
+    if goal is not None and goal not in steps:
+        raise FieldError(f"{where}: goal", f"one of the steps {steps}", goal)
+    return goal
 
 
 def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:

@@ -165,6 +165,19 @@ def test_the_machine_that_says_most_is_told(tmp_path: Path) -> None:
     assert "also on a-box" in card(facts_of(root))
 
 
+def test_a_card_ends_with_the_goal_where_that_is_measured(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    measure(root)
+    facts = facts_of(root)
+    fastest = journey_of(facts)
+    assert fastest is not None and fastest.last.variant.name == "warps"
+    aimed = StudyFacts(facts.inputs, replace(facts.study, goal="vectors"))
+    journey = journey_of(aimed)
+    assert journey is not None and journey.last.variant.name == "vectors"
+    unmeasured = StudyFacts(facts.inputs, replace(facts.study, goal="not_measured"))
+    assert journey_of(unmeasured) == fastest
+
+
 def test_other_studies_are_told_by_group(measured: StudyFacts) -> None:
     told = other_studies({"Calibrations": [measured]}, lambda name: "")
     assert told == f"### Calibrations\n\n**Copying rows.** {measured.study.question}"
