@@ -153,9 +153,11 @@ def _arrow(texts: Iterable[str]) -> str:
 
 
 def _standing(facts: StudyFacts, journey: Journey) -> str:
-    """The machine, what its figures stand on, when they were taken, and what is stale."""
+    """The machine, what the figures of the card stand on, when they were taken, and what is
+    stale."""
     rows = journey.measured
-    stands = max(rows, key=lambda row: row.runs)
+    told = [step.time for step in (journey.first, journey.last) if step.time is not None]
+    stands = min(told, key=lambda row: row.runs)
     parts = [
         journey.machine,
         runs_phrase(stands.runs, stands.hosts),

@@ -178,6 +178,14 @@ def test_a_card_ends_with_the_goal_where_that_is_measured(tmp_path: Path) -> Non
     assert journey_of(unmeasured) == fastest
 
 
+def test_a_card_stands_on_the_runs_of_the_figures_that_it_tells(measured: StudyFacts) -> None:
+    summary = measured.inputs.summary
+    often = summary.assign(runs=5, hosts=2)
+    assert "5 runs" in card(StudyFacts(replace(measured.inputs, summary=often), measured.study))
+    once = often.assign(runs=often["runs"].where(often["variant"] != "warps", 1))
+    assert "one run" in card(StudyFacts(replace(measured.inputs, summary=once), measured.study))
+
+
 def test_other_studies_are_told_by_group(measured: StudyFacts) -> None:
     told = other_studies({"Calibrations": [measured]}, lambda name: "")
     assert told == f"### Calibrations\n\n**Copying rows.** {measured.study.question}"
