@@ -1,0 +1,130 @@
+"""Processes with one allocator each, forked from one process that has imported PyTorch.
+
+Started as `python -m kernels.training.child` with a Unix socket as standard input. Each message on
+it comes with a socket for a new process, on which that receives its allocator, then what to do, and
+answers in dicts. It begins with its number. What goes wrong is answered as {"error": one line} and
+ends the process; {"skip": why} says that this machine cannot do something.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, Final, Protocol
+
+from analysis.processes import end_with_parent
+
+from .allocators import Allocator, Spent, make
+from .works import WORKS, Work
+
+PROGRAM: Final = "kernels.training.child"
+
+Message = dict[str, Any]
+
+
+class Answering(Protocol):
+    """Does what it is asked for."""
+
+    def answer(self, request: Message) -> Message: ...
+
+
+class Worker:
+    """The works of a process, one at a time."""
+
+    def __init__(self, order: Message) -> None:
+        import torch
+
+        self._torch: Any = torch
+        self._allocator: Allocator = make(order["settings"], order["module"])
+        torch.use_deterministic_algorithms(True)
+        # Filling what is only allocated would add a kernel to every other allocation.
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        self._name = ""
+        self._work: Work | None = None
+
+    def answer(self, request: Message) -> Message:
+        """Do a work once, and the first time once before that."""
+        if request["work"] != self._name:
+            self._change(request["work"])
+        if self._work is None:
+            return {"skip": f"{self._name}: too little GPU memory is free"}
+        before = self._allocator.memory()
+        spent = self._allocator.counting() if request["counted"] else Spent()
+        run = self._work.run(spent)
+        after = self._allocator.memory()
+        per_step = {
+            "host_time": run.times.host,
+            "submit_time": run.times.submit,
+            "gpu_time": run.times.gpu,
+            "driver_calls": after.driver_calls - before.driver_calls,
+            "allocation_time": spent.seconds,
+            "allocations": spent.allocations,
+        }
+        return {
+            "values": run.values,
+            "metrics": {
+                **{name: value / self._work.steps for name, value in per_step.items()},
+                "allocation_share": spent.seconds / run.times.host,
+                "reserved": after.reserved,
+                "active": after.active,
+            },
+        }
+
+    def _change(self, name: str) -> None:
+        """From one work to another, whose memory begins with nothing of the one before."""
+        self._name, self._work = name, None
+        gc.collect()
+        self._torch._C._cuda_clearCublasWorkspaces()
+        cuda = self._torch.cuda
+        cuda.synchronize()
+        cuda.empty_cache()
+        self._allocator.reset()
+        make_work, room = WORKS[name]
+        if cuda.mem_get_info()[0] >= room:
+            self._work = make_work()
+            self._work.run(Spent())
+
+
+def serve(connection: Connection, make_answering: Callable[[Message], Answering]) -> None:
+    """Answer on `connection` until it is closed."""
+    connection.send({"pid": os.getpid()})
+    try:
+        answering = make_answering(connection.recv())
+        while True:
+            connection.send(answering.answer(connection.recv()))
+    except EOFError:
+        return
+    except Exception as error:
+        connection.send({"error": " ".join(str(error).split()) or repr(error)})
+
+
+def main(make_answering: Callable[[Message], Answering] = Worker) -> None:
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is told, too, and ends this
+    with suppress(ImportError):  # whoever needs it will say so
+        import torch  # noqa: F401
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the processes
+    with socket.socket(fileno=0) as orders:
+        while True:
+            asked, (*descriptors,), _, _ = socket.recv_fds(orders, 1, 1)
+            if not asked:
+                return
+            if os.fork() == 0:
+                try:
+                    end_with_parent()
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    orders.close()
+                    gc.disable()
+                    serve(Connection(descriptors[0]), make_answering)
+                finally:
+                    os._exit(0)
+            os.close(descriptors[0])
+
+
+if __name__ == "__main__":
+    main()

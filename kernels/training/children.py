@@ -1,0 +1,130 @@
+"""The processes that have an allocator each, as seen by whoever asks them."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
+from typing import Any, Final
+
+from analysis import ROOT
+
+from .child import PROGRAM, Message
+
+ANSWERS_WITHIN_S: Final = 60.0
+"""Seconds after which a process that says nothing counts as hanging: far more than any takes."""
+
+ENDS_WITHIN_S: Final = 10.0
+
+ENVIRONMENT: Final = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""What makes cuBLAS deterministic."""
+
+
+class ChildError(RuntimeError):
+    """What a process said before it ended, or that it ended without a word; one line."""
+
+
+class Unable(Exception):
+    """What this machine cannot do, and why."""
+
+
+class Child:
+    """A process with the allocator that `order` says. ChildError where it cannot be had."""
+
+    def __init__(self, name: str, connection: Connection, order: Message) -> None:
+        self._name = name
+        self._connection = connection
+        self._process: int | None = None
+        number = self._hear(ANSWERS_WITHIN_S)["pid"]
+        with suppress(ProcessLookupError):  # it has ended already, as the next question will tell
+            self._process = os.pidfd_open(number)
+        self._say(order)
+
+    def ask(self, within_s: float = ANSWERS_WITHIN_S, **request: Any) -> Message:
+        """Its answer; ChildError where it ends, or has not answered in time. Then it is gone."""
+        self._say(request)
+        return self._hear(within_s)
+
+    @property
+    def is_gone(self) -> bool:
+        return self._connection.closed
+
+    def end(self, within_s: float = ENDS_WITHIN_S) -> None:
+        """Let it end, and wait until it is gone with all that it had on the GPU."""
+        self._connection.close()
+        if self._process is not None:
+            poll = select.poll()
+            poll.register(self._process, select.POLLIN)
+            if not poll.poll(within_s * 1000):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+                poll.poll(ENDS_WITHIN_S * 1000)
+            os.close(self._process)
+            self._process = None
+
+    def _say(self, message: Message) -> None:
+        with suppress(BrokenPipeError):  # what it said before it ended can still be read
+            self._connection.send(message)
+
+    def _hear(self, within_s: float) -> Message:
+        try:
+            if not self._connection.poll(within_s):
+                raise ChildError(f"{self._name}: no answer within {within_s:g} s")
+            told: Message = self._connection.recv()
+            if "error" in told:
+                raise ChildError(f"{self._name}: {told['error']}")
+        except (EOFError, ConnectionResetError):
+            self.end()
+            raise ChildError(f"{self._name}: its process ended without a word") from None
+        except ChildError:
+            self.end(within_s=0)
+            raise
+        if "skip" in told:
+            raise Unable(told["skip"])
+        return told
+
+
+class Children:
+    """Processes by name, each started when it is first asked for, and again when it has ended."""
+
+    def __init__(self, command: Sequence[str] = (sys.executable, "-m", PROGRAM)) -> None:
+        self._command = command
+        self._orders: socket.socket | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+        self._children: dict[str, Child] = {}
+        # The next round must not find them on the GPU. A round runs no functions of atexit.
+        Finalize(None, self.close, exitpriority=0)
+
+    def get(self, name: str, **order: Any) -> Child:
+        """The process of this name, which has the allocator that `order` says."""
+        if name not in self._children or self._children[name].is_gone:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(self._start(), [b"+"], [theirs.fileno()])
+            self._children[name] = Child(name, Connection(ours.detach()), order)
+        return self._children[name]
+
+    def _start(self) -> socket.socket:
+        if self._orders is None:
+            self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                environment = os.environ | ENVIRONMENT
+                self._server = subprocess.Popen(
+                    self._command, stdin=theirs.fileno(), cwd=ROOT, env=environment
+                )
+        return self._orders
+
+    def close(self) -> None:
+        for child in self._children.values():
+            child.end()
+        self._children.clear()
+        if self._orders is not None and self._server is not None:
+            self._orders.close()
+            self._server.wait()
+            self._orders = self._server = None

@@ -1,0 +1,17 @@
+// The error that PyTorch knows as torch.OutOfMemoryError.
+//
+// Compiled against PyTorch's headers where it is installed. Elsewhere the variant still builds.
+#pragma once
+
+#include "plug.h"
+
+#if __has_include(<c10/util/Exception.h>)
+#include <c10/util/Exception.h>
+
+void throw_out_of_memory(const std::string& what) { C10_THROW_ERROR(OutOfMemoryError, what); }
+
+#else
+
+void throw_out_of_memory(const std::string& what) { throw OutOfMemory(what); }
+
+#endif

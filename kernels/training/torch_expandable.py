@@ -1,0 +1,3 @@
+"""PyTorch's allocator with segments that grow."""
+
+SETTINGS = "expandable_segments:True"

@@ -1,0 +1,34 @@
+"""Processes that do as they are told, in place of those with an allocator each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from kernels.training.child import Message, main
+
+
+class Fake:
+    """Answers with what it was made with; some works end it."""
+
+    def __init__(self, order: Message) -> None:
+        if order.get("is_broken"):
+            raise RuntimeError("no allocator\nof this kind")
+        self._order = order
+
+    def answer(self, request: Message) -> Message:
+        match request["work"]:
+            case "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "hangs":
+                time.sleep(60)
+            case "fails":
+                raise ValueError("first line\n  second line")
+            case "too large":
+                return {"skip": "too little memory"}
+        return {"order": self._order, "by": os.getpid()}
+
+
+if __name__ == "__main__":
+    main(Fake)

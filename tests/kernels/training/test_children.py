@@ -1,0 +1,116 @@
+"""Processes with an allocator each: what is wrong is one line, and they outlive nobody."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from analysis import ROOT
+from analysis.modules import load_python
+from tests.repository import STUDIES
+from tests.waiting import wait_for
+
+STUDY = STUDIES["training"]
+CHILDREN = load_python(STUDY, "children")
+COMMAND = (sys.executable, "-m", "tests.kernels.training.fake_child")
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[Any]:
+    made = CHILDREN.Children(COMMAND)
+    yield made
+    made.close()
+
+
+def by(child: Any) -> int:
+    number: int = child.ask(work="")["by"]
+    return number
+
+
+def test_a_process_is_kept_and_is_of_its_own_name(children: Any) -> None:
+    first, second = children.get("first", module="a"), children.get("second", module="b")
+    assert first.ask(work="")["order"] == {"module": "a"}
+    assert second.ask(work="")["order"] == {"module": "b"}
+    assert by(children.get("first", module="a")) == by(first) != by(second)
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("fails", "one: first line second line"),
+        ("dies", "one: its process ended without a word"),
+        ("hangs", "one: no answer within 0.2 s"),
+    ],
+)
+def test_a_process_that_ends_is_told_in_one_line_and_started_anew(
+    children: Any, work: str, said: str
+) -> None:
+    child = children.get("one")
+    before = by(child)
+    with pytest.raises(CHILDREN.ChildError, match=rf"^{said}$"):
+        child.ask(within_s=0.2 if work == "hangs" else 30, work=work)
+    assert child.is_gone
+    assert not psutil.pid_exists(before)
+    assert by(children.get("one")) != before
+
+
+def test_an_allocator_that_cannot_be_had_is_told_when_it_is_asked(children: Any) -> None:
+    with pytest.raises(CHILDREN.ChildError, match=r"^broken: no allocator of this kind$"):
+        children.get("broken", is_broken=True).ask(work="")
+
+
+def test_what_a_machine_cannot_do_ends_nothing(children: Any) -> None:
+    child = children.get("small")
+    before = by(child)
+    with pytest.raises(CHILDREN.Unable, match=r"^too little memory$"):
+        child.ask(work="too large")
+    assert by(child) == before
+
+
+def test_all_are_gone_when_they_are_closed() -> None:
+    children = CHILDREN.Children(COMMAND)
+    numbers = [by(children.get(name)) for name in ("first", "second")]
+    children.close()
+    assert not any(map(psutil.pid_exists, numbers))
+
+
+def test_they_end_with_whoever_asks_them() -> None:
+    program = f"""
+import time
+from analysis.modules import load_python
+from analysis.study import discover
+children = load_python(discover()["training"], "children").Children({COMMAND!r})
+print(children.get("one").ask(work="")["by"], children._server.pid, flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as asking:
+        assert asking.stdout is not None
+        numbers = [int(word) for word in asking.stdout.readline().split()]
+        asking.kill()
+    assert len(numbers) == 2
+    wait_for(lambda: not any(map(psutil.pid_exists, numbers)))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is here")
+def test_without_pytorch_the_real_ones_say_what_is_missing() -> None:
+    children = CHILDREN.Children()
+    with pytest.raises(CHILDREN.ChildError, match=r"^native: No module named 'torch'$"):
+        children.get("native", settings="", module=None).ask(work="training_small", counted=False)
+    children.close()
+
+
+def test_what_a_process_runs_is_part_of_a_result() -> None:
+    from analysis.source import source_files
+
+    names = {Path(file).name for file in source_files(STUDY, STUDY.variant("p5_dropin"))}
+    own = {"child.py", "children.py", "works.py", "transformer.py", "allocators.py"}
+    assert own | {"plug.h", "out_of_memory.h", "device_memory.h", "driver_source.h"} <= names

@@ -1,0 +1,43 @@
+"""What only a GPU can show: every variant does all of its works, and they come to the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.modules import load_python
+from analysis.study import Case
+from tests.compiled import gpu_module
+from tests.repository import STUDIES
+
+pytestmark = pytest.mark.gpu
+
+STUDY = STUDIES["training"]
+
+
+@pytest.fixture(scope="module")
+def workload() -> Iterator[Any]:
+    pytest.importorskip("torch")
+    made = load_python(STUDY, "workload").Workload({}, np.random.default_rng(0))
+    yield made
+    made._children.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "work"),
+    [(variant.name, case["work"]) for variant in STUDY.variants for case in variant.cases],
+)
+def test_every_variant_does_its_works(workload: Any, name: str, work: str) -> None:
+    workload.prepare(Case({"work": work}, 0, "default"))
+    operation = workload.bind(STUDY.variant(name), gpu_module(STUDY, name))
+    operation.poison()
+    operation.launch(0)
+    assert operation.check() is None
+    samples = operation.own_samples(0, 1)
+    assert set(samples) <= set(STUDY.metrics)
+    assert 0 < samples["host_time"][0] < 1
+    assert samples["active"][0] <= samples["reserved"][0]
+    assert 0 < samples.get("allocation_share", [0.5])[0] < 1

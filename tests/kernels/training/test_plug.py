@@ -1,0 +1,143 @@
+"""Ours as PyTorch calls it, over a host that only counts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from tests.compiled import module
+from tests.repository import STUDIES
+
+STUDY = STUDIES["training"]
+MIB = 2**20
+CAPACITY = 256 * MIB
+POOL = (0, 1)
+
+
+@pytest.fixture(scope="module", params=["p5_dropin", "p6_mapped"])
+def plug(request: pytest.FixtureRequest) -> Any:
+    made = module(STUDY, STUDY.variant(request.param))
+    made.use_host(CAPACITY)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept(plug: Any) -> Any:
+    yield
+    plug.set_fraction(1.0)
+    plug.empty_cache()
+    assert plug.statistics()["reserved"] == 0
+    plug.reset_statistics()
+
+
+def test_pytorch_finds_all_that_it_can_call(plug: Any) -> None:
+    assert all(address > 0 for address in plug.HOOKS.values())
+    assert set(plug.HOOKS) == {
+        "set_record_stream_fn",
+        "set_memory_fraction_fn",
+        "set_reset_fn",
+        "set_begin_allocate_to_pool",
+        "set_end_allocate_to_pool_fn",
+        "set_release_pool",
+    }
+
+
+def test_memory_is_kept_until_the_cache_is_emptied(plug: Any) -> None:
+    first = plug.allocate(4 * MIB)
+    plug.free(first)
+    assert plug.allocate(4 * MIB) == first
+    plug.free(first)
+    told = plug.statistics()
+    assert told["peak_active"] >= 4 * MIB
+    assert told["peak_reserved"] == told["reserved"] > 0
+    plug.empty_cache()
+    assert plug.statistics()["reserved"] == 0
+
+
+def test_nothing_is_somewhere(plug: Any) -> None:
+    assert plug.allocate(0) == 0
+    plug.free(0)
+
+
+def test_a_device_that_there_is_not_is_refused(plug: Any) -> None:
+    for device in (-1, 16):
+        with pytest.raises(ValueError, match=f"device: expected 0 to 15, got {device}"):
+            plug.allocate(MIB, device=device)
+
+
+def test_devices_have_memory_of_their_own(plug: Any) -> None:
+    held = plug.allocate(4 * MIB, device=1)
+    assert plug.statistics(1)["reserved"] > 0 == plug.statistics(0)["reserved"]
+    plug.free(held, device=1)
+    plug.empty_cache()
+    assert plug.statistics(1)["reserved"] == 0
+
+
+def test_a_limit_is_kept_and_what_is_freed_can_be_had_again(plug: Any) -> None:
+    plug.set_fraction(0.25)
+    held = [plug.allocate(16 * MIB) for _ in range(3)]
+    # Without PyTorch's headers the error is ours; with them it is torch.OutOfMemoryError.
+    with pytest.raises(RuntimeError, match="out of memory on device 0: asked for 33554432 B"):
+        plug.allocate(32 * MIB)
+    for ptr in held:
+        plug.free(ptr)
+    again = plug.allocate(48 * MIB)
+    plug.free(again)
+
+
+def test_what_a_graph_may_still_write_is_not_handed_out(plug: Any) -> None:
+    stream = 64
+    plug.begin_capture(POOL, stream)
+    temporary = plug.allocate(4 * MIB, stream=stream)
+    plug.free(temporary, stream=stream)
+    plug.end_capture(POOL)
+    plug.empty_cache()
+    other = plug.allocate(4 * MIB, stream=stream)
+    assert other != temporary
+    plug.begin_capture(POOL, stream)
+    assert plug.allocate(4 * MIB, stream=stream) == temporary
+    plug.free(temporary, stream=stream)
+    plug.end_capture(POOL)
+    plug.free(other, stream=stream)
+    for _ in range(2):
+        plug.release_pool(POOL)
+
+
+def test_what_a_thread_leaves_behind_another_may_free(plug: Any) -> None:
+    left: list[int] = []
+    for _ in range(8):
+        thread = threading.Thread(target=lambda: left.append(plug.allocate(MIB)))
+        thread.start()
+        thread.join()
+    assert len(set(left)) == 8
+    for ptr in left:
+        plug.free(ptr)
+
+
+def test_calls_are_counted_while_they_are_asked_for(plug: Any) -> None:
+    plug.free(plug.allocate(MIB))
+    plug.start_counting()
+    for _ in range(1000):
+        plug.free(plug.allocate(MIB))
+    seconds, allocations = plug.stop_counting()
+    assert allocations == 1000
+    assert 1e-6 < seconds < 1
+    plug.start_counting()
+    assert plug.stop_counting() == (0, 0)
+
+
+def test_a_fork_is_refused_and_can_tidy_up(plug: Any) -> None:
+    held = plug.allocate(MIB)
+    child = os.fork()
+    if child == 0:
+        plug.free(held)
+        try:
+            plug.allocate(MIB)
+        except RuntimeError as error:
+            os._exit(0 if "got a fork of that" in str(error) else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    plug.free(held)
