@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.compiled import module
+from tests.compiled import QUICK, module
 from tests.repository import STUDIES
 
 STUDY = STUDIES["training"]
@@ -19,7 +19,7 @@ POOL = (0, 1)
 
 @pytest.fixture(scope="module", params=["p5_dropin", "p6_mapped"])
 def plug(request: pytest.FixtureRequest) -> Any:
-    made = module(STUDY, STUDY.variant(request.param))
+    made = module(STUDY, STUDY.variant(request.param), optimisation=QUICK)
     made.use_host(CAPACITY)
     return made
 
