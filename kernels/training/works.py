@@ -256,6 +256,13 @@ class Graphs(Work):
         self.steps = 2 * graphs
         self._graphs = graphs
         self._read = torch.zeros(self.WORDS, dtype=torch.int64, device=ON_GPU)
+        self._compute(1)  # loads the kernels, which a capture may not be able to
+
+    def _compute(self, factor: int) -> tuple[Any, Any]:
+        product = self._read * factor
+        result = product + 1
+        del product
+        return result, (result * 1).sum()
 
     def run(self, counting: Counting = NOT_COUNTED) -> Run:
         import torch
@@ -282,10 +289,7 @@ class Graphs(Work):
             graph, factor = torch.cuda.CUDAGraph(), number + 2
             mode = self.MODES[number % len(self.MODES)]
             with torch.cuda.graph(graph, pool=pool, capture_error_mode=mode):
-                product = self._read * factor
-                result = product + 1
-                del product
-                total = (result * 1).sum()
+                result, total = self._compute(factor)
             captured.append(Captured(graph, factor, result, total))
             kept.append(torch.full_like(self._read, self.KEPT))
 
