@@ -40,7 +40,9 @@ class Plug {
   void* allocate(size_t bytes, int device, Stream stream) {
     refuse_fork();
     const Timed timed(*this);
-    ++allocations_;
+    if (counting_) {
+      ++allocations_;
+    }
     try {
       void* ptr = allocator_->allocate(bytes, {device, stream});
       note_use(device);
