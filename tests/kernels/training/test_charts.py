@@ -1,0 +1,57 @@
+"""The charts of shares and of memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.facts.inputs import load_inputs
+from analysis.facts.study_facts import StudyFacts
+from kernels.training.charts import charts, memory, share
+from tests.charted import assert_page_is_drawn
+from tests.repository import STUDIES
+from tests.synthetic import measured_row
+
+STUDY = STUDIES["training"]
+ROWS = [
+    ("p5_dropin", "work=training_small", "host_time", 5e-3),
+    ("p5_dropin", "work=training_small", "allocation_share", 0.02),
+    ("torch_plugged", "work=decoding", "allocation_share", 0.07),
+    ("p5_dropin", "work=training_large", "reserved", 8e9),
+    ("p5_dropin", "work=out_of_memory", "reserved", 3e9),
+]
+
+
+def facts_of(folder: Path, rows: list[tuple[str, str, str, float]]) -> StudyFacts:
+    """A machine that has measured (variant, case, metric, median)."""
+    nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
+    if not rows:
+        return StudyFacts(nothing, STUDY)
+    measured = [measured_row(STUDY, *row) for row in rows]
+    return StudyFacts(replace(nothing, summary=pd.DataFrame(measured)), STUDY)
+
+
+def test_a_share_is_told_where_it_is_counted(tmp_path: Path) -> None:
+    chart = share(facts_of(tmp_path, ROWS))
+    assert chart is not None
+    table = chart.data.set_index(["variant", "case"])
+    assert table["value"]["p5_dropin", "training_small"] == pytest.approx(0.02)
+    assert table["told"]["torch_plugged", "decoding"] == "7.0 %"
+    assert len(table) == 2
+
+
+def test_memory_is_that_of_training_and_inference(tmp_path: Path) -> None:
+    chart = memory(facts_of(tmp_path, ROWS))
+    assert chart is not None
+    assert chart.data["told"].to_list() == ["8.00 GB"]
+
+
+def test_the_page_shows_the_charts(tmp_path: Path) -> None:
+    assert_page_is_drawn(facts_of(tmp_path, ROWS), ("share", "memory"), tmp_path)
+
+
+def test_without_results_there_are_no_charts(tmp_path: Path) -> None:
+    assert charts(facts_of(tmp_path, [])) == {"share": None, "memory": None}
