@@ -1,4 +1,4 @@
-"""Processes with one allocator each, forked from one process that has imported PyTorch.
+"""Processes with one allocator each, forked from one that has imported PyTorch.
 
 Started as `python -m kernels.training.child` with a Unix socket as standard input. Each message on
 it comes with a socket for a new process, on which that receives its allocator, then what to do, and
@@ -14,6 +14,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any, Final, Protocol
 
@@ -23,6 +24,10 @@ from .allocators import Allocator, Spent, make
 from .works import WORKS, Work
 
 PROGRAM: Final = "kernels.training.child"
+
+IMPORTED_ONCE: Final = ("torch", "torch._dynamo")
+"""Before any process is forked; neither makes a call of CUDA. PyTorch's optimisers import the
+second, which takes nearly as long as the first."""
 
 Message = dict[str, Any]
 
@@ -107,7 +112,8 @@ def main(make_answering: Callable[[Message], Answering] = Worker) -> None:
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is told, too, and ends this
     with suppress(ImportError):  # whoever needs it will say so
-        import torch  # noqa: F401
+        for name in IMPORTED_ONCE:
+            import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the processes
     with socket.socket(fileno=0) as orders:
         while True:
