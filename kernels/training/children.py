@@ -56,9 +56,13 @@ class Child:
     def is_gone(self) -> bool:
         return self._connection.closed
 
+    def leave(self) -> None:
+        """Let it end."""
+        self._connection.close()
+
     def end(self, within_s: float = ENDS_WITHIN_S) -> None:
         """Let it end, and wait until it is gone with all that it had on the GPU."""
-        self._connection.close()
+        self.leave()
         if self._process is not None:
             poll = select.poll()
             poll.register(self._process, select.POLLIN)
@@ -121,6 +125,8 @@ class Children:
         return self._orders
 
     def close(self) -> None:
+        for child in self._children.values():
+            child.leave()  # all tidy up at the same time
         for child in self._children.values():
             child.end()
         self._children.clear()
