@@ -1,10 +1,12 @@
-"""No process outlives the one that it works for."""
+"""No process outlives the one that it works for, and none leaves anything behind."""
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import multiprocessing
 import os
+import re
 import select
 import shutil
 import signal
@@ -24,6 +26,8 @@ STARTER: Final = "HOTPATH_STARTER"
 
 GRACE_S: Final = 1.0
 """How long a program may take to tidy up once its starter has ended."""
+
+SHARED_MEMORY: Final = Path("/dev/shm")
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -117,3 +121,29 @@ def keep_sockets_in(folder: Path) -> None:
     tempfile.tempdir = f"/proc/self/fd/{os.open(folder, os.O_RDONLY)}"
     util.get_temp_dir()  # chosen once for the program
     tempfile.tempdir = None
+
+
+def remove_orphaned_memory(folder: Path = SHARED_MEMORY) -> None:
+    """Remove the shared memory of libfabric's processes that were killed.
+
+    Its files are named after process and user. What a process still has open stays, even if that
+    runs in another container, and so does what belongs to another user.
+    """
+    for file in folder.glob("*:*:*"):
+        named = re.fullmatch(r"(\d+):\d+:\d+", file.name)
+        if named and not psutil.pid_exists(int(named[1])):
+            with suppress(OSError):
+                _remove_unused(file)
+
+
+def _remove_unused(file: Path) -> None:
+    """OSError if the file is open elsewhere, or is another user's: then there is no lease of it."""
+    opened = os.open(file, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        # Whoever opens it meanwhile waits for the end of the lease. SIGURG, which says so, does
+        # nothing; SIGIO would end this program.
+        fcntl.fcntl(opened, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        file.unlink()
+    finally:
+        os.close(opened)

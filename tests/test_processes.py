@@ -1,4 +1,4 @@
-"""What is started for a process ends with it, or when it is interrupted."""
+"""What is started for a process ends with it, or when it is interrupted, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
 
 from analysis.cli import INTERRUPTED
-from analysis.processes import STARTER
+from analysis.processes import STARTER, remove_orphaned_memory
 from tests.waiting import DEADLINE_S, wait_for
 
 SLEEP = "import time; time.sleep(600)"
@@ -44,6 +45,14 @@ def work():
         os.kill(os.getpid(), signal.SIGTERM)
         print("tidy", flush=True)
 fail_in_one_line(work)
+"""
+MAPS = """
+import mmap, os, sys, time
+opened = os.open(sys.argv[1], os.O_RDWR)
+held = mmap.mmap(opened, 4096)
+os.close(opened)
+print("ready", flush=True)
+time.sleep(600)
 """
 STARTER_THAT_WAITS = """
 import signal, subprocess, sys
@@ -109,3 +118,27 @@ def test_a_starter_that_would_wait_for_its_programs_passes_interrupts_on(number:
     assert first_line(starter) == "ready"
     starter.send_signal(number)
     assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
+
+
+def test_shared_memory_is_removed_where_its_process_was_killed_and_nobody_has_it(
+    tmp_path: Path,
+) -> None:
+    ended = start("")
+    ended.wait()
+    orphan, used, living, other = (
+        tmp_path / name
+        for name in (f"{ended.pid}:0:0", f"{ended.pid}:0:1", f"{os.getpid()}:0:0", "0:a:0")
+    )
+    for file in (orphan, used, living, other):
+        file.write_bytes(bytes(4096))
+    elsewhere = start(MAPS, str(used))
+    try:
+        assert elsewhere.stdout is not None and elsewhere.stdout.readline() == "ready\n"
+        remove_orphaned_memory(tmp_path)
+        assert set(tmp_path.iterdir()) == {used, living, other}
+    finally:
+        elsewhere.kill()
+        elsewhere.wait()
+    remove_orphaned_memory(tmp_path)
+    assert set(tmp_path.iterdir()) == {living, other}
+    remove_orphaned_memory(tmp_path / "not_there")

@@ -29,7 +29,7 @@ from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 from analysis.modules import built_modules
-from analysis.processes import keep_sockets_in
+from analysis.processes import keep_sockets_in, remove_orphaned_memory
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 
@@ -48,6 +48,7 @@ def measure(
         stack.enter_context(whole_machine(config.busy, f"measuring {study.name}"))
         require_room(BUILD)
         keep_sockets_in(BUILD / "processes")
+        remove_orphaned_memory()
         gpus: Sequence[Gpu] = ()
         try:
             gpus = stack.enter_context(open_gpus(config.gpus))
