@@ -19,13 +19,14 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pybind11
 from filelock import FileLock
 
 from analysis import ROOT
 from analysis.modules import load_module, module_path
-from analysis.study import Study, Variant
+from analysis.study import Case, Study, Variant
 from analysis.toolchain import compile as compiling
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
 
@@ -137,6 +138,17 @@ def gpu_module_file(study: Study, name: str) -> Path:
 
 def gpu_module(study: Study, name: str) -> ModuleType:
     return module(study, study.variant(name), arch=resolve_arch("auto", [0]))
+
+
+def gpu_samples(study: Study, workload: Any, name: str, case: Case) -> dict[str, Any]:
+    """What is measured of a variant in a case on the GPU that is here, its output checked: the
+    first sample by metric."""
+    workload.prepare(case)
+    operation = workload.bind(study.variant(name), gpu_module(study, name))
+    operation.poison()
+    operation.launch(0)
+    assert operation.check() is None
+    return {metric: values[0] for metric, values in operation.own_samples(0, 1).items()}
 
 
 def program(

@@ -209,9 +209,9 @@ def _captured(data: Entry, variants: Iterable[Variant], headline: str, where: st
 
 def _goal(data: Entry, variants: Iterable[Variant], where: str) -> str | None:
     goal: str | None = data.get("goal")
-    steps = [variant.name for variant in variants if variant.role == "step"]
-    if goal is not None and goal not in steps:
-        raise FieldError(f"{where}: goal", f"one of the steps {steps}", goal)
+    if goal is not None:
+        steps = [variant.name for variant in variants if variant.role == "step"]
+        require_known(f"{where}: goal", goal, steps)
     return goal
 
 

@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import socket
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -104,7 +105,9 @@ def serve(connection: Connection, make_answering: Callable[[Message], Answering]
             connection.send(answering.answer(connection.recv()))
     except EOFError:
         return
-    except Exception as error:
+    except Exception as error:  # whatever it is, whoever asked hears of it
+        if not isinstance(error, (ImportError, RuntimeError)):
+            traceback.print_exception(error)
         connection.send({"error": " ".join(str(error).split()) or repr(error)})
 
 

@@ -74,7 +74,7 @@ from tests.synthetic import ROOT as SYNTHETIC
             "'row_bytes'",
         ),
         (put(0, "budget_s"), "budget_s", "at least 1", "0"),
-        (put("limit", "goal"), "goal", "one of the steps", "limit"),
+        (put("limit", "goal"), "goal", "'first'", "'limit'"),
         (put({"case": {"rows": 3}}, "captured"), "captured.case", "some variant", "rows=3"),
         (
             put({"case": {"rows": 2, "draw": "once"}, "constants": {"size": 1}}, "captured"),

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.modules import load_python
 from analysis.study import Case
-from tests.compiled import gpu_module
+from tests.compiled import gpu_samples
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -19,16 +19,10 @@ STUDY = STUDIES["fragmentation"]
 
 def measured(name: str, pattern: str) -> Any:
     """What a variant's replay of a pattern comes to, its output checked."""
-    variant = STUDY.variant(name)
-    if "torch" in variant.needs:
+    if "torch" in STUDY.variant(name).needs:
         pytest.importorskip("torch")
     workload = load_python(STUDY, "workload").Workload({}, np.random.default_rng(0))
-    workload.prepare(Case({"pattern": pattern}, 0, "default"))
-    operation = workload.bind(variant, gpu_module(STUDY, name))
-    operation.poison()
-    operation.launch(0)
-    assert operation.check() is None
-    return {metric: values[0] for metric, values in operation.own_samples(0, 1).items()}
+    return gpu_samples(STUDY, workload, name, Case({"pattern": pattern}, 0, "default"))
 
 
 @pytest.mark.parametrize(

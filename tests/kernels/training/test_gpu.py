@@ -10,7 +10,7 @@ import pytest
 
 from analysis.modules import load_python
 from analysis.study import Case
-from tests.compiled import gpu_module
+from tests.compiled import gpu_samples
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -31,13 +31,8 @@ def workload() -> Iterator[Any]:
     [(variant.name, case["work"]) for variant in STUDY.variants for case in variant.cases],
 )
 def test_every_variant_does_its_works(workload: Any, name: str, work: str) -> None:
-    workload.prepare(Case({"work": work}, 0, "default"))
-    operation = workload.bind(STUDY.variant(name), gpu_module(STUDY, name))
-    operation.poison()
-    operation.launch(0)
-    assert operation.check() is None
-    samples = operation.own_samples(0, 1)
+    samples = gpu_samples(STUDY, workload, name, Case({"work": work}, 0, "default"))
     assert set(samples) <= set(STUDY.metrics)
-    assert 0 < samples["host_time"][0] < 1
-    assert samples["active"][0] <= samples["reserved"][0]
-    assert 0 < samples.get("allocation_share", [0.5])[0] < 1
+    assert 0 < samples["host_time"] < 1
+    assert samples["active"] <= samples["reserved"]
+    assert 0 < samples.get("allocation_share", 0.5) < 1
