@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import os
 import sys
@@ -28,7 +29,7 @@ from analysis.measure.progress import Progress, Signs
 from analysis.measure.round import RoundJob, run_round
 from analysis.measure.throttling import reasons
 from analysis.store.samples import checksum, read_samples
-from analysis.study import Variant
+from analysis.study import Study, Variant
 from analysis.terminal import Line
 from analysis.toolchain.compilers import Toolchain
 
@@ -60,9 +61,7 @@ def run_rounds(
         return
     journal.begin()
     context = multiprocessing.get_context("forkserver")
-    needs_torch = any("torch" in variant.needs for variant in runnable)
-    # Imported once, before any use of a GPU, instead of in every round.
-    context.set_forkserver_preload(["analysis.measure.round", *(["torch"] if needs_torch else [])])
+    context.set_forkserver_preload(["analysis.measure.round", *imported(plan.study, runnable)])
     forecast = forecast or Forecast(round_seconds(plan, provision))
     progress = Progress(Line(sys.stdout), plan.study.name, plan.grid.rounds, forecast)
     with _telemetry(plan, journal, host, context):
@@ -71,6 +70,12 @@ def run_rounds(
                 job = _job(plan, runnable, journal, number, host)
                 _run_one(job, journal, host, context, progress)
             discard_disturbed(journal)
+
+
+def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:
+    """Modules that are imported once, before any use of a GPU, instead of in every round."""
+    needed = {"torch"} & {need for variant in runnable for need in variant.needs}
+    return sorted({*needed, *filter(importlib.util.find_spec, study.imports)})
 
 
 def _job(

@@ -163,6 +163,7 @@ class Study:
     fitted_range: Mapping[str, tuple[int, int]]
     constants: Mapping[str, int]
     tests: tuple[Path, ...] = ()
+    imports: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     limit: Mapping[str, str] | None = None
     goal: str | None = None

@@ -74,6 +74,7 @@ def load_study(file: Path) -> Study:
         budget_s=data["budget_s"],
         telemetry=data.get("telemetry", True),
         tests=_files(file.parent, data.get("tests", []), f"{where}: tests"),
+        imports=tuple(data.get("imports", [])),
         calibrates=data.get("calibrates", False),
         fitted_range=_fitted_range(data, where),
         constants=data.get("constants", {}),

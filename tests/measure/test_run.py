@@ -18,7 +18,7 @@ from analysis.measure import publish as publishing
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
-from analysis.measure.run import Host, run_rounds
+from analysis.measure.run import Host, imported, run_rounds
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.store.samples import read_samples
@@ -34,6 +34,14 @@ from tests.measure.studies import (
     write_study,
 )
 from tests.waiting import wait_for
+
+
+def test_what_rounds_import_is_imported_before_them(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["torch"]})
+    one, two = study.variants
+    assert imported(study, [one]) == []
+    assert imported(study, [one, two]) == ["torch"]
+    assert imported(replace(study, imports=("json", "not_installed_here")), [one]) == ["json"]
 
 
 def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target) -> None:
