@@ -20,13 +20,18 @@ MOST_IN_FLIGHT: Final = 2
 """Gathers that are enqueued ahead of the GPU."""
 
 
-class Neighbour:
-    """Work on the GPU that is repeated beside gathers. `cuda` is torch.cuda."""
+PRIORITISED: Final = "prioritised_"
+"""What the name of a neighbour begins with if its stream has the highest priority."""
 
-    def __init__(self, cuda: Any, work: Callable[[], object]) -> None:
+
+class Neighbour:
+    """Work on the GPU that is repeated beside gathers. `cuda` is torch.cuda; a stream of a lower
+    `priority` is preferred."""
+
+    def __init__(self, cuda: Any, work: Callable[[], object], priority: int = 0) -> None:
         self._cuda = cuda
         self._work = work
-        self._stream = cuda.Stream()
+        self._stream = cuda.Stream(priority=priority)
         self._times = 1
         self._alone_s()  # the first time is slow
         self._times = max(1, round(ALONE_S / self._alone_s()))
@@ -65,16 +70,19 @@ class Neighbour:
 
 @cache
 def neighbour(kind: str) -> Neighbour:
-    """The neighbour `gemm`, a product of matrices, or `memory`, a copy in device memory.
+    """The neighbour `gemm`, a product of matrices, or `memory`, a copy in device memory; with
+    PRIORITISED before its name, on a stream of the highest priority.
 
     FieldError for another one, Skip where PyTorch is not installed.
     """
-    require_known("beside", kind, list(_WORK))
+    work = kind.removeprefix(PRIORITISED)
+    require_known("beside", work, list(_WORK))
     try:
         import torch
     except ImportError as error:
         raise Skip("the kernel beside the gather needs PyTorch, which is not installed") from error
-    return Neighbour(torch.cuda, _WORK[kind](torch))
+    highest = -5  # CUDA takes the nearest there is
+    return Neighbour(torch.cuda, _WORK[work](torch), 0 if work == kind else highest)
 
 
 def _gemm(torch: Any) -> Callable[[], object]:

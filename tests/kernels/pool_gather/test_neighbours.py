@@ -23,6 +23,7 @@ class Clock:
     def __init__(self, slower: float) -> None:
         self.slower, self.now, self.is_gathering = slower, 0.0, False
         self.launches = self.most_in_flight = self.in_flight = 0
+        self.priorities: list[int] = []
 
     def work(self) -> None:
         self.now += WORK_S * (self.slower if self.is_gathering else 1)
@@ -34,7 +35,8 @@ class Clock:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
-    def Stream(self) -> object:
+    def Stream(self, priority: int) -> object:
+        self.priorities.append(priority)
         return object()
 
     def ExternalStream(self, address: int) -> Any:
