@@ -15,7 +15,7 @@ REQUEST_ROWS = 2048
 STRETCH_ROWS = 32768
 """Rows among which a request's rows lie in the layout `contiguous`: its context."""
 
-FEWEST_SETS = 16
+FEWEST_SETS = 4
 FEWEST_ROWS = 2**20
 """Sets are drawn until both are reached, so that no row or translation is still held when its set
 is launched again."""

@@ -59,6 +59,16 @@ class OffCpus {
   cpu_set_t before_{};
 };
 
+// Unlike clflush, one of these need not wait for the one before. Every x86 server that PCIe 4 came
+// with has it.
+__attribute__((target("clflushopt"))) inline void flush_row(const uint8_t* row) {
+  const auto line = [row](int byte) { return const_cast<uint8_t*>(row + byte); };
+  for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
+    _mm_clflushopt(line(byte));
+  }
+  _mm_clflushopt(line(kRowBytes - 1));
+}
+
 class Packer {
  public:
   // For launches of at most `rows` rows.
@@ -99,12 +109,9 @@ class Packer {
     check(cudaStreamSynchronize(stream), "pairs");
     begin(gather, [this, gather](int64_t, int64_t first, int64_t end) {
       for (int64_t i = first; i < end; ++i) {
-        const uint8_t* row = source_bytes(gather, pairs_[i].x);
-        for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
-          _mm_clflush(row + byte);
-        }
-        _mm_clflush(row + kRowBytes - 1);
+        flush_row(source_bytes(gather, pairs_[i].x));
       }
+      _mm_mfence();
     });
     workers_.finish();
   }

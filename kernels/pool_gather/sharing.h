@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -47,40 +49,40 @@ class Sharing {
   }
 
   // Keeps the fastest division of those it tries on the first of these launches: how fast either
-  // side is depends on the pool, the host and what both sides do to each other. It tries five, then
-  // halves the distance between those around the fastest.
+  // side is depends on the pool, the host and what both sides do to each other. It begins where
+  // both would take equally long if neither slowed the other, and goes on to either side for as
+  // long as that is faster.
   void tune(const std::vector<Gather>& sets) {
     std::map<int, double> seconds;  // by share of the SMs
-    const auto fastest = [&seconds] {
-      return std::min_element(
-                 seconds.begin(), seconds.end(),
-                 [](const auto& one, const auto& other) { return one.second < other.second; })
-          ->first;
-    };
     size_t set = 0;
-    const auto try_out = [&](int share) {
-      if (share < 0 || share > kShares || seconds.count(share) != 0) {
-        return;
+    const auto tried = [&](int share) {
+      if (share < 0 || share > kShares) {
+        return std::numeric_limits<double>::infinity();
+      }
+      if (const auto found = seconds.find(share); found != seconds.end()) {
+        return found->second;
       }
       divide(rows_ * share / kShares);
-      time(sets[set++ % sets.size()]);  // the first launch of a kernel is slow
       std::array<double, kTrials> trials{};
       for (double& trial : trials) {
         trial = time(sets[set++ % sets.size()]);
       }
       std::sort(trials.begin(), trials.end());
-      seconds[share] = trials[kTrials / 2];
+      return seconds[share] = trials[kTrials / 2];
     };
-    int step = kShares / 4;
-    for (int share = 0; share <= kShares; share += step) {
-      try_out(share);
+    divide(rows_ / 2);
+    time(sets[set++]);  // the first launch of a kernel is slow
+    const double by_cpu = tried(0), by_sms = tried(kShares);
+    int share = static_cast<int>(std::lround(kShares * by_cpu / (by_cpu + by_sms)));
+    for (const int step : {-1, 1}) {
+      while (tried(share + step) < tried(share)) {
+        share += step;
+      }
     }
-    while ((step /= 2) > 0) {
-      const int middle = fastest();
-      try_out(middle - step);
-      try_out(middle + step);
-    }
-    divide(rows_ * fastest() / kShares);
+    const auto fastest = std::min_element(
+        seconds.begin(), seconds.end(),
+        [](const auto& one, const auto& other) { return one.second < other.second; });
+    divide(rows_ * fastest->first / kShares);
   }
 
   void launch(const Gather& gather, cudaStream_t stream) {

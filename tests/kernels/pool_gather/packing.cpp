@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -136,12 +137,27 @@ void pack_and_share(uint8_t* pool, int64_t rows, Order order, const std::vector<
   }
   tried.clear();
   sharing.tune(launches.gathers);
-  for (const int64_t quarter : {1, 2, 3, 4}) {
-    const int64_t by_sms = rows * quarter / 4;
-    expect(by_sms == 0 || std::count(tried.begin(), tried.end(), by_sms) > 0,
-           what + ": " + std::to_string(quarter) + " quarters were not tried");
-  }
+  expect(std::count(tried.begin(), tried.end(), rows) > 0, what + ": the SMs alone were not tried");
   launch_all(launches, share, what + " shared");
+}
+
+void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
+  constexpr int64_t kRows = 4096;
+  Launches launches(pool, kRows, 4, Order::kGiven);
+  int by_sms = 0;
+  Sharing sharing(kRows, cpus, [&by_sms](int64_t) -> Launch {
+    return [&by_sms](const Gather& gather, cudaStream_t stream) {
+      ++by_sms;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      enqueue_rows(gather, stream);
+    };
+  });
+  sharing.tune(launches.gathers);
+  by_sms = 0;
+  launch_all(
+      launches, [&](const Gather& gather, cudaStream_t stream) { sharing.launch(gather, stream); },
+      "beside slow SMs");
+  expect(by_sms == 0, "SMs that are slower than the CPU alone were given rows");
 }
 
 void expect_bits(Bits got, int low, int high, const std::string& what) {
@@ -180,6 +196,7 @@ int main() {
   }
   pack_and_share(pool, 300, Order::kReversed, cpus);
   pack_and_share(pool, 300, Order::kShuffled, cpus);
+  share_with_slow_sms(pool, cpus);
   bool refused = false;
   try {
     Packer(64, {cpus[0]});
