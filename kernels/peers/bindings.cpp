@@ -39,6 +39,7 @@ Part checked(int gpu, std::uintptr_t pool, int64_t pool_rows, std::uintptr_t dst
   share.dst = reinterpret_cast<uint8_t*>(dst);
   share.pairs = reinterpret_cast<const int2*>(pairs) + begin;
   share.rows = rows;
+  share.launch_rows = set_rows;
   share.destination = begin;
   share.row_bytes = row_bytes;
   share.is_neighbour = is_neighbour;

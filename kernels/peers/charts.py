@@ -23,9 +23,13 @@ SOURCES: Final = ("own", "pushed", "pulled", BASE, "two_links", "four_links")
 """Ways that are compared by size and number of rows."""
 OVER_SIZES: Final = ("copy_engine", *SOURCES[1:])
 """Lines over row sizes and pools: beside the own memory, the others could not be told apart."""
-OVER_POOLS: Final = (*OVER_SIZES, "two_links_sorted", "four_links_sorted")
+OVER_POOLS: Final = (
+    *OVER_SIZES,
+    *("two_links_sorted", "four_links_sorted", "two_links_in_order", "four_links_in_order"),
+)
 WAYS: Final = {
     "gather, to one GPU": (BASE, "two_links", "three_links", "four_links"),
+    "gather in the pool's order, to one GPU": ("", "two_links_in_order", "", "four_links_in_order"),
     "gather, each for itself": (BASE, "two_links_apart", "", "four_links_apart"),
     "copy engines, to one GPU": (
         *("host_copy_engine", "two_copy_engines", "three_copy_engines", "four_copy_engines"),

@@ -34,11 +34,20 @@ struct Share {
   uint8_t* dst;         // memory of any of them, or page-locked host memory
   const int2* pairs;    // memory of `gpu`, [rows] of (source row, destination row)
   int64_t rows;         // the same in all launches
+  int64_t launch_rows;  // of all shares; their pairs follow each other, in memory of each GPU
   int64_t source;       // pairs[0].x and
-  int64_t destination;  // pairs[0].y, for copies
+  int64_t destination;  // pairs[0].y, for copies; so many pairs of the launch come before pairs[0]
   int row_bytes;        // a multiple of kVector, at most kMaxRowBytes
   bool is_neighbour;    // runs beside the launch, which does not wait for it
 };
+
+// All rows of the launch that a share is of, as one share.
+inline Share whole(Share share) {
+  share.pairs -= share.destination;
+  share.rows = share.launch_rows;
+  share.destination = 0;
+  return share;
+}
 
 // Enqueues a share on a stream of its GPU, which is the current one.
 using Move = std::function<void(const Share& share, cudaStream_t stream)>;
@@ -51,6 +60,7 @@ Move prepare(const Share& share);
 // Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
 inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
+    cudaGetLastError();  // no later call shall find it
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
   }
 }

@@ -1,14 +1,14 @@
 // A CUDA runtime of several GPUs that are not there. Work on a stream happens when somebody waits
 // for it, and no earlier; what is given to a stream while another GPU than its own is current, or
-// an event to a stream of another GPU, is refused.
+// an event to a stream of another GPU, is refused. All memory is the host's.
 #include "several_gpus.h"
 
 #include <cuda_runtime.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <set>
 
 struct CUstream_st {
   int gpu;
@@ -25,7 +25,7 @@ struct CUevent_st {
 namespace {
 int current = 0;
 cudaError_t last = cudaSuccess;
-std::set<cudaStream_t> streams;
+std::deque<CUstream_st> streams;  // also those that are destroyed, for events stand for their work
 
 void drain(CUstream_st* stream, int until) {
   while (stream->done < until && !stream->work.empty()) {
@@ -41,12 +41,31 @@ int given(const CUstream_st* stream) {
 }
 
 cudaError_t refused() { return last = cudaErrorInvalidResourceHandle; }
+
+int calls_to_failure = -1;  // none fails
+
+bool fails() { return calls_to_failure >= 0 && calls_to_failure-- == 0; }
+
+cudaError_t failed() { return last = cudaErrorUnknown; }
 }  // namespace
 
+void fail_at(int call) { calls_to_failure = call; }
+
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
+  if (fails()) {
+    return failed();
+  }
+  if (stream->gpu != current) {
+    return refused();
+  }
+  stream->work.emplace_back(std::move(work));
+  return cudaSuccess;
+}
+
 void run_ahead(cudaStream_t of) {
-  for (cudaStream_t stream : streams) {
-    if (stream != of) {
-      drain(stream, given(stream));
+  for (CUstream_st& stream : streams) {
+    if (&stream != of) {
+      drain(&stream, given(&stream));
     }
   }
 }
@@ -61,16 +80,14 @@ cudaError_t cudaSetDevice(int gpu) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
-  *out = new CUstream_st{current, {}};
-  streams.insert(*out);
+  *out = &streams.emplace_back(CUstream_st{current, {}});
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  streams.erase(stream);
-  delete stream;
-  return cudaSuccess;
-}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (fails()) {
+    return failed();
+  }
   drain(stream, given(stream));
   return cudaSuccess;
 }
@@ -83,6 +100,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (fails()) {
+    return failed();
+  }
   if (event->gpu != stream->gpu) {
     return refused();
   }
@@ -92,6 +112,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 // What the event stands for now, even if it is recorded again.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (fails()) {
+    return failed();
+  }
   if (CUstream_st* const other = event->stream) {
     stream->work.emplace_back([other, after = event->after] { drain(other, after); });
   }
@@ -99,12 +122,21 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind,
                             cudaStream_t stream) {
-  if (stream->gpu != current) {
-    return refused();
+  return enqueue(stream, [=] { std::memcpy(to, from, size); });
+}
+cudaError_t cudaHostAlloc(void** out, size_t size, unsigned) {
+  if (fails()) {
+    return failed();
   }
-  stream->work.emplace_back([=] { std::memcpy(to, from, size); });
+  return posix_memalign(out, 64, size) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t cudaFreeHost(void* pointer) {
+  run_ahead(nullptr);  // all of them
+  std::free(pointer);
   return cudaSuccess;
 }
+cudaError_t cudaMalloc(void** out, size_t size) { return cudaHostAlloc(out, size, 0); }
+cudaError_t cudaFree(void* pointer) { return cudaFreeHost(pointer); }
 cudaError_t cudaGetLastError() {
   const cudaError_t found = last;
   last = cudaSuccess;

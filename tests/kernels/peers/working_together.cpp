@@ -38,6 +38,7 @@ struct Memory {
     share.pool = pool.data();
     share.dst = is_neighbour ? beside.data() : dst.data();
     share.rows = end - begin;
+    share.launch_rows = kRows;
     share.destination = begin;
     share.row_bytes = kRowBytes;
     share.is_neighbour = is_neighbour;

@@ -1,0 +1,27 @@
+// Kernels on the CPU: their threads run one after the other, once their stream gets to the launch.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+
+#include "../several_gpus.h"
+
+inline dim3 gridDim;
+inline dim3 blockDim;
+inline uint3 blockIdx;
+inline uint3 threadIdx;
+
+// Every thread of the launch calls `thread`.
+inline void launch_emulated(unsigned blocks, unsigned threads, cudaStream_t stream,
+                            const std::function<void()>& thread) {
+  enqueue(stream, [=] {
+    gridDim = dim3(blocks);
+    blockDim = dim3(threads);
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+      for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) {
+        thread();
+      }
+    }
+  });
+}
