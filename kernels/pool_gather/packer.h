@@ -19,7 +19,7 @@
 static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
 
 constexpr int64_t kChunks = 256;  // of a launch, unless they get too small or too large
-constexpr int64_t kFewestRows = 64;
+constexpr int64_t kFewestRows = 16;
 constexpr int64_t kMostRows = 1024;
 constexpr int64_t kAhead = 4;  // rows that a thread prefetches
 constexpr int kCacheLine = 64;
@@ -58,6 +58,12 @@ class OffCpus {
  private:
   cpu_set_t before_{};
 };
+
+inline void prefetch_row(const uint8_t* row) {
+  for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
+    _mm_prefetch(reinterpret_cast<const char*>(row + byte), _MM_HINT_NTA);
+  }
+}
 
 // Unlike clflush, one of these need not wait for the one before. Every x86 server that PCIe 4 came
 // with has it.
@@ -139,12 +145,12 @@ class Packer {
 
   void pack_rows(const Gather& gather, int64_t first, int64_t end) {
     alignas(kCacheLine) __m128i near[kGroup * kRowVectors];
+    for (int64_t i = first; i < std::min(first + kAhead, end); ++i) {
+      prefetch_row(source_bytes(gather, pairs_[i].x));
+    }
     for (int64_t i = first; i < end; ++i) {
       if (i + kAhead < end) {
-        const uint8_t* later = source_bytes(gather, pairs_[i + kAhead].x);
-        for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
-          _mm_prefetch(reinterpret_cast<const char*>(later + byte), _MM_HINT_NTA);
-        }
+        prefetch_row(source_bytes(gather, pairs_[i + kAhead].x));
       }
       const auto* from = reinterpret_cast<const __m128i*>(source_bytes(gather, pairs_[i].x));
       const int64_t held = (i - first) % kGroup;

@@ -191,7 +191,7 @@ int main() {
     cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
   }
   uint8_t* pool = sparse_pool();
-  for (const int64_t rows : {1, 15, 64, 65, 1000, 2048}) {
+  for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
     pack_and_share(pool, rows, Order::kGiven, cpus);
   }
   pack_and_share(pool, 300, Order::kReversed, cpus);
