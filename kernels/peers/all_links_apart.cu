@@ -3,4 +3,4 @@
 
 const Plan kPlan = {"host", "all", "each", "gather", "none"};
 
-Move prepare(const Share&) { return gather; }
+Move prepare(const Share&, const Resources&) { return gather; }

@@ -12,15 +12,16 @@ struct InPart {
 
 // As large a part of the pool as the share is of the launch.
 InPart part_of(const Share& share) {
-  const auto bound = [&share](int64_t row) { return share.pool_rows * row / share.launch_rows; };
-  return {bound(share.destination), bound(share.destination + share.rows)};
+  const int64_t end = share.destination + share.rows;
+  return {share_of(share.pool_rows, share, share.destination),
+          share_of(share.pool_rows, share, end)};
 }
 
 }  // namespace
 
 const Plan kPlan = {"host", "all", "first", "gather", "none"};
 
-Move prepare(const Share&) {
+Move prepare(const Share&, const Resources&) {
   // Every GPU goes through all pairs: to pass one over takes less than to put those of a part
   // together first.
   return [](const Share& share, cudaStream_t stream) {

@@ -24,7 +24,7 @@ int lowest_bit(const Share& share, int high) {
 
 const Plan kPlan = {"host", "all", "first", "gather", "none"};
 
-Move prepare(const Share& share) {
+Move prepare(const Share& share, const Resources&) {
   // Where all pages that the rows can touch are held anyway, order cannot matter.
   if (std::min(share.rows * kPageBytes, share.pool_rows * share.row_bytes) <= kHeldBytes) {
     return gather;

@@ -42,9 +42,9 @@ void copy_rows(const Share& share, cudaStream_t stream) {
 
 }  // namespace
 
-Move prepare(const Share&) { return copy_rows; }
+Move prepare(const Share&, const Resources&) { return copy_rows; }
 #else
-Move prepare(const Share&) {
+Move prepare(const Share&, const Resources&) {
   throw std::runtime_error("cudaMemcpyBatchAsync needs CUDA 12.8 or newer");
 }
 #endif

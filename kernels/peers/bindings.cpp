@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,7 +66,14 @@ sources: source row of pair `begin` of each set
 
 ValueError names the argument that is wrong.)");
   py::class_<Together>(m, "Bound", py::module_local())
-      .def(py::init<const std::vector<Part>&>(), py::arg("parts"))
+      .def(py::init([](const std::vector<Part>& parts, int gpus, std::vector<int> cpus) {
+             return std::make_unique<Together>(parts, Resources{gpus, std::move(cpus)});
+           }),
+           py::arg("parts"), py::kw_only(), py::arg("gpus"), py::arg("cpus"),
+           R"(What launches these parts.
+
+gpus: how many are in use, those of `parts` among them
+cpus: CPUs that threads may be pinned to; the first one is left to the caller)")
       .def(
           "launch",
           [](const Together& bound, std::uintptr_t stream, size_t set) {

@@ -30,6 +30,8 @@ OVER_POOLS: Final = (
 WAYS: Final = {
     "gather, to one GPU": (BASE, "two_links", "three_links", "four_links"),
     "gather in the pool's order, to one GPU": ("", "two_links_in_order", "", "four_links_in_order"),
+    "packed by the CPU, to one GPU": ("", "two_links_packed", "", "four_links_packed"),
+    "both, to one GPU": ("", "two_links_both", "", "four_links_both"),
     "gather, each for itself": (BASE, "two_links_apart", "", "four_links_apart"),
     "copy engines, to one GPU": (
         *("host_copy_engine", "two_copy_engines", "three_copy_engines", "four_copy_engines"),

@@ -5,4 +5,4 @@
 
 const Plan kPlan = {"host", "first", "first", "gather", "copy"};
 
-Move prepare(const Share& share) { return share.is_neighbour ? copy : gather; }
+Move prepare(const Share& share, const Resources&) { return share.is_neighbour ? copy : gather; }

@@ -3,4 +3,4 @@
 
 const Plan kPlan = {"host", "first", "first", "gather", "gather"};
 
-Move prepare(const Share&) { return gather; }
+Move prepare(const Share&, const Resources&) { return gather; }

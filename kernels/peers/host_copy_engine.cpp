@@ -3,4 +3,4 @@
 
 const Plan kPlan = {"host", "first", "first", "copy", "none"};
 
-Move prepare(const Share&) { return copy; }
+Move prepare(const Share&, const Resources&) { return copy; }

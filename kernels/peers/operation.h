@@ -8,6 +8,9 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "../pool_gather/scratch.h"
 
 constexpr int kVector = 16;  // bytes that a lane moves at once
 constexpr int kMaxRowBytes = 4096;
@@ -41,7 +44,16 @@ struct Share {
   bool is_neighbour;    // runs beside the launch, which does not wait for it
 };
 
-// All rows of the launch that a share is of, as one share.
+// The rows [begin, end) of a share.
+inline Share stretch(Share share, int64_t begin, int64_t end) {
+  share.pairs += begin;
+  share.rows = end - begin;
+  share.source += begin;
+  share.destination += begin;
+  return share;
+}
+
+// All rows of the launch that a share is of, as one share. Its source is not known.
 inline Share whole(Share share) {
   share.pairs -= share.destination;
   share.rows = share.launch_rows;
@@ -52,15 +64,18 @@ inline Share whole(Share share) {
 // Enqueues a share on a stream of its GPU, which is the current one.
 using Move = std::function<void(const Share& share, cudaStream_t stream)>;
 
+// Where a share that begins or ends at `row` of its launch does so if `total` is divided like that.
+inline int64_t share_of(int64_t total, const Share& share, int64_t row) {
+  return total * row / share.launch_rows;
+}
+
+// What a variant may use beside the GPU of a share.
+struct Resources {
+  int gpus;               // in use
+  std::vector<int> cpus;  // that threads may be pinned to, in this order; the first is the caller's
+};
+
 // What moves a share like this one, in every launch; its GPU is the current one. Each variant
 // defines it. Throws std::runtime_error where there is no room for its scratch. A launch that CUDA
 // refuses is left to cudaGetLastError, which the caller asks.
-Move prepare(const Share& share);
-
-// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
-inline void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) {
-    cudaGetLastError();  // no later call shall find it
-    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
-  }
-}
+Move prepare(const Share& share, const Resources& resources);

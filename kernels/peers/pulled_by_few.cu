@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads) gather_rows_in_flight(Share share) {
 
 const Plan kPlan = {"peer", "first", "first", "gather", "none"};
 
-Move prepare(const Share& share) {
+Move prepare(const Share& share, const Resources&) {
   if (share.row_bytes > kTurns * kWarp * kVector) {
     throw std::runtime_error("row_bytes: expected at most 1024, got " +
                              std::to_string(share.row_bytes));

@@ -6,13 +6,6 @@
 
 #include "operation.h"
 
-template <class T>
-std::shared_ptr<T[]> on_device(size_t count) {
-  void* made = nullptr;
-  check(cudaMalloc(&made, count * sizeof(T)), "scratch");
-  return {static_cast<T*>(made), [](T* memory) { cudaFree(memory); }};
-}
-
 // How many bits tell the rows of a pool apart.
 inline int row_bits(int64_t pool_rows) {
   int bits = 0;

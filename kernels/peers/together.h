@@ -5,34 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "on_gpu.h"
 #include "operation.h"
-
-// While it lives, this thread's calls go to another GPU.
-class OnGpu {
- public:
-  explicit OnGpu(int gpu) {
-    check(cudaGetDevice(&before_), "current GPU");
-    check(cudaSetDevice(gpu), "GPU");
-  }
-  ~OnGpu() { cudaSetDevice(before_); }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-
- private:
-  int before_ = 0;
-};
-
-inline std::shared_ptr<CUevent_st> new_event() {
-  cudaEvent_t made = nullptr;
-  check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "event");
-  return {made, cudaEventDestroy};
-}
-
-inline std::shared_ptr<CUstream_st> new_stream() {
-  cudaStream_t made = nullptr;
-  check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "stream");
-  return {made, cudaStreamDestroy};
-}
 
 // A share in the launches of all sets: its pairs in set s begin s * set_rows behind those of the
 // first one, and sources[s] is the source row of the pair there.
@@ -52,9 +26,9 @@ struct Part {
 // A part with what moves it. The first GPU's own share runs on the caller's stream, any other one,
 // and a neighbour, on a stream of its GPU.
 struct Lane {
-  explicit Lane(const Part& of) : part(of) {
+  Lane(const Part& of, const Resources& resources) : part(of) {
     const OnGpu there(part.share.gpu);
-    move = prepare(part.share);
+    move = prepare(part.share, resources);
     if (part.share.gpu != 0 || part.share.is_neighbour) {
       stream = new_stream();
       done = new_event();
@@ -72,11 +46,11 @@ constexpr int kNeighbourTurns = 2;
 
 class Together {
  public:
-  explicit Together(const std::vector<Part>& parts) {
+  Together(const std::vector<Part>& parts, const Resources& resources) {
     const OnGpu first(0);
     begun_ = new_event();
     for (const Part& part : parts) {
-      lanes_.emplace_back(part);
+      lanes_.emplace_back(part, resources);
       has_others_ = has_others_ || lanes_.back().stream != nullptr;
     }
   }
@@ -84,6 +58,7 @@ class Together {
   // Launches the parts of a set; `caller`, a stream of the first GPU, is done when all of them are
   // but neighbours.
   void launch(cudaStream_t caller, size_t set) const {
+    cudaGetLastError();  // whatever failed before is not this launch's
     if (has_others_) {
       check(cudaEventRecord(begun_.get(), caller), "begun");
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Operation
+from analysis.measure.cores import cores
 from analysis.measure.host_memory import Bytes
 from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
 from analysis.study import Case, Variant
@@ -134,7 +135,8 @@ class Inputs:
         """Skip where a pool does not fit."""
         connect(variant.gpus)
         parts = self._parts(Plan(**module.plan), variant.gpus)
-        bound = module.Bound([self._in_module(module, part) for part in parts])
+        taken = [self._in_module(module, part) for part in parts]
+        bound = module.Bound(taken, gpus=variant.gpus, cpus=cores())
         return Gather(bound, parts, self._buffers, variant.gpus)
 
     def _parts(self, plan: Plan, gpus: int) -> list[Part]:

@@ -54,8 +54,9 @@ class Mover:
         self.fault, self.sets, self.rejoined = fault, [0][:0], 0
         self.Part = Part
 
-    def Bound(self, parts: list[Part]) -> Mover:
-        self.parts = parts
+    def Bound(self, parts: list[Part], gpus: int, cpus: list[int]) -> Mover:
+        assert cpus
+        self.parts, self.gpus = parts, gpus
         return self
 
     def launch(self, stream: int, number: int) -> None:

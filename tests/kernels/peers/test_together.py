@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 
 
 def ran(folder: Path) -> subprocess.CompletedProcess[str]:
-    flags = ["-std=c++17", f"-isystem{toolchain().include}", *defines(PEERS.constants)]
+    include = [f"-isystem{toolchain().include}", f"-I{PEERS.folder}"]
+    flags = ["-std=c++17", *include, *defines(PEERS.constants)]
     sources = [HERE / "working_together.cpp", HERE / "several_gpus.cpp", folder / "copy_engine.cpp"]
     together = program("peers-together", sources, folder, flags)
     return subprocess.run([together], capture_output=True, text=True, check=False, timeout=60)
@@ -55,6 +56,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_it_is_found(tmp_path: Path, fault: str) -> None:
     right, says = FAULTS[fault]
-    done = ran(with_fault(PEERS.folder, tmp_path / "copy", "together.h", right, ""))
+    file = "on_gpu.h" if "before_" in right else "together.h"
+    done = ran(with_fault(PEERS.folder, tmp_path / "copy", file, right, ""))
     assert done.returncode != 0
     assert says in done.stdout + done.stderr

@@ -67,7 +67,7 @@ void gpus_work_together(cudaStream_t caller, int gpus) {
   for (int gpu = 0; gpu < gpus; ++gpu) {
     parts.push_back(memory.part(gpu, kRows * gpu / gpus, kRows * (gpu + 1) / gpus, false));
   }
-  const Together together(parts);
+  const Together together(parts, {gpus, {}});
   for (size_t set = 0; set < kSets; ++set) {
     // Work of the caller's that comes first: nothing may be written before.
     std::vector<uint8_t> poison(memory.dst.size(), 0xA5);
@@ -84,7 +84,7 @@ void gpus_work_together(cudaStream_t caller, int gpus) {
 
 void a_peer_works_alone(cudaStream_t caller) {
   Memory memory;
-  const Together together({memory.part(1, 0, kRows, false)});
+  const Together together({memory.part(1, 0, kRows, false)}, {2, {}});
   together.launch(caller, 2);
   cudaStreamSynchronize(caller);
   require(memory.arrived(memory.dst, 2), "the stream is done before the peer is");
@@ -92,7 +92,8 @@ void a_peer_works_alone(cudaStream_t caller) {
 
 void a_neighbour_is_not_waited_for(cudaStream_t caller) {
   Memory memory;
-  const Together together({memory.part(0, 0, kRows, false), memory.part(1, 0, kRows, true)});
+  const Together together({memory.part(0, 0, kRows, false), memory.part(1, 0, kRows, true)},
+                          {2, {}});
   together.rejoin(caller);  // before the first launch, there is nothing to wait for
   together.launch(caller, 1);
   cudaStreamSynchronize(caller);
@@ -105,7 +106,7 @@ void a_neighbour_is_not_waited_for(cudaStream_t caller) {
 
 void a_set_that_is_not_there_is_refused(cudaStream_t caller) {
   Memory memory;
-  const Together together({memory.part(0, 0, kRows, false)});
+  const Together together({memory.part(0, 0, kRows, false)}, {1, {}});
   try {
     together.launch(caller, kSets);
   } catch (const std::out_of_range&) {
