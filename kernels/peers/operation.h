@@ -20,9 +20,10 @@ struct Plan {
   const char* rows_in;     // where the rows lie: first, peer, host, or each (the mover's memory)
   const char* moved_by;    // first, peer, or all (of the GPUs in use, each a share)
   const char* written_to;  // first, host, or each (the mover's memory)
-  const char* how;         // gather, or copy, whose rows are consecutive
-  const char* beside;      // how a neighbour, the peer, meanwhile brings as many rows from the host
-                           // into its own memory: gather, copy, or none
+  const char* how;     // gather; copy, whose rows are consecutive; or all_reduce, without shares
+  const char* beside;  // what goes on meanwhile: a neighbour, the peer, brings as many rows into
+                       // its own memory from the host (gather, copy) or from the first GPU
+                       // (pull), or all GPUs add up what they have (all_reduce); or none
 };
 
 // Each variant defines it.

@@ -13,19 +13,17 @@ from analysis.errors import FieldError
 from analysis.measure.cell import Operation
 from analysis.measure.cores import cores
 from analysis.measure.host_memory import Bytes
-from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
 from analysis.study import Case, Variant
 
 from .draws import Launches, consecutive, drawn
 from .gpus import connect, synchronize
+from .outputs import HOST, POISON, Buffers, Output, touched, wrong_byte
 from .pools import MAX_ROW_BYTES, VECTOR, Pool, Pools
+from .reduction import AllReduce
 
-POISON = 0xA5
-GUARD_ROWS = 16
-"""Rows behind the destination that must not change."""
 MIB = 2**20
-HOST = -1
-"""Stands for the host where others are GPUs, by their place among those in use."""
+ALL_REDUCE = "all_reduce"
+"""In a plan: what PyTorch's NCCL does."""
 
 
 class Workload:
@@ -41,18 +39,12 @@ class Workload:
         return Inputs(case, self._pools, self._buffers, self._rng)
 
 
-class Buffers:
-    """Host memory that is used again and again, since to touch new pages takes long."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, Bytes] = {}
-
-    def of(self, name: str, shape: tuple[int, int]) -> Bytes:
-        """Page-locked memory uint8 of this shape, the same for whoever asks by this name."""
-        size = shape[0] * shape[1]
-        if name not in self._held or self._held[name].size < size:
-            self._held[name] = pinned((size,), np.uint8)
-        return self._held[name][:size].reshape(shape)
+BESIDE: Mapping[str, tuple[int, str]] = {
+    "gather": (HOST, "gather"),
+    "copy": (HOST, "copy"),
+    "pull": (0, "gather"),
+}
+"""From where a neighbour, the peer, brings rows, and how."""
 
 
 @dataclass(frozen=True)
@@ -89,27 +81,6 @@ class Part:
         return rows
 
 
-class Output:
-    """Rows uint8 [rows + GUARD_ROWS, row_bytes] in memory of a GPU or of the host."""
-
-    def __init__(self, place: int, shape: tuple[int, int], buffers: Buffers) -> None:
-        self.shape, self._buffers = shape, buffers
-        self._array = None if place == HOST else DeviceArray(shape, np.uint8, "dst", place)
-        host = buffers.of("dst", shape)
-        self.pointer = self._array.pointer if self._array else int(host.ctypes.data)
-
-    def fill(self, byte: int) -> None:
-        if self._array:
-            self._array.fill(byte)
-        else:
-            self._buffers.of("dst", self.shape)[:] = byte
-
-    def landed(self) -> Bytes:
-        """What is there now; to be used before the next output is asked."""
-        buffer = self._buffers.of("dst", self.shape)
-        return self._array.get(buffer) if self._array else buffer
-
-
 class Inputs:
     """The rows of one case: every launch moves another set of them."""
 
@@ -129,18 +100,29 @@ class Inputs:
             "gather": drawn(case, self._pool_rows, rng),
             "copy": consecutive(case, self._pool_rows, rng),
         }
-        self._outputs: dict[int, Output] = {}
+        self._outputs: dict[tuple[str, int], Output] = {}
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """Skip where a pool does not fit."""
+        """Skip where a pool does not fit, or GPUs cannot add up what they have."""
         connect(variant.gpus)
-        parts = self._parts(Plan(**module.plan), variant.gpus)
+        plan = Plan(**module.plan)
+        parts = self._parts(plan, variant.gpus)
         taken = [self._in_module(module, part) for part in parts]
         bound = module.Bound(taken, gpus=variant.gpus, cpus=cores())
-        return Gather(bound, parts, self._buffers, variant.gpus)
+        sets = len(self._launches["gather"].sources)
+        if ALL_REDUCE not in (plan.how, plan.beside):
+            return Gather(bound, parts, self._buffers, variant.gpus, sets)
+        all_reduce = self._all_reduce(variant.gpus)
+        kind = Reduce if plan.how == ALL_REDUCE else BesideReduce
+        return kind(bound, parts, self._buffers, variant.gpus, sets, all_reduce)
+
+    def _all_reduce(self, gpus: int) -> AllReduce:
+        terms = [self._pool(gpu) for gpu in range(gpus)]
+        return AllReduce(terms, [self._output(gpu, "sums") for gpu in range(gpus)], self._buffers)
 
     def _parts(self, plan: Plan, gpus: int) -> list[Part]:
-        movers, rows = plan.movers(gpus), self._shape[0]
+        rows = self._shape[0]
+        movers = [] if plan.how == ALL_REDUCE else plan.movers(gpus)
         ends = [rows * (i + 1) // len(movers) for i in range(len(movers))]
         places = {"first": 0, "peer": 1, "host": HOST}
         parts = [
@@ -154,11 +136,10 @@ class Inputs:
             )
             for gpu, begin, end in zip(movers, [0, *ends], ends, strict=False)
         ]
-        if plan.beside != "none":
-            launches = self._launches[plan.beside]
-            parts.append(
-                Part(1, self._pool(HOST), self._output(1), launches, 0, rows, is_neighbour=True)
-            )
+        if plan.beside in BESIDE:
+            place, how = BESIDE[plan.beside]
+            pool, launches = self._pool(place), self._launches[how]
+            parts.append(Part(1, pool, self._output(1), launches, 0, rows, is_neighbour=True))
         return parts
 
     def _pool(self, place: int) -> Pool:
@@ -166,11 +147,10 @@ class Inputs:
             return self._pools.of_host(self._size)
         return self._pools.of_gpu(place, self._size)
 
-    def _output(self, place: int) -> Output:
-        if place not in self._outputs:
-            rows, row_bytes = self._shape
-            self._outputs[place] = Output(place, (rows + GUARD_ROWS, row_bytes), self._buffers)
-        return self._outputs[place]
+    def _output(self, place: int, what: str = "rows") -> Output:
+        if (what, place) not in self._outputs:
+            self._outputs[what, place] = Output(place, *self._shape, self._buffers)
+        return self._outputs[what, place]
 
     def _in_module(self, module: Any, part: Part) -> Any:
         """The part as bindings.cpp takes it."""
@@ -194,10 +174,12 @@ class Gather(Operation):
     """One variant bound to one case. The check's launch moves the first set, the others take turns
     with the rest, so that what the check leaves in caches is not what is timed."""
 
-    def __init__(self, bound: Any, parts: list[Part], buffers: Buffers, gpus: int) -> None:
+    def __init__(
+        self, bound: Any, parts: list[Part], buffers: Buffers, gpus: int, sets: int
+    ) -> None:
         self._bound, self._parts, self._buffers, self._gpus = bound, parts, buffers, gpus
         self._launched = 0
-        self._sets = len(parts[0].launches.sources)
+        self._sets = sets
         self.reset: Callable[[int], None] | None = None
         if any(part.is_neighbour for part in parts):
             self.reset = bound.rejoin
@@ -227,19 +209,56 @@ class Gather(Operation):
         """What is wrong in an output, which these parts have written in their order."""
         end = 0
         for part in parts:
-            if wrong := _touched(landed, end, part.begin):
+            if wrong := touched(landed, end, part.begin):
                 return wrong
             expected = self._buffers.of("expected", (part.end - part.begin, landed.shape[1]))
             part.pool.gather(part.checked, expected)
             got, end = landed[part.begin : part.end], part.end
-            if not same_bytes(got, expected):
-                row, byte = divmod(first_difference(got, expected), landed.shape[1])
-                values = f"expected {expected[row, byte]}, got {got[row, byte]}"
-                return f"row {part.begin + row}, byte {byte}, by GPU {part.gpu}: {values}"
-        return _touched(landed, end, len(landed))
+            if wrong := wrong_byte(got, expected, part.begin, part.gpu):
+                return wrong
+        return touched(landed, end, len(landed))
 
 
-def _touched(landed: Bytes, begin: int, end: int) -> str | None:
-    """Which of the rows [begin, end) is no longer poison, in words."""
-    changed = (landed[begin:end] != POISON).any(axis=1)
-    return f"row {begin + int(np.argmax(changed))} was written" if changed.any() else None
+class Reduce(Gather):
+    """An all-reduce, and beside it what a neighbour gathers."""
+
+    # NCCL says nowhere that none of its calls waits for the GPU.
+    waits = True
+
+    def __init__(
+        self,
+        bound: Any,
+        parts: list[Part],
+        buffers: Buffers,
+        gpus: int,
+        sets: int,
+        all_reduce: AllReduce,
+    ) -> None:
+        super().__init__(bound, parts, buffers, gpus, sets)
+        self._all_reduce = all_reduce
+
+    def launch(self, stream: int) -> None:
+        super().launch(stream)
+        self._all_reduce.launch(stream)
+
+    def poison(self) -> None:
+        super().poison()
+        self._all_reduce.poison()
+
+    def check(self) -> str | None:
+        return super().check() or self._all_reduce.check()
+
+
+class BesideReduce(Reduce):
+    """A gather while all GPUs reduce, again and again: they begin before it is launched."""
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self.reset = self._all_reduce.start_again
+
+    def launch(self, stream: int) -> None:
+        Gather.launch(self, stream)
+
+    def poison(self) -> None:
+        super().poison()
+        self._all_reduce.start()

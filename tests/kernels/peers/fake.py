@@ -19,6 +19,8 @@ from tests.repository import STUDIES
 PEERS = STUDIES["peers"]
 WORKLOADS = load_python(PEERS, "workload")
 POOLS = load_python(PEERS, "pools")
+OUTPUTS = load_python(PEERS, "outputs")
+REDUCTION = load_python(PEERS, "reduction")
 DRAWS = load_python(PEERS, "draws")
 MIB = 2**20
 
@@ -101,10 +103,10 @@ def fill(device: FakeDevice, tile: np.ndarray) -> None:
 def fake_workload(monkeypatch: pytest.MonkeyPatch, room: int = 2**40, tile: int = 0) -> Any:
     """The study's workload, with all memory in plain host memory and GPUs of `room` bytes."""
     monkeypatch.setattr(POOLS, "TILE", tile or POOLS.TILE)
-    for module in (WORKLOADS, POOLS, DRAWS):
+    for module in (OUTPUTS, POOLS, DRAWS):
         monkeypatch.setattr(module, "DeviceArray", FakeDevice)
     monkeypatch.setattr(DRAWS, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(WORKLOADS, "pinned", np.empty)
+    monkeypatch.setattr(OUTPUTS, "pinned", np.empty)
     monkeypatch.setattr(WORKLOADS, "connect", lambda gpus: None)
     monkeypatch.setattr(WORKLOADS, "synchronize", lambda gpus: None)
     monkeypatch.setattr(POOLS, "LargePool", FakePool)
