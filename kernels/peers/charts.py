@@ -32,16 +32,18 @@ WAYS: Final = {
     "gather in the pool's order, to one GPU": ("", "two_links_in_order", "", "four_links_in_order"),
     "packed by the CPU, to one GPU": ("", "two_links_packed", "", "four_links_packed"),
     "both, to one GPU": ("", "two_links_both", "", "four_links_both"),
-    "gather, each for itself": (BASE, "two_links_apart", "", "four_links_apart"),
+    "gather, each for itself": (BASE, "two_links_apart", "three_links_apart", "four_links_apart"),
     "copy engines, to one GPU": (
         *("host_copy_engine", "two_copy_engines", "three_copy_engines", "four_copy_engines"),
     ),
     "copy engines, each for itself": (
-        *("host_copy_engine", "two_copy_engines_apart", "", "four_copy_engines_apart"),
+        *("host_copy_engine", "two_copy_engines_apart"),
+        *("three_copy_engines_apart", "four_copy_engines_apart"),
     ),
-    "gather, to the host": ("to_host", "two_to_host", "", "four_to_host"),
+    "gather, to the host": ("to_host", "two_to_host", "three_to_host", "four_to_host"),
     "copy engines, to the host": (
-        *("copy_engine_to_host", "two_copy_engines_to_host", "", "four_copy_engines_to_host"),
+        *("copy_engine_to_host", "two_copy_engines_to_host"),
+        *("three_copy_engines_to_host", "four_copy_engines_to_host"),
     ),
 }
 """Variants of one to four GPUs."""

@@ -78,7 +78,7 @@ class Sender {
     uint8_t* const landed = passing_ != nullptr ? passing_.get() : dst;
     check(cudaMemcpyAsync(landed, packed, bytes, cudaMemcpyHostToDevice, stream()), "packed rows");
     if (landed != dst) {
-      check(cudaMemcpyAsync(dst, landed, bytes, cudaMemcpyDeviceToDevice, stream()), "passed rows");
+      check(cudaMemcpyAsync(dst, landed, bytes, cudaMemcpyDefault, stream()), "passed rows");
     }
   }
 

@@ -88,3 +88,10 @@ def test_a_tier_lies_between_the_host_and_the_peer() -> None:
     assert rows[TIER.AFTER, 1] == rows[TIER.AT_ONCE, 1] == 400
     assert rows[TIER.AFTER, 0.5] == pytest.approx(800 / 9)
     assert rows[TIER.AT_ONCE, 0.5] == 100
+
+
+def test_charts_name_variants_that_there_are() -> None:
+    ways = [name for names in CHARTS.WAYS.values() for name in names if name]
+    assert {*ways, *CHARTS.SOURCES, *CHARTS.OVER_POOLS} <= set(PEERS.variant_names)
+    for way in CHARTS.WAYS.values():
+        assert all(PEERS.variant(name).gpus >= gpus for gpus, name in enumerate(way, 1) if name)
