@@ -63,6 +63,14 @@ class CudaStreams : public StreamSource {
     int before = 0;
   };
 
+  // The handle by which this thread can reach the stream of such a number.
+  static Stream named(Stream stream) {
+    if (stream % 2 == 0) {
+      return stream;
+    }
+    return stream == own_number() ? kPerThread : 0;
+  }
+
  private:
   static constexpr Stream kLegacy = 1;     // cudaStreamLegacy
   static constexpr Stream kPerThread = 2;  // cudaStreamPerThread
@@ -78,14 +86,6 @@ class CudaStreams : public StreamSource {
     static std::atomic<Stream> threads{0};
     thread_local const Stream own = 2 * ++threads + 1;
     return own;
-  }
-
-  // The handle by which this thread can reach the stream of such a number.
-  static Stream named(Stream stream) {
-    if (stream % 2 == 0) {
-      return stream;
-    }
-    return stream == own_number() ? kPerThread : 0;
   }
 
   DriverSource& driver_;

@@ -174,10 +174,12 @@ class Device {
   // failed. A whole segment is broken up only after what is kept or waiting was let go of, as in
   // p4_final. Inside a capture the driver can only be asked for memory.
   HeapBlock* find_room(Side& side, size_t size) {
-    if (memory_.captures == 0) {
+    if (memory_.captures == 0 && !waits_.is_empty()) {
       waits_.poll();
     }
-    side.heap.front.flush();
+    if (side.is_small) {
+      side.heap.front.flush();
+    }
     if (HeapBlock* block = take_or_grow(side, size); block != nullptr || memory_.captures > 0) {
       return block;
     }
@@ -195,6 +197,9 @@ class Device {
 
   HeapBlock* take_or_grow(Side& side, size_t size) {
     HeapBlock* block = side.take(size);
+    if (block == nullptr && memory_.captures == 0 && waits_.order(side, size)) {
+      block = side.take(size);
+    }
     return block != nullptr ? block : grow(side, size);
   }
 

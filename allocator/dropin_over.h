@@ -4,10 +4,11 @@
 #include "dropin.h"
 
 #ifdef OVER_CUDA
-#include "cuda_mapping.h"
+#include "cuda_order.h"
 #else
 class CudaStreams;
 class CudaMapping;
+class CudaOrder;
 #endif
 
 namespace dropin {

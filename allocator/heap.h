@@ -7,6 +7,7 @@
 
 #include "mapping.h"
 #include "size_tries.h"
+#include "stream_order.h"
 #include "stream_source.h"
 #include "tally.h"
 
@@ -17,7 +18,8 @@ struct Memory {
   Memory(MemorySource& source, int device)
       : arena{source, device},
         streams(dynamic_cast<StreamSource*>(&source)),
-        mapping(dynamic_cast<Mapping*>(&source)) {}
+        mapping(dynamic_cast<Mapping*>(&source)),
+        order(dynamic_cast<StreamOrder*>(&source)) {}
 
   bool has_room(size_t bytes) const {
     return bytes <= arena.limit && arena.reserved() <= arena.limit - bytes;
@@ -47,6 +49,7 @@ struct Memory {
   Arena arena;
   StreamSource* const streams;  // nullptr where the source knows nothing of them
   Mapping* const mapping;       // nullptr where the source maps no pages
+  StreamOrder* const order;     // nullptr where streams wait for nobody
   HeapBlocks blocks;
   size_t captures = 0;  // under way
   std::exception_ptr refusal;
@@ -69,10 +72,14 @@ class Side {
   // A block of at least `size` bytes from what is there; nullptr where nothing fits.
   HeapBlock* take(size_t size) {
     HeapBlock* block = free_.find(size);
+    if (block == nullptr && is_free(last_) && is_end(last_) && last_->size >= size) {
+      block = last_;
+    }
     return block != nullptr ? use(block, size) : nullptr;
   }
 
-  // The same, but of the small segments only from those that are in use already.
+  // The same, but not from the end of a range, and of the small segments only from those that are
+  // in use already.
   HeapBlock* take_part(size_t size) {
     HeapBlock* block = free_.find(size);
     const bool is_part = block != nullptr && !(is_small && block->size == kSmallSegment);
@@ -82,7 +89,7 @@ class Side {
   // A block of at least `size` bytes, for which the driver gives memory; nullptr where there is no
   // room for it.
   HeapBlock* grow(size_t size) {
-    const bool is_mapped = memory_.mapping != nullptr && !is_small && memory_.captures == 0;
+    const bool is_mapped = memory_.mapping != nullptr && memory_.captures == 0;
     return is_mapped ? extend(size) : add_segment(size);
   }
 
@@ -90,15 +97,15 @@ class Side {
   void give(HeapBlock* block) {
     block->state = BlockState::kFree;
     if (HeapBlock* above = block->above(); is_free(above)) {
-      free_.remove(above);
+      remove(above);
       absorb(block, above);
     }
     if (HeapBlock* below = block->below(); is_free(below)) {
-      free_.remove(below);
+      remove(below);
       absorb(below, block);
       block = below;
     }
-    free_.insert(block);
+    insert(block);
   }
 
   // Returns free segments to the driver until at most `keep` bytes are reserved on the device, and
@@ -153,28 +160,39 @@ class Side {
     return cut(block, size);
   }
 
-  // From the range, which grows by what the free block at its end lacks.
+  // From the range, which grows by what the free block at its end lacks, and at first by a segment.
   HeapBlock* extend(size_t size) {
     if (range_ == nullptr) {
       range_ = memory_.mapping->reserve(memory_.arena.device);
     }
     const size_t lacks = size - (is_free(last_) ? last_->size : 0);
     const size_t bytes = round_up(lacks, Mapping::kPage);
+    const bool is_mapped = (mapped_ == 0 && map(std::max(bytes, first_bytes()))) || map(bytes);
+    return is_mapped ? cut(last_, size) : nullptr;
+  }
+
+  // Maps `bytes` more; false where there is no room for them. The block at the end is free then,
+  // and not in the tries.
+  bool map(size_t bytes) {
     if (!memory_.has_room(bytes) || !memory_.mapping->extend(memory_.arena.device, range_, bytes)) {
-      return nullptr;
+      return false;
     }
-    HeapBlock* end = memory_.blocks.make(this, range_ + mapped_, bytes);
-    end->before = last_;
-    if (last_ != nullptr) {
-      last_->after = end;
+    if (is_free(last_)) {
+      remove(last_);
+      last_->size += bytes;
     } else {
-      segments_.push_back(end);
+      HeapBlock* end = memory_.blocks.make(this, range_ + mapped_, bytes);
+      end->before = last_;
+      if (last_ != nullptr) {
+        last_->after = end;
+      } else {
+        segments_.push_back(end);
+      }
+      memory_.arena.table.insert(end);
+      last_ = end;
     }
-    memory_.arena.table.insert(end);
-    last_ = end;
     mapped_ += bytes;
-    give(end);
-    return take(size);
+    return true;
   }
 
   // Returns what is free at the end of the range, which is the segment `index`.
@@ -190,11 +208,11 @@ class Side {
     }
     returned(mapped_ - left);
     HeapBlock* end = last_;
-    free_.remove(end);
+    remove(end);
     end->size -= mapped_ - left;
     mapped_ = left;
     if (end->size > 0) {
-      free_.insert(end);
+      insert(end);
       return;
     }
     last_ = end->below();
@@ -216,8 +234,25 @@ class Side {
     segments_.pop_back();
   }
 
+  // What is free at the end of a range could be of any size, so it is taken where nothing else
+  // fits, and is not found by the size it has. A range that has never grown is a segment as others.
+  bool is_end(const HeapBlock* block) const { return block == last_ && mapped_ > first_bytes(); }
+  size_t first_bytes() const { return is_small ? kSmallSegment : kLargeSegment; }
+
+  void insert(HeapBlock* block) {
+    if (!is_end(block)) {
+      free_.insert(block);
+    }
+  }
+
+  void remove(HeapBlock* block) {
+    if (!is_end(block)) {
+      free_.remove(block);
+    }
+  }
+
   HeapBlock* use(HeapBlock* block, size_t size) {
-    free_.remove(block);
+    remove(block);
     return cut(block, size);
   }
 
@@ -238,7 +273,7 @@ class Side {
       }
       block->size = size;
       memory_.arena.table.insert(second);
-      free_.insert(second);
+      insert(second);
     }
     return block;
   }

@@ -13,7 +13,8 @@ using PoolId = std::pair<uint64_t, uint64_t>;  // PyTorch's MempoolId_t; {0, 0} 
 // thread.
 //
 // A stream that was recorded for an allocation has to exist until that is freed, and no longer. A
-// stream that allocates may be destroyed when its work is done, or after stream_ends.
+// stream that allocates may be destroyed after stream_ends, or when all that it was given is done:
+// an allocation may have told it to wait for another.
 class PooledAllocator : public Allocator {
  public:
   // From now on allocations for the streams that `takes` accepts come from `pool`, which is made

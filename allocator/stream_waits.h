@@ -19,12 +19,15 @@ class StreamWaits {
   void keep(Stream stream) { lines_[stream].lasts = true; }
   void forget(Stream stream) { lines_[stream].lasts = stream == 0; }
 
+  bool is_empty() const { return bytes_ == 0; }
+
   // Takes a freed block with users. The event is recorded now, unless the stream lasts or is being
   // captured; it may be destroyed as soon as this returns. What the driver refuses to record throws
   // std::runtime_error, and is tried again with the next that is recorded.
   void add(HeapBlock* block) {
     block->state = BlockState::kWaiting;
     block->events = block->users.size();
+    bytes_ += block->size;
     const std::vector<Stream> users = std::exchange(block->users, {});
     for (const Stream user : users) {
       lines_[user].add(block);
@@ -57,6 +60,30 @@ class StreamWaits {
     }
   }
 
+  // Where much is waiting, puts the side's stream behind the first point that makes a block of
+  // `size` bytes free for it, so that the host need not wait; whether there is one. After a poll,
+  // and outside of captures only.
+  bool order(Side& side, size_t size) {
+    const Stream stream = side.heap.stream;
+    if (memory_.order == nullptr || bytes_ < memory_.arena.reserved() / kMuch ||
+        is_captured(stream)) {
+      return false;
+    }
+    for (auto& [user, line] : lines_) {
+      const auto first =
+          std::find_if(line.points.begin(), line.points.end(),
+                       [&](const Point& point) { return point.has_block_for(side, size); });
+      if (first != line.points.end()) {
+        memory_.order->put_behind(memory_.arena.device, stream, first->event);
+        // The stream is behind all earlier points, too.
+        std::for_each(line.points.begin(), std::next(first),
+                      [&](Point& point) { let_go_for(side.heap, point); });
+        return true;
+      }
+    }
+    return false;
+  }
+
   // Waits until all is done.
   void wait() {
     seal();
@@ -73,6 +100,13 @@ class StreamWaits {
   struct Point {
     Event event;
     Blocks blocks;
+
+    // Whether one of them waits for nothing else.
+    bool has_block_for(const Side& side, size_t size) const {
+      return std::any_of(blocks.begin(), blocks.end(), [&](const HeapBlock* block) {
+        return block->side == &side && block->size >= size && block->events == 1;
+      });
+    }
   };
   struct Line {
     bool lasts = false;
@@ -90,13 +124,16 @@ class StreamWaits {
   };
   static constexpr size_t kBatchBlocks = 32;
   static constexpr size_t kBatchBytes = size_t{32} << 20;
+  static constexpr size_t kMuch = 16;  // a sixteenth of what is reserved
+
+  bool is_captured(Stream stream) const {
+    return memory_.streams != nullptr &&
+           memory_.streams->capture_of(memory_.arena.device, stream) != Capture::kNone;
+  }
 
   void seal(Stream stream, Line& line) {
-    const int device = memory_.arena.device;
-    const bool is_captured = memory_.streams != nullptr && !line.open.empty() &&
-                             memory_.streams->capture_of(device, stream) != Capture::kNone;
-    if (!line.open.empty() && !is_captured) {
-      const Event event = memory_.arena.source.record(device, stream);
+    if (!line.open.empty() && !is_captured(stream)) {
+      const Event event = memory_.arena.source.record(memory_.arena.device, stream);
       line.points.push_back({event, std::exchange(line.open, {})});
     }
   }
@@ -109,16 +146,32 @@ class StreamWaits {
     while (!line.points.empty() && source.is_done(device, line.points.front().event)) {
       source.recycle(device, line.points.front().event);
       for (HeapBlock* block : line.points.front().blocks) {
-        if (--block->events == 0) {
-          block->side->give(block);
-        }
+        leave(block);
       }
       line.points.pop_front();
     }
   }
 
+  // Of a point's blocks, those of the heap, whose stream is behind it.
+  void let_go_for(const Heap& heap, Point& point) {
+    const auto own =
+        std::partition(point.blocks.begin(), point.blocks.end(),
+                       [&](const HeapBlock* block) { return &block->side->heap != &heap; });
+    std::for_each(own, point.blocks.end(), [&](HeapBlock* block) { leave(block); });
+    point.blocks.erase(own, point.blocks.end());
+  }
+
+  // One of the streams that the block waits for uses it no longer.
+  void leave(HeapBlock* block) {
+    if (--block->events == 0) {
+      bytes_ -= block->size;
+      block->side->give(block);
+    }
+  }
+
   Memory& memory_;
   std::unordered_map<Stream, Line> lines_;
+  size_t bytes_ = 0;  // of all blocks that wait
 };
 
 }  // namespace dropin

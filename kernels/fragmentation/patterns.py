@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from allocator.patterns import KIB, MIB, Pattern, Recorder
+from allocator.patterns import KIB, MIB, Pattern, Recorder, threads
 
 GIB: Final = 2**30
 
@@ -208,3 +208,8 @@ PATTERNS: Final[Mapping[str, Callable[[], Pattern]]] = {
     **_on(2, checkpoint_copy, host_ahead, kind=Ahead),
 }
 """Every pattern of this study alone, by its name in a case."""
+
+MORE_THREADS: Final[Mapping[str, Callable[[], Pattern]]] = {
+    f"threads_{count}": partial(threads, count) for count in (16, 48)
+}
+"""The allocator study's pattern of threads, with as many as a server has cores, and with more."""

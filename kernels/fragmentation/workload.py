@@ -15,9 +15,9 @@ from analysis.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case, Variant
 
-from .patterns import PATTERNS, Ahead
+from .patterns import MORE_THREADS, PATTERNS, Ahead
 
-KNOWN: Final = {**USUAL, **PATTERNS}
+KNOWN: Final = {**USUAL, **PATTERNS, **MORE_THREADS}
 
 SETTINGS: Final = {
     "torch_caching": "expandable_segments:False",

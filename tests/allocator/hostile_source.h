@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stream_source.h"
+#include "stream_work.h"
 
 // Where the real driver would end the process, or do what nobody has asked for.
 struct Crash : std::logic_error {
@@ -24,11 +25,10 @@ constexpr Stream kPerThread = 2;  // cudaStreamPerThread: another stream in each
 // One device, whatever index is given. Tests and allocators may call it from several threads.
 class HostileSource : public StreamSource {
  public:
-  using Id = uint64_t;  // of a stream: unlike its handle, never given twice
-  // The end of the work that each of these streams had at some time.
-  using Point = std::map<Id, uint64_t>;
+  using Id = StreamWork::Id;
+  using Point = StreamWork::Point;
 
-  explicit HostileSource(size_t capacity) : capacity_(capacity) { streams_[0].is_blocking = true; }
+  explicit HostileSource(size_t capacity) : capacity_(capacity) { work_.add(0, true); }
 
   // What the driver does.
 
@@ -45,7 +45,7 @@ class HostileSource : public StreamSource {
       --failing_allocations;
       return nullptr;
     }
-    if (bytes > capacity_ || counts_.reserved > capacity_ - bytes) {
+    if (!has_room(bytes)) {
       return nullptr;
     }
     // The address that was given back last, so that addresses come back.
@@ -77,10 +77,7 @@ class HostileSource : public StreamSource {
     counts_.reserved -= found->second;
     returned_[found->second].push_back(found->first);
     given_out_.erase(found);
-    // As the driver's, it waits for the device.
-    for (auto& [id, stream] : streams_) {
-      stream.done = stream.given;
-    }
+    work_.finish_all();  // as the driver's, it waits for the device
   }
 
   Event record(int /*device*/, Stream stream) override {
@@ -98,7 +95,7 @@ class HostileSource : public StreamSource {
       throw std::runtime_error("cudaEventRecord: operation would make the legacy stream depend");
     }
     event.is_captured = capture == Capture::kCaptured;
-    event.point = point_of_id(id);
+    event.point = work_.point_of(id);
     event.late = lag;
     events_.emplace(++last_event_, event);
     return last_event_;
@@ -112,7 +109,7 @@ class HostileSource : public StreamSource {
     if (own.is_captured) {
       throw std::runtime_error("cudaEventQuery: operation not permitted on a captured event");
     }
-    if (!is_through(own.point)) {
+    if (!work_.is_reached(own.point)) {
       return false;
     }
     return own.late == 0 || own.late-- == 0;
@@ -127,9 +124,7 @@ class HostileSource : public StreamSource {
       throw std::runtime_error("cudaEventSynchronize: operation not permitted on a captured event");
     }
     own.late = 0;
-    for (const auto& [id, position] : own.point) {
-      streams_.at(id).done = std::max(streams_.at(id).done, position);
-    }
+    work_.reach(own.point);
   }
 
   void recycle(int /*device*/, Event event) override {
@@ -169,7 +164,7 @@ class HostileSource : public StreamSource {
     }
     const Stream handle = ended_.back();
     ended_.pop_back();
-    streams_[handles_[handle] = ++last_id_];
+    work_.add(handles_[handle] = ++last_id_, false);
     return handle;
   }
 
@@ -184,7 +179,9 @@ class HostileSource : public StreamSource {
   void launch(Stream stream) {
     const Lock lock(mutex_);
     const Id id = live(stream, "a launch");
-    streams_.at(id).given += capturing_.count(id) == 0;  // else the graph has it
+    if (capturing_.count(id) == 0) {  // else the graph has it
+      work_.give(id);
+    }
   }
 
   // The next `count` pieces of its work are done.
@@ -192,30 +189,33 @@ class HostileSource : public StreamSource {
 
   void complete_id(Id id, uint64_t count) {
     const Lock lock(mutex_);
-    Work& work = streams_.at(id);
-    work.done += std::min(count, work.given - work.done);
+    work_.complete(id, count);
   }
 
   void complete_all() {
     const Lock lock(mutex_);
-    for (auto& [id, work] : streams_) {
-      work.done = work.given;
-    }
+    work_.finish_all();
     for (auto& [id, event] : events_) {
       event.late = 0;
     }
   }
 
-  // In global mode, as PyTorch captures.
-  void begin_capture(Stream stream) {
+  // In global mode, as PyTorch captures, or in relaxed mode, in which nothing is forbidden.
+  void begin_capture(Stream stream, bool is_relaxed = false) {
     const Lock lock(mutex_);
-    capturing_.insert(live(stream, "cudaStreamBeginCapture"));
+    const Id id = live(stream, "cudaStreamBeginCapture");
+    capturing_.insert(id);
+    if (!is_relaxed) {
+      forbidding_.insert(id);
+    }
   }
 
   // Throws Crash where something has ended the capture before.
   void end_capture(Stream stream) {
     const Lock lock(mutex_);
-    capturing_.erase(live(stream, "cudaStreamEndCapture"));
+    const Id id = live(stream, "cudaStreamEndCapture");
+    capturing_.erase(id);
+    forbidding_.erase(id);
     if (!invalid_.empty() && capturing_.empty()) {
       const std::string why = invalid_;
       invalid_.clear();
@@ -233,12 +233,23 @@ class HostileSource : public StreamSource {
   // Pieces of work so far.
   uint64_t given(Id id) {
     const Lock lock(mutex_);
-    return streams_.at(id).given;
+    return work_.given(id);
   }
 
   bool is_reached(const Point& point) {
     const Lock lock(mutex_);
-    return is_through(point);
+    return work_.is_reached(point);
+  }
+
+  // Whether the point is reached before anything that the stream is given from now on begins.
+  bool is_before(Id id, const Point& point) {
+    const Lock lock(mutex_);
+    return work_.is_before(id, point);
+  }
+
+  bool is_idle(Stream stream) {
+    const Lock lock(mutex_);
+    return work_.is_idle(live(stream, "cudaStreamQuery"));
   }
 
   size_t events_alive() {
@@ -252,13 +263,36 @@ class HostileSource : public StreamSource {
   std::atomic<uint64_t> failing_records{0};
   std::atomic<uint64_t> lag{0};
 
- private:
+ protected:
   using Lock = std::lock_guard<std::recursive_mutex>;
-  struct Work {
-    uint64_t given = 0;
-    uint64_t done = 0;
-    bool is_blocking = false;  // the default stream waits for it
-  };
+
+  bool has_room(size_t bytes) const {
+    return bytes <= capacity_ && counts_.reserved <= capacity_ - bytes;
+  }
+
+  void refuse_in_capture(const std::string& call) {
+    if (!forbidding_.empty()) {
+      invalidate(call);
+      throw std::runtime_error(call + ": operation not permitted when stream is capturing");
+    }
+  }
+
+  // The stream is given a piece of work that is done when the event is reached.
+  void give_wait(Stream stream, Event event) {
+    const Id id = live(stream, "cudaStreamWaitEvent");
+    const Recorded& own = events_.at(event);
+    if (own.is_captured || capture_of_id(id) != Capture::kNone) {
+      invalidate("cudaStreamWaitEvent");
+      throw std::runtime_error("cudaStreamWaitEvent: dependency created on uncaptured work");
+    }
+    work_.give_wait(id, own.point);
+  }
+
+  mutable std::recursive_mutex mutex_;
+  StreamWork work_;
+  SourceCounts counts_;
+
+ private:
   struct Recorded {
     Point point;
     bool is_captured = false;
@@ -275,7 +309,7 @@ class HostileSource : public StreamSource {
       thread_local std::map<uint64_t, Id> own;
       const auto [found, is_new] = own.try_emplace(serial_, last_id_ + 1);
       if (is_new) {
-        streams_[++last_id_].is_blocking = true;
+        work_.add(++last_id_, true);
       }
       return found->second;
     }
@@ -294,46 +328,18 @@ class HostileSource : public StreamSource {
     if (capturing_.count(id) > 0) {
       return Capture::kCaptured;
     }
-    const bool is_waited_for = std::any_of(capturing_.begin(), capturing_.end(), [&](Id other) {
-      return streams_.at(other).is_blocking;
-    });
+    const bool is_waited_for = std::any_of(capturing_.begin(), capturing_.end(),
+                                           [&](Id other) { return work_.is_blocking(other); });
     return id == 0 && is_waited_for ? Capture::kRefused : Capture::kNone;
   }
 
-  // Behind all of the stream's work, and for the default stream behind that of those it waits for.
-  Point point_of_id(Id id) const {
-    Point point{{id, streams_.at(id).given}};
-    if (id == 0) {
-      for (const auto& [other, work] : streams_) {
-        if (work.is_blocking) {
-          point[other] = work.given;
-        }
-      }
-    }
-    return point;
-  }
-
-  bool is_through(const Point& point) const {
-    return std::all_of(point.begin(), point.end(), [&](const auto& part) {
-      return streams_.at(part.first).done >= part.second;
-    });
-  }
-
   void invalidate(const std::string& call) { invalid_ = invalid_.empty() ? call : invalid_; }
-
-  void refuse_in_capture(const std::string& call) {
-    if (!capturing_.empty()) {
-      invalidate(call);
-      throw std::runtime_error(call + ": operation not permitted when stream is capturing");
-    }
-  }
 
   static uint64_t next_serial() {
     static std::atomic<uint64_t> last{0};
     return ++last;
   }
 
-  mutable std::recursive_mutex mutex_;
   const uint64_t serial_ = next_serial();
   const size_t capacity_;
   std::map<uintptr_t, size_t> given_out_;
@@ -342,11 +348,10 @@ class HostileSource : public StreamSource {
   std::map<Stream, Id> handles_;
   std::vector<Stream> ended_;
   Stream next_handle_ = 0x10000;
-  std::map<Id, Work> streams_;
   std::set<Id> capturing_;
-  std::string invalid_;  // what ended the captures that are under way
+  std::set<Id> forbidding_;  // those in global mode
+  std::string invalid_;      // what ended the captures that are under way
   std::map<Event, Recorded> events_;
   Event last_event_ = 0;
   Id last_id_ = 0;
-  SourceCounts counts_;
 };

@@ -11,6 +11,8 @@
 
 namespace {
 
+constexpr size_t kMiB = size_t{1} << 20, kGiB = size_t{1} << 30;
+
 // Ranges far apart on one device; its memory is `capacity` bytes, segments and pages together.
 class MappedSource : public HostSource, public Mapping {
  public:
@@ -109,24 +111,46 @@ void check_heap(Allocator& allocator, MappedSource& source, const std::vector<Li
 
 // Memory for a batch that grows comes from where the last one was.
 void grows_in_place() {
-  MappedSource source(size_t{8} << 30);
+  MappedSource source(8 * kGiB);
   const std::unique_ptr<Allocator> allocator = make_allocator(source);
   size_t most = 0;
   for (size_t mib = 16; mib < 32; ++mib) {
     std::vector<void*> held;
     for (int i = 0; i < 8; ++i) {
-      held.push_back(allocator->allocate(mib << 20, {0, 0}));
+      held.push_back(allocator->allocate(mib * kMiB, {0, 0}));
     }
     for (void* ptr : held) {
       allocator->deallocate(ptr, {0, 0});
     }
-    most = 8 * (mib << 20);
+    most = 8 * (mib * kMiB);
   }
   require(source.counts(0).reserved == most, "more reserved than the largest step needs");
 }
 
+// The first pages are as many as a segment has, so that what is freed there can fit again.
+void begins_with_a_segment() {
+  MappedSource source(kGiB);
+  const std::unique_ptr<Allocator> allocator = make_allocator(source);
+  allocator->allocate(3 * kMiB, {0, 0});
+  require(source.counts(0).reserved == 20 * kMiB, "no first piece of 20 MiB");
+  allocator->set_limit(0, 24 * kMiB);
+  allocator->allocate(3 * kMiB, {0, 1});
+  require(source.counts(0).reserved == 24 * kMiB, "more than there is room for");
+}
+
+// What is free between blocks is used before the end of the range, however well that fits.
+void takes_the_end_last() {
+  MappedSource source(kGiB);
+  const std::unique_ptr<Allocator> allocator = make_allocator(source);
+  void* before = allocator->allocate(64 * kMiB, {0, 0});
+  allocator->allocate(2 * kMiB, {0, 0});
+  allocator->deallocate(allocator->allocate(32 * kMiB, {0, 0}), {0, 0});
+  allocator->deallocate(before, {0, 0});
+  require(allocator->allocate(32 * kMiB, {0, 0}) == before, "the end taken where a hole fits");
+}
+
 void random_actions(unsigned seed) {
-  MappedSource source(size_t{512} << 20);
+  MappedSource source(512 * kMiB);
   std::vector<Live> live;
   const std::unique_ptr<Allocator> allocator = make_allocator(source);
   std::mt19937 random(seed);
@@ -173,7 +197,9 @@ void random_actions(unsigned seed) {
 
 int main() {
   try {
+    begins_with_a_segment();
     grows_in_place();
+    takes_the_end_last();
     for (unsigned seed = 0; seed < 200; ++seed) {
       random_actions(seed);
     }

@@ -6,8 +6,13 @@
 #include <list>
 #include <memory>
 
-#include "hostile_source.h"
+#include "hostile_pages.h"
 #include "pooled_allocator.h"
+
+// What the allocator is given: the least, unless a test names another.
+#ifndef SOURCE
+#define SOURCE HostileSource
+#endif
 
 // What was expected and what came.
 struct Fault : std::logic_error {
@@ -135,7 +140,7 @@ class Shadow {
   size_t reserved() const { return source.counts(kDevice).reserved; }
   std::list<Held>& held() { return held_; }
 
-  HostileSource source;
+  SOURCE source;
   const std::unique_ptr<Allocator> allocator;
   PooledAllocator* const pooled;  // nullptr where it is none
 
@@ -172,7 +177,7 @@ class Shadow {
       if (overlap(held, freed->held)) {
         HostileSource::Point others = freed->until;
         others.erase(held.own);
-        require(source.is_reached(others), "memory that no stream uses",
+        require(source.is_before(held.own, others), "memory that no stream uses",
                 "some that a stream still reads");
       }
       ++freed;

@@ -39,8 +39,8 @@ class Actor {
       use();
     } else if (which < 920) {
       gpu_.source.complete(any_stream(), random_() % 4);
-    } else if (which < 940) {
-      toggle_capture();
+    } else if (which < (captured_ == kNone ? 924u : 950u)) {
+      toggle_capture();  // most of the time nobody captures
     } else if (which < 950) {
       destroy_graph();
     } else if (which < 965) {
@@ -151,6 +151,8 @@ class Actor {
   bool finish(Stream stream) {
     if (random_() % 2 == 0) {
       gpu_.source.complete(stream, ~uint64_t{0});
+    }
+    if (gpu_.source.is_idle(stream)) {
       return true;
     }
     try {

@@ -22,6 +22,8 @@ FAULTS = {
         "",
     ),
     "what is free at the end is not used": ("is_free(last_) ? last_->size : 0", "0"),
+    "the end is found by its size": ("block == last_ && mapped_ > first_bytes()", "false"),
+    "the first pages are as few as a request needs": ("std::max(bytes, first_bytes())", "bytes"),
 }
 
 

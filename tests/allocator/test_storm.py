@@ -11,6 +11,9 @@ from tests.allocator.native import native, ran
 from tests.compiled import with_fault
 
 STEP = "p5_dropin"
+SOURCES = ("HostileSource", "HostilePages", "HostileOrder")
+"""What the step is over: with it alone it is p5_dropin, with pages p6_mapped, with streams that
+wait for each other p7_ordered."""
 SANITIZERS = {
     "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
     "thread": ("-fsanitize=thread",),
@@ -18,28 +21,39 @@ SANITIZERS = {
 
 
 def storm(
-    name: str, operations: int, *flags: str, folder: Path = STUDY.folder, limit_s: int = 60
+    name: str,
+    operations: int,
+    *flags: str,
+    source: str = SOURCES[0],
+    folder: Path = STUDY.folder,
+    limit_s: int = 60,
 ) -> str | None:
     """What 8 threads found wrong in so many operations, if anything."""
-    program = native(f"storm-{name}", "storm.cpp", *flags, variant=STEP, folder=folder)
+    flags = (f"-DSOURCE={source}", *flags)
+    program = native(f"storm-{name}-{source}", "storm.cpp", *flags, variant=STEP, folder=folder)
     done = ran("timeout", str(limit_s), program, str(operations), "1", "8")
     return None if done.returncode == 0 else done.stdout + done.stderr or "a crash, or no end"
 
 
-def test_nothing_goes_wrong_in_a_storm() -> None:
-    assert storm("plain", 50_000) is None
+@pytest.mark.parametrize("source", SOURCES)
+def test_nothing_goes_wrong_in_a_storm(source: str) -> None:
+    assert storm("plain", 50_000, source=source) is None
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_nothing_goes_wrong_under_a_sanitizer(sanitizer: str) -> None:
-    assert storm(sanitizer, 50_000, *SANITIZERS[sanitizer], limit_s=300) is None
+def test_nothing_goes_wrong_under_a_sanitizer(sanitizer: str, source: str) -> None:
+    flags = SANITIZERS[sanitizer]
+    assert storm(sanitizer, 50_000, *flags, source=source, limit_s=300) is None
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_nothing_goes_wrong_in_a_million_operations(sanitizer: str) -> None:
-    assert storm(sanitizer, 1_000_000, *SANITIZERS[sanitizer], limit_s=3600) is None
+def test_nothing_goes_wrong_in_a_million_operations(sanitizer: str, source: str) -> None:
+    flags = SANITIZERS[sanitizer]
+    assert storm(sanitizer, 1_000_000, *flags, source=source, limit_s=3600) is None
 
 
 STILL_READ = "some that a stream still reads"
@@ -63,7 +77,7 @@ FAULTS = {
         "",
     ),
     "an event becomes part of a graph": (
-        *("stream_waits.h", "memory_.streams != nullptr && !line.open.empty() &&", "false &&"),
+        *("stream_waits.h", "!line.open.empty() && !is_captured(stream)", "!line.open.empty()"),
         "captured event",
     ),
     "memory outlives its address": (
@@ -89,7 +103,7 @@ FAULTS = {
     "the driver is asked inside a capture": (
         *(
             "device_memory.h",
-            "    if (memory_.captures == 0) {\n      waits_.poll();",
+            "    if (memory_.captures == 0 && !waits_.is_empty()) {\n      waits_.poll();",
             "    {\n      waits_.poll();",
         ),
         "capturing",
@@ -121,3 +135,35 @@ def test_a_fault_is_found_in_a_storm(tmp_path: Path, fault: str) -> None:
     found = storm(f"fault-{list(FAULTS).index(fault)}", 50_000, folder=changed, limit_s=20)
     assert found is not None
     assert told in found
+
+
+ORDER_FAULTS = {
+    "the stream is not told to wait": (
+        "memory_.order->put_behind(memory_.arena.device, stream, first->event);",
+        "",
+    ),
+    "the stream waits for an earlier point": (
+        "stream, first->event);",
+        "stream, line.points.front().event);",
+    ),
+    "memory of other streams is handed out": (
+        "return &block->side->heap != &heap;",
+        "return false;",
+    ),
+    "memory behind later points is handed out": (
+        "std::for_each(line.points.begin(), std::next(first),",
+        "std::for_each(line.points.begin(), line.points.end(),",
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", ORDER_FAULTS)
+def test_a_fault_in_the_order_of_streams_is_found(tmp_path: Path, fault: str) -> None:
+    changed = with_fault(
+        STUDY.folder, tmp_path / "allocator", "stream_waits.h", *ORDER_FAULTS[fault]
+    )
+    name = f"order-{list(ORDER_FAULTS).index(fault)}"
+    found = storm(name, 50_000, source="HostileOrder", folder=changed, limit_s=20)
+    assert found is not None
+    assert STILL_READ in found

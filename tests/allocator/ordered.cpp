@@ -1,0 +1,71 @@
+// Streams that are told to wait for others instead of the host: allocator_ordered
+//
+// Ends with 0 where memory comes back as soon as it may, else with 1 and what was expected and what
+// came.
+#include <cstdio>
+
+#include "situations.h"
+
+namespace {
+
+struct Streams {
+  explicit Streams(Shadow& gpu)
+      : owner(gpu.source.create_stream()), user(gpu.source.create_stream()) {}
+  Stream owner, user;
+};
+
+// Nothing but what waits fits: it is taken, and the host waits for nobody.
+void much_is_waited_for_on_the_device(Shadow& gpu) {
+  const Streams streams(gpu);
+  free_while_read(gpu, 64 * kMiB, streams.owner, streams.user);
+  gpu.allocate(64 * kMiB, streams.owner);
+  require(gpu.reserved() == 64 * kMiB, "64 MiB", mib(gpu.reserved()));
+  require(gpu.source.counts(0).event_waits == 0, "a host that does not wait", "one that does");
+  require(!gpu.source.is_idle(streams.owner), "an owner that waits", "an idle one");
+}
+
+// A sixteenth is little enough for the streams to go on side by side.
+void little_is_not_waited_for(Shadow& gpu) {
+  const Streams streams(gpu);
+  gpu.allocate(512 * kMiB, streams.owner);
+  free_while_read(gpu, 16 * kMiB, streams.owner, streams.user);
+  gpu.allocate(16 * kMiB, streams.owner);
+  require(gpu.reserved() == 544 * kMiB, "544 MiB", mib(gpu.reserved()));
+  require(gpu.source.is_idle(streams.owner), "an idle owner", "one that waits");
+}
+
+// What two streams use is not there when one of them is through.
+void all_users_are_waited_for(Shadow& gpu) {
+  const Streams streams(gpu);
+  const auto read = gpu.allocate(64 * kMiB, streams.owner);
+  gpu.use(read, streams.user);
+  gpu.use(read, 0);
+  gpu.free(read);
+  gpu.allocate(64 * kMiB, streams.owner);
+}
+
+// A graph that nobody has told of can have no wait for work outside of it.
+void a_captured_stream_is_left_alone(Shadow& gpu) {
+  const Streams streams(gpu);
+  free_while_read(gpu, 64 * kMiB, streams.owner, streams.user);
+  gpu.source.begin_capture(streams.owner, true);
+  gpu.allocate(64 * kMiB, streams.owner);
+  gpu.source.end_capture(streams.owner);
+}
+
+}  // namespace
+
+int main() {
+  try {
+    for (const auto run : {much_is_waited_for_on_the_device, little_is_not_waited_for,
+                           all_users_are_waited_for, a_captured_stream_is_left_alone}) {
+      Shadow gpu(kGiB);
+      run(gpu);
+      gpu.drain();
+    }
+  } catch (const std::exception& error) {
+    std::puts(error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,51 @@
+"""Streams that are told to wait for others where much of the memory waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.allocator.modules import STUDY
+from tests.allocator.native import native, ran
+from tests.compiled import with_fault
+
+ORDER = "-DSOURCE=HostileOrder"
+FAULTS = {
+    "no stream ever waits": (
+        "if (memory_.order == nullptr || ",
+        "if (memory_.order != nullptr || ",
+        "expected 64 MiB, got 128 MiB",
+    ),
+    "streams always wait": (
+        "bytes_ < memory_.arena.reserved() / kMuch",
+        "false",
+        "expected 544 MiB, got 528 MiB",
+    ),
+    "one of two users is enough": (
+        "if (--block->events == 0) {",
+        "--block->events;\n    {",
+        "some that a stream still reads",
+    ),
+    "a captured stream waits": (
+        "reserved() / kMuch ||\n        is_captured(stream)) {",
+        "reserved() / kMuch) {",
+        "dependency created on uncaptured work",
+    ),
+}
+
+
+def test_what_waits_is_used_again_behind_those_that_use_it() -> None:
+    done = ran(native("ordered", "ordered.cpp", ORDER, variant="p5_dropin"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found(fault: str, tmp_path: Path) -> None:
+    right, wrong, told = FAULTS[fault]
+    changed = with_fault(STUDY.folder, tmp_path / "allocator", "stream_waits.h", right, wrong)
+    name = f"ordered-{list(FAULTS).index(fault)}"
+    done = ran(native(name, "ordered.cpp", ORDER, variant="p5_dropin", folder=changed))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert told in done.stdout
