@@ -34,6 +34,40 @@ void little_is_not_waited_for(Shadow& gpu) {
   require(gpu.source.is_idle(streams.owner), "an idle owner", "one that waits");
 }
 
+// The stream waits for those that use what it gets, however much was freed before.
+void the_right_point_is_waited_for(Shadow& gpu) {
+  const Streams streams(gpu);
+  free_while_read(gpu, 4 * kMiB, streams.owner, streams.user);
+  free_while_read(gpu, 64 * kMiB, streams.owner, streams.user);
+  gpu.allocate(64 * kMiB, streams.owner);
+}
+
+// It waits for no more than it must, and what was freed later is not there yet.
+void later_points_are_not_waited_for(Shadow& gpu) {
+  const Streams streams(gpu);
+  const auto first = gpu.allocate(64 * kMiB, streams.owner);
+  const auto second = gpu.allocate(64 * kMiB, streams.owner);
+  for (const auto& read : {first, second}) {
+    gpu.use(read, streams.user);
+    gpu.free(read);
+  }
+  gpu.allocate(64 * kMiB, streams.owner);
+  gpu.source.complete(streams.user, 1);
+  gpu.source.complete(streams.owner, ~uint64_t{0});
+  require(gpu.source.is_idle(streams.owner), "a wait for the first use", "one for both");
+  gpu.allocate(64 * kMiB, streams.owner);
+}
+
+// Who waits gets its own memory, and nobody else's.
+void others_keep_what_is_theirs(Shadow& gpu) {
+  const Streams streams(gpu);
+  const Stream other = gpu.source.create_stream();
+  free_while_read(gpu, 64 * kMiB, other, streams.user);
+  free_while_read(gpu, 64 * kMiB, streams.owner, streams.user);
+  gpu.allocate(64 * kMiB, streams.owner);
+  gpu.allocate(64 * kMiB, other);
+}
+
 // What two streams use is not there when one of them is through.
 void all_users_are_waited_for(Shadow& gpu) {
   const Streams streams(gpu);
@@ -41,6 +75,7 @@ void all_users_are_waited_for(Shadow& gpu) {
   gpu.use(read, streams.user);
   gpu.use(read, 0);
   gpu.free(read);
+  gpu.source.complete(streams.user, 1);
   gpu.allocate(64 * kMiB, streams.owner);
 }
 
@@ -57,8 +92,10 @@ void a_captured_stream_is_left_alone(Shadow& gpu) {
 
 int main() {
   try {
-    for (const auto run : {much_is_waited_for_on_the_device, little_is_not_waited_for,
-                           all_users_are_waited_for, a_captured_stream_is_left_alone}) {
+    for (const auto run :
+         {much_is_waited_for_on_the_device, little_is_not_waited_for, the_right_point_is_waited_for,
+          later_points_are_not_waited_for, others_keep_what_is_theirs, all_users_are_waited_for,
+          a_captured_stream_is_left_alone}) {
       Shadow gpu(kGiB);
       run(gpu);
       gpu.drain();

@@ -11,27 +11,27 @@ import numpy as np
 import pytest
 
 from analysis.modules import load_python
-from analysis.study import Case, Variant
+from analysis.study import Case, Study, Variant
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from tests.compiled import gpu_module, gpu_samples
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
 
-STUDY = STUDIES["allocator"]
+STUDY, MAPPED = STUDIES["allocator"], STUDIES["fragmentation"]
 WORKLOAD = load_python(STUDY, "workload")
 MIB = 2**20
 
 
-def compiled(source: str, variant: str, folder: Path, out: Path) -> Path:
-    """A program of this folder over a variant of `folder`, for the GPU that is here."""
+def compiled(source: str, variant: Variant, folder: Path, out: Path) -> Path:
+    """A program of this folder over a variant as it is in `folder`, for the GPU that is here."""
     toolchain, sm = find_toolchain(), resolve_arch("auto", [0]).removeprefix("sm_")
     libraries = [f"-L{path}" for path in toolchain.libraries]
-    sources = [Path(__file__).with_name(source), folder / f"{variant}.cpp"]
+    sources = [Path(__file__).with_name(source), folder / variant.path.name]
     subprocess.run(
         [
-            *(str(toolchain.nvcc), "-std=c++17", "-O2", f"-I{folder}", *libraries),
-            *STUDY.variant(variant).flags,
+            *(str(toolchain.nvcc), "-std=c++17", "-O2", f"-I{folder}", f"-I{STUDY.folder}"),
+            *(*libraries, *variant.flags),
             *(f"-gencode=arch=compute_{sm},code=sm_{sm}", "-o", str(out)),
             *map(str, sources),
         ],
@@ -40,20 +40,29 @@ def compiled(source: str, variant: str, folder: Path, out: Path) -> Path:
     return out
 
 
-def canary(folder: Path, out: Path, variant: str = "p4_final") -> subprocess.CompletedProcess[str]:
-    """Build and run the canary over a variant of `folder`."""
+def canary(variant: Variant, folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    """Build and run the canary over a variant as it is in `folder`."""
     program = compiled("canary.cu", variant, folder, out)
     return subprocess.run([program, "10000"], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("variant", ["p4_final", "p5_streams", "p5_dropin"])
-def test_no_stream_reads_what_another_has_overwritten(tmp_path: Path, variant: str) -> None:
-    done = canary(STUDY.folder, tmp_path / "canary", variant)
+@pytest.mark.parametrize(
+    ("study", "name"),
+    [
+        *((STUDY, name) for name in ("p4_final", "p5_streams", "p5_dropin")),
+        *((MAPPED, name) for name in ("p6_mapped", "p7_ordered")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_no_stream_reads_what_another_has_overwritten(
+    tmp_path: Path, study: Study, name: str
+) -> None:
+    done = canary(study.variant(name), study.folder, tmp_path / "canary")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_graphs_replay_what_was_captured_and_touch_nothing_else(tmp_path: Path) -> None:
-    program = compiled("graphs.cu", "p5_dropin", STUDY.folder, tmp_path / "graphs")
+    program = compiled("graphs.cu", STUDY.variant("p5_dropin"), STUDY.folder, tmp_path / "graphs")
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -64,7 +73,7 @@ def test_the_canary_finds_an_allocator_that_does_not_wait(tmp_path: Path) -> Non
     checked = "if (!block->users.empty()) {"
     assert checked in final.read_text()
     final.write_text(final.read_text().replace(checked, "if (false) {"))
-    done = canary(tmp_path / "allocator", tmp_path / "canary")
+    done = canary(STUDY.variant("p4_final"), tmp_path / "allocator", tmp_path / "canary")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "words changed" in done.stdout
 

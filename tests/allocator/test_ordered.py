@@ -10,6 +10,7 @@ from tests.allocator.modules import STUDY
 from tests.allocator.native import native, ran
 from tests.compiled import with_fault
 
+STILL_READ = "some that a stream still reads"
 ORDER = "-DSOURCE=HostileOrder"
 FAULTS = {
     "no stream ever waits": (
@@ -22,10 +23,30 @@ FAULTS = {
         "false",
         "expected 544 MiB, got 528 MiB",
     ),
+    "the stream is not told to wait": (
+        "memory_.order->put_behind(memory_.arena.device, stream, first->event);",
+        "",
+        STILL_READ,
+    ),
+    "the stream waits for an earlier point": (
+        "stream, first->event);",
+        "stream, line.points.front().event);",
+        STILL_READ,
+    ),
+    "memory behind later points is handed out": (
+        "std::for_each(line.points.begin(), std::next(first),",
+        "std::for_each(line.points.begin(), line.points.end(),",
+        STILL_READ,
+    ),
+    "memory of other streams is handed out": (
+        "return &block->side->heap != &heap;",
+        "return false;",
+        STILL_READ,
+    ),
     "one of two users is enough": (
         "if (--block->events == 0) {",
         "--block->events;\n    {",
-        "some that a stream still reads",
+        STILL_READ,
     ),
     "a captured stream waits": (
         "reserved() / kMuch ||\n        is_captured(stream)) {",

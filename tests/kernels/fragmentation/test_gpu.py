@@ -56,3 +56,10 @@ def test_what_is_mapped_grows_in_place() -> None:
         name: measured(name, "growing_batch")["reserved"] for name in ("p5_dropin", "p6_mapped")
     }
     assert 4 * reserved["p6_mapped"] < reserved["p5_dropin"]
+
+
+def test_streams_that_wait_for_each_other_leave_less_memory_waiting() -> None:
+    reserved = {
+        name: measured(name, "checkpoint_copy")["reserved"] for name in ("p6_mapped", "p7_ordered")
+    }
+    assert 1.1 * reserved["p7_ordered"] < reserved["p6_mapped"]
