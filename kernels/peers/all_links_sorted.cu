@@ -10,16 +10,6 @@ namespace {
 constexpr int64_t kHeldBytes = int64_t{HELD_MIB} << 20;
 constexpr int64_t kPageBytes = int64_t{PAGE_KIB} << 10;
 
-// The lowest bit that puts rows into ranges of the pool of half of what the GPU holds, for the rows
-// in flight may lie in two ranges at once.
-int lowest_bit(const Share& share, int high) {
-  int low = 0;
-  while (low < high && (int64_t{share.row_bytes} << (low + 1)) <= kHeldBytes / 2) {
-    ++low;
-  }
-  return low;
-}
-
 }  // namespace
 
 const Plan kPlan = {"host", "all", "first", "gather", "none"};
@@ -29,8 +19,8 @@ Move prepare(const Share& share, const Resources&) {
   if (std::min(share.rows * kPageBytes, share.pool_rows * share.row_bytes) <= kHeldBytes) {
     return gather;
   }
-  const int high = row_bits(share.pool_rows);
-  const auto sorter = std::make_shared<Sorter>(share.rows, lowest_bit(share, high), high);
+  // By ranges of half of what is held, for the rows in flight may lie in two of them at once.
+  const auto sorter = std::make_shared<Sorter>(share, share.rows, kHeldBytes / 2);
   return [sorter](Share of, cudaStream_t stream) {
     of.pairs = sorter->sorted(of.pairs, stream);
     gather(of, stream);

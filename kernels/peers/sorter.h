@@ -17,8 +17,13 @@ inline int row_bits(int64_t pool_rows) {
 
 class Sorter {
  public:
-  // For `rows` pairs, by the bits [low, high) of their source rows.
-  Sorter(int64_t rows, int low, int high) : rows_(rows), low_(low), high_(high) {
+  // For `rows` pairs of a share like this one, by the bits of their source rows that put them into
+  // ranges of the pool of at most so many bytes.
+  Sorter(const Share& share, int64_t rows, int64_t range_bytes)
+      : rows_(rows), high_(row_bits(share.pool_rows)) {
+    while (low_ < high_ && (int64_t{share.row_bytes} << (low_ + 1)) <= range_bytes) {
+      ++low_;
+    }
     check(sort(nullptr, nullptr, nullptr), "sort");
     sorted_ = on_device<int2>(static_cast<size_t>(rows_));
     scratch_ = on_device<uint8_t>(scratch_bytes_);
@@ -40,7 +45,7 @@ class Sorter {
   }
 
   int64_t rows_;
-  int low_;
+  int low_ = 0;
   int high_;
   size_t scratch_bytes_ = 0;
   std::shared_ptr<int2[]> sorted_;
