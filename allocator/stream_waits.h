@@ -60,8 +60,8 @@ class StreamWaits {
     }
   }
 
-  // Where much is waiting, puts the side's stream behind the first point that makes a block of
-  // `size` bytes free for it, so that the host need not wait; whether there is one. After a poll,
+  // Where much is waiting, puts the side's stream behind points up to the first that makes a block
+  // of `size` bytes free for it, so that the host need not wait; whether there is one. After a poll,
   // and outside of captures only.
   bool order(Side& side, size_t size) {
     const Stream stream = side.heap.stream;
@@ -74,10 +74,9 @@ class StreamWaits {
           std::find_if(line.points.begin(), line.points.end(),
                        [&](const Point& point) { return point.has_block_for(side, size); });
       if (first != line.points.end()) {
-        memory_.order->put_behind(memory_.arena.device, stream, first->event);
-        // The stream is behind all earlier points, too.
+        // Behind each of the earlier points, too: they may be of a stream that had the same handle.
         std::for_each(line.points.begin(), std::next(first),
-                      [&](Point& point) { let_go_for(side.heap, point); });
+                      [&](Point& point) { take_over(point, side.heap); });
         return true;
       }
     }
@@ -124,7 +123,7 @@ class StreamWaits {
   };
   static constexpr size_t kBatchBlocks = 32;
   static constexpr size_t kBatchBytes = size_t{32} << 20;
-  static constexpr size_t kMuch = 16;  // a sixteenth of what is reserved
+  static constexpr size_t kMuch = 12;  // a twelfth of what is reserved
 
   bool is_captured(Stream stream) const {
     return memory_.streams != nullptr &&
@@ -152,11 +151,14 @@ class StreamWaits {
     }
   }
 
-  // Of a point's blocks, those of the heap, whose stream is behind it.
-  void let_go_for(const Heap& heap, Point& point) {
+  // Puts the heap's stream behind a point where that has blocks of the heap, and lets go of those.
+  void take_over(Point& point, const Heap& heap) {
     const auto own =
         std::partition(point.blocks.begin(), point.blocks.end(),
                        [&](const HeapBlock* block) { return &block->side->heap != &heap; });
+    if (own != point.blocks.end()) {
+      memory_.order->put_behind(memory_.arena.device, heap.stream, point.event);
+    }
     std::for_each(own, point.blocks.end(), [&](HeapBlock* block) { leave(block); });
     point.blocks.erase(own, point.blocks.end());
   }

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from allocator.patterns import KIB, MIB, Pattern, Recorder, threads
+from allocator.patterns import ALLOCATE, FREE, KIB, MIB, Pattern, Recorder, threads
 
 GIB: Final = 2**30
 
@@ -25,6 +25,14 @@ HIDDEN_BYTES: Final = 8 * KIB
 class Ahead(Pattern):
     """A pattern in which the host runs ahead of the GPU. Each replay has to begin with an idle GPU:
     else the next one waits for what the last one has enqueued."""
+
+
+@dataclass(frozen=True)
+class Limited(Pattern):
+    """A pattern during which at most `limit` B may be reserved: what an allocator keeps has to go
+    back to the driver where another request needs it."""
+
+    limit: int = 0
 
 
 def recomputed_lengths(tape: Recorder) -> None:
@@ -208,6 +216,44 @@ PATTERNS: Final[Mapping[str, Callable[[], Pattern]]] = {
     **_on(2, checkpoint_copy, host_ahead, kind=Ahead),
 }
 """Every pattern of this study alone, by its name in a case."""
+
+LIMITS: Final = (272, 384, 768)
+"""What may be reserved in limited batches, in MiB. They hold up to 248 MiB."""
+
+
+def limited_batch(limit: int) -> Limited:
+    """16 steps of growing_batch, each with a batch larger by four, and a limit in MiB."""
+    tape = Recorder()
+    for batch in range(64, 128, 4):
+        held = [tape.allocate(batch * 256 * KIB) for _ in range(8)]
+        for slot in reversed(held):
+            tape.free(slot)
+    return Limited([tape.tape()], limit=limit * MIB)
+
+
+def long_run() -> Pattern:
+    """1,000,000 operations on 2,000 live allocations, of which a random one is repeatedly replaced.
+    Sizes follow a distribution that changes every 6,000 times: no part is like another."""
+    slots, parts, steps = 2_000, 83, 6_000
+    rng = np.random.default_rng(19)
+    medians = np.repeat(np.exp(rng.uniform(np.log(16 * KIB), np.log(2 * MIB), parts)), steps)
+    sizes = np.clip(medians * rng.lognormal(0.0, 0.5, parts * steps), 1, 64 * MIB)
+    rows = np.zeros((2 * slots + 2 * parts * steps, 4), np.uint64)
+    first, last, between = rows[:slots], rows[-slots:], rows[slots:-slots]
+    first[:, 0], last[:, 0] = ALLOCATE, FREE
+    between[::2, 0], between[1::2, 0] = FREE, ALLOCATE
+    first[:, 1] = last[:, 1] = np.arange(slots)
+    between[:, 1] = np.repeat(rng.integers(0, slots, parts * steps), 2)
+    first[:, 2] = sizes[:slots]
+    between[1::2, 2] = sizes
+    return Pattern([rows])
+
+
+ALONE: Final[Mapping[str, Callable[[], Pattern]]] = {
+    **{f"limited_{limit}mib": partial(limited_batch, limit) for limit in LIMITS},
+    "long_run": long_run,
+}
+"""Patterns that some variants replay only."""
 
 MORE_THREADS: Final[Mapping[str, Callable[[], Pattern]]] = {
     f"threads_{count}": partial(threads, count) for count in (16, 48)

@@ -24,7 +24,7 @@ void much_is_waited_for_on_the_device(Shadow& gpu) {
   require(!gpu.source.is_idle(streams.owner), "an owner that waits", "an idle one");
 }
 
-// A sixteenth is little enough for the streams to go on side by side.
+// A thirtieth is little enough for the streams to go on side by side.
 void little_is_not_waited_for(Shadow& gpu) {
   const Streams streams(gpu);
   gpu.allocate(512 * kMiB, streams.owner);
@@ -58,14 +58,25 @@ void later_points_are_not_waited_for(Shadow& gpu) {
   gpu.allocate(64 * kMiB, streams.owner);
 }
 
+// A stream that has ended may still read, whatever another does that has its handle.
+void a_handle_that_comes_back_is_another_stream(Shadow& gpu) {
+  const Streams streams(gpu);
+  free_while_read(gpu, 32 * kMiB, streams.owner, streams.user);
+  gpu.source.destroy_stream(streams.user);
+  free_while_read(gpu, 64 * kMiB, streams.owner, gpu.source.create_stream());
+  gpu.allocate(64 * kMiB, streams.owner);
+  gpu.allocate(32 * kMiB, streams.owner);
+}
+
 // Who waits gets its own memory, and nobody else's.
 void others_keep_what_is_theirs(Shadow& gpu) {
   const Streams streams(gpu);
   const Stream other = gpu.source.create_stream();
-  free_while_read(gpu, 64 * kMiB, other, streams.user);
+  gpu.pooled->keep_stream({Shadow::kDevice, streams.user});  // one event for both
+  free_while_read(gpu, 4 * kMiB, other, streams.user);
   free_while_read(gpu, 64 * kMiB, streams.owner, streams.user);
   gpu.allocate(64 * kMiB, streams.owner);
-  gpu.allocate(64 * kMiB, other);
+  gpu.allocate(4 * kMiB, other);
 }
 
 // What two streams use is not there when one of them is through.
@@ -94,8 +105,8 @@ int main() {
   try {
     for (const auto run :
          {much_is_waited_for_on_the_device, little_is_not_waited_for, the_right_point_is_waited_for,
-          later_points_are_not_waited_for, others_keep_what_is_theirs, all_users_are_waited_for,
-          a_captured_stream_is_left_alone}) {
+          later_points_are_not_waited_for, a_handle_that_comes_back_is_another_stream,
+          others_keep_what_is_theirs, all_users_are_waited_for, a_captured_stream_is_left_alone}) {
       Shadow gpu(kGiB);
       run(gpu);
       gpu.drain();

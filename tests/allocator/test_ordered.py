@@ -24,19 +24,19 @@ FAULTS = {
         "expected 544 MiB, got 528 MiB",
     ),
     "the stream is not told to wait": (
-        "memory_.order->put_behind(memory_.arena.device, stream, first->event);",
-        "",
-        STILL_READ,
-    ),
-    "the stream waits for an earlier point": (
-        "stream, first->event);",
-        "stream, line.points.front().event);",
+        "if (own != point.blocks.end()) {",
+        "if (false) {",
         STILL_READ,
     ),
     "memory behind later points is handed out": (
         "std::for_each(line.points.begin(), std::next(first),",
         "std::for_each(line.points.begin(), line.points.end(),",
-        STILL_READ,
+        "expected a wait for the first use",
+    ),
+    "the stream waits for the last point alone": (
+        "point.event);\n    }",
+        "lines_.begin()->second.points.back().event);\n    }",
+        "expected a wait for the first use",
     ),
     "memory of other streams is handed out": (
         "return &block->side->heap != &heap;",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allocator.patterns import ALLOCATE, FREE, MIB
-from kernels.fragmentation.patterns import PATTERNS, Ahead
+from kernels.fragmentation.patterns import ALONE, PATTERNS, Ahead
 from tests.allocator.modules import Host, built
 
 GPU_BYTES = 139 * 2**30
@@ -65,6 +65,16 @@ def test_gathered_parameters_are_of_one_stream_and_used_by_another() -> None:
     assert owners == {0, 1}
     freed = tape[tape[:, 0] == FREE]
     assert len(freed) * 2 + np.count_nonzero(tape[:, 0] > FREE) == len(tape)
+
+
+def test_no_part_of_a_long_run_is_like_another() -> None:
+    pattern = ALONE["long_run"]()
+    (tape,) = pattern.tapes
+    sizes = tape[tape[:, 0] == ALLOCATE, 2][2_000:].reshape(-1, 6_000)
+    medians = np.median(sizes, axis=1)
+    assert len(tape) == 1_000_000
+    assert len(np.unique(sizes)) > 0.9 * sizes.size
+    assert medians.max() > 20 * medians.min()
 
 
 def test_a_replay_begins_with_an_idle_gpu_where_the_host_runs_ahead() -> None:

@@ -18,14 +18,13 @@ from tests.repository import STUDIES
 
 STUDY = STUDIES["fragmentation"]
 WORKLOAD = load_python(STUDY, "workload")
-PATTERNS = load_python(STUDY, "patterns").PATTERNS
 
 
 def replay(pattern: str, capacity: int = 139 * 2**30) -> Any:
     module = built("p5_dropin")
     return WORKLOAD.Replay(
         module,
-        PATTERNS[pattern](),
+        WORKLOAD.KNOWN[pattern](),
         Told.CALLS | Told.MEMORY,
         source=lambda: module.HostSource(capacity),
     )
@@ -40,6 +39,26 @@ def test_memory_is_told_of_every_pattern(pattern: str) -> None:
     assert set(samples) == set(STUDY.metrics)
     assert 0 < samples["requested"][0] <= samples["active"][0] <= samples["reserved"][0]
     assert samples["driver_calls"] == [0]
+
+
+@pytest.mark.parametrize("mib", [272, 384, 768])
+def test_a_limit_is_kept_and_what_is_kept_in_vain_goes_back(mib: int) -> None:
+    operation = replay(f"limited_{mib}mib")
+    operation.launch(0)
+    assert operation.check() is None
+    samples = operation.own_samples(0, 1)
+    assert 248 * 2**20 <= samples["reserved"][0] <= mib * 2**20
+
+
+def test_a_long_tape_is_checked_but_not_written() -> None:
+    operation = replay("long_run")
+    written: list[bool] = []
+    runner = operation._runner
+    operation._runner = SimpleNamespace(operations=runner.operations, check=written.append)
+    operation._on_gpu = True
+    operation.launch(0)
+    assert runner.operations == 1_000_000
+    assert written == [False]
 
 
 def test_no_memory_left_is_a_fault_of_the_cell_and_not_of_the_round() -> None:
@@ -61,11 +80,17 @@ def test_pytorch_gets_its_settings_when_it_holds_nothing(monkeypatch: pytest.Mon
     calls: list[str] = []
     memory = SimpleNamespace(_set_allocator_settings=calls.append)
     cuda = SimpleNamespace(
-        init=lambda: calls.append("init"), empty_cache=lambda: calls.append("empty"), memory=memory
+        init=lambda: calls.append("init"),
+        empty_cache=lambda: calls.append("empty"),
+        get_device_properties=lambda _: SimpleNamespace(total_memory=2**30),
+        set_per_process_memory_fraction=lambda share, _: calls.append(f"{share:g}"),
+        memory=memory,
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    WORKLOAD.set_up_torch(WORKLOAD.SETTINGS["torch_expandable"])
-    assert calls == ["init", "empty", "expandable_segments:True"]
+    for pattern, share in (("limited_768mib", "0.75"), ("growing_batch", "1")):
+        calls.clear()
+        WORKLOAD.set_up_torch(WORKLOAD.SETTINGS["torch_expandable"], WORKLOAD.KNOWN[pattern]())
+        assert calls == ["init", "empty", "expandable_segments:True", share]
 
 
 def test_every_reference_of_pytorch_has_settings_and_they_say_what_they_leave() -> None:
