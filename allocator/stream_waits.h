@@ -61,8 +61,8 @@ class StreamWaits {
   }
 
   // Where much is waiting, puts the side's stream behind points up to the first that makes a block
-  // of `size` bytes free for it, so that the host need not wait; whether there is one. After a poll,
-  // and outside of captures only.
+  // of `size` bytes free for it, so that the host need not wait; whether there is one. After a
+  // poll, and outside of captures only.
   bool order(Side& side, size_t size) {
     const Stream stream = side.heap.stream;
     if (memory_.order == nullptr || bytes_ < memory_.arena.reserved() / kMuch ||
