@@ -77,6 +77,7 @@ class StreamWaits {
         // Behind each of the earlier points, too: they may be of a stream that had the same handle.
         std::for_each(line.points.begin(), std::next(first),
                       [&](Point& point) { take_over(point, side.heap); });
+        drop_spent(line);
         return true;
       }
     }
@@ -161,6 +162,14 @@ class StreamWaits {
     }
     std::for_each(own, point.blocks.end(), [&](HeapBlock* block) { leave(block); });
     point.blocks.erase(own, point.blocks.end());
+  }
+
+  // The oldest points of a line that nothing waits for; streams that were put behind stay so.
+  void drop_spent(Line& line) {
+    while (!line.points.empty() && line.points.front().blocks.empty()) {
+      memory_.arena.source.recycle(memory_.arena.device, line.points.front().event);
+      line.points.pop_front();
+    }
   }
 
   // One of the streams that the block waits for uses it no longer.
