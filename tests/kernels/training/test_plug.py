@@ -17,7 +17,7 @@ CAPACITY = 256 * MIB
 POOL = (0, 1)
 
 
-@pytest.fixture(scope="module", params=["p5_dropin", "p6_mapped"])
+@pytest.fixture(scope="module", params=["p5_dropin", "p7_ordered"])
 def plug(request: pytest.FixtureRequest) -> Any:
     made = module(STUDY, STUDY.variant(request.param), optimisation=QUICK)
     made.use_host(CAPACITY)
