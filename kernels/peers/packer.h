@@ -2,56 +2,20 @@
 // what is packed, each over its own link, and pass it on to the GPU that it is for.
 #pragma once
 
-#include <emmintrin.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "../pool_gather/packed_rows.h"
 #include "../pool_gather/workers.h"
 #include "on_gpu.h"
 #include "operation.h"
 
-constexpr int64_t kPieceRows = 64;  // that a thread packs at a time
-constexpr int64_t kAhead = 4;       // rows that it prefetches
-constexpr int64_t kGroup = 4;       // rows that it writes at once: whole lines, whatever their size
-constexpr int kCacheLine = 64;
+constexpr int64_t kPieceRows = 256;               // that a thread packs at a time
 constexpr int64_t kSentBytes = int64_t{1} << 20;  // of a copy, about
 constexpr int kStreams = 2;  // of each GPU: one brings bytes while those of the other are passed on
-
-// The CPUs of the threads: the last seven of eight. The others are for the caller, the driver and
-// whatever else runs.
-inline std::vector<int> packing_cpus(const std::vector<int>& cpus) {
-  if (cpus.size() < 2) {
-    throw std::runtime_error("cpus: expected at least 2, got " + std::to_string(cpus.size()));
-  }
-  return {cpus.begin() + static_cast<std::ptrdiff_t>((cpus.size() + 7) / 8), cpus.end()};
-}
-
-// Keeps the calling thread off these CPUs while it lives, for it would keep a thread from working.
-class Aside {
- public:
-  explicit Aside(const std::vector<int>& cpus) {
-    pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
-    cpu_set_t others = before_;
-    for (const int cpu : cpus) {
-      CPU_CLR(cpu, &others);
-    }
-    if (CPU_COUNT(&others) > 0) {
-      pthread_setaffinity_np(pthread_self(), sizeof others, &others);
-    }
-  }
-  ~Aside() { pthread_setaffinity_np(pthread_self(), sizeof before_, &before_); }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-
- private:
-  cpu_set_t before_{};
-};
 
 // Brings packed rows over the link of a GPU, in the order of a stream of it. Into the memory of
 // another GPU they go by way of its own: else CUDA takes the other one's link.
@@ -107,7 +71,7 @@ class Packer {
         pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * row_bytes))),
         packed_(static_cast<size_t>((rows + kPieceRows - 1) / kPieceRows)),
-        cpus_(packing_cpus(resources.cpus)),
+        cpus_(worker_cpus(resources.cpus, resources.cpus.size())),
         workers_(cpus_) {
     for (int i = 0; i < kStreams * resources.gpus; ++i) {
       senders_.emplace_back(i % resources.gpus, static_cast<size_t>(sent_rows_ * row_bytes));
@@ -129,7 +93,7 @@ class Packer {
   // Packs the rows, and enqueues their copies as they are packed; `caller` waits for these. Returns
   // when all are enqueued.
   void pack(const Share& share, cudaStream_t caller) {
-    const Aside aside(cpus_);
+    const OffCpus aside(cpus_);
     // The pairs come behind all copies of the launch before: its staging memory is free.
     check(cudaStreamSynchronize(senders_.front().stream()), "pairs");
     workers_.finish();  // where the launch before has failed
@@ -151,46 +115,10 @@ class Packer {
       if (first >= share.rows) {
         return;
       }
-      pack_rows(share, first, std::min(first + kPieceRows, share.rows));
+      pack_rows<kMaxRowBytes>(
+          staging_.get(), first, std::min(first + kPieceRows, share.rows), share.row_bytes,
+          [&](int64_t row) { return share.pool + int64_t{pairs_[row].x} * share.row_bytes; });
       packed_[static_cast<size_t>(piece)].store(launch_, std::memory_order_release);
-    }
-  }
-
-  void pack_rows(const Share& share, int64_t first, int64_t end) {
-    alignas(kCacheLine) __m128i near[kGroup * kMaxRowBytes / kVector];
-    const int vectors = share.row_bytes / kVector;
-    for (int64_t row = first; row < end; ++row) {
-      if (row + kAhead < end) {
-        prefetch(source(share, row + kAhead), share.row_bytes);
-      }
-      const auto* from = reinterpret_cast<const __m128i*>(source(share, row));
-      const int64_t held = (row - first) % kGroup;
-      for (int i = 0; i < vectors; ++i) {
-        _mm_store_si128(near + held * vectors + i, _mm_loadu_si128(from + i));
-      }
-      if (held + 1 == kGroup || row + 1 == end) {
-        write_past_caches(near, (row - held) * vectors, (held + 1) * vectors);
-      }
-    }
-    _mm_sfence();  // streaming stores are not ordered with the release of the piece
-  }
-
-  const uint8_t* source(const Share& share, int64_t row) const {
-    return share.pool + int64_t{pairs_[row].x} * share.row_bytes;
-  }
-
-  static void prefetch(const uint8_t* row, int bytes) {
-    for (int byte = 0; byte < bytes; byte += kCacheLine) {
-      _mm_prefetch(reinterpret_cast<const char*>(row + byte), _MM_HINT_NTA);
-    }
-  }
-
-  // To staging memory, where nobody reads it but the copy engines. Its lines are written whole:
-  // loads that wait for memory would have half of one written early.
-  void write_past_caches(const __m128i* near, int64_t first, int64_t vectors) {
-    auto* to = reinterpret_cast<__m128i*>(staging_.get()) + first;
-    for (int64_t i = 0; i < vectors; ++i) {
-      _mm_stream_si128(to + i, near[i]);
     }
   }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 #include "operator.h"
+#include "packed_rows.h"
 #include "scratch.h"
 #include "workers.h"
 
@@ -21,49 +21,6 @@ static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
 constexpr int64_t kChunks = 256;  // of a launch, unless they get too small or too large
 constexpr int64_t kFewestRows = 16;
 constexpr int64_t kMostRows = 1024;
-constexpr int64_t kAhead = 4;  // rows that a thread prefetches
-constexpr int kCacheLine = 64;
-constexpr int64_t kGroup = 4;  // rows that are written at once; 4 of 656 bytes are 41 whole lines
-
-// The CPUs of the workers: the last seven of eight. The others are for the caller, the driver and
-// whatever else runs. A worker that has to give way stalls the launch for a tick of the scheduler,
-// which takes as long as the launch.
-inline std::vector<int> worker_cpus(const std::vector<int>& cpus) {
-  if (cpus.size() < 2) {
-    throw std::invalid_argument("cpus: expected at least 2, got " + std::to_string(cpus.size()));
-  }
-  const size_t others = (cpus.size() + 7) / 8;
-  const size_t count = std::min<size_t>(cpus.size() - others, MOST_WORKERS);
-  return {cpus.end() - static_cast<std::ptrdiff_t>(count), cpus.end()};
-}
-
-// Keeps the calling thread off these CPUs while it lives. A caller that waits on the CPU of a
-// worker would keep it from working until the scheduler moves one of them.
-class OffCpus {
- public:
-  explicit OffCpus(const std::vector<int>& cpus) {
-    pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
-    cpu_set_t others = before_;
-    for (const int cpu : cpus) {
-      CPU_CLR(cpu, &others);
-    }
-    if (CPU_COUNT(&others) > 0) {
-      pthread_setaffinity_np(pthread_self(), sizeof others, &others);
-    }
-  }
-  OffCpus(const OffCpus&) = delete;
-  OffCpus& operator=(const OffCpus&) = delete;
-  ~OffCpus() { pthread_setaffinity_np(pthread_self(), sizeof before_, &before_); }
-
- private:
-  cpu_set_t before_{};
-};
-
-inline void prefetch_row(const uint8_t* row) {
-  for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
-    _mm_prefetch(reinterpret_cast<const char*>(row + byte), _MM_HINT_NTA);
-  }
-}
 
 // Unlike clflush, one of these need not wait for the one before. Every x86 server that PCIe 4 came
 // with has it.
@@ -79,11 +36,11 @@ class Packer {
  public:
   // For launches of at most `rows` rows.
   Packer(int64_t rows, const std::vector<int>& cpus)
-      : chunk_rows_(std::clamp(rows / kChunks, kFewestRows, kMostRows)),
+      : chunk_rows_(std::clamp(rows / kChunks / kGroup * kGroup, kFewestRows, kMostRows)),
         pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * kRowBytes))),
         packed_(static_cast<size_t>((rows + chunk_rows_ - 1) / chunk_rows_)),
-        cpus_(worker_cpus(cpus)),
+        cpus_(worker_cpus(cpus, MOST_WORKERS)),
         workers_(cpus_) {}
 
   // Enqueues the copy of the pairs to the host. pack() has to follow, with the same gather.
@@ -101,7 +58,8 @@ class Packer {
     ++launch_;
     // Where sending throws, they finish what they do before anything they use is freed.
     begin(gather, [this, gather](int64_t chunk, int64_t first, int64_t end) {
-      pack_rows(gather, first, end);
+      pack_rows<kRowBytes>(staging_.get(), first, end, kRowBytes,
+                           [&](int64_t i) { return source_bytes(gather, pairs_[i].x); });
       packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
     });
     send_chunks(gather, stream);
@@ -141,37 +99,6 @@ class Packer {
         work(chunk, first, std::min(first + chunk_rows_, rows));
       }
     });
-  }
-
-  void pack_rows(const Gather& gather, int64_t first, int64_t end) {
-    alignas(kCacheLine) __m128i near[kGroup * kRowVectors];
-    for (int64_t i = first; i < std::min(first + kAhead, end); ++i) {
-      prefetch_row(source_bytes(gather, pairs_[i].x));
-    }
-    for (int64_t i = first; i < end; ++i) {
-      if (i + kAhead < end) {
-        prefetch_row(source_bytes(gather, pairs_[i + kAhead].x));
-      }
-      const auto* from = reinterpret_cast<const __m128i*>(source_bytes(gather, pairs_[i].x));
-      const int64_t held = (i - first) % kGroup;
-      __m128i* to = near + held * kRowVectors;
-      for (int vector = 0; vector < kRowVectors; ++vector) {
-        _mm_store_si128(to + vector, _mm_loadu_si128(from + vector));
-      }
-      if (held + 1 == kGroup || i + 1 == end) {
-        write_past_caches(near, i - held, i + 1);
-      }
-    }
-    _mm_sfence();  // streaming stores are not ordered with the release of the chunk
-  }
-
-  // Writes packed rows [first, end) to staging memory, where nobody reads them but the copy engine.
-  // Their lines are written whole: loads that wait for memory would have half of one written early.
-  void write_past_caches(const __m128i* near, int64_t first, int64_t end) {
-    auto* to = reinterpret_cast<__m128i*>(staging_.get() + first * kRowBytes);
-    for (int64_t vector = 0; vector < (end - first) * kRowVectors; ++vector) {
-      _mm_stream_si128(to + vector, near[vector]);
-    }
   }
 
   bool is_packed(int64_t chunk) const {

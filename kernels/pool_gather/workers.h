@@ -5,12 +5,15 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,6 +21,40 @@
 // How long a thread that has no work keeps its CPU before it sleeps. To wake all of them takes
 // longer than a small gather.
 constexpr std::chrono::milliseconds kSpin{20};
+
+// The CPUs of the workers: the last seven of eight, `most` at most. The others are for the caller,
+// the driver and whatever else runs. A worker that has to give way stalls the launch for a tick of
+// the scheduler, which takes as long as the launch.
+inline std::vector<int> worker_cpus(const std::vector<int>& cpus, size_t most) {
+  if (cpus.size() < 2) {
+    throw std::invalid_argument("cpus: expected at least 2, got " + std::to_string(cpus.size()));
+  }
+  const size_t others = (cpus.size() + 7) / 8;
+  const size_t count = std::min(cpus.size() - others, most);
+  return {cpus.end() - static_cast<std::ptrdiff_t>(count), cpus.end()};
+}
+
+// Keeps the calling thread off these CPUs while it lives. A caller that waits on the CPU of a
+// worker would keep it from working until the scheduler moves one of them.
+class OffCpus {
+ public:
+  explicit OffCpus(const std::vector<int>& cpus) {
+    pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
+    cpu_set_t others = before_;
+    for (const int cpu : cpus) {
+      CPU_CLR(cpu, &others);
+    }
+    if (CPU_COUNT(&others) > 0) {
+      pthread_setaffinity_np(pthread_self(), sizeof others, &others);
+    }
+  }
+  OffCpus(const OffCpus&) = delete;
+  OffCpus& operator=(const OffCpus&) = delete;
+  ~OffCpus() { pthread_setaffinity_np(pthread_self(), sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_{};
+};
 
 // Used by one thread at a time, which does not work itself.
 class Workers {
