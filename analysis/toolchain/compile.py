@@ -79,7 +79,7 @@ def torch_settings(variant: Variant) -> tuple[list[str], list[str]]:
         return [], []
     folder = root / "lib"
     link = [f"-L{folder}", "-lc10_cuda", "-lc10", f"-Xlinker=-rpath,{folder}"]
-    return [f"-isystem{root / 'include'}"], link
+    return ["-isystem", str(root / "include")], link
 
 
 def compile_bindings(

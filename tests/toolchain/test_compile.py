@@ -141,7 +141,7 @@ def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
     variant = COPY.variant("library")
     monkeypatch.setattr(compiling, "torch_root", lambda: tmp_path)
     includes, link = torch_settings(variant)
-    assert includes == [f"-isystem{tmp_path / 'include'}"]
+    assert includes == ["-isystem", str(tmp_path / "include")]
     assert f"-L{tmp_path / 'lib'}" in link
     assert torch_settings(COPY.variant("batched")) == ([], [])
     monkeypatch.setattr(compiling, "torch_root", lambda: None)
