@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -115,5 +116,6 @@ def add_device_times(cells: list[Cell], json_file: Path) -> None:
             continue
         cell = cells[int(state.point["cell"])]
         cell.values += (("gpu_time", float(seconds)) for seconds in state.samples)
-        if state.frequencies:
-            cell.sm_mhz = round(sorted(state.frequencies)[len(state.frequencies) // 2] / 1e6)
+        frequencies = sorted(filter(math.isfinite, state.frequencies or ()))
+        if frequencies:  # NaN is where NVBench counted no cycles
+            cell.sm_mhz = round(frequencies[len(frequencies) // 2] / 1e6)

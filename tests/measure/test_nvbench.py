@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
                     state(tmp_path, 2, [5e-6], [1.98e9]),
                     left_out,
                     unsampled,
-                    state(tmp_path, 0, [1e-5, 2e-5, 4e-5], [1.2e9, 1.9804e9, 1.9806e9]),
+                    state(tmp_path, 0, [1e-5, 2e-5, 4e-5, 3e-5], [math.nan, 1.2e9, 1.9804e9, 1.9806e9]),
                 ],
             }
         ],
@@ -73,8 +74,8 @@ def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
     file.write_text(json.dumps(document))
     add_device_times(cells, file)
     assert cells[0].values[0] == ("host_time", 3e-5)
-    assert [metric for metric, _ in cells[0].values[1:]] == ["gpu_time"] * 3
-    assert [value for _, value in cells[0].values[1:]] == pytest.approx([1e-5, 2e-5, 4e-5])
+    assert [metric for metric, _ in cells[0].values[1:]] == ["gpu_time"] * 4
+    assert [value for _, value in cells[0].values[1:]] == pytest.approx([1e-5, 2e-5, 4e-5, 3e-5])
     assert [value for _, value in cells[2].values] == pytest.approx([5e-6])
     assert cells[1].values == cells[3].values == []
     assert [cell.sm_mhz for cell in cells] == [1980, None, 1980, 1500.0]
