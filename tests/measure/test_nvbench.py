@@ -65,7 +65,9 @@ def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
                     state(tmp_path, 2, [5e-6], [1.98e9]),
                     left_out,
                     unsampled,
-                    state(tmp_path, 0, [1e-5, 2e-5, 4e-5, 3e-5], [math.nan, 1.2e9, 1.9804e9, 1.9806e9]),
+                    state(
+                        tmp_path, 0, [1e-5, 2e-5, 4e-5, 3e-5], [math.nan, 1.2e9, 1.9804e9, 1.9806e9]
+                    ),
                 ],
             }
         ],
