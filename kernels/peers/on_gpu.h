@@ -1,7 +1,5 @@
-// The GPU that calls go to, and streams and events on it.
+// The GPU that calls go to.
 #pragma once
-
-#include <memory>
 
 #include "operation.h"
 
@@ -19,15 +17,3 @@ class OnGpu {
  private:
   int before_ = 0;
 };
-
-inline std::shared_ptr<CUevent_st> new_event() {
-  cudaEvent_t made = nullptr;
-  check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "event");
-  return {made, cudaEventDestroy};
-}
-
-inline std::shared_ptr<CUstream_st> new_stream() {
-  cudaStream_t made = nullptr;
-  check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "stream");
-  return {made, cudaStreamDestroy};
-}

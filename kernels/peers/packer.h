@@ -14,7 +14,7 @@
 #include "operation.h"
 
 constexpr int64_t kPieceRows = 256;               // that a thread packs at a time
-constexpr int64_t kSentBytes = int64_t{1} << 20;  // of a copy, about
+constexpr int64_t kSentBytes = int64_t{2} << 20;  // of a copy, about
 constexpr int kStreams = 2;  // of each GPU: one brings bytes while those of the other are passed on
 
 // Brings packed rows over the link of a GPU, in the order of a stream of it. Into the memory of

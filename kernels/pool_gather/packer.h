@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -18,9 +19,10 @@
 
 static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
 
-constexpr int64_t kChunks = 256;  // of a launch, unless they get too small or too large
+constexpr int64_t kChunks = 512;  // of a launch, unless they get too small or too large
 constexpr int64_t kFewestRows = 16;
 constexpr int64_t kMostRows = 1024;
+constexpr size_t kInFlight = 2;  // copies of packed rows, so that the copy engine always has one
 
 // Unlike clflush, one of these need not wait for the one before. Every x86 server that PCIe 4 came
 // with has it.
@@ -105,9 +107,14 @@ class Packer {
     return packed_[static_cast<size_t>(chunk)].load(std::memory_order_acquire) == launch_;
   }
 
+  // Between two copies the copy engine pauses, so they should be few. What is packed while some are
+  // on their way is sent at once: copies get longer for as long as packing is the faster of the
+  // two.
   void send_chunks(const Gather& gather, cudaStream_t stream) {
     int64_t first = 0;
-    while (first < chunks(gather)) {
+    for (size_t copy = 0; first < chunks(gather); ++copy) {
+      const cudaEvent_t sent = sent_[copy % kInFlight].get();
+      check(cudaEventSynchronize(sent), "packed rows");
       while (!is_packed(first)) {
         _mm_pause();
       }
@@ -116,6 +123,7 @@ class Packer {
         ++end;
       }
       send_rows(gather, first * chunk_rows_, std::min(end * chunk_rows_, gather.rows), stream);
+      check(cudaEventRecord(sent, stream), "packed rows");
       first = end;
     }
   }
@@ -140,6 +148,7 @@ class Packer {
   std::shared_ptr<uint8_t[]> staging_;
   std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
   uint64_t launch_ = 0;
+  std::array<std::shared_ptr<CUevent_st>, kInFlight> sent_{new_event(), new_event()};
   std::atomic<int64_t> next_{0};
   std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first

@@ -1,4 +1,4 @@
-// Memory of a variant's own, freed with the last reference to it.
+// Memory, streams and events of a variant's own, freed with the last reference to them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,4 +28,16 @@ std::shared_ptr<T[]> page_locked(size_t count) {
   void* made = nullptr;
   check(cudaHostAlloc(&made, count * sizeof(T), cudaHostAllocDefault), "scratch in host memory");
   return {static_cast<T*>(made), [](T* memory) { cudaFreeHost(memory); }};
+}
+
+inline std::shared_ptr<CUstream_st> new_stream() {
+  cudaStream_t made = nullptr;
+  check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "stream");
+  return {made, cudaStreamDestroy};
+}
+
+inline std::shared_ptr<CUevent_st> new_event() {
+  cudaEvent_t made = nullptr;
+  check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "event");
+  return {made, cudaEventDestroy};
 }

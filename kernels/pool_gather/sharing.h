@@ -24,18 +24,6 @@ constexpr int kTrials = 3;   // launches by which a division is judged
 // Makes what gathers so many rows by the SMs.
 using OnSms = std::function<Launch(int64_t rows)>;
 
-inline std::shared_ptr<CUstream_st> new_stream() {
-  cudaStream_t made = nullptr;
-  check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "stream");
-  return {made, cudaStreamDestroy};
-}
-
-inline std::shared_ptr<CUevent_st> new_event() {
-  cudaEvent_t made = nullptr;
-  check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "event");
-  return {made, cudaEventDestroy};
-}
-
 class Sharing {
  public:
   // For launches of `rows` rows; until told otherwise, the CPU packs all of them.

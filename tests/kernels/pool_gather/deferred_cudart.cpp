@@ -64,6 +64,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   queues[stream].push_back([other = recorded.at(event)] { drain(other); });
   return cudaSuccess;
 }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const auto found = recorded.find(event); found != recorded.end()) {
+    drain(found->second);
+  }
+  return cudaSuccess;
+}
 cudaError_t cudaHostAlloc(void** out, size_t size, unsigned) {
   return posix_memalign(out, 64, size) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
 }
