@@ -55,7 +55,9 @@ class Native(Allocator):
         import torch
 
         torch.cuda.init()
-        torch.cuda.memory._set_allocator_settings(settings)
+        # By its newer name where that is: the older one then warns.
+        change = getattr(torch._C, "_accelerator_setAllocatorSettings", None)
+        (change or torch.cuda.memory._set_allocator_settings)(settings)
         self._cuda: Any = torch.cuda
 
     def memory(self) -> Memory:

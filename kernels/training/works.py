@@ -241,9 +241,13 @@ class Captured:
 
 
 class Graphs(Work):
-    """So many graphs captured, with memory of their own and then all with the same, and replayed in
-    every order or in random ones, also after empty_cache. A step is a capture; values are how many
-    results were wrong, in all replays, and how many words beside them had changed."""
+    """So many graphs captured, with memory of their own and then all with the same, and replayed,
+    also after empty_cache: the former in every order or in random ones, the latter in the order of
+    capture, which PyTorch asks for where a graph may lie in what an earlier one has freed.
+
+    A step is a capture. There are no values: run raises RuntimeError where a result is wrong in any
+    replay, or a word beside the results has changed.
+    """
 
     WORDS: Final = 2**19
     ORDERS: Final = 10
@@ -267,18 +271,24 @@ class Graphs(Work):
     def run(self, counting: Counting = NOT_COUNTED) -> Run:
         import torch
 
-        values, times = [0, 0], []
-        for pool in (None, torch.cuda.graph_pool_handle()):
+        own = orders(self._graphs, self.ORDERS)
+        as_captured = [range(self._graphs)] * len(own)
+        wrong, changed, times = 0, 0, []
+        for pool, replayed in ((None, own), (torch.cuda.graph_pool_handle(), as_captured)):
             captured: list[Captured] = []
             kept: list[Any] = []
             capture = partial(self._capture, pool, captured, kept)
             times.append(timed(capture, NOT_COUNTED))
-            values[0] += self._replay_all(captured)
+            wrong += self._replay(captured, replayed)
             torch.cuda.empty_cache()
             kept.append(torch.full_like(self._read, self.KEPT))
-            values[0] += self._replay_all(captured)
-            values[1] += sum(int((words != self.KEPT).sum()) for words in kept)
-        return Run([float(value) for value in values], together(times))
+            wrong += self._replay(captured, replayed)
+            changed += sum(int((words != self.KEPT).sum()) for words in kept)
+        if wrong or changed:
+            raise RuntimeError(
+                f"graphs: {wrong} results were wrong and {changed} words beside them had changed"
+            )
+        return Run([], together(times))
 
     def _capture(self, pool: Any, captured: list[Captured], kept: list[Any]) -> None:
         """Each graph frees temporaries, which the next one may use; beside them lie tensors that no
@@ -293,10 +303,10 @@ class Graphs(Work):
             captured.append(Captured(graph, factor, result, total))
             kept.append(torch.full_like(self._read, self.KEPT))
 
-    def _replay_all(self, captured: Sequence[Captured]) -> int:
-        """How many results were wrong."""
+    def _replay(self, captured: Sequence[Captured], replayed: Sequence[Sequence[int]]) -> int:
+        """How many results were wrong when all graphs were replayed in each of these orders."""
         wrong = 0
-        for read, order in enumerate(orders(len(captured), self.ORDERS), start=1):
+        for read, order in enumerate(replayed, start=1):
             self._read.fill_(read)
             for number in order:
                 captured[number].graph.replay()

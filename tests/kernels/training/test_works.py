@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import permutations
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.modules import load_python
@@ -19,6 +23,72 @@ def test_two_graphs_are_replayed_in_all_orders_and_ten_in_others_each_time() -> 
     assert ten == WORKS.orders(10, 10)
     assert len({tuple(order) for order in ten}) == 10
     assert all(sorted(order) == list(range(10)) for order in ten)
+
+
+class Words(np.ndarray[Any, Any]):
+    """Numbers with those of a tensor's methods that an array lacks."""
+
+    def fill_(self, value: int) -> None:
+        self.fill(value)
+
+    def numel(self) -> int:
+        return self.size
+
+
+class Replayed(WORKS.Graphs):  # type: ignore[name-defined,misc]
+    """Graphs whose temporaries lie where the next one's result does, in these pools."""
+
+    def __init__(self, graphs: int, dense: tuple[object, ...], *, writes: int = WORKS.Graphs.KEPT):
+        self._graphs = graphs
+        self._read = np.zeros(4, dtype=np.int64).view(Words)
+        self._dense = dense
+        self._writes = writes
+
+    def _capture(self, pool: Any, captured: list[Any], kept: list[Any]) -> None:
+        memory = [np.zeros_like(self._read) for _ in range(self._graphs + 1)]
+        totals = [np.zeros(()) for _ in memory]
+        kept += [np.full_like(self._read, self.KEPT)]
+
+        def replay(number: int) -> None:
+            if pool in self._dense:
+                memory[number + 1].fill_(-2)
+            memory[number][:] = self._read * (number + 2) + 1
+            totals[number][...] = memory[number].sum()
+            kept[0][1] = self._writes
+
+        for n in range(self._graphs):
+            graph = SimpleNamespace(replay=lambda n=n: replay(n))
+            captured.append(WORKS.Captured(graph, n + 2, memory[n], totals[n]))
+
+
+SHARED = "shared"
+
+
+@pytest.fixture
+def _without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def timed(body: Any, counting: object) -> Any:
+        body()
+        return WORKS.Times(1, 1, 1)
+
+    cuda = SimpleNamespace(graph_pool_handle=lambda: SHARED, empty_cache=lambda: None)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, full_like=np.full_like))
+    monkeypatch.setattr(WORKS, "timed", timed)
+
+
+@pytest.mark.usefixtures("_without_gpu")
+@pytest.mark.parametrize("graphs", [2, 10])
+def test_graphs_that_share_memory_are_replayed_as_captured(graphs: int) -> None:
+    assert Replayed(graphs, (SHARED,)).run() == WORKS.Run([], WORKS.Times(2, 2, 2))
+
+
+@pytest.mark.usefixtures("_without_gpu")
+def test_wrong_results_of_graphs_are_an_error_whatever_the_allocator() -> None:
+    said = "^graphs: 2 results were wrong and 0 words beside them had changed$"
+    with pytest.raises(RuntimeError, match=said):
+        Replayed(2, (None, SHARED)).run()
+    said = "^graphs: 0 results were wrong and 2 words beside them had changed$"
+    with pytest.raises(RuntimeError, match=said):
+        Replayed(2, (), writes=0).run()
 
 
 def test_sequences_differ_in_length_and_are_the_same_each_time() -> None:
