@@ -142,16 +142,17 @@ def _bind(
     toolchain = find_toolchain(config.nvcc, config.libfabric)
     if unmet := Provision.of(gpus, toolchain, config).unmet(variant):
         raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
-    stream = 0
     if gpus:
         show_only(in_use(gpus, [variant]))
+    modules = built_modules(resolve_arch(config.arch, config.gpus))
+    rig = Rig(study, modules, np.random.default_rng(arguments.seed))
+    stream = 0
+    if gpus:
         from cuda.bindings import runtime as cudart
 
         from analysis.measure.memory import cuda
 
         stream = int(cuda(cudart.cudaStreamCreate()))
-    modules = built_modules(resolve_arch(config.arch, config.gpus))
-    rig = Rig(study, modules, np.random.default_rng(arguments.seed))
     return rig.bind(variant, case, stream)
 
 

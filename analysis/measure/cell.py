@@ -65,7 +65,8 @@ class Binder(Protocol):
 class Workload(Protocol):
     """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py.
 
-    Only the rig calls it: `prepare`, then `bind` on the result.
+    Only the rig calls it: `prepare`, then `bind` on the result. A class method `before_cuda`, where
+    there is one, comes before all else, once in a process that has not used CUDA yet.
     """
 
     def prepare(self, case: Case) -> Binder | None:

@@ -26,11 +26,16 @@ class Rig:
     """The inputs of a study in this process, and its variants bound to them."""
 
     def __init__(self, study: Study, modules: Path, rng: np.random.Generator) -> None:
-        """`modules` is the folder of built modules; inputs are drawn from `rng`."""
+        """`modules` is the folder of built modules; inputs are drawn from `rng`.
+
+        To be made before this process uses CUDA, for the sake of workloads with `before_cuda`.
+        """
         self._study = study
         self._modules = modules
         self._rng = rng
         self._workload_type = load_python(study, "workload").Workload
+        if before_cuda := getattr(self._workload_type, "before_cuda", None):
+            before_cuda()
         self._workloads: dict[WorkloadKey, Workload] = {}
         self._prepared: dict[WorkloadKey, tuple[str, Binder]] = {}
         self._loaded: dict[str, ModuleType] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing
 import os
 import sys
@@ -73,9 +72,10 @@ def run_rounds(
 
 
 def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:
-    """Modules that are imported once, before any use of a GPU, instead of in every round."""
+    """Modules that are imported once, before any use of a GPU, instead of in every round. What is
+    not installed is left out by the fork server."""
     needed = {"torch"} & {need for variant in runnable for need in variant.needs}
-    return sorted({*needed, *filter(importlib.util.find_spec, study.imports)})
+    return sorted({*needed, *study.imports})
 
 
 def _job(

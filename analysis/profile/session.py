@@ -39,8 +39,8 @@ def under_ncu(variant: str, launch: Callable[[], None]) -> None:
 
 def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watch) -> None:
     """Set up, check and profile each of `names` in turn; HotpathError if an output is wrong."""
-    stream = int(cuda(cudart.cudaStreamCreate()))
     rig = Rig(study, modules, np.random.default_rng(0))
+    stream = int(cuda(cudart.cudaStreamCreate()))
     for name in names:
         variant = study.variant(name)
         variant = replace(variant, constants={**variant.constants, **study.captured.constants})

@@ -1,9 +1,9 @@
 """Processes with one allocator each, forked from one that has imported PyTorch.
 
-Started as `python -m kernels.training.child` with a Unix socket as standard input. Each message on
-it comes with a socket for a new process, on which that receives its allocator, then what to do, and
-answers in dicts. It begins with its number. What goes wrong is answered as {"error": one line} and
-ends the process; {"skip": why} says that this machine cannot do something.
+Each message to that one comes with a socket for a new process, on which the new one receives its
+allocator, then what to do, and answers in dicts. It begins with its number. What goes wrong is
+answered as {"error": one line} and ends the process; {"skip": why} says that this machine cannot do
+something.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from analysis.processes import end_with_parent
 from .allocators import Allocator, Spent, make
 from .works import WORKS, Work
 
-PROGRAM: Final = "kernels.training.child"
+IMPORTED_ONCE: Final = "torch._dynamo"
+"""Before any process is forked; it makes no call of CUDA. PyTorch's optimisers import it, which
+takes nearly as long as PyTorch itself. A round has both already, as study.yaml says."""
 
-IMPORTED_ONCE: Final = ("torch", "torch._dynamo")
-"""Before any process is forked; neither makes a call of CUDA. PyTorch's optimisers import the
-second, which takes nearly as long as the first."""
+ENVIRONMENT: Final = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""What makes cuBLAS deterministic."""
 
 Message = dict[str, Any]
 
@@ -111,14 +112,16 @@ def serve(connection: Connection, make_answering: Callable[[Message], Answering]
         connection.send({"error": " ".join(str(error).split()) or repr(error)})
 
 
-def main(make_answering: Callable[[Message], Answering] = Worker) -> None:
+def fork_for(orders: socket.socket, make_answering: Callable[[Message], Answering]) -> None:
+    """Fork a process for each message on `orders`, until that is closed."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is told, too, and ends this
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ.update(ENVIRONMENT)
     with suppress(ImportError):  # whoever needs it will say so
-        for name in IMPORTED_ONCE:
-            import_module(name)
+        import_module(IMPORTED_ONCE)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the processes
-    with socket.socket(fileno=0) as orders:
+    with orders:
         while True:
             asked, (*descriptors,), _, _ = socket.recv_fds(orders, 1, 1)
             if not asked:
@@ -133,7 +136,3 @@ def main(make_answering: Callable[[Message], Answering] = Worker) -> None:
                 finally:
                     os._exit(0)
             os.close(descriptors[0])
-
-
-if __name__ == "__main__":
-    main()

@@ -6,25 +6,19 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from typing import Any, Final
 
-from analysis import ROOT
-
-from .child import PROGRAM, Message
+from .child import Answering, Message, Worker, fork_for
 
 ANSWERS_WITHIN_S: Final = 60.0
 """Seconds after which a process that says nothing counts as hanging: far more than any takes."""
 
 ENDS_WITHIN_S: Final = 10.0
-
-ENVIRONMENT: Final = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-"""What makes cuBLAS deterministic."""
 
 
 class ChildError(RuntimeError):
@@ -95,13 +89,20 @@ class Child:
 
 
 class Children:
-    """Processes by name, each started when it is first asked for, and again when it has ended."""
+    """Processes by name, each started when it is first asked for, and again when it has ended.
 
-    def __init__(self, command: Sequence[str] = (sys.executable, "-m", PROGRAM)) -> None:
-        self._command = command
-        self._orders: socket.socket | None = None
-        self._server: subprocess.Popen[bytes] | None = None
+    All are forked from one that is forked from this process when this is made, which must not have
+    used CUDA by then: what is forked later cannot use it.
+    """
+
+    def __init__(self, make_answering: Callable[[Message], Answering] = Worker) -> None:
         self._children: dict[str, Child] = {}
+        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._server = get_context("fork").Process(
+                target=self._serve, args=(theirs, make_answering)
+            )
+            self._server.start()
         # The next round must not find them on the GPU. A round runs no functions of atexit.
         Finalize(None, self.close, exitpriority=0)
 
@@ -110,19 +111,13 @@ class Children:
         if name not in self._children or self._children[name].is_gone:
             ours, theirs = socket.socketpair()
             with theirs:
-                socket.send_fds(self._start(), [b"+"], [theirs.fileno()])
+                socket.send_fds(self._orders, [b"+"], [theirs.fileno()])
             self._children[name] = Child(name, Connection(ours.detach()), order)
         return self._children[name]
 
-    def _start(self) -> socket.socket:
-        if self._orders is None:
-            self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
-                environment = os.environ | ENVIRONMENT
-                self._server = subprocess.Popen(
-                    self._command, stdin=theirs.fileno(), cwd=ROOT, env=environment
-                )
-        return self._orders
+    def _serve(self, theirs: socket.socket, make_answering: Callable[[Message], Answering]) -> None:
+        self._orders.close()  # so that it ends when its only other end does
+        fork_for(theirs, make_answering)
 
     def close(self) -> None:
         for child in self._children.values():
@@ -130,7 +125,5 @@ class Children:
         for child in self._children.values():
             child.end()
         self._children.clear()
-        if self._orders is not None and self._server is not None:
-            self._orders.close()
-            self._server.wait()
-            self._orders = self._server = None
+        self._orders.close()
+        self._server.join()

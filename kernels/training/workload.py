@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -31,9 +31,15 @@ class Workload:
     """What is done in a case, and the processes that do it: one for each variant, kept for the
     whole round."""
 
+    _children: ClassVar[Children]
+
+    @classmethod
+    def before_cuda(cls) -> None:
+        """Fork what the processes are forked from."""
+        cls._children = Children()
+
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         del constants, rng  # draws are PyTorch's, with fixed seeds, so that every run is the same
-        self._children = Children()
         self._work = ""
         self._expected: dict[str, list[float]] = {}
 

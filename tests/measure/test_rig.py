@@ -84,6 +84,16 @@ def rig_in(
     return study, rig, workload.EVENTS
 
 
+def test_what_must_precede_cuda_is_done_as_the_rig_is_made(tmp_path: Path) -> None:
+    study, *_ = rig_in(tmp_path / "a", {"name": "one"})
+    workload = load_python(study, "workload")
+    workload.Workload.before_cuda = lambda: workload.EVENTS.append("before CUDA")
+    rig = Rig(study, tmp_path, np.random.default_rng(0))
+    assert workload.EVENTS == ["before CUDA"]
+    rig.bind(study.variants[0], study.variants[0].cases[0])
+    assert workload.EVENTS[1] == "workload {}"
+
+
 def test_a_case_is_prepared_once_for_all_that_are_bound_to_it(tmp_path: Path) -> None:
     study, rig, events = rig_in(tmp_path / "a", {"name": "one"}, {"name": "two"})
     one, two = study.variants

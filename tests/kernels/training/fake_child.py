@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from typing import Any
 
-from kernels.training.child import Message, main
+from analysis.modules import load_python
+from tests.repository import STUDIES
+
+Message = dict[str, Any]
 
 
 class Fake:
@@ -30,5 +34,6 @@ class Fake:
         return {"order": self._order, "by": os.getpid()}
 
 
-if __name__ == "__main__":
-    main(Fake)
+def fakes() -> Any:
+    """Children that are fakes."""
+    return load_python(STUDIES["training"], "children").Children(Fake)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +15,17 @@ import pytest
 
 from analysis import ROOT
 from analysis.modules import load_python
+from tests.kernels.training.fake_child import fakes
 from tests.repository import STUDIES
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 STUDY = STUDIES["training"]
 CHILDREN = load_python(STUDY, "children")
-COMMAND = (sys.executable, "-m", "tests.kernels.training.fake_child")
-WITHOUT_PYTORCH = """
-import sys
-sys.modules["torch"] = None  # as if it were not installed
-from kernels.training.child import main
-main()
-"""
 
 
 @pytest.fixture(scope="module")
 def children() -> Iterator[Any]:
-    made = CHILDREN.Children(COMMAND)
+    made = fakes()
     yield made
     made.close()
 
@@ -80,18 +76,17 @@ def test_what_a_machine_cannot_do_ends_nothing(children: Any) -> None:
 
 
 def test_all_are_gone_when_they_are_closed() -> None:
-    children = CHILDREN.Children(COMMAND)
+    children = fakes()
     numbers = [by(children.get(name)) for name in ("first", "second")]
     children.close()
     assert not any(map(psutil.pid_exists, numbers))
 
 
 def test_they_end_with_whoever_asks_them() -> None:
-    program = f"""
+    program = """
 import time
-from analysis.modules import load_python
-from analysis.study import discover
-children = load_python(discover()["training"], "children").Children({COMMAND!r})
+from tests.kernels.training.fake_child import fakes
+children = fakes()
 print(children.get("one").ask(work="")["by"], children._server.pid, flush=True)
 time.sleep(60)
 """
@@ -105,8 +100,29 @@ time.sleep(60)
     wait_for(lambda: not any(map(psutil.pid_exists, numbers)))
 
 
-def test_without_pytorch_the_real_ones_say_what_is_missing() -> None:
-    children = CHILDREN.Children((sys.executable, "-c", WITHOUT_PYTORCH))
+def ask_in_a_round(numbers: Connection) -> None:
+    children = fakes()
+    numbers.send([by(children.get("one")), children._server.pid])
+
+
+def test_they_are_gone_at_the_end_of_a_round() -> None:
+    context = multiprocessing.get_context("forkserver")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=ask_in_a_round, args=(theirs,))
+    process.start()
+    assert ours.poll(DEADLINE_S)
+    numbers = ours.recv()
+    process.join()
+    assert process.exitcode == 0
+    assert len(numbers) == 2
+    assert not any(map(psutil.pid_exists, numbers))
+
+
+def test_without_pytorch_the_real_ones_say_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    children = CHILDREN.Children()
     with pytest.raises(CHILDREN.ChildError, match=r"^native: import of torch halted"):
         children.get("native", settings="", module=None).ask(work="training_small", counted=False)
     children.close()
