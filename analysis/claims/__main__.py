@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from analysis.claims.bounds import DIGITS, FILE, BoundRow, digests
+from analysis.claims.bounds import DIGITS, FILE, BoundRow, comparisons, digests
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.records import write_records
@@ -21,17 +21,23 @@ from analysis.schema import read_yaml
 
 
 def set_by(description: Path) -> list[BoundRow]:
-    """A row for each claim of a study.yaml whose comparisons are committed: the first commit of
-    those, up to HEAD, that have them as they are now."""
-    current = digests(read_yaml(description))
-    unchanged, found = set(current), dict[str, BoundRow]()
+    """A row for each claim of a study.yaml whose comparisons are committed. Each of these is as old
+    as the first commit since when, up to HEAD, one claim or another has had it; the youngest
+    counts."""
+    study = read_yaml(description)
+    current = comparisons(study)
+    unchanged = {part for parts in current.values() for part in parts}
+    since = dict[str, tuple[str, str]]()
     for commit, moment in _commits(description):
-        then = digests(_at(commit, description))
-        unchanged = {claim for claim in unchanged if then.get(claim) == current[claim]}
-        found |= {
-            claim: BoundRow(claim, current[claim], commit[:DIGITS], moment) for claim in unchanged
-        }
-    return [found[claim] for claim in current if claim in found]
+        then = comparisons(_at(commit, description))
+        unchanged &= {part for parts in then.values() for part in parts}
+        since |= dict.fromkeys(unchanged, (moment, commit[:DIGITS]))
+    rows = []
+    for claim, digest in digests(study).items():
+        if since.keys() >= set(current[claim]):
+            moment, commit = max(since[part] for part in current[claim])
+            rows.append(BoundRow(claim, digest, commit, moment))
+    return rows
 
 
 def _commits(description: Path) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """When the bounds of claims were set: bounds.csv beside study.yaml.
 
 A bound that was set after looking at a run would fit that run. So a claim is judged by runs that
-began after the commit that set what it compares.
+began after the commit that set what it compares. A claim may be divided or joined with another: its
+comparisons are as old as before.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ DIGITS: Final = 12
 
 @dataclass(frozen=True)
 class BoundRow:
-    """A claim whose comparisons have this hash since `commit`, made at `set_at` (UTC)."""
+    """A claim whose comparisons have this hash. `commit`, made at `set_at` (UTC), set the last of
+    them."""
 
     claim: str
     sha256: str
@@ -33,17 +35,31 @@ class BoundRow:
 def digests(study: Mapping[str, Any]) -> dict[str, str]:
     """By the id of every claim in a study.yaml that is tested: the hash of what it compares, where,
     and of its bounds. What it says is not in it."""
+    return {claim: _hash(*compared) for claim, compared in _compared(study).items()}
+
+
+def comparisons(study: Mapping[str, Any]) -> dict[str, list[str]]:
+    """As digests(), for each of a claim's comparisons."""
     return {
-        claim["id"]: _digest(claim, study.get("headline"))
+        claim: [_hash([part], published) for part in parts]
+        for claim, (parts, published) in _compared(study).items()
+    }
+
+
+def _compared(study: Mapping[str, Any]) -> dict[str, tuple[list[dict[str, Any]], object]]:
+    headline = {"case": study.get("headline")}
+    return {
+        claim["id"]: (
+            [headline | part for part in ([claim["test"]] if "test" in claim else claim["all"])],
+            claim.get("published"),
+        )
         for claim in study.get("claims") or []
         if {"test", "all"} & set(claim)
     }
 
 
-def _digest(claim: Mapping[str, Any], headline: object) -> str:
-    parts = [claim["test"]] if "test" in claim else claim["all"]
-    compared = [{"case": headline, **part} for part in parts]
-    text = json.dumps([compared, claim.get("published")], sort_keys=True)
+def _hash(compared: list[dict[str, Any]], published: object) -> str:
+    text = json.dumps([compared, published], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 

@@ -126,7 +126,7 @@ def commit(folder: Path, at: str, *claims: Mapping[str, Any]) -> str:
 def test_the_history_tells_who_set_a_bound(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     git(tmp_path, "init", "-q")
-    other = {**FOURFOLD, "id": "other"}
+    other = {**FOURFOLD, "id": "other", "test": {**SPEEDUP, "at_least": 2.5}}
     looser = {**other, "test": {**SPEEDUP, "at_least": 2}}
     first = commit(tmp_path, OLD, FOURFOLD, other)
     second = commit(tmp_path, BETWEEN, {**FOURFOLD, "says": "In other words."}, looser)
@@ -139,6 +139,23 @@ def test_the_history_tells_who_set_a_bound(tmp_path: Path) -> None:
     assert {row.claim: row.commit for row in set_by(file)} == {"it": first, "other": third}
     write_description(tmp_path, describe(FOURFOLD, looser))
     assert [row.claim for row in set_by(file)] == ["it"]
+
+
+def test_a_comparison_is_as_old_in_another_claim(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    git(tmp_path, "init", "-q")
+    tests = [{**SPEEDUP, "at_least": bound} for bound in (2, 3)]
+    both: dict[str, Any] = {"id": "both", "says": "So.", "all": tests}
+    one, two = ({"id": f"at_least_{t['at_least']}", "says": "So.", "test": t} for t in tests)
+    first = commit(tmp_path, OLD, both)
+    commit(tmp_path, BETWEEN, one, two)
+    assert {row.claim: row.commit for row in set_by(file)} == dict.fromkeys(
+        [one["id"], two["id"]], first
+    )
+    # What was said before and not meanwhile is as old as it is said again.
+    commit(tmp_path, NEW, two)
+    last = commit(tmp_path, LATER, both, two)
+    assert {row.claim: row.commit for row in set_by(file)} == {"both": last, two["id"]: first}
 
 
 def test_without_a_history_there_is_one_clear_error(tmp_path: Path) -> None:
