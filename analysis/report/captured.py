@@ -199,13 +199,13 @@ def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
     rows, cases = [], []
     for variant in facts.study.variants:
         capture = facts.captures.find(machine, variant, "ncu")
-        count = page_table_reads(capture.counters) if capture.state == CAPTURED else None
+        count = page_table_reads(capture.counters) if capture.is_there else None
         if count is None:
             continue
         read = capture.counters.get("dram__bytes_read.sum", math.nan)
         rows.append(
             [
-                variant.name,
+                _titled(variant, capture),
                 whole(count),
                 digits(count / int(parse_case(capture.case)[key])),
                 _bytes(read),
@@ -243,11 +243,14 @@ def _change(name: str, before: _Column, after: _Column) -> str:
     return f"{name} {now}, before {then}" if then and now and then != now else ""
 
 
+def _titled(variant: Variant, capture: Capture) -> str:
+    return f"{variant.name}, stale" if capture.state == STALE else variant.name
+
+
 def _column(variant: Variant, capture: Capture) -> _Column:
-    title = f"{variant.name}, stale" if capture.state == STALE else variant.name
     # The variant may no longer have the case.
     payloads = {case.id: case.payload_bytes for case in variant.cases}
-    return _Column(title, capture.counters, payloads.get(capture.case, 0))
+    return _Column(_titled(variant, capture), capture.counters, payloads.get(capture.case, 0))
 
 
 def gaps(facts: StudyFacts, variant: Variant) -> list[str]:
