@@ -22,15 +22,16 @@ from analysis.schema import read_yaml
 
 def set_by(description: Path) -> list[BoundRow]:
     """A row for each claim of a study.yaml whose comparisons are committed. Each of these is as old
-    as the first commit since when, up to HEAD, one claim or another has had it; the youngest
-    counts."""
+    as the first commit since when, up to HEAD, one claim or another has had it, of which nothing was
+    dropped since; the youngest counts."""
     study = read_yaml(description)
     current = comparisons(study)
-    unchanged = {part for parts in current.values() for part in parts}
+    kept = {part for parts in current.values() for part in parts}
+    unchanged = set(kept)
     since = dict[str, tuple[str, str]]()
     for commit, moment in _commits(description):
         then = comparisons(_at(commit, description))
-        unchanged &= {part for parts in then.values() for part in parts}
+        unchanged &= {part for parts in then.values() if kept.issuperset(parts) for part in parts}
         since |= dict.fromkeys(unchanged, (moment, commit[:DIGITS]))
     rows = []
     for claim, digest in digests(study).items():

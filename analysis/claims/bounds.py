@@ -2,7 +2,7 @@
 
 A bound that was set after looking at a run would fit that run. So a claim is judged by runs that
 began after the commit that set what it compares. A claim may be divided or joined with another: its
-comparisons are as old as before.
+comparisons are as old as before, unless one of them was dropped.
 """
 
 from __future__ import annotations
