@@ -22,8 +22,8 @@ from analysis.schema import read_yaml
 
 def set_by(description: Path) -> list[BoundRow]:
     """A row for each claim of a study.yaml whose comparisons are committed. Each of these is as old
-    as the first commit since when, up to HEAD, one claim or another has had it, of which nothing was
-    dropped since; the youngest counts."""
+    as the first commit since when, up to HEAD, one claim or another has had it, of which nothing
+    was dropped since; the youngest counts."""
     study = read_yaml(description)
     current = comparisons(study)
     kept = {part for parts in current.values() for part in parts}

@@ -168,7 +168,7 @@ int main() {
     }
     every_byte_arrives(caller, gpus, Memory(16, 9000, 9000));
     every_byte_arrives(caller, gpus, Memory(656, 9, 9));
-    every_byte_arrives(caller, gpus, Memory(4096, 3000, 2600));  // each stream sends several times
+    every_byte_arrives(caller, gpus, Memory(4096, 9000, 8600));  // each stream sends several times
     a_failure_comes_out(caller, gpus);
   }
   cudaStreamDestroy(caller);
