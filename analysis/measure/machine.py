@@ -17,8 +17,13 @@ import pynvml
 
 from analysis.gpu import Gpu
 from analysis.measure.topology import topology
+from analysis.toolchain.packages import PACKAGES
 
-LIBRARIES = ("numpy", "torch", "cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11")
+LIBRARIES = (
+    "numpy",
+    *(name for package in PACKAGES.values() for name in package.distributions),
+    *("cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11"),
+)
 
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 """Made by the system when it is installed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from analysis.measure.topology import Pair, apart
 from analysis.study import Variant
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.libfabric import MISSING
+from analysis.toolchain.packages import PACKAGES
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,17 @@ class Provision:
 
     def _unmet(self, need: str, variant: Variant) -> str | None:
         match re.fullmatch(
-            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)|(torch)|(managed)|(libfabric)|(peers: \d+)",
+            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)"
+            r"|(torch|rmm)|(managed)|(libfabric)|(peers: \d+)",
             need,
         ):
             case None:
-                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, managed, libfabric or peers: <N>"
+                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, managed, libfabric or peers: <N>"
                 raise FieldError(f"variant {variant.name}: needs", expected, need)
             case re.Match() as found:
-                gpu, sm, major, minor, module, managed, libfabric, peers = found.groups()
-        if module:
-            return None if importlib.util.find_spec(module) else f"{module} is not installed"
+                gpu, sm, major, minor, package, managed, libfabric, peers = found.groups()
+        if package:
+            return None if PACKAGES[package].root else PACKAGES[package].missing
         if managed:
             return None if self.managed else "managed memory is opt-in: managed=true"
         if libfabric:

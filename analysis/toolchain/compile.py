@@ -7,8 +7,6 @@ python -m analysis.toolchain.compile module STUDY VARIANT --bindings OBJECT -o M
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import importlib.util
 import shlex
 import subprocess
 import sys
@@ -24,6 +22,7 @@ from analysis.records import write_records
 from analysis.study import Study, Variant, discover
 from analysis.toolchain.compilers import Toolchain, compiling, find_toolchain
 from analysis.toolchain.libfabric import MISSING
+from analysis.toolchain.packages import package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 STANDARD = "-std=c++17"
@@ -58,30 +57,6 @@ def host_compile(
     run([*command, *extra, "-c", str(source), "-o", str(out)])
 
 
-def torch_root() -> Path | None:
-    """Where PyTorch and its headers are installed, if they are; nothing of it is imported."""
-    found = importlib.util.find_spec("torch")
-    return Path(found.origin).parent if found and found.origin else None
-
-
-def torch_version() -> str:
-    """As it was installed, or `none`."""
-    return importlib.metadata.version("torch") if torch_root() else "none"
-
-
-def torch_settings(variant: Variant) -> tuple[list[str], list[str]]:
-    """Flags to compile and to link a variant that needs torch; none where it is not installed.
-
-    Such a variant must build without PyTorch, too: it asks with __has_include.
-    """
-    root = torch_root() if "torch" in variant.needs else None
-    if root is None:
-        return [], []
-    folder = root / "lib"
-    link = [f"-L{folder}", "-lc10_cuda", "-lc10", f"-Xlinker=-rpath,{folder}"]
-    return ["-isystem", str(root / "include")], link
-
-
 def compile_bindings(
     study: Study, toolchain: Toolchain, out: Path, optimisation: str = OPTIMISATION
 ) -> None:
@@ -107,7 +82,7 @@ def compile_module(
     """
     folder = out.parent
     folder.mkdir(parents=True, exist_ok=True)
-    includes, link = torch_settings(variant)
+    includes, link = package_flags(variant)
     uses_libfabric = _libfabric_flags(toolchain, variant)
     macros = defines({**variant.constants, **variant.options})
     settings = [*macros, *includes, *variant.flags, *uses_libfabric]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.measure.machine import slug
+from analysis.measure.machine import describe, slug
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,15 @@ def test_a_machines_folder_is_named_after_its_gpu(name: str, folder: str) -> Non
 @given(st.text())
 def test_a_slug_is_lower_case_letters_digits_and_single_hyphens(name: str) -> None:
     assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", slug(name))
+
+
+def test_versions_of_what_variants_are_linked_with_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "librmm_cu13-26.10.0.dist-info").mkdir()
+    metadata = tmp_path / "librmm_cu13-26.10.0.dist-info" / "METADATA"
+    metadata.write_text("Name: librmm-cu13\nVersion: 26.10.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    libraries = describe([])["libraries"]
+    assert libraries["librmm-cu13"] == "26.10.0"
+    assert "torch" in libraries

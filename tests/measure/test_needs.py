@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,27 @@ def test_a_need_is_met_or_its_reason_is_told(
     data["variants"][0]["needs"] = [need]
     variant = load(tmp_path / "copy", data).variant("first")
     assert provision(arch, cuda).unmet(variant) == reason
+
+
+@pytest.mark.parametrize(
+    ("need", "module", "reason"),
+    [
+        ("torch", "torch", "torch is not installed"),
+        ("rmm", "librmm", "needs RMM, which is not installed"),
+    ],
+)
+def test_a_package_is_there_where_python_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, need: str, module: str, reason: str
+) -> None:
+    data = description()
+    data["variants"][0]["needs"] = [need]
+    variant = load(tmp_path / "copy", data).variant("first")
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    assert provision("sm_90").unmet(variant) == reason
+    monkeypatch.delitem(sys.modules, module)
+    (tmp_path / f"{module}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert provision("sm_90").unmet(variant) is None
 
 
 @pytest.mark.parametrize("need", ["cuda", "sm_ninety", "gpus", "cuda>=13", "rocm", "peers: two"])

@@ -5,54 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-import yaml
 
 from analysis.errors import HotpathError
 from analysis.modules import load_module, module_path
-from analysis.study import Study, load_study
-from analysis.toolchain import compile as compiling
-from analysis.toolchain.compile import compile_bindings, compile_module, defines, torch_settings
+from analysis.toolchain.compile import compile_bindings, compile_module, defines
 from tests.compiled import resources, toolchain
-from tests.synthetic import COPY
-
-# Without pybind11, which takes seconds to compile.
-BINDINGS = """\
-#include <Python.h>
-int number();
-static PyObject* call(PyObject*, PyObject*) { return PyLong_FromLong(number()); }
-static PyMethodDef methods[] = {{"number", call, METH_NOARGS, ""}, {nullptr, nullptr, 0, nullptr}};
-static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "variant", "", -1, methods, nullptr, nullptr, nullptr, nullptr};
-PyMODINIT_FUNC PyInit_variant() {
-  PyObject* made = PyModule_Create(&definition);
-  PyModule_AddIntConstant(made, "step", STEP);
-  return made;
-}
-"""
-
-
-def make_study(folder: Path, entries: list[dict[str, Any]], sources: dict[str, str]) -> Study:
-    """A study of host code, whose variants return numbers."""
-    folder.mkdir(parents=True)
-    common = {"role": "step", "title": "A number", "cases": ["once"]}
-    description = {
-        "title": "Numbers",
-        "question": "Which?",
-        "budget_s": 1,
-        "constants": {"step": 3},
-        "metrics": {"host_time": {"unit": "s", "label": "host time"}},
-        "cases": {"once": {"n": [0], "payload_bytes": 0}},
-        "headline": {"n": 0},
-        "variants": [common | entry for entry in entries],
-    }
-    (folder / "study.yaml").write_text(yaml.safe_dump(description, sort_keys=False))
-    (folder / "bindings.cpp").write_text(BINDINGS)
-    for name, text in sources.items():
-        (folder / name).write_text(text)
-    return load_study(folder / "study.yaml")
+from tests.toolchain.numbers import make_study
 
 
 @pytest.fixture(scope="module")
@@ -133,16 +93,3 @@ def test_bindings_are_asked_for_by_name(tmp_path: Path) -> None:
     (study.folder / "bindings.cpp").unlink()
     with pytest.raises(HotpathError, match=r"numbers: no bindings\.cpp"):
         compile_bindings(study, toolchain(), tmp_path / "bindings.o")
-
-
-def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    variant = COPY.variant("library")
-    monkeypatch.setattr(compiling, "torch_root", lambda: tmp_path)
-    includes, link = torch_settings(variant)
-    assert includes == ["-isystem", str(tmp_path / "include")]
-    assert f"-L{tmp_path / 'lib'}" in link
-    assert torch_settings(COPY.variant("batched")) == ([], [])
-    monkeypatch.setattr(compiling, "torch_root", lambda: None)
-    assert torch_settings(variant) == ([], [])

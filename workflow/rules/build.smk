@@ -32,10 +32,11 @@ def settings_of_bindings(wildcards):
 
 
 def settings_of_module(wildcards):
-    """What the description says that decides how the variant is compiled and linked."""
+    """What the description says that decides how the variant is compiled and linked, and what is
+    installed of the packages that it needs."""
     variant = CONFIG.known[wildcards.study].variant(wildcards.variant)
     macros = dict(variant.constants) | dict(variant.options)
-    return json.dumps([macros, variant.flags, variant.needs])
+    return json.dumps([macros, variant.flags, variant.needs, package_versions(variant)])
 
 
 # Used by every measurement, see analysis/measure/cpu_cache.py.

@@ -11,8 +11,8 @@ sys.path.insert(0, workflow.basedir)
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 
-from analysis.toolchain.compile import torch_version
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
+from analysis.toolchain.packages import package_versions
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
 from analysis.files import require_room
@@ -43,8 +43,8 @@ try:
 except HotpathError as error:
     sys.exit(f"error: {error}")
 
-# A module is rebuilt if its compiler changes, or the PyTorch version that it may be linked with.
-COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}, torch {torch_version()}"
+# A module is rebuilt if its compiler changes.
+COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}"
 LIBFABRIC = shlex.quote(CONFIG.libfabric)
 PYTHON = shlex.quote(sys.executable)
 SETTINGS = shlex.quote(json.dumps(config))

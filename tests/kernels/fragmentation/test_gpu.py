@@ -9,6 +9,7 @@ import pytest
 
 from analysis.modules import load_python
 from analysis.study import Case
+from analysis.toolchain.packages import PACKAGES
 from tests.compiled import gpu_samples
 from tests.repository import STUDIES
 
@@ -19,8 +20,8 @@ STUDY = STUDIES["fragmentation"]
 
 def measured(name: str, pattern: str) -> Any:
     """What a variant's replay of a pattern comes to, its output checked."""
-    if "torch" in STUDY.variant(name).needs:
-        pytest.importorskip("torch")
+    for need in PACKAGES.keys() & set(STUDY.variant(name).needs):
+        pytest.importorskip(PACKAGES[need].module)
     workload = load_python(STUDY, "workload").Workload({}, np.random.default_rng(0))
     return gpu_samples(STUDY, workload, name, Case({"pattern": pattern}, 0, "default"))
 

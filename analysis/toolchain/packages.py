@@ -1,0 +1,97 @@
+"""Python packages with C++ headers and libraries: a variant that needs one is linked with it.
+
+Such a variant must build where the package is not installed, too: it asks with __has_include.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from analysis.study import Variant
+
+Flags = tuple[list[str], list[str]]
+"""To compile with, and for nvcc to link with."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """What it is imported as, the distributions that it may come from, its flags by its folder, and
+    the reason that is told where it is not installed."""
+
+    module: str
+    distributions: tuple[str, ...]
+    flags: Callable[[Path], Flags]
+    missing: str
+
+    @property
+    def root(self) -> Path | None:
+        """Where it is installed, if it is; nothing of it is imported."""
+        found = importlib.util.find_spec(self.module)
+        return Path(found.origin).parent if found and found.origin else None
+
+    @property
+    def version(self) -> str | None:
+        """As it was installed, or None."""
+        for name in self.distributions:
+            with suppress(importlib.metadata.PackageNotFoundError):
+                return importlib.metadata.version(name)
+        return None
+
+
+def _torch(root: Path) -> Flags:
+    link = [*_linked(root / "lib"), "-lc10_cuda", "-lc10"]
+    return _system(root / "include"), link
+
+
+def _rmm(root: Path) -> Flags:
+    # Its logger is a package of its own, which librmm.so finds only where it is loaded already.
+    logger = root.parent / "rapids_logger"
+    # The CCCL that its headers need lies beside them. -I, so that it comes before the toolkit's.
+    includes = [f"-I{root / 'include' / 'rapids'}", *_system(root / "include")]
+    includes += _system(logger / "include")
+    link = [*_linked(root / "lib64"), "-lrmm", *_linked(logger / "lib64"), "-lrapids_logger"]
+    # nvcc puts what is for the linker before all libraries.
+    return includes, [*link, "-Xlinker=--no-as-needed"]
+
+
+def _system(folder: Path) -> list[str]:
+    """A folder of system headers; nvcc wants it as a word of its own."""
+    return ["-isystem", str(folder)]
+
+
+def _linked(folder: Path) -> list[str]:
+    """Where the linker finds a library, and where the loader will."""
+    return [f"-L{folder}", f"-Xlinker=-rpath,{folder}"]
+
+
+PACKAGES: Final = {
+    "torch": Package("torch", ("torch",), _torch, "torch is not installed"),
+    "rmm": Package(
+        "librmm", ("librmm-cu13", "librmm-cu12"), _rmm, "needs RMM, which is not installed"
+    ),
+}
+"""By what `needs` calls them."""
+
+
+def package_flags(variant: Variant) -> Flags:
+    """Those of all packages that the variant needs and that are installed."""
+    compiling: list[str] = []
+    linking: list[str] = []
+    for need in variant.needs:
+        package = PACKAGES.get(need)
+        if package and package.root:
+            includes, link = package.flags(package.root)
+            compiling += includes
+            linking += link
+    return compiling, linking
+
+
+def package_versions(variant: Variant) -> dict[str, str | None]:
+    """Of the packages that the variant needs: it is built anew where one changes."""
+    return {need: PACKAGES[need].version for need in variant.needs if need in PACKAGES}

@@ -1,0 +1,112 @@
+"""Variants that are linked with packages of Python: their flags, and modules with and without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.modules import load_module, module_path
+from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.packages import PACKAGES, Package, package_flags, package_versions
+from tests.compiled import toolchain
+from tests.synthetic import COPY
+from tests.toolchain.numbers import make_study
+
+RMM_OR_NOT = """\
+#if __has_include(<rmm/pool.hpp>)
+#include <rmm/pool.hpp>
+int number() { return pool() + CCCL; }
+#else
+int number() { return 0; }
+#endif
+"""
+
+
+def install(site: Path, module: str, distribution: str, version: str) -> Path:
+    """An empty package in a folder that Python looks into, as a wheel would leave it."""
+    for folder in (site / module, site / f"{distribution.replace('-', '_')}-{version}.dist-info"):
+        folder.mkdir(parents=True)
+    (site / module / "__init__.py").touch()
+    (folder / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
+    return site / module
+
+
+def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    variant = COPY.variant("library")
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    assert package_flags(variant) == ([], [])
+    monkeypatch.delitem(sys.modules, "torch")
+    root = install(tmp_path, "torch", "torch", "2.9.1")
+    monkeypatch.syspath_prepend(tmp_path)
+    includes, link = package_flags(variant)
+    assert includes == ["-isystem", str(root / "include")]
+    assert f"-L{root / 'lib'}" in link
+    assert package_versions(variant) == {"torch": "2.9.1"}
+    assert package_flags(COPY.variant("batched")) == ([], [])
+    assert package_versions(COPY.variant("batched")) == {}
+
+
+def test_a_package_may_come_from_one_of_several_distributions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = Package("boxes", ("boxes-cu13", "boxes-cu12"), lambda _: ([], []), "no boxes")
+    assert (package.root, package.version) == (None, None)
+    install(tmp_path, "boxes", "boxes-cu12", "26.6.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert (package.root, package.version) == (tmp_path / "boxes", "26.6.0")
+
+
+def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    study = make_study(
+        tmp_path / "numbers",
+        [{"name": "pool", "needs": ["gpu", "rmm"]}],
+        {"pool.cpp": RMM_OR_NOT},
+    )
+    (variant,) = study.variants
+    bindings = tmp_path / "bindings.o"
+    compile_bindings(study, toolchain(), bindings)
+
+    def number(folder: Path) -> int:
+        out = module_path(folder, study, variant)
+        compile_module(study, variant, toolchain(), "sm_90", bindings, out)
+        found: int = load_module(folder, study, variant).number()
+        return found
+
+    if PACKAGES["rmm"].root is None:
+        assert number(tmp_path / "without") == 0
+    install_rmm(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert number(tmp_path / "with") == 42
+
+
+def install_rmm(site: Path) -> None:
+    """What the wheels of librmm and its logger leave, which librmm.so does not find by itself."""
+    root = install(site, "librmm", "librmm-cu13", "26.10.0")
+    logger = install(site, "rapids_logger", "rapids-logger", "0.3.0")
+    files = {
+        root / "include" / "rmm" / "pool.hpp": "#include <cccl.h>\nint pool();\n",
+        root / "include" / "rapids" / "cccl.h": "#define CCCL 2\n",
+        root / "pool.cpp": "#include <log.h>\nint pool() { return log_level(); }\n",
+        logger / "include" / "log.h": "int log_level();\n",
+        logger / "log.cpp": "int log_level() { return 40; }\n",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for folder, source, library in (
+        (logger, logger / "log.cpp", "rapids_logger"),
+        (root, root / "pool.cpp", "rmm"),
+    ):
+        (folder / "lib64").mkdir()
+        name = f"lib{library}.so"
+        command = [toolchain().cxx, "-shared", "-fPIC", f"-Wl,-soname={name}", str(source)]
+        command += [f"-I{logger / 'include'}", "-o", str(folder / "lib64" / name)]
+        command += [f"-L{logger / 'lib64'}", "-lrapids_logger"] if folder == root else []
+        subprocess.run(command, check=True)
