@@ -8,6 +8,7 @@
 #if __has_include(<rmm/mr/pool_memory_resource.hpp>)
 #include <cuda/memory_resource>
 #include <cuda/stream_ref>
+#include <exception>
 #include <new>
 #include <rmm/error.hpp>
 #include <rmm/mr/pool_memory_resource.hpp>
