@@ -61,6 +61,7 @@ def test_a_package_may_come_from_one_of_several_distributions(
     assert (package.root, package.version) == (tmp_path / "boxes", "26.6.0")
 
 
+@pytest.mark.skipif(PACKAGES["rmm"].root is not None, reason="the real librmm.so may be loaded")
 def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -79,8 +80,7 @@ def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(
         found: int = load_module(folder, study, variant).number()
         return found
 
-    if PACKAGES["rmm"].root is None:
-        assert number(tmp_path / "without") == 0
+    assert number(tmp_path / "without") == 0
     install_rmm(tmp_path / "site")
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert number(tmp_path / "with") == 42
