@@ -66,7 +66,8 @@ class Workload(Protocol):
     """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py.
 
     Only the rig calls it: `prepare`, then `bind` on the result. A class method `before_cuda`, where
-    there is one, comes before all else, once in a process that has not used CUDA yet.
+    there is one, comes before all else, once in a process that has not used CUDA yet. `before_bind`
+    of the result, where there is one, is told which variants are bound next, with their modules.
     """
 
     def prepare(self, case: Case) -> Binder | None:

@@ -6,7 +6,7 @@ Measuring, profiling and manual trials share this one order, so that none of the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,12 +25,20 @@ WorkloadKey = tuple[tuple[str, int], ...]
 class Rig:
     """The inputs of a study in this process, and its variants bound to them."""
 
-    def __init__(self, study: Study, modules: Path, rng: np.random.Generator) -> None:
-        """`modules` is the folder of built modules; inputs are drawn from `rng`.
+    def __init__(
+        self,
+        study: Study,
+        modules: Path,
+        rng: np.random.Generator,
+        variants: Sequence[Variant] = (),
+    ) -> None:
+        """`modules` is the folder of built modules; inputs are drawn from `rng`. `variants` are
+        those that are going to be bound, for workloads with `before_bind`.
 
         To be made before this process uses CUDA, for the sake of workloads with `before_cuda`.
         """
         self._study = study
+        self._variants = variants
         self._modules = modules
         self._rng = rng
         self._workload_type = load_python(study, "workload").Workload
@@ -47,9 +55,7 @@ class Rig:
         case. Skip if this machine cannot run it.
         """
         inputs = self._prepare(variant, case)
-        if variant.name not in self._loaded:
-            self._loaded[variant.name] = load_module(self._modules, self._study, variant)
-        operation = inputs.bind(variant, self._loaded[variant.name])
+        operation = inputs.bind(variant, self._module(variant))
         kept = inputs, self._workloads
         return Bound(variant, operation, stream, _wait_of(variant, stream), kept)
 
@@ -63,8 +69,16 @@ class Rig:
             workload = self._workloads[key]
             inputs = workload.prepare(case)
             inputs = cast(Binder, workload) if inputs is None else inputs
+            if before_bind := getattr(inputs, "before_bind", None):
+                same = (each for each in self._variants if each.constants == variant.constants)
+                before_bind([(each, self._module(each)) for each in same if case in each.cases])
         self._prepared[key] = case.id, inputs
         return inputs
+
+    def _module(self, variant: Variant) -> ModuleType:
+        if variant.name not in self._loaded:
+            self._loaded[variant.name] = load_module(self._modules, self._study, variant)
+        return self._loaded[variant.name]
 
 
 def _wait_of(variant: Variant, stream: int) -> Callable[[], None]:

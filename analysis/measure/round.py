@@ -124,7 +124,8 @@ class Bench:
         self.study: Study = load_study(job.study_file)
         self.gpus = gpus
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
-        self._rig = Rig(self.study, job.modules, self._rng)
+        self._variants = [self.study.variant(name) for name in job.variants]
+        self._rig = Rig(self.study, job.modules, self._rng, self._variants)
         self._is_warm = False
         self.visits: list[Visit] = []
         self._visits = 0
@@ -135,9 +136,8 @@ class Bench:
 
         A case with several visits is repeated that often in a row, in a new order each time.
         """
-        variants = [self.study.variant(name) for name in self.job.variants]
         cells: dict[str, list[Cell]] = {}
-        for variant in variants:
+        for variant in self._variants:
             for case in variant.in_grid(self.job.grid):
                 cells.setdefault(case.id, []).append(Cell(variant, case))
         order = []

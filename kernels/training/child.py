@@ -2,8 +2,7 @@
 
 Each message to that one comes with a socket for a new process, on which the new one receives its
 allocator, then what to do, and answers in dicts. It begins with its number. What goes wrong is
-answered as {"error": one line} and ends the process; {"skip": why} says that this machine cannot do
-something.
+answered as {"error": one line} and ends the process.
 """
 
 from __future__ import annotations
@@ -41,7 +40,8 @@ class Answering(Protocol):
 
 
 class Worker:
-    """The works of a process, one at a time."""
+    """The works of a process, one at a time. Nothing of it runs, on the GPU either, from an answer
+    to the next request."""
 
     def __init__(self, order: Message) -> None:
         import torch
@@ -51,17 +51,42 @@ class Worker:
         torch.use_deterministic_algorithms(True)
         # Filling what is only allocated would add a kernel to every other allocation.
         torch.utils.deterministic.fill_uninitialized_memory = False
-        self._name = ""
         self._work: Work | None = None
 
     def answer(self, request: Message) -> Message:
-        """Do a work once, and the first time once before that."""
-        if request["work"] != self._name:
-            self._change(request["work"])
+        match request:
+            case {"drop": True}:
+                return self._drop()
+            case {"begin": str(name)}:
+                return self._begin(name)
+        return self._run(counted=request["counted"])
+
+    def _drop(self) -> Message:
+        """Have no work, so that the next one's memory begins with nothing of it; the bytes that are
+        free then."""
+        self._work = None
+        gc.collect()
+        self._torch._C._cuda_clearCublasWorkspaces()
+        cuda = self._torch.cuda
+        cuda.synchronize()
+        cuda.empty_cache()
+        self._allocator.reset()
+        return {"free": cuda.mem_get_info()[0]}
+
+    def _begin(self, name: str) -> Message:
+        """Make a work and do it once."""
+        make_work, _ = WORKS[name]
+        self._work = make_work()
+        values = self._work.run(Spent()).values
+        self._torch.cuda.synchronize()
+        return {"values": values}
+
+    def _run(self, *, counted: bool) -> Message:
+        """Do the work once."""
         if self._work is None:
-            return {"skip": f"{self._name}: too little GPU memory is free"}
+            raise RuntimeError("no work was begun")
         before = self._allocator.memory()
-        spent = self._allocator.counting() if request["counted"] else Spent()
+        spent = self._allocator.counting() if counted else Spent()
         run = self._work.run(spent)
         after = self._allocator.memory()
         per_step = {
@@ -81,20 +106,6 @@ class Worker:
                 "active": after.active,
             },
         }
-
-    def _change(self, name: str) -> None:
-        """From one work to another, whose memory begins with nothing of the one before."""
-        self._name, self._work = name, None
-        gc.collect()
-        self._torch._C._cuda_clearCublasWorkspaces()
-        cuda = self._torch.cuda
-        cuda.synchronize()
-        cuda.empty_cache()
-        self._allocator.reset()
-        make_work, room = WORKS[name]
-        if cuda.mem_get_info()[0] >= room:
-            self._work = make_work()
-            self._work.run(Spent())
 
 
 def serve(connection: Connection, make_answering: Callable[[Message], Answering]) -> None:

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -25,10 +25,6 @@ class ChildError(RuntimeError):
     """What a process said before it ended, or that it ended without a word; one line."""
 
 
-class Unable(Exception):
-    """What this machine cannot do, and why."""
-
-
 class Child:
     """A process with the allocator that `order` says. ChildError where it cannot be had."""
 
@@ -36,15 +32,35 @@ class Child:
         self._name = name
         self._connection = connection
         self._process: int | None = None
-        number = self._hear(ANSWERS_WITHIN_S)["pid"]
+        number = self.hear()["pid"]
         with suppress(ProcessLookupError):  # it has ended already, as the next question will tell
             self._process = os.pidfd_open(number)
-        self._say(order)
+        self.tell(order)
 
     def ask(self, within_s: float = ANSWERS_WITHIN_S, **request: Any) -> Message:
         """Its answer; ChildError where it ends, or has not answered in time. Then it is gone."""
-        self._say(request)
-        return self._hear(within_s)
+        self.tell(request)
+        return self.hear(within_s)
+
+    def tell(self, request: Message) -> None:
+        with suppress(BrokenPipeError):  # what it said before it ended can still be read
+            self._connection.send(request)
+
+    def hear(self, within_s: float = ANSWERS_WITHIN_S) -> Message:
+        """The answer to what it was told; ChildError as above."""
+        try:
+            if not self._connection.poll(within_s):
+                raise ChildError(f"{self._name}: no answer within {within_s:g} s")
+            told: Message = self._connection.recv()
+            if "error" in told:
+                raise ChildError(f"{self._name}: {told['error']}")
+        except (EOFError, ConnectionResetError):
+            self.end()
+            raise ChildError(f"{self._name}: its process ended without a word") from None
+        except ChildError:
+            self.end(within_s=0)
+            raise
+        return told
 
     @property
     def is_gone(self) -> bool:
@@ -65,27 +81,6 @@ class Child:
                 poll.poll(ENDS_WITHIN_S * 1000)
             os.close(self._process)
             self._process = None
-
-    def _say(self, message: Message) -> None:
-        with suppress(BrokenPipeError):  # what it said before it ended can still be read
-            self._connection.send(message)
-
-    def _hear(self, within_s: float) -> Message:
-        try:
-            if not self._connection.poll(within_s):
-                raise ChildError(f"{self._name}: no answer within {within_s:g} s")
-            told: Message = self._connection.recv()
-            if "error" in told:
-                raise ChildError(f"{self._name}: {told['error']}")
-        except (EOFError, ConnectionResetError):
-            self.end()
-            raise ChildError(f"{self._name}: its process ended without a word") from None
-        except ChildError:
-            self.end(within_s=0)
-            raise
-        if "skip" in told:
-            raise Unable(told["skip"])
-        return told
 
 
 class Children:
@@ -114,6 +109,23 @@ class Children:
                 socket.send_fds(self._orders, [b"+"], [theirs.fileno()])
             self._children[name] = Child(name, Connection(ours.detach()), order)
         return self._children[name]
+
+    def ask_all(
+        self, orders: Mapping[str, Message], **request: Any
+    ) -> tuple[dict[str, Message], dict[str, str]]:
+        """Ask processes of these names and orders at the same time, and wait for all: what they
+        answer, and what is wrong with those that have ended instead."""
+        asked = {name: self.get(name, **order) for name, order in orders.items()}
+        for child in asked.values():
+            child.tell(request)
+        told: dict[str, Message] = {}
+        wrong: dict[str, str] = {}
+        for name, child in asked.items():
+            try:
+                told[name] = child.hear()
+            except ChildError as error:
+                wrong[name] = str(error)
+        return told, wrong
 
     def _serve(self, theirs: socket.socket, make_answering: Callable[[Message], Answering]) -> None:
         self._orders.close()  # so that it ends when its only other end does

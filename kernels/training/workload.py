@@ -14,7 +14,7 @@ from analysis.measure.cell import Operation, Skip
 from analysis.study import Case, Variant
 
 from .child import Message
-from .children import Child, ChildError, Children, Unable
+from .children import Child, ChildError, Children
 from .torch_caching import SETTINGS as DEFAULT
 from .works import WORKS
 
@@ -41,37 +41,79 @@ class Workload:
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         del constants, rng  # draws are PyTorch's, with fixed seeds, so that every run is the same
         self._work = ""
-        self._expected: dict[str, list[float]] = {}
+        self._first: dict[str, list[float]] = {}
+        self._wrong: dict[str, str] = {}
 
     def prepare(self, case: Case) -> None:
         self._work = str(case["work"])
         if self._work not in WORKS:
             raise FieldError(f"case {case.id}: work", f"one of {sorted(WORKS)}", self._work)
+        self._first, self._wrong = {}, {}
+
+    def before_bind(self, variants: Sequence[tuple[Variant, Any]]) -> None:
+        """Skip where the GPU has too little memory for all of them."""
+        self._begin({variant.name: order_of(module) for variant, module in variants})
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         """Skip where the GPU has too little memory."""
-        settings = getattr(module, "SETTINGS", None)
-        path = str(Path(module.__file__).resolve()) if settings is None else None
+        name, order = variant.name, order_of(module)
+        self._begin({name: order})
         return Asked(
-            partial(self._children.get, variant.name, settings=settings, module=path),
-            self._expect,
+            partial(self._children.get, name, **order),
+            self._first.get(REFERENCE, []),
             self._work,
-            is_plugged=settings is None,
+            is_plugged=order["module"] is not None,
+            fault=self._wrong.get(REFERENCE) or self._wrong.get(name) or self._differs(name),
         )
 
-    def _expect(self) -> list[float]:
-        """What the values have to be, as the reference's process has them."""
-        if self._work not in self._expected:
-            child = self._children.get(REFERENCE, settings=DEFAULT, module=None)
-            told = child.ask(work=self._work, counted=False)
-            self._expected[self._work] = told["values"]
-        return self._expected[self._work]
+    def _begin(self, orders: Mapping[str, Message]) -> None:
+        """Let the processes that have not done so make the work and do it once, the reference's
+        among them: all at the same time, so that none of them does while one is timed."""
+        orders = {REFERENCE: {"settings": DEFAULT, "module": None}, **orders}
+        done = {*self._first, *self._wrong}
+        orders = {name: order for name, order in orders.items() if name not in done}
+        ready, wrong = self._children.ask_all(orders, drop=True)
+        self._wrong |= wrong
+        # The last one to look sees what all of them have freed.
+        free = max((told["free"] for told in ready.values()), default=0)
+        _, room = WORKS[self._work]
+        if free < len(ready) * room:
+            raise Skip(
+                f"{self._work}: too little GPU memory is free: {free} B for {len(ready)} processes "
+                f"that need {room} B each"
+            )
+        orders = {name: orders[name] for name in ready}
+        begun, wrong = self._children.ask_all(orders, begin=self._work)
+        self._wrong |= wrong
+        self._first |= {name: told["values"] for name, told in begun.items()}
+
+    def _differs(self, name: str) -> str | None:
+        return difference(self._first[name], self._first[REFERENCE])
+
+
+def order_of(module: Any) -> Message:
+    """The allocator of a variant, as its process is told."""
+    settings = getattr(module, "SETTINGS", None)
+    path = str(Path(module.__file__).resolve()) if settings is None else None
+    return {"settings": settings, "module": path}
+
+
+def difference(values: Sequence[float], expected: Sequence[float]) -> str | None:
+    """The first value that is not as expected; None where all are."""
+    if len(values) != len(expected):
+        return f"values: expected {len(expected)}, got {len(values)}"
+    pairs = enumerate(zip(values, expected, strict=True), start=1)
+    wrong = (
+        f"value {n}: expected {right!r}, got {got!r}" for n, (got, right) in pairs if got != right
+    )
+    return next(wrong, None)
 
 
 class Asked(Operation):
     """A work done by a variant's process each time it is launched.
 
-    An error of the process is a fault of the cell, not of the round.
+    An error of the process is a fault of the cell, not of the round. So is `fault`, what was wrong
+    before; after either, nothing is done any more.
     """
 
     waits = True
@@ -79,52 +121,38 @@ class Asked(Operation):
     def __init__(
         self,
         get: Callable[[], Child],
-        expect: Callable[[], Sequence[float]],
+        expected: Sequence[float],
         work: str,
+        *,
         is_plugged: bool,
+        fault: str | None,
     ) -> None:
         self._get = get
-        self._expect = expect
+        self._expected = expected
         self._work = work
         self._is_counted = is_plugged and work in COUNTED
-        self._expected: Sequence[float] = []
+        self._ended = fault
         self._told: Message = {}
         self._fault: str | None = "never done"
 
     def launch(self, stream: int) -> None:
         del stream
-        self._fault = None
-        try:
-            self._expected = self._expect()
-            self._ask()
-        except Unable as reason:
-            raise Skip(str(reason)) from None
-        except ChildError as error:
-            self._fault = str(error)
+        if self._ended is None:
+            try:
+                self._ask()
+            except ChildError as error:
+                self._ended = str(error)
+        self._fault = self._ended
 
     def _ask(self, *, counted: bool = False) -> Message:
-        self._told = self._get().ask(work=self._work, counted=counted)
+        self._told = self._get().ask(counted=counted)
         return self._told
 
     def poison(self) -> None:
         self._fault = "never done"
 
     def check(self) -> str | None:
-        return self._fault or self._difference()
-
-    def _difference(self) -> str | None:
-        values = self._told["values"]
-        if len(values) != len(self._expected):
-            return f"values: expected {len(self._expected)}, got {len(values)}"
-        pairs = enumerate(zip(values, self._expected, strict=True), start=1)
-        return next(
-            (
-                f"value {n}: expected {right!r}, got {got!r}"
-                for n, (got, right) in pairs
-                if got != right
-            ),
-            None,
-        )
+        return self._fault or difference(self._told["values"], self._expected)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """All metrics, in the units of study.yaml, per step but for bytes and shares."""
@@ -141,6 +169,6 @@ class Asked(Operation):
     def _checked(self, *, counted: bool = False) -> Mapping[str, float]:
         """The metrics of another run. RuntimeError where its values are wrong."""
         metrics: Mapping[str, float] = self._ask(counted=counted)["metrics"]
-        if wrong := self._difference():
+        if wrong := difference(self._told["values"], self._expected):
             raise RuntimeError(f"{self._work}: {wrong}")
         return metrics

@@ -35,6 +35,9 @@ class Workload:
     def prepare(self, case):
         CALLS.append("prepare")
 
+    def before_bind(self, variants):
+        CALLS.append("before_bind")
+
     def bind(self, variant, module):
         CALLS.append("bind")
         return Recorded()

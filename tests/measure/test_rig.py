@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,26 @@ def test_what_must_precede_cuda_is_done_as_the_rig_is_made(tmp_path: Path) -> No
     assert workload.EVENTS == ["before CUDA"]
     rig.bind(study.variants[0], study.variants[0].cases[0])
     assert workload.EVENTS[1] == "workload {}"
+
+
+def test_a_workload_is_told_once_which_variants_are_bound_to_a_case(tmp_path: Path) -> None:
+    study, _, events = rig_in(
+        tmp_path / "a", {"name": "one"}, {"name": "two"}, {"name": "three", "constants": {"w": 2}}
+    )
+    workload = load_python(study, "workload").Workload
+    workload.before_bind = lambda _, told: events.append(
+        "before " + " ".join(f"{variant.name} {module.__name__[-3:]}" for variant, module in told)
+    )
+    one, two, three = study.variants
+    first, second = one.cases
+    variants = [one, replace(two, cases=(first,)), three]
+    rig = Rig(study, study.folder, np.random.default_rng(0), variants)
+    for variant, case in ((one, first), (two, first), (one, second)):
+        rig.bind(variant, case)
+    assert events == [
+        *("workload {}", "prepare n=1", "before one one two two", "bind one one", "bind two two"),
+        *("prepare n=2", "before one one", "bind one one"),
+    ]
 
 
 def test_a_case_is_prepared_once_for_all_that_are_bound_to_it(tmp_path: Path) -> None:

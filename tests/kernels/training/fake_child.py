@@ -29,8 +29,6 @@ class Fake:
                 time.sleep(60)
             case "fails":
                 raise ValueError("first line\n  second line")
-            case "too large":
-                return {"skip": "too little memory"}
         return {"order": self._order, "by": os.getpid()}
 
 

@@ -67,12 +67,14 @@ def test_an_allocator_that_cannot_be_had_is_told_when_it_is_asked(children: Any)
         children.get("broken", is_broken=True).ask(work="")
 
 
-def test_what_a_machine_cannot_do_ends_nothing(children: Any) -> None:
-    child = children.get("small")
-    before = by(child)
-    with pytest.raises(CHILDREN.Unable, match=r"^too little memory$"):
-        child.ask(work="too large")
-    assert by(child) == before
+def test_all_are_asked_whatever_becomes_of_one(children: Any) -> None:
+    orders = {"first": {"module": "a"}, "broken": {"is_broken": True}, "second": {"module": "b"}}
+    told, wrong = children.ask_all(orders, work="")
+    assert {name: answer["order"]["module"] for name, answer in told.items()} == {
+        "first": "a",
+        "second": "b",
+    }
+    assert wrong == {"broken": "broken: no allocator of this kind"}
 
 
 def test_all_are_gone_when_they_are_closed() -> None:
@@ -124,7 +126,7 @@ def test_without_pytorch_the_real_ones_say_what_is_missing(
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
     children = CHILDREN.Children()
     with pytest.raises(CHILDREN.ChildError, match=r"^native: import of torch halted"):
-        children.get("native", settings="", module=None).ask(work="training_small", counted=False)
+        children.get("native", settings="", module=None).ask(drop=True)
     children.close()
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from itertools import pairwise
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +18,7 @@ from analysis.measure.cell import Skip
 from analysis.modules import load_python
 from analysis.study import Case
 from tests.repository import STUDIES
+from tests.waiting import DEADLINE_S
 
 STUDY = STUDIES["training"]
 WORKLOAD = load_python(STUDY, "workload")
@@ -26,17 +32,35 @@ OTHERS = ("allocation_share", "allocations", "driver_calls", "reserved", "active
 METRICS = dict.fromkeys((*TIMES, *OTHERS), 1.0)
 
 
-class Scripted:
-    """Processes whose values are lists, one for each question, or what they raise."""
+ROOM = 200 * 2**30
 
-    def __init__(self, **answers: list[Any]) -> None:
+
+class Scripted:
+    """Processes whose values are lists, one for each time that they do the work, or what they
+    raise. The first finds `free` bytes, each next one a byte less."""
+
+    def __init__(self, *, free: int = ROOM, **answers: list[Any]) -> None:
         self._answers = {name: iter(values) for name, values in answers.items()}
+        self._free = free
         self.orders: dict[str, Any] = {}
         self.counted: list[str] = []
+        self.begun: list[list[str]] = []
 
     def get(self, name: str, **order: Any) -> Any:
-        self.orders[name] = order
-        return SimpleNamespace(ask=lambda work, counted: self._answer(name, counted))
+        return SimpleNamespace(ask=lambda counted: self._answer(name, counted))
+
+    def ask_all(self, orders: dict[str, Any], **request: Any) -> Any:
+        self.orders |= orders
+        if "drop" in request:
+            return {name: {"free": self._free - n} for n, name in enumerate(orders)}, {}
+        self.begun += [list(orders)] if orders else []
+        told, wrong = {}, {}
+        for name in orders:
+            try:
+                told[name] = self._answer(name, counted=False)
+            except CHILDREN.ChildError as error:
+                wrong[name] = str(error)
+        return told, wrong
 
     def _answer(self, name: str, counted: bool) -> Any:
         self.counted += [name] * counted
@@ -46,11 +70,15 @@ class Scripted:
         return {"values": values, "metrics": METRICS}
 
 
-def bound(children: Scripted, name: str = "p5_dropin", work: str = "decoding") -> Any:
+def workload_of(children: Any, work: str = "decoding") -> Any:
     workload = WORKLOAD.Workload({}, np.random.default_rng(0))
     workload._children = children
     workload.prepare(Case({"work": work}, 0, "default"))
-    return workload.bind(STUDY.variant(name), MODULES[name])
+    return workload
+
+
+def bound(children: Scripted, name: str = "p5_dropin", work: str = "decoding") -> Any:
+    return workload_of(children, work).bind(STUDY.variant(name), MODULES[name])
 
 
 def checked(operation: Any) -> str | None:
@@ -61,7 +89,7 @@ def checked(operation: Any) -> str | None:
 
 
 def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None:
-    children = Scripted(torch_caching=[[1.5, 2.5]], p5_dropin=[[1.5, 2.5]] * 3)
+    children = Scripted(torch_caching=[[1.5, 2.5]], p5_dropin=[[1.5, 2.5]] * 4)
     operation = bound(children)
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
@@ -85,8 +113,19 @@ def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None
     ],
 )
 def test_any_other_values_and_errors_are_faults_of_the_cell(values: Any, said: str) -> None:
-    children = Scripted(torch_caching=[[1.5, 2.5]], p5_dropin=[values])
-    assert checked(bound(children)) == said
+    right = [1.5, 2.5]
+    for answers in ([values], [right, values]):  # as it begins, or later
+        children = Scripted(torch_caching=[right], p5_dropin=answers)
+        assert checked(bound(children)) == said
+
+
+def test_a_process_that_has_ended_is_not_asked_again() -> None:
+    gone, other = (
+        CHILDREN.ChildError(f"p5_dropin: {why}") for why in ("gone", "no work was begun")
+    )
+    operation = bound(Scripted(torch_caching=[[1.0]], p5_dropin=[[1.0], gone, other]))
+    operation.launch(0)
+    assert checked(operation) == "p5_dropin: gone"
 
 
 def test_without_the_reference_nothing_is_right() -> None:
@@ -96,7 +135,7 @@ def test_without_the_reference_nothing_is_right() -> None:
 
 
 def test_nothing_done_is_nothing_right() -> None:
-    operation = bound(Scripted())
+    operation = bound(Scripted(torch_caching=[[1.0]], p5_dropin=[[1.0]]))
     operation.poison()
     assert operation.check() == "never done"
 
@@ -115,23 +154,81 @@ def test_what_pytorch_does_itself_cannot_be_counted() -> None:
 
 
 def test_graphs_are_not_counted() -> None:
-    children = Scripted(torch_caching=[[0.0]], p5_dropin=[[0.0]] * 2)
+    children = Scripted(torch_caching=[[0.0]], p5_dropin=[[0.0]] * 3)
     operation = bound(children, work="graphs_2")
     assert checked(operation) is None
     assert "allocations" not in operation.own_samples(0, 1)
 
 
 def test_a_value_that_turns_wrong_later_ends_the_round() -> None:
-    operation = bound(Scripted(torch_caching=[[1.0]], p5_dropin=[[1.0], [3.0]]))
+    operation = bound(Scripted(torch_caching=[[1.0]], p5_dropin=[[1.0], [1.0], [3.0]]))
     assert checked(operation) is None
     with pytest.raises(RuntimeError, match=r"^decoding: value 1: expected 1\.0, got 3\.0$"):
         operation.own_samples(0, 1)
 
 
-def test_a_gpu_with_too_little_memory_skips_the_cell() -> None:
-    operation = bound(Scripted(torch_caching=[CHILDREN.Unable("decoding: too little")]))
-    with pytest.raises(Skip, match=r"^decoding: too little$"):
-        operation.launch(0)
+def test_a_gpu_with_too_little_memory_for_all_skips_the_case() -> None:
+    pairs = [(STUDY.variant(name), module) for name, module in MODULES.items()]
+    _, room = WORKLOAD.WORKS["decoding"]
+    right = {"torch_caching": [[1.0]], "p5_dropin": [[1.0]]}
+    workload_of(Scripted(free=2 * room, **right)).before_bind(pairs)
+    said = rf"^decoding: too little GPU memory is free: {2 * room - 1} B for 2 processes that"
+    with pytest.raises(Skip, match=said):
+        workload_of(Scripted(free=2 * room - 1, **right)).before_bind(pairs)
+
+
+def test_who_has_begun_does_not_begin_again_before_the_next_case() -> None:
+    children = Scripted(torch_caching=[[1.0]] * 2, p5_dropin=[[1.0]] * 2)
+    workload = workload_of(children)
+    variant, module = STUDY.variant("p5_dropin"), MODULES["p5_dropin"]
+    workload.before_bind([(variant, module)])
+    for _ in range(2):
+        workload.bind(variant, module)
+    workload.prepare(Case({"work": "graphs_2"}, 0, "default"))
+    workload.bind(variant, module)
+    assert children.begun == [["torch_caching", "p5_dropin"]] * 2
+
+
+class Noting:
+    """Begins when all have been told to, and notes from when to when it did what."""
+
+    def __init__(self, notes: Path, all_begin: Barrier) -> None:
+        self._notes = notes
+        self._all_begin = all_begin
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        began = time.monotonic()
+        if "begin" in request:
+            self._all_begin.wait(DEADLINE_S)
+        time.sleep(0.01)
+        with self._notes.open("a") as notes:
+            notes.write(f"{next(iter(request))} {began} {time.monotonic()}\n")
+        return {"free": ROOM, "values": [1.0], "metrics": METRICS}
+
+
+def test_all_begin_at_the_same_time_and_then_each_is_asked_alone(tmp_path: Path) -> None:
+    notes, all_begin = tmp_path / "notes", get_context("fork").Barrier(len(STUDY.variants))
+    children = CHILDREN.Children(lambda _: Noting(notes, all_begin))
+    workload = workload_of(children)
+    native = SimpleNamespace(SETTINGS="")
+    pairs = [(variant, MODULES.get(variant.name, native)) for variant in STUDY.variants]
+    workload.before_bind(pairs)
+    for variant, module in pairs:
+        operation = workload.bind(variant, module)
+        assert checked(operation) is None
+        operation.own_samples(0, 1)
+    children.close()
+
+    spans: dict[str, list[tuple[float, float]]] = {}
+    for line in notes.read_text().splitlines():
+        what, began, ended = line.split()
+        spans.setdefault(what, []).append((float(began), float(ended)))
+    dropped, first, asked = (sorted(spans[what]) for what in ("drop", "begin", "counted"))
+    assert len(dropped) == len(first) == len(pairs)
+    assert len(asked) == 2 * len(pairs) + 1  # one is counted, too
+    assert max(ended for _, ended in dropped) < first[0][0]
+    assert max(ended for _, ended in first) < asked[0][0]
+    assert all(ended < began for (_, ended), (began, _) in pairwise(asked))
 
 
 def test_every_case_is_a_work_and_others_are_refused() -> None:

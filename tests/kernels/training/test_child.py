@@ -1,0 +1,93 @@
+"""What a process does with its work when it is told to, on a PyTorch that only notes calls."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from analysis.modules import load_python
+from tests.repository import STUDIES
+
+STUDY = STUDIES["training"]
+CHILD = load_python(STUDY, "child")
+WORKS = load_python(STUDY, "works")
+ALLOCATORS = load_python(STUDY, "allocators")
+
+
+class Noted:
+    """A work of two steps that notes when it is made, done and gone."""
+
+    steps = 2
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+        notes.append("made")
+
+    def run(self, counting: Any) -> Any:
+        self._notes.append(f"done {type(counting).__name__}")
+        return WORKS.Run([1.5], WORKS.Times(2.0, 4.0, 3.0))
+
+    def __del__(self) -> None:
+        self._notes.append("gone")
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    noted: list[str] = []
+    cuda = SimpleNamespace(
+        synchronize=lambda: noted.append("synchronize"),
+        empty_cache=lambda: noted.append("empty_cache"),
+        mem_get_info=lambda: (7, 10),
+    )
+    torch = SimpleNamespace(
+        cuda=cuda,
+        use_deterministic_algorithms=lambda _: None,
+        utils=SimpleNamespace(deterministic=SimpleNamespace()),
+        _C=SimpleNamespace(_cuda_clearCublasWorkspaces=lambda: noted.append("workspaces")),
+    )
+    memory = iter([ALLOCATORS.Memory(30, 20, 4), ALLOCATORS.Memory(30, 20, 10)])
+    allocator = SimpleNamespace(
+        memory=lambda: next(memory),
+        reset=lambda: noted.append("reset"),
+        counting=lambda: SimpleNamespace(seconds=1.0, allocations=8),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(CHILD, "make", lambda settings, module: allocator)
+    monkeypatch.setattr(CHILD, "WORKS", {"noted": (lambda: Noted(noted), 0)})
+    return noted
+
+
+def test_a_work_is_begun_once_and_is_gone_before_memory_is_freed(notes: list[str]) -> None:
+    worker = CHILD.Worker({"settings": "", "module": None})
+    emptied = ["workspaces", "synchronize", "empty_cache", "reset"]
+    assert worker.answer({"drop": True}) == {"free": 7}
+    assert notes == emptied
+    assert worker.answer({"begin": "noted"}) == {"values": [1.5]}
+    assert notes[4:] == ["made", "done Spent", "synchronize"]
+    worker.answer({"drop": True})
+    assert notes[7:] == ["gone", *emptied]
+    with pytest.raises(RuntimeError, match=r"^no work was begun$"):
+        worker.answer({"counted": False})
+
+
+def test_metrics_are_per_step_but_for_bytes_and_shares(notes: list[str]) -> None:
+    worker = CHILD.Worker({"settings": "", "module": None})
+    worker.answer({"begin": "noted"})
+    assert worker.answer({"counted": True}) == {
+        "values": [1.5],
+        "metrics": {
+            "host_time": 2.0,
+            "submit_time": 1.0,
+            "gpu_time": 1.5,
+            "driver_calls": 3.0,
+            "allocation_time": 0.5,
+            "allocations": 4.0,
+            "allocation_share": 0.25,
+            "reserved": 30,
+            "active": 20,
+        },
+    }
+    assert notes[-1] == "done SimpleNamespace"
