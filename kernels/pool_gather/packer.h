@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "operator.h"
@@ -19,9 +20,8 @@
 
 static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
 
-constexpr int64_t kChunks = 512;  // of a launch, unless they get too small or too large
-constexpr int64_t kFewestRows = 16;
-constexpr int64_t kMostRows = 1024;
+constexpr int64_t kParts = 1024;     // of a launch, unless they get too small or too large
+constexpr int64_t kFewestRows = 16;  // of a part
 constexpr size_t kInFlight = 2;  // copies of packed rows, so that the copy engine always has one
 
 // Unlike clflush, one of these need not wait for the one before. Every x86 server that PCIe 4 came
@@ -38,10 +38,9 @@ class Packer {
  public:
   // For launches of at most `rows` rows.
   Packer(int64_t rows, const std::vector<int>& cpus)
-      : chunk_rows_(std::clamp(rows / kChunks / kGroup * kGroup, kFewestRows, kMostRows)),
-        pairs_(page_locked<int2>(static_cast<size_t>(rows))),
+      : pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * kRowBytes))),
-        packed_(static_cast<size_t>((rows + chunk_rows_ - 1) / chunk_rows_)),
+        parts_(rows, std::clamp(rows / kParts / kGroup * kGroup, kFewestRows, kPartRows)),
         cpus_(worker_cpus(cpus, MOST_WORKERS)),
         workers_(cpus_) {}
 
@@ -57,14 +56,12 @@ class Packer {
     const OffCpus aside(cpus_);
     // With the pairs, all copies of the launch before have arrived: its staging memory is free.
     check(cudaStreamSynchronize(stream), "pairs");
-    ++launch_;
     // Where sending throws, they finish what they do before anything they use is freed.
-    begin(gather, [this, gather](int64_t chunk, int64_t first, int64_t end) {
-      pack_rows<kRowBytes>(staging_.get(), first, end, kRowBytes,
-                           [&](int64_t i) { return source_bytes(gather, pairs_[i].x); });
-      packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
+    start(gather, [this, gather] {
+      pack_parts<kRowBytes>(staging_.get(), parts_, kRowBytes,
+                            [&](int64_t row) { return source_bytes(gather, pairs_[row].x); });
     });
-    send_chunks(gather, stream);
+    send_parts(gather, stream);
     workers_.finish();
   }
 
@@ -73,9 +70,11 @@ class Packer {
     const OffCpus aside(cpus_);
     fetch(gather, stream);
     check(cudaStreamSynchronize(stream), "pairs");
-    begin(gather, [this, gather](int64_t, int64_t first, int64_t end) {
-      for (int64_t i = first; i < end; ++i) {
-        flush_row(source_bytes(gather, pairs_[i].x));
+    start(gather, [this, gather] {
+      for (int64_t part = parts_.take(); part < parts_.count(); part = parts_.take()) {
+        for (int64_t row = parts_.first_row(part); row < parts_.end_row(part); ++row) {
+          flush_row(source_bytes(gather, pairs_[row].x));
+        }
       }
       _mm_mfence();
     });
@@ -83,48 +82,29 @@ class Packer {
   }
 
  private:
-  int64_t chunks(const Gather& gather) const {
-    return (gather.rows + chunk_rows_ - 1) / chunk_rows_;
-  }
-
-  // Has each thread do the next chunk, until there is none: `work(chunk, its first row, its end)`.
-  template <typename Work>
-  void begin(const Gather& gather, Work work) {
-    next_.store(0, std::memory_order_relaxed);
-    workers_.start([this, rows = gather.rows, count = chunks(gather), work] {
-      for (;;) {
-        const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
-        if (chunk >= count) {
-          return;
-        }
-        const int64_t first = chunk * chunk_rows_;
-        work(chunk, first, std::min(first + chunk_rows_, rows));
-      }
-    });
-  }
-
-  bool is_packed(int64_t chunk) const {
-    return packed_[static_cast<size_t>(chunk)].load(std::memory_order_acquire) == launch_;
+  // Has each thread do `work` once, on parts of this launch.
+  void start(const Gather& gather, std::function<void()> work) {
+    workers_.finish();
+    parts_.begin(gather.rows);
+    workers_.start(std::move(work));
   }
 
   // Between two copies the copy engine pauses, so they should be few. What is packed while some are
   // on their way is sent at once: copies get longer for as long as packing is the faster of the
   // two.
-  void send_chunks(const Gather& gather, cudaStream_t stream) {
+  void send_parts(const Gather& gather, cudaStream_t stream) {
     int64_t first = 0;
-    for (size_t copy = 0; first < chunks(gather); ++copy) {
+    for (size_t copy = 0; first < parts_.count(); ++copy) {
       const cudaEvent_t sent = sent_[copy % kInFlight].get();
       check(cudaEventSynchronize(sent), "packed rows");
-      while (!is_packed(first)) {
-        _mm_pause();
+      parts_.await_packed(first);
+      int64_t last = first;
+      while (last + 1 < parts_.count() && parts_.is_packed(last + 1)) {
+        ++last;
       }
-      int64_t end = first + 1;
-      while (end < chunks(gather) && is_packed(end)) {
-        ++end;
-      }
-      send_rows(gather, first * chunk_rows_, std::min(end * chunk_rows_, gather.rows), stream);
+      send_rows(gather, parts_.first_row(first), parts_.end_row(last), stream);
       check(cudaEventRecord(sent, stream), "packed rows");
-      first = end;
+      first = last + 1;
     }
   }
 
@@ -143,13 +123,10 @@ class Packer {
     }
   }
 
-  int64_t chunk_rows_;
   std::shared_ptr<int2[]> pairs_;
   std::shared_ptr<uint8_t[]> staging_;
-  std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
-  uint64_t launch_ = 0;
+  Parts parts_;
   std::array<std::shared_ptr<CUevent_st>, kInFlight> sent_{new_event(), new_event()};
-  std::atomic<int64_t> next_{0};
   std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first
 };

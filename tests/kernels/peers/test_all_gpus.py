@@ -76,7 +76,7 @@ FAULTS = {
     ),
     "copies are not waited for": ("_packed", "packer.h", "sender.join(caller);", ""),
     "rows are not passed on": ("_packed", "packer.h", "if (landed != dst)", "if (false)"),
-    "pieces are not waited for": ("_packed", "packer.h", "      await(first, end);\n", ""),
+    "parts are not waited for": ("_packed", "packer.h", "parts_.await_packed(row / kPartRows);", ""),
     "the CPU packs the first rows": (
         "_both",
         "all_links_both.cu",

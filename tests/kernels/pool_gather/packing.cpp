@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -141,6 +142,57 @@ void pack_and_share(uint8_t* pool, int64_t rows, Order order, const std::vector<
   launch_all(launches, share, what + " shared");
 }
 
+// Who asked for a row, and how often.
+struct Asked {
+  std::atomic<int> times{0};
+  std::atomic<std::thread::id> by{};
+};
+
+// Each row is fetched and then packed, both by the same thread, and none behind the last.
+void pack_all_parts(int64_t rows, int64_t part_rows, int bytes, const std::vector<int>& cpus) {
+  const std::string what = std::to_string(rows) + " rows in parts of " + std::to_string(part_rows) +
+                           " by " + std::to_string(cpus.size()) + " threads";
+  const auto size = static_cast<size_t>(rows * bytes);
+  std::vector<uint8_t> source(size);
+  std::generate(source.begin(), source.end(), [] { return static_cast<uint8_t>(rng()); });
+  const auto staging = page_locked<uint8_t>(size + kGuard);
+  std::vector<Asked> asked(static_cast<size_t>(rows));
+  Parts parts(rows + 1, part_rows);
+  Workers workers(cpus);
+  for (const int64_t of_launch : {rows, rows / 2, rows}) {
+    std::fill_n(staging.get(), size + kGuard, kPoison);
+    for (Asked& row : asked) {
+      row.times = 0;
+    }
+    parts.begin(of_launch);
+    workers.start([&] {
+      pack_parts<kRowBytes>(staging.get(), parts, bytes, [&](int64_t row) {
+        Asked& by = asked.at(static_cast<size_t>(row));
+        const std::thread::id self = std::this_thread::get_id();
+        if (by.times++ > 0 && by.by != self) {
+          expect(false, what + ": a row was fetched by another thread");
+        }
+        by.by = self;
+        // Row i lies in the place of row n - 1 - i.
+        return source.data() + (rows - 1 - row) * bytes;
+      });
+    });
+    for (int64_t part = 0; part < parts.count(); ++part) {
+      parts.await_packed(part);
+      for (int64_t row = parts.first_row(part); row < parts.end_row(part); ++row) {
+        const uint8_t* from = source.data() + (rows - 1 - row) * bytes;
+        expect(std::memcmp(staging.get() + row * bytes, from, static_cast<size_t>(bytes)) == 0,
+               what + ": row " + std::to_string(row) + " differs");
+        expect(asked[static_cast<size_t>(row)].times == 2, what + ": a row was not fetched once");
+      }
+    }
+    workers.finish();
+    expect(std::all_of(staging.get() + of_launch * bytes, staging.get() + size + kGuard,
+                       [](uint8_t byte) { return byte == kPoison; }),
+           what + ": written behind the rows");
+  }
+}
+
 void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
   constexpr int64_t kRows = 4096;
   Launches launches(pool, kRows, 4, Order::kGiven);
@@ -189,6 +241,15 @@ int main() {
   cpus.resize(std::min<size_t>(cpus.size(), 4));
   while (cpus.size() < 3) {
     cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
+  }
+  for (const int64_t rows : {1, 4, 33, 129, 1000}) {
+    for (const int64_t part_rows : {4, 16, 36, 128}) {
+      for (const size_t threads : {1, 3}) {
+        std::vector<int> some = cpus;
+        some.resize(threads, cpus.back());
+        pack_all_parts(rows, part_rows, part_rows == 128 ? kRowBytes : 48, some);
+      }
+    }
   }
   uint8_t* pool = sparse_pool();
   for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {

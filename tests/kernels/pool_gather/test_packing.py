@@ -54,6 +54,14 @@ FAULTS = {
         *("packer.h", 'check(cudaStreamSynchronize(stream), "pairs");', ""),
         "differs",
     ),
+    "parts that are not packed are sent": (
+        *("packer.h", "parts_.await_packed(first);", ""),
+        "differs",
+    ),
+    "rows of the part after are not fetched": (
+        *("packed_rows.h", "parts.first_row(next) + row - last_rows", "row + ahead"),
+        "fetched",
+    ),
     "destinations are taken to follow each other": (
         *("packer.h", "pairs_[next].y == pairs_[next - 1].y + 1", "true"),
         "",
