@@ -212,6 +212,26 @@ void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
   expect(by_sms == 0, "SMs that are slower than the CPU alone were given rows");
 }
 
+// The fastest share is found wherever it is, also where every other launch is disturbed, and nearly
+// so where launches differ by more than neighbours do.
+void find_shares() {
+  for (int fastest = 0; fastest <= kShares; ++fastest) {
+    int launches = 0;
+    const int found = fastest_share([&](int share) {
+      return (1 + std::abs(share - fastest)) * (++launches % 2 == 0 ? 3.0 : 1.0);
+    });
+    expect(found == fastest, "of shares, " + std::to_string(found) + " was taken for the fastest");
+    expect(launches <= 22, std::to_string(launches) + " launches to find a share");
+  }
+  std::mt19937 chance(1);
+  std::uniform_real_distribution<double> noise(1, 1.015);
+  for (int turn = 0; turn < 100; ++turn) {
+    const int found =
+        fastest_share([&](int share) { return (1 + 0.01 * std::abs(share - 13)) * noise(chance); });
+    expect(std::abs(found - 13) <= 2, "by noise, share " + std::to_string(found) + " was taken");
+  }
+}
+
 void expect_bits(Bits got, int low, int high, const std::string& what) {
   expect(got.low == low && got.high == high,
          what + ": bits " + std::to_string(got.low) + " to " + std::to_string(got.high));
@@ -251,6 +271,7 @@ int main() {
       }
     }
   }
+  find_shares();
   uint8_t* pool = sparse_pool();
   for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
     pack_and_share(pool, rows, Order::kGiven, cpus);
