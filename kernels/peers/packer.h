@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../pool_gather/packed_rows.h"
+#include "../pool_gather/pairs.h"
 #include "../pool_gather/workers.h"
 #include "on_gpu.h"
 #include "operation.h"
@@ -66,7 +67,7 @@ class Packer {
   // For launches of so many rows.
   Packer(int64_t rows, int row_bytes, const Resources& resources)
       : sent_rows_(std::max<int64_t>(1, kSentBytes / (row_bytes * kPartRows)) * kPartRows),
-        pairs_(page_locked<int2>(static_cast<size_t>(rows))),
+        pairs_(rows),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * row_bytes))),
         parts_(rows, kPartRows),
         cpus_(worker_cpus(resources.cpus, resources.cpus.size())),
@@ -83,24 +84,23 @@ class Packer {
     for (const Sender& sender : senders_) {
       sender.wait(begun_.get());
     }
-    check(cudaMemcpyAsync(pairs_.get(), share.pairs, share.rows * sizeof(int2),
-                          cudaMemcpyDeviceToHost, senders_.front().stream()),
-          "pairs");
+    pairs_.fetch(share.pairs, share.rows, senders_.front().stream());
   }
 
   // Packs the rows, and enqueues their copies as they are packed; `caller` waits for these. Returns
   // when all are enqueued.
   void pack(const Share& share, cudaStream_t caller) {
     const OffCpus aside(cpus_);
-    // The pairs come behind all copies of the launch before: its staging memory is free.
-    check(cudaStreamSynchronize(senders_.front().stream()), "pairs");
     workers_.finish();  // where the launch before has failed
+    // Pairs come behind all copies of the launch before: its staging memory is free.
+    pairs_.await_first();
     parts_.begin(share.rows);
     workers_.start([this, share] {
       pack_parts<kMaxRowBytes>(staging_.get(), parts_, share.row_bytes, [&](int64_t row) {
         return share.pool + int64_t{pairs_[row].x} * share.row_bytes;
       });
     });
+    pairs_.await_others();
     send(share);
     for (const Sender& sender : senders_) {
       sender.join(caller);
@@ -124,7 +124,7 @@ class Packer {
   }
 
   int64_t sent_rows_;
-  std::shared_ptr<int2[]> pairs_;
+  Pairs pairs_;
   std::shared_ptr<uint8_t[]> staging_;
   std::shared_ptr<CUevent_st> begun_ = new_event();
   std::vector<Sender> senders_;

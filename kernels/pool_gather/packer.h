@@ -11,6 +11,7 @@
 
 #include "operator.h"
 #include "packed_rows.h"
+#include "pairs.h"
 #include "scratch.h"
 #include "workers.h"
 
@@ -38,7 +39,7 @@ class Packer {
  public:
   // For launches of at most `rows` rows.
   Packer(int64_t rows, const std::vector<int>& cpus)
-      : pairs_(page_locked<int2>(static_cast<size_t>(rows))),
+      : pairs_(rows),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * kRowBytes))),
         parts_(rows, std::clamp(rows / kParts / kGroup * kGroup, kFewestRows, kPartRows)),
         cpus_(worker_cpus(cpus, MOST_WORKERS)),
@@ -46,21 +47,18 @@ class Packer {
 
   // Enqueues the copy of the pairs to the host. pack() has to follow, with the same gather.
   void fetch(const Gather& gather, cudaStream_t stream) {
-    check(cudaMemcpyAsync(pairs_.get(), gather.pairs, gather.rows * sizeof(int2),
-                          cudaMemcpyDeviceToHost, stream),
-          "pairs");
+    pairs_.fetch(gather.pairs, gather.rows, stream);
   }
 
   // Packs the rows, and enqueues their copies as they are packed. Returns when all are enqueued.
   void pack(const Gather& gather, cudaStream_t stream) {
     const OffCpus aside(cpus_);
-    // With the pairs, all copies of the launch before have arrived: its staging memory is free.
-    check(cudaStreamSynchronize(stream), "pairs");
-    // Where sending throws, they finish what they do before anything they use is freed.
+    // Where this throws, they finish what they do before anything they use is freed.
     start(gather, [this, gather] {
       pack_parts<kRowBytes>(staging_.get(), parts_, kRowBytes,
                             [&](int64_t row) { return source_bytes(gather, pairs_[row].x); });
     });
+    pairs_.await_others();
     send_parts(gather, stream);
     workers_.finish();
   }
@@ -69,7 +67,6 @@ class Packer {
   void flush(const Gather& gather, cudaStream_t stream) {
     const OffCpus aside(cpus_);
     fetch(gather, stream);
-    check(cudaStreamSynchronize(stream), "pairs");
     start(gather, [this, gather] {
       for (int64_t part = parts_.take(); part < parts_.count(); part = parts_.take()) {
         for (int64_t row = parts_.first_row(part); row < parts_.end_row(part); ++row) {
@@ -78,13 +75,16 @@ class Packer {
       }
       _mm_mfence();
     });
+    pairs_.await_others();
     workers_.finish();
   }
 
  private:
-  // Has each thread do `work` once, on parts of this launch.
+  // Has each thread do `work` once, on parts of this launch, as soon as its first pairs are here.
   void start(const Gather& gather, std::function<void()> work) {
-    workers_.finish();
+    workers_.finish();  // where the launch before has failed
+    // Pairs come behind all copies of the launch before: its staging memory is free.
+    pairs_.await_first();
     parts_.begin(gather.rows);
     workers_.start(std::move(work));
   }
@@ -123,7 +123,7 @@ class Packer {
     }
   }
 
-  std::shared_ptr<int2[]> pairs_;
+  Pairs pairs_;
   std::shared_ptr<uint8_t[]> staging_;
   Parts parts_;
   std::array<std::shared_ptr<CUevent_st>, kInFlight> sent_{new_event(), new_event()};

@@ -291,6 +291,7 @@ int main() {
   for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
     pack_and_share(pool, rows, Order::kGiven, cpus);
   }
+  pack_and_share(pool, kFirstPairs + 1000, Order::kGiven, cpus);
   pack_and_share(pool, 300, Order::kReversed, cpus);
   pack_and_share(pool, 300, Order::kShuffled, cpus);
   share_with_slow_sms(pool, cpus);

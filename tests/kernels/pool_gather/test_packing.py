@@ -50,8 +50,12 @@ def test_sanitizers_find_nothing(sanitizer: str) -> None:
 
 FAULTS = {
     "rows by 32 bits": ("operator.h", "gather.pool + row *", "gather.pool + int(row) *", "differs"),
-    "pairs are not waited for": (
-        *("packer.h", 'check(cudaStreamSynchronize(stream), "pairs");', ""),
+    "the first pairs are not waited for": (
+        *("pairs.h", 'check(cudaEventSynchronize(first_here_.get()), "first pairs");', ""),
+        "differs",
+    ),
+    "the other pairs are not waited for": (
+        *("pairs.h", "cudaEventSynchronize(others_here_.get())", "cudaSuccess"),
         "differs",
     ),
     "parts that are not packed are sent": (
@@ -81,8 +85,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_found(tmp_path: Path, fault: str) -> None:
     name, right, wrong, said = FAULTS[fault]
-    places = 2 if fault == "pairs are not waited for" else 1
-    folder = with_fault(POOL.folder, tmp_path / "pool_gather", name, right, wrong, places)
+    folder = with_fault(POOL.folder, tmp_path / "pool_gather", name, right, wrong)
     done = ran(folder)
     assert done.returncode != 0
     assert said in done.stdout
