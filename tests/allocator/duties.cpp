@@ -1,16 +1,20 @@
-// The duties of phase 5, told over a source that only counts: allocator_duties
+// The duties of phase 5, told over a source that only counts: allocator_duties off|on
+//
+// The argument is what the trace of the variant is at first.
+#include <atomic>
 #include <cstdio>
-#include <mutex>
+#include <string>
+#include <thread>
 
-#include "dropin.h"
+#include "complete.h"
 #include "host_source.h"
 
 namespace {
 
 constexpr size_t kKiB = size_t{1} << 10, kMiB = size_t{1} << 20;
+using dropin::Complete;
 using dropin::SizeStatistics;
 using dropin::TraceRing;
-using Complete = dropin::Dropin<std::mutex, SizeStatistics, TraceRing>;
 
 int faults = 0;
 
@@ -40,21 +44,76 @@ void statistics_tell_small_and_large_apart() {
   allocator.deallocate(small, {0, 0});
 }
 
+void allocate_and_free(Allocator& allocator, int device = 0) {
+  allocator.deallocate(allocator.allocate(512, {device, 7}), {device, 7});
+}
+
+void a_trace_is_off_until_it_is_switched_on() {
+  HostSource source(256 * kMiB);
+  Complete allocator(source);
+  allocate_and_free(allocator);
+  expect(allocator.trace(0).empty(), "nothing recorded before");
+  allocator.record_trace(0, true);
+  allocate_and_free(allocator, 0);
+  allocate_and_free(allocator, 1);
+  expect(allocator.trace(0).size() == 2, "a pair, and no growth, which was before");
+  expect(allocator.trace(1).empty(), "nothing of another device");
+  allocator.record_trace(0, false);
+  allocate_and_free(allocator);
+  allocator.trim(0, 0);
+  expect(allocator.trace(0).size() == 2, "what was recorded kept, and no more");
+  allocator.record_trace(0, true);
+  allocate_and_free(allocator);
+  expect(allocator.trace(0).size() == 5, "growth and a pair after what was kept");
+}
+
 void a_trace_holds_what_came_last() {
   HostSource source(256 * kMiB);
   Complete allocator(source);
-  allocator.deallocate(allocator.allocate(512, {0, 7}), {0, 7});
-  const auto first = allocator.duty<TraceRing>(0).entries();
+  allocator.record_trace(0, true);
+  allocate_and_free(allocator);
+  const auto first = allocator.trace(0);
   expect(first.size() == 3 && first[0].action == TraceRing::Action::kGrown, "growth first");
   expect(first[1].action == TraceRing::Action::kAllocated && first[1].stream == 7, "its stream");
   expect(first[2].action == TraceRing::Action::kFreed && first[2].bytes == 512, "the free last");
   expect(first[1].ticks <= first[2].ticks, "times in order");
   for (size_t i = 0; i < TraceRing::kEntries; ++i) {
-    allocator.deallocate(allocator.allocate(512, {0, 7}), {0, 7});
+    allocate_and_free(allocator);
   }
-  const auto all = allocator.duty<TraceRing>(0).entries();
+  const auto all = allocator.trace(0);
   expect(all.size() == TraceRing::kEntries, "no more than the ring holds");
   expect(all.back().action == TraceRing::Action::kFreed, "the newest at the end");
+  allocator.trim(0, 0);
+  expect(allocator.trace(0).back().action == TraceRing::Action::kReturned, "a segment returned");
+}
+
+void a_trace_is_switched_while_threads_allocate() {
+  HostSource source(256 * kMiB);
+  Complete allocator(source);
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) {
+      allocate_and_free(allocator);
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    allocator.record_trace(0, i % 2 == 0);
+    expect(allocator.trace(0).size() <= TraceRing::kEntries, "what the ring holds");
+  }
+  allocator.record_trace(0, true);
+  allocate_and_free(allocator);
+  expect(!allocator.trace(0).empty(), "entries in the end");
+  is_over = true;
+  other.join();
+}
+
+void the_variant_has_its_trace(bool on) {
+  HostSource source(256 * kMiB);
+  const auto allocator = make_allocator(source);
+  auto* complete = dynamic_cast<Complete*>(allocator.get());
+  expect(complete != nullptr, "all duties in the variant");
+  allocate_and_free(*complete);
+  expect(complete->trace(0).empty() != on, on ? "its trace on" : "its trace off");
 }
 
 void a_hook_may_free_memory_before_a_request_fails() {
@@ -81,9 +140,12 @@ void a_hook_may_free_memory_before_a_request_fails() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
   statistics_tell_small_and_large_apart();
+  a_trace_is_off_until_it_is_switched_on();
   a_trace_holds_what_came_last();
+  a_trace_is_switched_while_threads_allocate();
   a_hook_may_free_memory_before_a_request_fails();
+  the_variant_has_its_trace(count > 1 && arguments[1] == std::string("on"));
   return faults == 0 ? 0 : 1;
 }

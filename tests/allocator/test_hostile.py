@@ -56,6 +56,7 @@ def test_only_known_faults_are_left(step: str, situation: str) -> None:
     assert told is None or re.search(told, done.stdout.strip())
 
 
-def test_duties_tell_what_has_happened() -> None:
-    done = ran(native("duties", "duties.cpp", variant="p5_dropin"))
+@pytest.mark.parametrize(("step", "trace"), [("p5_dropin", "off"), ("p5_traced", "on")])
+def test_duties_tell_what_has_happened(step: str, trace: str) -> None:
+    done = ran(native(f"duties-{step}", "duties.cpp", variant=step), trace)
     assert done.returncode == 0, done.stdout + done.stderr
