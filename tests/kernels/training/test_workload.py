@@ -89,12 +89,12 @@ def checked(operation: Any) -> str | None:
 
 
 def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None:
-    children = Scripted(torch_caching=[[1.5, 2.5]], p5_dropin=[[1.5, 2.5]] * 4)
+    children = Scripted(torch_caching=[[1.5, 2.5]], p5_dropin=[[1.5, 2.5]] * 8)
     operation = bound(children)
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
     assert set(samples) == set(STUDY.metrics)
-    assert len(samples["host_time"]) == 2
+    assert len(samples["host_time"]) == 6
     assert children.counted == ["p5_dropin"]
     assert children.orders["torch_caching"] == {
         "settings": "expandable_segments:False",
@@ -146,7 +146,7 @@ def test_the_reference_is_held_against_itself() -> None:
 
 
 def test_what_pytorch_does_itself_cannot_be_counted() -> None:
-    children = Scripted(torch_caching=[[1.0]] * 3)
+    children = Scripted(torch_caching=[[1.0]] * 7)
     operation = bound(children, "torch_caching")
     assert checked(operation) is None
     assert "allocation_share" not in operation.own_samples(0, 1)
@@ -157,7 +157,9 @@ def test_graphs_are_not_counted() -> None:
     children = Scripted(torch_caching=[[0.0]], p5_dropin=[[0.0]] * 3)
     operation = bound(children, work="graphs_2")
     assert checked(operation) is None
-    assert "allocations" not in operation.own_samples(0, 1)
+    samples = operation.own_samples(0, 1)
+    assert "allocations" not in samples
+    assert len(samples["host_time"]) == 2
 
 
 def test_a_value_that_turns_wrong_later_ends_the_round() -> None:
@@ -225,7 +227,7 @@ def test_all_begin_at_the_same_time_and_then_each_is_asked_alone(tmp_path: Path)
         spans.setdefault(what, []).append((float(began), float(ended)))
     dropped, first, asked = (sorted(spans[what]) for what in ("drop", "begin", "counted"))
     assert len(dropped) == len(first) == len(pairs)
-    assert len(asked) == 2 * len(pairs) + 1  # one is counted, too
+    assert len(asked) == WORKLOAD.LOOP_RUNS * len(pairs) + 1  # one is counted, too
     assert max(ended for _, ended in dropped) < first[0][0]
     assert max(ended for _, ended in first) < asked[0][0]
     assert all(ended < began for (_, ended), (began, _) in pairwise(asked))
