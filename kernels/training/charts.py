@@ -1,4 +1,5 @@
-"""Charts of this study: the allocator's share of a step, and the memory that each reserves."""
+"""Charts of this study: speed beside PyTorch's allocator, the allocator's share of a step, and the
+memory that each reserves."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, variant_rows
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import percent, quantity
+from analysis.quantities import percent, quantity, ratio
 
 KEY: Final = "work="
 SITUATIONS: Final = ("graphs_2", "graphs_10", "out_of_memory")
@@ -17,9 +18,17 @@ SITUATIONS: Final = ("graphs_2", "graphs_10", "out_of_memory")
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`share`: time in the allocator over host time; `memory`: peak of reserved bytes. Both by
-    variant, a colour for each case."""
-    return {"share": share(facts), "memory": memory(facts)}
+    """`speed`: beside PyTorch's own; `share`: time in the allocator over host time; `memory`: peak
+    of reserved bytes. All by variant, a colour for each case."""
+    return {"speed": speed(facts), "share": share(facts), "memory": memory(facts)}
+
+
+def speed(facts: StudyFacts) -> Chart | None:
+    """How many steps each does while PyTorch's own allocator does one."""
+    table = medians(facts, "relative_speed")
+    axis = alt.Axis(format=".2f")
+    what = "Speed beside PyTorch's allocator, by variant and case."
+    return dots(facts, table.assign(told=table["value"].map(ratio)), axis, what, zero=False)
 
 
 def share(facts: StudyFacts) -> Chart | None:
@@ -50,7 +59,9 @@ def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["machine", "variant", "case", "value"])
 
 
-def dots(facts: StudyFacts, table: pd.DataFrame, axis: alt.Axis, what: str) -> Chart | None:
+def dots(
+    facts: StudyFacts, table: pd.DataFrame, axis: alt.Axis, what: str, *, zero: bool = True
+) -> Chart | None:
     """A panel a machine, a row a variant, a dot a case at its `value`; None if nothing is there."""
     if table.empty:
         return None
@@ -58,7 +69,7 @@ def dots(facts: StudyFacts, table: pd.DataFrame, axis: alt.Axis, what: str) -> C
         alt.Chart()
         .mark_point(filled=True, size=70)
         .encode(
-            x=alt.X("value:Q", title=None, axis=axis),
+            x=alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(zero=zero)),
             y=variant_rows(facts.study.variant_names, table),
             color=alt.Color("case:N", title=None, legend=alt.Legend(orient="top")),
             tooltip=["machine:N", "variant:N", "case:N", alt.Tooltip("told:N", title="median")],

@@ -21,13 +21,15 @@ from .works import WORKS
 REFERENCE: Final = "torch_caching"
 """Whose values those of all others have to be."""
 
+REFERENCE_ORDER: Final[Message] = {"settings": DEFAULT, "module": None}
+
 LOOPS: Final = ("training_small", "training_large", "decoding")
-"""Works whose speeds are compared, and of which it is counted what the allocator takes."""
+"""Works whose speed is compared, and of which it is counted what the allocator takes."""
 
-LOOP_RUNS: Final = 6
-"""Runs of a loop in each round: where the host is the limit, one differs from the next by a tenth."""
+PAIRS: Final = 4
+"""Runs of a loop in each round, each after one of the reference."""
 
-OTHER_RUNS: Final = 2
+PER_RUN: Final = ("host_time", "submit_time", "gpu_time", "driver_calls")
 
 COUNTED_METRICS: Final = ("allocation_time", "allocation_share", "allocations")
 
@@ -65,6 +67,7 @@ class Workload:
         self._begin({name: order})
         return Asked(
             partial(self._children.get, name, **order),
+            partial(self._children.get, REFERENCE, **REFERENCE_ORDER),
             self._first.get(REFERENCE, []),
             self._work,
             is_plugged=order["module"] is not None,
@@ -74,7 +77,7 @@ class Workload:
     def _begin(self, orders: Mapping[str, Message]) -> None:
         """Let the processes that have not done so make the work and do it once, the reference's
         among them: all at the same time, so that none of them does while one is timed."""
-        orders = {REFERENCE: {"settings": DEFAULT, "module": None}, **orders}
+        orders = {REFERENCE: REFERENCE_ORDER, **orders}
         done = {*self._first, *self._wrong}
         orders = {name: order for name, order in orders.items() if name not in done}
         ready, wrong = self._children.ask_all(orders, drop=True)
@@ -126,6 +129,7 @@ class Asked(Operation):
     def __init__(
         self,
         get: Callable[[], Child],
+        get_reference: Callable[[], Child],
         expected: Sequence[float],
         work: str,
         *,
@@ -133,10 +137,11 @@ class Asked(Operation):
         fault: str | None,
     ) -> None:
         self._get = get
+        self._get_reference = get_reference
         self._expected = expected
         self._work = work
-        self._runs = LOOP_RUNS if work in LOOPS else OTHER_RUNS
-        self._is_counted = is_plugged and work in LOOPS
+        self._is_loop = work in LOOPS
+        self._is_counted = is_plugged and self._is_loop
         self._ended = fault
         self._told: Message = {}
         self._fault: str | None = "never done"
@@ -145,14 +150,10 @@ class Asked(Operation):
         del stream
         if self._ended is None:
             try:
-                self._ask()
+                self._told = self._get().ask(counted=False)
             except ChildError as error:
                 self._ended = str(error)
         self._fault = self._ended
-
-    def _ask(self, *, counted: bool = False) -> Message:
-        self._told = self._get().ask(counted=counted)
-        return self._told
 
     def poison(self) -> None:
         self._fault = "never done"
@@ -163,18 +164,26 @@ class Asked(Operation):
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """All metrics, in the units of study.yaml, per step but for bytes and shares."""
         del stream, count
-        runs = [self._told["metrics"], *(self._checked() for _ in range(self._runs - 1))]
-        per_run = ("host_time", "submit_time", "gpu_time", "driver_calls")
-        samples = {name: [run[name] for run in runs] for name in per_run}
+        samples: dict[str, list[float]] = {}
+        if self._is_loop:
+            # In turns, so that both have the same neighbours on the host.
+            pairs = [(self._run(self._get_reference), self._run(self._get)) for _ in range(PAIRS)]
+            runs = [own for _, own in pairs]
+            speeds = [native["host_time"] / own["host_time"] for native, own in pairs]
+            samples["relative_speed"] = speeds
+        else:
+            runs = [self._told["metrics"], self._run(self._get)]
+        samples |= {name: [run[name] for run in runs] for name in PER_RUN}
         samples |= {name: [runs[-1][name]] for name in ("reserved", "active")}
         if self._is_counted:
-            counted = self._checked(counted=True)
+            counted = self._run(self._get, counted=True)
             samples |= {name: [counted[name]] for name in COUNTED_METRICS}
         return samples
 
-    def _checked(self, *, counted: bool = False) -> Mapping[str, float]:
+    def _run(self, get: Callable[[], Child], *, counted: bool = False) -> Mapping[str, float]:
         """The metrics of another run. RuntimeError where its values are wrong."""
-        metrics: Mapping[str, float] = self._ask(counted=counted)["metrics"]
-        if wrong := difference(self._told["values"], self._expected):
+        told = get().ask(counted=counted)
+        if wrong := difference(told["values"], self._expected):
             raise RuntimeError(f"{self._work}: {wrong}")
+        metrics: Mapping[str, float] = told["metrics"]
         return metrics

@@ -1,4 +1,4 @@
-"""The charts of shares and of memory."""
+"""The charts of speed, of shares and of memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
-from kernels.training.charts import charts, memory, share
+from kernels.training.charts import charts, memory, share, speed
 from tests.charted import assert_page_is_drawn
 from tests.repository import STUDIES
 from tests.synthetic import measured_row
@@ -18,6 +18,7 @@ from tests.synthetic import measured_row
 STUDY = STUDIES["training"]
 ROWS = [
     ("p5_dropin", "work=training_small", "host_time", 5e-3),
+    ("p5_dropin", "work=training_small", "relative_speed", 1.025),
     ("p5_dropin", "work=training_small", "allocation_share", 0.02),
     ("torch_plugged", "work=decoding", "allocation_share", 0.07),
     ("p5_dropin", "work=training_large", "reserved", 8e9),
@@ -32,6 +33,12 @@ def facts_of(folder: Path, rows: list[tuple[str, str, str, float]]) -> StudyFact
         return StudyFacts(nothing, STUDY)
     measured = [measured_row(STUDY, *row) for row in rows]
     return StudyFacts(replace(nothing, summary=pd.DataFrame(measured)), STUDY)
+
+
+def test_speed_is_told_beside_pytorchs(tmp_path: Path) -> None:
+    chart = speed(facts_of(tmp_path, ROWS))
+    assert chart is not None
+    assert chart.data["told"].to_list() == ["1.025×"]
 
 
 def test_a_share_is_told_where_it_is_counted(tmp_path: Path) -> None:
@@ -50,8 +57,8 @@ def test_memory_is_that_of_training_and_inference(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_the_charts(tmp_path: Path) -> None:
-    assert_page_is_drawn(facts_of(tmp_path, ROWS), ("share", "memory"), tmp_path)
+    assert_page_is_drawn(facts_of(tmp_path, ROWS), ("speed", "share", "memory"), tmp_path)
 
 
 def test_without_results_there_are_no_charts(tmp_path: Path) -> None:
-    assert charts(facts_of(tmp_path, [])) == {"share": None, "memory": None}
+    assert charts(facts_of(tmp_path, [])) == dict.fromkeys(("speed", "share", "memory"))

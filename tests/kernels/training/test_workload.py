@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -37,7 +37,9 @@ ROOM = 200 * 2**30
 
 class Scripted:
     """Processes whose values are lists, one for each time that they do the work, or what they
-    raise. The first finds `free` bytes, each next one a byte less."""
+    raise. The first finds `free` bytes, each next one a byte less. `host_time` is by name."""
+
+    host_time: ClassVar[dict[str, float]] = {}
 
     def __init__(self, *, free: int = ROOM, **answers: list[Any]) -> None:
         self._answers = {name: iter(values) for name, values in answers.items()}
@@ -67,7 +69,7 @@ class Scripted:
         values = next(self._answers[name])
         if isinstance(values, Exception):
             raise values
-        return {"values": values, "metrics": METRICS}
+        return {"values": values, "metrics": METRICS | {"host_time": self.host_time.get(name, 1.0)}}
 
 
 def workload_of(children: Any, work: str = "decoding") -> Any:
@@ -89,12 +91,12 @@ def checked(operation: Any) -> str | None:
 
 
 def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None:
-    children = Scripted(torch_caching=[[1.5, 2.5]], p5_dropin=[[1.5, 2.5]] * 8)
+    children = Scripted(torch_caching=[[1.5, 2.5]] * 5, p5_dropin=[[1.5, 2.5]] * 7)
     operation = bound(children)
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
     assert set(samples) == set(STUDY.metrics)
-    assert len(samples["host_time"]) == 6
+    assert len(samples["host_time"]) == len(samples["relative_speed"]) == WORKLOAD.PAIRS
     assert children.counted == ["p5_dropin"]
     assert children.orders["torch_caching"] == {
         "settings": "expandable_segments:False",
@@ -102,6 +104,15 @@ def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None
     }
     assert children.orders["p5_dropin"]["settings"] is None
     assert children.orders["p5_dropin"]["module"].endswith("/p5_dropin.so")
+
+
+def test_speed_is_the_references_time_over_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scripted, "host_time", {"torch_caching": 3.0, "p5_dropin": 2.0})
+    operation = bound(Scripted(torch_caching=[[1.0]] * 5, p5_dropin=[[1.0]] * 7))
+    assert checked(operation) is None
+    samples = operation.own_samples(0, 1)
+    assert samples["relative_speed"] == [1.5] * WORKLOAD.PAIRS
+    assert samples["host_time"] == [2.0] * WORKLOAD.PAIRS
 
 
 @pytest.mark.parametrize(
@@ -146,7 +157,7 @@ def test_the_reference_is_held_against_itself() -> None:
 
 
 def test_what_pytorch_does_itself_cannot_be_counted() -> None:
-    children = Scripted(torch_caching=[[1.0]] * 7)
+    children = Scripted(torch_caching=[[1.0]] * 10)
     operation = bound(children, "torch_caching")
     assert checked(operation) is None
     assert "allocation_share" not in operation.own_samples(0, 1)
@@ -159,11 +170,13 @@ def test_graphs_are_not_counted() -> None:
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
     assert "allocations" not in samples
+    assert "relative_speed" not in samples
     assert len(samples["host_time"]) == 2
 
 
 def test_a_value_that_turns_wrong_later_ends_the_round() -> None:
-    operation = bound(Scripted(torch_caching=[[1.0]], p5_dropin=[[1.0], [1.0], [3.0]]))
+    children = Scripted(torch_caching=[[1.0]] * 2, p5_dropin=[[1.0], [1.0], [3.0]])
+    operation = bound(children)
     assert checked(operation) is None
     with pytest.raises(RuntimeError, match=r"^decoding: value 1: expected 1\.0, got 3\.0$"):
         operation.own_samples(0, 1)
@@ -227,7 +240,8 @@ def test_all_begin_at_the_same_time_and_then_each_is_asked_alone(tmp_path: Path)
         spans.setdefault(what, []).append((float(began), float(ended)))
     dropped, first, asked = (sorted(spans[what]) for what in ("drop", "begin", "counted"))
     assert len(dropped) == len(first) == len(pairs)
-    assert len(asked) == WORKLOAD.LOOP_RUNS * len(pairs) + 1  # one is counted, too
+    pairs_each, counted = 2 * WORKLOAD.PAIRS, 1  # p5_dropin alone is a module here
+    assert len(asked) == (1 + pairs_each) * len(pairs) + counted
     assert max(ended for _, ended in dropped) < first[0][0]
     assert max(ended for _, ended in first) < asked[0][0]
     assert all(ended < began for (_, ended), (began, _) in pairwise(asked))
