@@ -3,16 +3,17 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "../pool_gather/packed_rows.h"
-#include "../pool_gather/pairs.h"
 #include "../pool_gather/workers.h"
 #include "on_gpu.h"
 #include "operation.h"
 
+constexpr int64_t kPieceRows = 256;               // that a thread packs at a time
 constexpr int64_t kSentBytes = int64_t{2} << 20;  // of a copy, about
 constexpr int kStreams = 2;  // of each GPU: one brings bytes while those of the other are passed on
 
@@ -66,10 +67,10 @@ class Packer {
  public:
   // For launches of so many rows.
   Packer(int64_t rows, int row_bytes, const Resources& resources)
-      : sent_rows_(std::max<int64_t>(1, kSentBytes / (row_bytes * kPartRows)) * kPartRows),
-        pairs_(rows),
+      : sent_rows_(std::max<int64_t>(1, kSentBytes / (row_bytes * kPieceRows)) * kPieceRows),
+        pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * row_bytes))),
-        parts_(rows, kPartRows),
+        packed_(static_cast<size_t>((rows + kPieceRows - 1) / kPieceRows)),
         cpus_(worker_cpus(resources.cpus, resources.cpus.size())),
         workers_(cpus_) {
     for (int i = 0; i < kStreams * resources.gpus; ++i) {
@@ -84,23 +85,21 @@ class Packer {
     for (const Sender& sender : senders_) {
       sender.wait(begun_.get());
     }
-    pairs_.fetch(share.pairs, share.rows, senders_.front().stream());
+    check(cudaMemcpyAsync(pairs_.get(), share.pairs, share.rows * sizeof(int2),
+                          cudaMemcpyDeviceToHost, senders_.front().stream()),
+          "pairs");
   }
 
   // Packs the rows, and enqueues their copies as they are packed; `caller` waits for these. Returns
   // when all are enqueued.
   void pack(const Share& share, cudaStream_t caller) {
     const OffCpus aside(cpus_);
+    // The pairs come behind all copies of the launch before: its staging memory is free.
+    check(cudaStreamSynchronize(senders_.front().stream()), "pairs");
     workers_.finish();  // where the launch before has failed
-    // Pairs come behind all copies of the launch before: its staging memory is free.
-    pairs_.await_first();
-    parts_.begin(share.rows);
-    workers_.start([this, share] {
-      pack_parts<kMaxRowBytes>(staging_.get(), parts_, share.row_bytes, [&](int64_t row) {
-        return share.pool + int64_t{pairs_[row].x} * share.row_bytes;
-      });
-    });
-    pairs_.await_others();
+    ++launch_;
+    next_.store(0, std::memory_order_relaxed);
+    workers_.start([this, share] { pack_pieces(share); });
     send(share);
     for (const Sender& sender : senders_) {
       sender.join(caller);
@@ -108,14 +107,27 @@ class Packer {
   }
 
  private:
+  // Takes the next piece until there is none.
+  void pack_pieces(const Share& share) {
+    for (;;) {
+      const int64_t piece = next_.fetch_add(1, std::memory_order_relaxed);
+      const int64_t first = piece * kPieceRows;
+      if (first >= share.rows) {
+        return;
+      }
+      pack_rows<kMaxRowBytes>(
+          staging_.get(), first, std::min(first + kPieceRows, share.rows), share.row_bytes,
+          [&](int64_t row) { return share.pool + int64_t{pairs_[row].x} * share.row_bytes; });
+      packed_[static_cast<size_t>(piece)].store(launch_, std::memory_order_release);
+    }
+  }
+
   // The GPUs take turns.
   void send(const Share& share) {
     size_t turn = 0;
     for (int64_t first = 0; first < share.rows; first += sent_rows_) {
       const int64_t end = std::min(first + sent_rows_, share.rows);
-      for (int64_t row = first; row < end; row += kPartRows) {
-        parts_.await_packed(row / kPartRows);
-      }
+      await(first, end);
       const int64_t at = first * share.row_bytes;
       senders_[turn++ % senders_.size()].send(share.dst + share.destination * share.row_bytes + at,
                                               staging_.get() + at,
@@ -123,12 +135,24 @@ class Packer {
     }
   }
 
+  // Until rows [first, end) are packed.
+  void await(int64_t first, int64_t end) const {
+    for (int64_t row = first; row < end; row += kPieceRows) {
+      const auto& packed = packed_[static_cast<size_t>(row / kPieceRows)];
+      while (packed.load(std::memory_order_acquire) != launch_) {
+        _mm_pause();
+      }
+    }
+  }
+
   int64_t sent_rows_;
-  Pairs pairs_;
+  std::shared_ptr<int2[]> pairs_;
   std::shared_ptr<uint8_t[]> staging_;
   std::shared_ptr<CUevent_st> begun_ = new_event();
   std::vector<Sender> senders_;
-  Parts parts_;
+  std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each piece was packed last
+  uint64_t launch_ = 0;
+  std::atomic<int64_t> next_{0};
   std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first
 };

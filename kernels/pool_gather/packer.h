@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "operator.h"
 #include "packed_rows.h"
-#include "pairs.h"
 #include "scratch.h"
 #include "workers.h"
 
@@ -21,8 +19,9 @@
 
 static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
 
-constexpr int64_t kParts = 1024;     // of a launch, unless they get too small or too large
-constexpr int64_t kFewestRows = 16;  // of a part
+constexpr int64_t kChunks = 512;  // of a launch, unless they get too small or too large
+constexpr int64_t kFewestRows = 16;
+constexpr int64_t kMostRows = 1024;
 constexpr size_t kInFlight = 2;  // copies of packed rows, so that the copy engine always has one
 
 // Unlike clflush, one of these need not wait for the one before. Every x86 server that PCIe 4 came
@@ -39,27 +38,33 @@ class Packer {
  public:
   // For launches of at most `rows` rows.
   Packer(int64_t rows, const std::vector<int>& cpus)
-      : pairs_(rows),
+      : chunk_rows_(std::clamp(rows / kChunks / kGroup * kGroup, kFewestRows, kMostRows)),
+        pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * kRowBytes))),
-        parts_(rows, std::clamp(rows / kParts / kGroup * kGroup, kFewestRows, kPartRows)),
+        packed_(static_cast<size_t>((rows + chunk_rows_ - 1) / chunk_rows_)),
         cpus_(worker_cpus(cpus, MOST_WORKERS)),
         workers_(cpus_) {}
 
   // Enqueues the copy of the pairs to the host. pack() has to follow, with the same gather.
   void fetch(const Gather& gather, cudaStream_t stream) {
-    pairs_.fetch(gather.pairs, gather.rows, stream);
+    check(cudaMemcpyAsync(pairs_.get(), gather.pairs, gather.rows * sizeof(int2),
+                          cudaMemcpyDeviceToHost, stream),
+          "pairs");
   }
 
   // Packs the rows, and enqueues their copies as they are packed. Returns when all are enqueued.
   void pack(const Gather& gather, cudaStream_t stream) {
     const OffCpus aside(cpus_);
-    // Where this throws, they finish what they do before anything they use is freed.
-    start(gather, [this, gather] {
-      pack_parts<kRowBytes>(staging_.get(), parts_, kRowBytes,
-                            [&](int64_t row) { return source_bytes(gather, pairs_[row].x); });
+    // With the pairs, all copies of the launch before have arrived: its staging memory is free.
+    check(cudaStreamSynchronize(stream), "pairs");
+    ++launch_;
+    // Where sending throws, they finish what they do before anything they use is freed.
+    begin(gather, [this, gather](int64_t chunk, int64_t first, int64_t end) {
+      pack_rows<kRowBytes>(staging_.get(), first, end, kRowBytes,
+                           [&](int64_t i) { return source_bytes(gather, pairs_[i].x); });
+      packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
     });
-    pairs_.await_others();
-    send_parts(gather, stream);
+    send_chunks(gather, stream);
     workers_.finish();
   }
 
@@ -67,44 +72,59 @@ class Packer {
   void flush(const Gather& gather, cudaStream_t stream) {
     const OffCpus aside(cpus_);
     fetch(gather, stream);
-    start(gather, [this, gather] {
-      for (int64_t part = parts_.take(); part < parts_.count(); part = parts_.take()) {
-        for (int64_t row = parts_.first_row(part); row < parts_.end_row(part); ++row) {
-          flush_row(source_bytes(gather, pairs_[row].x));
-        }
+    check(cudaStreamSynchronize(stream), "pairs");
+    begin(gather, [this, gather](int64_t, int64_t first, int64_t end) {
+      for (int64_t i = first; i < end; ++i) {
+        flush_row(source_bytes(gather, pairs_[i].x));
       }
       _mm_mfence();
     });
-    pairs_.await_others();
     workers_.finish();
   }
 
  private:
-  // Has each thread do `work` once, on parts of this launch, as soon as its first pairs are here.
-  void start(const Gather& gather, std::function<void()> work) {
-    workers_.finish();  // where the launch before has failed
-    // Pairs come behind all copies of the launch before: its staging memory is free.
-    pairs_.await_first();
-    parts_.begin(gather.rows);
-    workers_.start(std::move(work));
+  int64_t chunks(const Gather& gather) const {
+    return (gather.rows + chunk_rows_ - 1) / chunk_rows_;
+  }
+
+  // Has each thread do the next chunk, until there is none: `work(chunk, its first row, its end)`.
+  template <typename Work>
+  void begin(const Gather& gather, Work work) {
+    next_.store(0, std::memory_order_relaxed);
+    workers_.start([this, rows = gather.rows, count = chunks(gather), work] {
+      for (;;) {
+        const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= count) {
+          return;
+        }
+        const int64_t first = chunk * chunk_rows_;
+        work(chunk, first, std::min(first + chunk_rows_, rows));
+      }
+    });
+  }
+
+  bool is_packed(int64_t chunk) const {
+    return packed_[static_cast<size_t>(chunk)].load(std::memory_order_acquire) == launch_;
   }
 
   // Between two copies the copy engine pauses, so they should be few. What is packed while some are
   // on their way is sent at once: copies get longer for as long as packing is the faster of the
   // two.
-  void send_parts(const Gather& gather, cudaStream_t stream) {
+  void send_chunks(const Gather& gather, cudaStream_t stream) {
     int64_t first = 0;
-    for (size_t copy = 0; first < parts_.count(); ++copy) {
+    for (size_t copy = 0; first < chunks(gather); ++copy) {
       const cudaEvent_t sent = sent_[copy % kInFlight].get();
       check(cudaEventSynchronize(sent), "packed rows");
-      parts_.await_packed(first);
-      int64_t last = first;
-      while (last + 1 < parts_.count() && parts_.is_packed(last + 1)) {
-        ++last;
+      while (!is_packed(first)) {
+        _mm_pause();
       }
-      send_rows(gather, parts_.first_row(first), parts_.end_row(last), stream);
+      int64_t end = first + 1;
+      while (end < chunks(gather) && is_packed(end)) {
+        ++end;
+      }
+      send_rows(gather, first * chunk_rows_, std::min(end * chunk_rows_, gather.rows), stream);
       check(cudaEventRecord(sent, stream), "packed rows");
-      first = last + 1;
+      first = end;
     }
   }
 
@@ -123,10 +143,13 @@ class Packer {
     }
   }
 
-  Pairs pairs_;
+  int64_t chunk_rows_;
+  std::shared_ptr<int2[]> pairs_;
   std::shared_ptr<uint8_t[]> staging_;
-  Parts parts_;
+  std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
+  uint64_t launch_ = 0;
   std::array<std::shared_ptr<CUevent_st>, kInFlight> sent_{new_event(), new_event()};
+  std::atomic<int64_t> next_{0};
   std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first
 };

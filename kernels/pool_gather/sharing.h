@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -18,50 +19,10 @@
 #include "scratch.h"
 
 constexpr int kShares = 16;  // in how many equal shares the rows are divided
-constexpr int kTrials = 2;   // launches by which a division is judged, and again at the end
-constexpr size_t kBest = 2;  // divisions that are left at the end
+constexpr int kTrials = 3;   // launches by which a division is judged
 
 // Makes what gathers so many rows by the SMs.
 using OnSms = std::function<Launch(int64_t rows)>;
-
-// How many of the shares the SMs should gather: the fastest number of those that are tried, where
-// `seconds(share)` does one launch. Begins where both sides would take equally long if neither
-// slowed the other, and goes on in ever smaller steps: the difference between neighbours is less
-// than that between two launches, and would end a climb by single steps too early. Other programs
-// only ever make a launch longer, so that the shortest one counts.
-inline int fastest_share(const std::function<double(int share)>& seconds) {
-  std::map<int, double> shortest;
-  const auto launch = [&](int share) {
-    const double found = seconds(share);
-    const auto known = shortest.emplace(share, found).first;
-    known->second = std::min(known->second, found);
-  };
-  const auto tried = [&](int share) {
-    if (share < 0 || share > kShares) {
-      return std::numeric_limits<double>::infinity();
-    }
-    for (int trial = 0, count = shortest.count(share) > 0 ? 0 : kTrials; trial < count; ++trial) {
-      launch(share);
-    }
-    return shortest.at(share);
-  };
-  const auto is_faster = [&](int one, int other) { return tried(one) < tried(other); };
-  const double by_cpu = tried(0), by_sms = tried(kShares);
-  int share = static_cast<int>(std::lround(kShares * by_cpu / (by_cpu + by_sms)));
-  for (int step = kShares / 4; step > 0; step /= 2) {
-    share = std::min({share, share - step, share + step}, is_faster);
-  }
-  std::vector<int> best;
-  for (const auto& known : shortest) {
-    best.push_back(known.first);
-  }
-  std::sort(best.begin(), best.end(), is_faster);
-  best.resize(kBest);
-  for (int trial = 0; trial < kTrials; ++trial) {
-    std::for_each(best.begin(), best.end(), launch);
-  }
-  return *std::min_element(best.begin(), best.end(), is_faster);
-}
 
 class Sharing {
  public:
@@ -71,22 +32,45 @@ class Sharing {
 
   // From now on, the SMs gather so many of the rows, the first ones.
   void divide(int64_t by_sms) {
-    if (by_sms != by_sms_) {
-      gather_ = by_sms > 0 ? on_sms_(by_sms) : nullptr;
-      by_sms_ = by_sms;
-    }
+    by_sms_ = by_sms;
+    gather_ = by_sms > 0 ? on_sms_(by_sms) : nullptr;
   }
 
   // Keeps the fastest division of those it tries on the first of these launches: how fast either
-  // side is depends on the pool, the host and what both sides do to each other.
+  // side is depends on the pool, the host and what both sides do to each other. It begins where
+  // both would take equally long if neither slowed the other, and goes on to either side for as
+  // long as that is faster.
   void tune(const std::vector<Gather>& sets) {
+    std::map<int, double> seconds;  // by share of the SMs
     size_t set = 0;
-    const auto seconds = [&](int share) {
+    const auto tried = [&](int share) {
+      if (share < 0 || share > kShares) {
+        return std::numeric_limits<double>::infinity();
+      }
+      if (const auto found = seconds.find(share); found != seconds.end()) {
+        return found->second;
+      }
       divide(rows_ * share / kShares);
-      return time(sets[set++ % sets.size()]);
+      std::array<double, kTrials> trials{};
+      for (double& trial : trials) {
+        trial = time(sets[set++ % sets.size()]);
+      }
+      std::sort(trials.begin(), trials.end());
+      return seconds[share] = trials[kTrials / 2];
     };
-    seconds(kShares / 2);  // the first launch of a kernel is slow
-    divide(rows_ * fastest_share(seconds) / kShares);
+    divide(rows_ / 2);
+    time(sets[set++]);  // the first launch of a kernel is slow
+    const double by_cpu = tried(0), by_sms = tried(kShares);
+    int share = static_cast<int>(std::lround(kShares * by_cpu / (by_cpu + by_sms)));
+    for (const int step : {-1, 1}) {
+      while (tried(share + step) < tried(share)) {
+        share += step;
+      }
+    }
+    const auto fastest = std::min_element(
+        seconds.begin(), seconds.end(),
+        [](const auto& one, const auto& other) { return one.second < other.second; });
+    divide(rows_ * fastest->first / kShares);
   }
 
   void launch(const Gather& gather, cudaStream_t stream) {

@@ -110,15 +110,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->after = given(stream);
   return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (fails()) {
-    return failed();
-  }
-  if (event->stream != nullptr) {
-    drain(event->stream, event->after);
-  }
-  return cudaSuccess;
-}
 // What the event stands for now, even if it is recorded again.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (fails()) {

@@ -70,13 +70,13 @@ FAULTS = {
         "+ of.rows;",
         "+ of.rows - 1;",
     ),
-    "pairs are not waited for": ("_packed", "packer.h", "pairs_.await_first();", ""),
+    "pairs are not waited for": (
+        *("_packed", "packer.h"),
+        *('check(cudaStreamSynchronize(senders_.front().stream()), "pairs");', ""),
+    ),
     "copies are not waited for": ("_packed", "packer.h", "sender.join(caller);", ""),
     "rows are not passed on": ("_packed", "packer.h", "if (landed != dst)", "if (false)"),
-    "parts are not waited for": (
-        *("_packed", "packer.h"),
-        *("parts_.await_packed(row / kPartRows);", ""),
-    ),
+    "pieces are not waited for": ("_packed", "packer.h", "      await(first, end);\n", ""),
     "the CPU packs the first rows": (
         "_both",
         "all_links_both.cu",

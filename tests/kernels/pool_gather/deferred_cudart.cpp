@@ -9,43 +9,23 @@
 #include <map>
 
 namespace {
-// The work of each stream that is not done yet, and how much is.
-struct Queue {
-  std::deque<std::function<void()>> work;
-  size_t done = 0;
-};
-std::map<cudaStream_t, Queue> queues;
+// The work of each stream that is not done yet, and the stream that each event was recorded on.
+std::map<cudaStream_t, std::deque<std::function<void()>>> queues;
+std::map<cudaEvent_t, cudaStream_t> recorded;
 
-// What an event stands for: so much work of the stream that it was recorded on.
-struct Recorded {
-  cudaStream_t stream;
-  size_t work;
-};
-std::map<cudaEvent_t, Recorded> recorded;
-
-size_t enqueued(const Queue& queue) { return queue.done + queue.work.size(); }
-
-void enqueue(cudaStream_t stream, std::function<void()> work) {
-  queues[stream].work.push_back(std::move(work));
-}
-
-void drain(cudaStream_t stream, size_t until) {
-  Queue& queue = queues[stream];
-  while (queue.done < until && !queue.work.empty()) {
-    const std::function<void()> work = std::move(queue.work.front());
-    queue.work.pop_front();
-    ++queue.done;
+void drain(cudaStream_t stream) {
+  while (!queues[stream].empty()) {
+    const std::function<void()> work = std::move(queues[stream].front());
+    queues[stream].pop_front();
     work();
   }
 }
-
-void drain(cudaStream_t stream) { drain(stream, enqueued(queues[stream])); }
 }  // namespace
 
 extern "C" {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind,
                             cudaStream_t stream) {
-  enqueue(stream, [=] { std::memcpy(to, from, size); });
+  queues[stream].push_back([=] { std::memcpy(to, from, size); });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
@@ -75,17 +55,18 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   std::free(event);
   return cudaSuccess;
 }
+// An event stands for all that was enqueued before: waiting for more than that does no harm.
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  recorded[event] = {stream, enqueued(queues[stream])};
+  recorded[event] = stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  enqueue(stream, [other = recorded.at(event)] { drain(other.stream, other.work); });
+  queues[stream].push_back([other = recorded.at(event)] { drain(other); });
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const auto found = recorded.find(event); found != recorded.end()) {
-    drain(found->second.stream, found->second.work);
+    drain(found->second);
   }
   return cudaSuccess;
 }

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -142,69 +141,6 @@ void pack_and_share(uint8_t* pool, int64_t rows, Order order, const std::vector<
   launch_all(launches, share, what + " shared");
 }
 
-// Each row is fetched once and packed once, and none behind the last.
-void pack_all_parts(int64_t rows, int64_t part_rows, int bytes, const std::vector<int>& cpus) {
-  const std::string what = std::to_string(rows) + " rows in parts of " + std::to_string(part_rows) +
-                           " by " + std::to_string(cpus.size()) + " threads";
-  const auto size = static_cast<size_t>(rows * bytes);
-  std::vector<uint8_t> source(size);
-  std::generate(source.begin(), source.end(), [] { return static_cast<uint8_t>(rng()); });
-  const auto staging = page_locked<uint8_t>(size + kGuard);
-  std::vector<std::atomic<int>> asked(static_cast<size_t>(rows));
-  Parts parts(rows + 1, part_rows);
-  Workers workers(cpus);
-  for (const int64_t of_launch : {rows, rows / 2, rows}) {
-    std::fill_n(staging.get(), size + kGuard, kPoison);
-    for (std::atomic<int>& times : asked) {
-      times = 0;
-    }
-    parts.begin(of_launch);
-    workers.start([&] {
-      pack_parts<kRowBytes>(staging.get(), parts, bytes, [&](int64_t row) {
-        ++asked.at(static_cast<size_t>(row));
-        // Row i lies in the place of row n - 1 - i.
-        return source.data() + (rows - 1 - row) * bytes;
-      });
-    });
-    for (int64_t part = 0; part < parts.count(); ++part) {
-      parts.await_packed(part);
-      for (int64_t row = parts.first_row(part); row < parts.end_row(part); ++row) {
-        const uint8_t* from = source.data() + (rows - 1 - row) * bytes;
-        expect(std::memcmp(staging.get() + row * bytes, from, static_cast<size_t>(bytes)) == 0,
-               what + ": row " + std::to_string(row) + " differs");
-        expect(asked[static_cast<size_t>(row)] == 2, what + ": a row was not fetched once");
-      }
-    }
-    workers.finish();
-    expect(std::all_of(staging.get() + of_launch * bytes, staging.get() + size + kGuard,
-                       [](uint8_t byte) { return byte == kPoison; }),
-           what + ": written behind the rows");
-  }
-}
-
-// A thread whose every second part another one takes: it fetches what it packs itself.
-void pack_every_second_part(int64_t part_rows) {
-  constexpr int64_t kRows = 1000;
-  constexpr int kBytes = 48;
-  const std::vector<uint8_t> source(kRows * kBytes);
-  const auto staging = page_locked<uint8_t>(source.size());
-  std::vector<int> asked(kRows);
-  Parts parts(kRows, part_rows);
-  parts.begin(kRows);
-  pack_parts<kBytes>(staging.get(), parts, kBytes, [&](int64_t row) {
-    if (asked[static_cast<size_t>(row)]++ == 0 && row % part_rows == 0) {
-      parts.take();
-    }
-    return source.data() + row * kBytes;
-  });
-  for (int64_t row = 0; row < kRows; ++row) {
-    const int expected = row / part_rows % 2 == 0 ? 2 : 0;
-    expect(asked[static_cast<size_t>(row)] == expected, "parts of " + std::to_string(part_rows) +
-                                                            ": row " + std::to_string(row) +
-                                                            " was not fetched by who packs it");
-  }
-}
-
 void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
   constexpr int64_t kRows = 4096;
   Launches launches(pool, kRows, 4, Order::kGiven);
@@ -222,26 +158,6 @@ void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
       launches, [&](const Gather& gather, cudaStream_t stream) { sharing.launch(gather, stream); },
       "beside slow SMs");
   expect(by_sms == 0, "SMs that are slower than the CPU alone were given rows");
-}
-
-// The fastest share is found wherever it is, also where every other launch is disturbed, and nearly
-// so where launches differ by more than neighbours do.
-void find_shares() {
-  for (int fastest = 0; fastest <= kShares; ++fastest) {
-    int launches = 0;
-    const int found = fastest_share([&](int share) {
-      return (1 + std::abs(share - fastest)) * (++launches % 2 == 0 ? 3.0 : 1.0);
-    });
-    expect(found == fastest, "of shares, " + std::to_string(found) + " was taken for the fastest");
-    expect(launches <= 22, std::to_string(launches) + " launches to find a share");
-  }
-  std::mt19937 chance(1);
-  std::uniform_real_distribution<double> noise(1, 1.015);
-  for (int turn = 0; turn < 100; ++turn) {
-    const int found =
-        fastest_share([&](int share) { return (1 + 0.01 * std::abs(share - 13)) * noise(chance); });
-    expect(std::abs(found - 13) <= 2, "by noise, share " + std::to_string(found) + " was taken");
-  }
 }
 
 void expect_bits(Bits got, int low, int high, const std::string& what) {
@@ -274,24 +190,10 @@ int main() {
   while (cpus.size() < 3) {
     cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
   }
-  for (const int64_t part_rows : {4, 16, 32, 36, 128}) {
-    pack_every_second_part(part_rows);
-  }
-  for (const int64_t rows : {1, 4, 33, 129, 1000}) {
-    for (const int64_t part_rows : {4, 16, 36, 128}) {
-      for (const size_t threads : {1, 3}) {
-        std::vector<int> some = cpus;
-        some.resize(threads, cpus.back());
-        pack_all_parts(rows, part_rows, part_rows == 128 ? kRowBytes : 48, some);
-      }
-    }
-  }
-  find_shares();
   uint8_t* pool = sparse_pool();
   for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
     pack_and_share(pool, rows, Order::kGiven, cpus);
   }
-  pack_and_share(pool, kFirstPairs + 1000, Order::kGiven, cpus);
   pack_and_share(pool, 300, Order::kReversed, cpus);
   pack_and_share(pool, 300, Order::kShuffled, cpus);
   share_with_slow_sms(pool, cpus);
