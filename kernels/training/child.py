@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from analysis.processes import end_with_parent
@@ -47,6 +48,7 @@ class Worker:
         import torch
 
         self._torch: Any = torch
+        self._cpus, self._cpu = os.sched_getaffinity(0), order["cpu"]
         self._allocator: Allocator = make(order["settings"], order["module"])
         torch.use_deterministic_algorithms(True)
         # Filling what is only allocated would add a kernel to every other allocation.
@@ -74,11 +76,14 @@ class Worker:
         return {"free": cuda.mem_get_info()[0]}
 
     def _begin(self, name: str) -> Message:
-        """Make a work and do it once."""
+        """Make a work and do it once, on any CPU; from then on it is done on one, the same in all
+        processes."""
+        stay_on(self._cpus)
         make_work, _ = WORKS[name]
         self._work = make_work()
         values = self._work.run(Spent()).values
         self._torch.cuda.synchronize()
+        stay_on({self._cpu})
         return {"values": values}
 
     def _run(self, *, counted: bool) -> Message:
@@ -106,6 +111,13 @@ class Worker:
                 "active": after.active,
             },
         }
+
+
+def stay_on(cpus: set[int]) -> None:
+    """Let this process run on these CPUs alone, with all threads that it has or makes."""
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.sched_setaffinity(int(thread.name), cpus)
 
 
 def serve(connection: Connection, make_answering: Callable[[Message], Answering]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import select
 import signal
 import socket
@@ -92,6 +93,8 @@ class Children:
 
     def __init__(self, make_answering: Callable[[Message], Answering] = Worker) -> None:
         self._children: dict[str, Child] = {}
+        # CPUs differ by what their neighbours do, so another one in each round.
+        self._cpu = random.choice(sorted(os.sched_getaffinity(0)))
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = get_context("fork").Process(
@@ -107,6 +110,7 @@ class Children:
             ours, theirs = socket.socketpair()
             with theirs:
                 socket.send_fds(self._orders, [b"+"], [theirs.fileno()])
+            order = {**order, "cpu": self._cpu}
             self._children[name] = Child(name, Connection(ours.detach()), order)
         return self._children[name]
 

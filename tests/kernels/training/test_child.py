@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +18,8 @@ STUDY = STUDIES["training"]
 CHILD = load_python(STUDY, "child")
 WORKS = load_python(STUDY, "works")
 ALLOCATORS = load_python(STUDY, "allocators")
+CPUS = os.sched_getaffinity(0)
+ORDER = {"settings": "", "module": None, "cpu": max(CPUS)}
 
 
 class Noted:
@@ -35,7 +40,7 @@ class Noted:
 
 
 @pytest.fixture
-def notes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     noted: list[str] = []
     cuda = SimpleNamespace(
         synchronize=lambda: noted.append("synchronize"),
@@ -57,11 +62,12 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(CHILD, "make", lambda settings, module: allocator)
     monkeypatch.setattr(CHILD, "WORKS", {"noted": (lambda: Noted(noted), 0)})
-    return noted
+    yield noted
+    CHILD.stay_on(CPUS)
 
 
 def test_a_work_is_begun_once_and_is_gone_before_memory_is_freed(notes: list[str]) -> None:
-    worker = CHILD.Worker({"settings": "", "module": None})
+    worker = CHILD.Worker(ORDER)
     emptied = ["workspaces", "synchronize", "empty_cache", "reset"]
     assert worker.answer({"drop": True}) == {"free": 7}
     assert notes == emptied
@@ -73,8 +79,32 @@ def test_a_work_is_begun_once_and_is_gone_before_memory_is_freed(notes: list[str
         worker.answer({"counted": False})
 
 
+def test_a_work_is_made_on_all_cpus_and_then_stays_on_one(
+    notes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_on: list[set[int]] = []
+
+    def made() -> Noted:
+        made_on.append(os.sched_getaffinity(0))
+        return Noted(notes)
+
+    monkeypatch.setattr(CHILD, "WORKS", {"noted": (made, 0)})
+    worker, is_over = CHILD.Worker(ORDER), Event()
+    other = Thread(target=is_over.wait)
+    other.start()
+    try:
+        for _ in range(2):
+            worker.answer({"begin": "noted"})
+            for thread in (0, other.native_id or 0):
+                assert os.sched_getaffinity(thread) == {max(CPUS)}
+    finally:
+        is_over.set()
+        other.join()
+    assert made_on == [CPUS] * 2
+
+
 def test_metrics_are_per_step_but_for_bytes_and_shares(notes: list[str]) -> None:
-    worker = CHILD.Worker({"settings": "", "module": None})
+    worker = CHILD.Worker(ORDER)
     worker.answer({"begin": "noted"})
     assert worker.answer({"counted": True}) == {
         "values": [1.5],

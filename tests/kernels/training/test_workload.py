@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
@@ -37,9 +38,9 @@ ROOM = 200 * 2**30
 
 class Scripted:
     """Processes whose values are lists, one for each time that they do the work, or what they
-    raise. The first finds `free` bytes, each next one a byte less. `host_time` is by name."""
+    raise. The first finds `free` bytes, each next one a byte less. `host_times` are by name."""
 
-    host_time: ClassVar[dict[str, float]] = {}
+    host_times: ClassVar[dict[str, Iterator[float]]] = {}
 
     def __init__(self, *, free: int = ROOM, **answers: list[Any]) -> None:
         self._answers = {name: iter(values) for name, values in answers.items()}
@@ -69,7 +70,8 @@ class Scripted:
         values = next(self._answers[name])
         if isinstance(values, Exception):
             raise values
-        return {"values": values, "metrics": METRICS | {"host_time": self.host_time.get(name, 1.0)}}
+        host_time = next(self.host_times[name]) if name in self.host_times else 1.0
+        return {"values": values, "metrics": METRICS | {"host_time": host_time}}
 
 
 def workload_of(children: Any, work: str = "decoding") -> Any:
@@ -91,12 +93,12 @@ def checked(operation: Any) -> str | None:
 
 
 def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None:
-    children = Scripted(torch_caching=[[1.5, 2.5]] * 5, p5_dropin=[[1.5, 2.5]] * 7)
+    children = Scripted(torch_caching=[[1.5, 2.5]] * 4, p5_dropin=[[1.5, 2.5]] * 6)
     operation = bound(children)
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
     assert set(samples) == set(STUDY.metrics)
-    assert len(samples["host_time"]) == len(samples["relative_speed"]) == WORKLOAD.PAIRS
+    assert len(samples["host_time"]) == WORKLOAD.TURNS
     assert children.counted == ["p5_dropin"]
     assert children.orders["torch_caching"] == {
         "settings": "expandable_segments:False",
@@ -106,13 +108,19 @@ def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None
     assert children.orders["p5_dropin"]["module"].endswith("/p5_dropin.so")
 
 
-def test_speed_is_the_references_time_over_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scripted, "host_time", {"torch_caching": 3.0, "p5_dropin": 2.0})
-    operation = bound(Scripted(torch_caching=[[1.0]] * 5, p5_dropin=[[1.0]] * 7))
+def test_speed_is_the_references_least_time_over_its_own_least(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host_times = {
+        "torch_caching": iter([9.0, 9.0, 3.0, 4.0]),
+        "p5_dropin": iter([9.0, 9.0, 5.0, 2.0, 9.0, 9.0]),
+    }
+    monkeypatch.setattr(Scripted, "host_times", host_times)
+    operation = bound(Scripted(torch_caching=[[1.0]] * 4, p5_dropin=[[1.0]] * 6))
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
-    assert samples["relative_speed"] == [1.5] * WORKLOAD.PAIRS
-    assert samples["host_time"] == [2.0] * WORKLOAD.PAIRS
+    assert samples["relative_speed"] == [1.5]
+    assert samples["host_time"] == [5.0, 2.0, 9.0]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +165,7 @@ def test_the_reference_is_held_against_itself() -> None:
 
 
 def test_what_pytorch_does_itself_cannot_be_counted() -> None:
-    children = Scripted(torch_caching=[[1.0]] * 10)
+    children = Scripted(torch_caching=[[1.0]] * 8)
     operation = bound(children, "torch_caching")
     assert checked(operation) is None
     assert "allocation_share" not in operation.own_samples(0, 1)
@@ -240,8 +248,8 @@ def test_all_begin_at_the_same_time_and_then_each_is_asked_alone(tmp_path: Path)
         spans.setdefault(what, []).append((float(began), float(ended)))
     dropped, first, asked = (sorted(spans[what]) for what in ("drop", "begin", "counted"))
     assert len(dropped) == len(first) == len(pairs)
-    pairs_each, counted = 2 * WORKLOAD.PAIRS, 1  # p5_dropin alone is a module here
-    assert len(asked) == (1 + pairs_each) * len(pairs) + counted
+    counted = 1  # p5_dropin alone is a module here
+    assert len(asked) == (1 + 2 * WORKLOAD.TURNS) * len(pairs) + counted
     assert max(ended for _, ended in dropped) < first[0][0]
     assert max(ended for _, ended in first) < asked[0][0]
     assert all(ended < began for (_, ended), (began, _) in pairwise(asked))
