@@ -10,11 +10,14 @@ import pandas as pd
 
 from analysis.charts.theme import Chart, finish, panels, variant_rows
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import percent, quantity, ratio
+from analysis.quantities import percent, quantity, ratio, ratio_interval
 
 KEY: Final = "work="
 SITUATIONS: Final = ("graphs_2", "graphs_10", "out_of_memory")
 """Cases whose memory is that of what is done in them, whatever the allocator."""
+
+TIPS: Final = ["machine:N", "variant:N", "case:N", alt.Tooltip("told:N", title="median")]
+CASES: Final = alt.Color("case:N", title=None, legend=alt.Legend(orient="top"))
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -24,11 +27,28 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def speed(facts: StudyFacts) -> Chart | None:
-    """How many steps each does while PyTorch's own allocator does one."""
+    """How many steps each does while PyTorch's own allocator does one, with intervals."""
     table = medians(facts, "relative_speed")
-    axis = alt.Axis(format=".2f")
-    what = "Speed beside PyTorch's allocator, by variant and case."
-    return dots(facts, table.assign(told=table["value"].map(ratio)), axis, what, zero=False)
+    if table.empty:
+        return None
+    ends = zip(table["low"], table["high"], strict=True)
+    table = table.assign(
+        told=table["value"].map(ratio), interval=[ratio_interval(*pair) for pair in ends]
+    )
+    scale, axis = alt.Scale(zero=False), alt.Axis(format=".2f", tickMinStep=0.01)
+    low, value = (
+        alt.X(f"{name}:Q", title=None, scale=scale, axis=axis) for name in ("low", "value")
+    )
+    base = alt.Chart().encode(
+        y=variant_rows(facts.study.variant_names, table), yOffset="case:N", color=CASES
+    )
+    tips = [*TIPS, alt.Tooltip("interval:N", title="interval")]
+    layers: Any = alt.layer(
+        base.mark_point(filled=True, size=45, opacity=1).encode(x=value, tooltip=tips),
+        base.mark_rule(strokeWidth=1.4).encode(x=low, x2="high:Q"),
+    ).properties(height=alt.Step(12))
+    what = "Speed beside PyTorch's allocator, by variant and case, with intervals."
+    return finish(panels(layers, table), what, margin=150, compact_margin=110)
 
 
 def share(facts: StudyFacts) -> Chart | None:
@@ -50,18 +70,24 @@ def memory(facts: StudyFacts) -> Chart | None:
 
 
 def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
-    """A row for each machine, variant and case with a median of `metric` that is not stale."""
+    """A row for each machine, variant and case with a median of `metric` that is not stale, and
+    the ends of its interval."""
     rows = [
-        (row.machine, row.variant, row.case.removeprefix(KEY), row.median)
+        (
+            row.machine,
+            row.variant,
+            row.case.removeprefix(KEY),
+            row.median,
+            row.ci_low,
+            row.ci_high,
+        )
         for row in facts.figures.measured.values()
         if row.metric == metric and not row.stale
     ]
-    return pd.DataFrame(rows, columns=["machine", "variant", "case", "value"])
+    return pd.DataFrame(rows, columns=["machine", "variant", "case", "value", "low", "high"])
 
 
-def dots(
-    facts: StudyFacts, table: pd.DataFrame, axis: alt.Axis, what: str, *, zero: bool = True
-) -> Chart | None:
+def dots(facts: StudyFacts, table: pd.DataFrame, axis: alt.Axis, what: str) -> Chart | None:
     """A panel a machine, a row a variant, a dot a case at its `value`; None if nothing is there."""
     if table.empty:
         return None
@@ -69,10 +95,10 @@ def dots(
         alt.Chart()
         .mark_point(filled=True, size=70)
         .encode(
-            x=alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(zero=zero)),
+            x=alt.X("value:Q", title=None, axis=axis),
             y=variant_rows(facts.study.variant_names, table),
-            color=alt.Color("case:N", title=None, legend=alt.Legend(orient="top")),
-            tooltip=["machine:N", "variant:N", "case:N", alt.Tooltip("told:N", title="median")],
+            color=CASES,
+            tooltip=TIPS,
         )
         .properties(height=alt.Step(25))
     )

@@ -39,6 +39,7 @@ def test_speed_is_told_beside_pytorchs(tmp_path: Path) -> None:
     chart = speed(facts_of(tmp_path, ROWS))
     assert chart is not None
     assert chart.data["told"].to_list() == ["1.025×"]
+    assert chart.data["interval"].to_list() == ["1.025 to 1.025"]
 
 
 def test_a_share_is_told_where_it_is_counted(tmp_path: Path) -> None:
