@@ -43,16 +43,17 @@ class Provision:
     def _unmet(self, need: str, variant: Variant) -> str | None:
         match re.fullmatch(
             r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)"
-            r"|(torch|rmm)|(managed)|(libfabric)|(peers: \d+)",
+            rf"|({'|'.join(PACKAGES)})|(managed)|(libfabric)|(peers: \d+)",
             need,
         ):
             case None:
-                expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, managed, libfabric or peers: <N>"
+                known = ["gpu", "sm_<NN>", "cuda>=<X.Y>", *PACKAGES, "managed", "libfabric"]
+                expected = f"{', '.join(known)} or peers: <N>"
                 raise FieldError(f"variant {variant.name}: needs", expected, need)
             case re.Match() as found:
                 gpu, sm, major, minor, package, managed, libfabric, peers = found.groups()
         if package:
-            return None if PACKAGES[package].root else PACKAGES[package].missing
+            return PACKAGES[package].unmet
         if managed:
             return None if self.managed else "managed memory is opt-in: managed=true"
         if libfabric:

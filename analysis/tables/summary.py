@@ -25,8 +25,8 @@ SKIPPED_COLUMNS = columns(SkippedRow)
 def summarise(samples: pd.DataFrame) -> pd.DataFrame:
     """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
 
-    `median` is the median over all fresh runs of each run's median over rounds; its interval is
-    for another run, or from few runs that of the newest one (`statistics.estimate`). `verified` is
+    `median` is the median over all fresh runs of each run's median over rounds, and its interval is
+    for another run; from few runs both are the newest one's (`statistics.estimate`). `verified` is
     1 where every sample is; `throttled` is the share of samples taken while the GPU gave a reason
     to lower its clocks.
     """

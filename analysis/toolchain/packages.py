@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,13 +22,14 @@ Flags = tuple[list[str], list[str]]
 
 @dataclass(frozen=True)
 class Package:
-    """What it is imported as, the distributions that it may come from, its flags by its folder, and
-    the reason that is told where it is not installed."""
+    """What people call it, what it is imported as, the distributions that it may come from, its
+    flags by its folder, and the first version that will do: (major, minor)."""
 
+    title: str
     module: str
     distributions: tuple[str, ...]
     flags: Callable[[Path], Flags]
-    missing: str
+    oldest: tuple[int, int] = (0, 0)
 
     @property
     def root(self) -> Path | None:
@@ -41,6 +43,19 @@ class Package:
         for name in self.distributions:
             with suppress(importlib.metadata.PackageNotFoundError):
                 return importlib.metadata.version(name)
+        return None
+
+    @property
+    def unmet(self) -> str | None:
+        """The reason why nothing can be built with it here, or None."""
+        if self.root is None:
+            return f"{self.title} is not installed"
+        version = self.version or ""
+        if (found := re.match(r"(\d+)\.(\d+)", version)) and (
+            (int(found[1]), int(found[2])) < self.oldest
+        ):
+            needed = ".".join(map(str, self.oldest))
+            return f"needs {self.title} {needed} or newer, {version} is installed"
         return None
 
 
@@ -71,21 +86,19 @@ def _linked(folder: Path) -> list[str]:
 
 
 PACKAGES: Final = {
-    "torch": Package("torch", ("torch",), _torch, "torch is not installed"),
-    "rmm": Package(
-        "librmm", ("librmm-cu13", "librmm-cu12"), _rmm, "needs RMM, which is not installed"
-    ),
+    "torch": Package("torch", "torch", ("torch",), _torch),
+    "rmm": Package("RMM", "librmm", ("librmm-cu13", "librmm-cu12"), _rmm, oldest=(26, 6)),
 }
 """By what `needs` calls them."""
 
 
 def package_flags(variant: Variant) -> Flags:
-    """Those of all packages that the variant needs and that are installed."""
+    """Those of all packages that the variant needs and that can be used."""
     compiling: list[str] = []
     linking: list[str] = []
     for need in variant.needs:
         package = PACKAGES.get(need)
-        if package and package.root:
+        if package and package.root and not package.unmet:
             includes, link = package.flags(package.root)
             compiling += includes
             linking += link

@@ -1,5 +1,5 @@
-// The pool of RAPIDS RMM, by its C++ interface: its blocks are cut out of what cudaMalloc gives,
-// and the best fit is merged with its neighbours when it is freed.
+// The pool of RAPIDS RMM, by its C++ interface: a block is cut out of the best fit among what
+// cudaMalloc gave, and merged with its neighbours when it is freed.
 //
 // Compiled against RMM's headers where it is installed. Elsewhere the module still builds, and says
 // so when it is used.

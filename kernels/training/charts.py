@@ -44,6 +44,7 @@ def speed(facts: StudyFacts) -> Chart | None:
     )
     tips = [*TIPS, alt.Tooltip("interval:N", title="interval")]
     layers: Any = alt.layer(
+        alt.Chart().mark_rule(style="ceiling", strokeDash=[5, 3]).encode(x=alt.datum(1.0)),
         base.mark_point(filled=True, size=45, opacity=1).encode(x=value, tooltip=tips),
         base.mark_rule(strokeWidth=1.4).encode(x=low, x2="high:Q"),
     ).properties(height=alt.Step(12))

@@ -93,7 +93,7 @@ class Children:
 
     def __init__(self, make_answering: Callable[[Message], Answering] = Worker) -> None:
         self._children: dict[str, Child] = {}
-        # CPUs differ by what their neighbours do, so another one in each round.
+        # CPUs differ by what their neighbours do, so one is drawn anew for each round.
         self._cpu = random.choice(sorted(os.sched_getaffinity(0)))
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:

@@ -82,7 +82,7 @@ class Workload:
         orders = {name: order for name, order in orders.items() if name not in done}
         ready, wrong = self._children.ask_all(orders, drop=True)
         self._wrong |= wrong
-        # The last one to look sees what all of them have freed.
+        # Once all have used the GPU, the last one to look sees what all of them have freed.
         free = max((told["free"] for told in ready.values()), default=0)
         _, room = WORKS[self._work]
         if free < len(ready) * room:

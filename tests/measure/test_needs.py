@@ -45,7 +45,7 @@ def test_a_need_is_met_or_its_reason_is_told(
     ("need", "module", "reason"),
     [
         ("torch", "torch", "torch is not installed"),
-        ("rmm", "librmm", "needs RMM, which is not installed"),
+        ("rmm", "librmm", "RMM is not installed"),
     ],
 )
 def test_a_package_is_there_where_python_finds_it(

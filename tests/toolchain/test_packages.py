@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,11 +55,26 @@ def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
 def test_a_package_may_come_from_one_of_several_distributions(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    package = Package("boxes", ("boxes-cu13", "boxes-cu12"), lambda _: ([], []), "no boxes")
+    package = Package("Boxes", "boxes", ("boxes-cu13", "boxes-cu12"), lambda _: ([], []))
     assert (package.root, package.version) == (None, None)
+    assert package.unmet == "Boxes is not installed"
     install(tmp_path, "boxes", "boxes-cu12", "26.6.0")
     monkeypatch.syspath_prepend(tmp_path)
     assert (package.root, package.version) == (tmp_path / "boxes", "26.6.0")
+    assert package.unmet is None
+
+
+def test_an_older_package_than_a_variant_needs_is_not_linked_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install(tmp_path, "boxes", "boxes-cu12", "26.6.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    newer = Package("Boxes", "boxes", ("boxes-cu12",), lambda _: (["-I."], []), oldest=(26, 10))
+    assert newer.unmet == "needs Boxes 26.10 or newer, 26.6.0 is installed"
+    monkeypatch.setitem(PACKAGES, "torch", newer)
+    assert package_flags(COPY.variant("library")) == ([], [])
+    monkeypatch.setitem(PACKAGES, "torch", replace(newer, oldest=(26, 6)))
+    assert package_flags(COPY.variant("library")) == (["-I."], [])
 
 
 @pytest.mark.skipif(PACKAGES["rmm"].root is not None, reason="the real librmm.so may be loaded")
