@@ -4,46 +4,24 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from allocator.workload import Told
 from analysis.errors import FieldError
-from analysis.modules import load_python
 from analysis.study import Case
 from tests.allocator.modules import built
-from tests.repository import STUDIES
-
-STUDY = STUDIES["fragmentation"]
-WORKLOAD = load_python(STUDY, "workload")
-
-
-def replay(pattern: str, capacity: int = 139 * 2**30) -> Any:
-    module = built("p5_dropin")
-    return WORKLOAD.Replay(
-        module,
-        WORKLOAD.KNOWN[pattern](),
-        Told.CALLS | Told.MEMORY,
-        source=lambda: module.HostSource(capacity),
-    )
+from tests.kernels.fragmentation.replays import STUDY, WORKLOAD, assert_memory_is_told, replay
 
 
 @pytest.mark.parametrize("pattern", ["growing_batch", "host_ahead"])
 def test_memory_is_told_of_every_pattern(pattern: str) -> None:
-    operation = replay(pattern)
-    operation.launch(0)
-    assert operation.check() is None
-    samples = operation.own_samples(0, 1)
-    assert set(samples) == set(STUDY.metrics)
-    assert 0 < samples["requested"][0] <= samples["active"][0] <= samples["reserved"][0]
-    assert samples["driver_calls"] == [0]
+    assert_memory_is_told(replay(built("p5_dropin"), pattern))
 
 
 @pytest.mark.parametrize("mib", [272, 384, 768])
 def test_a_limit_is_kept_and_what_is_kept_in_vain_goes_back(mib: int) -> None:
-    operation = replay(f"limited_{mib}mib")
+    operation = replay(built("p5_dropin"), f"limited_{mib}mib")
     operation.launch(0)
     assert operation.check() is None
     samples = operation.own_samples(0, 1)
@@ -51,7 +29,7 @@ def test_a_limit_is_kept_and_what_is_kept_in_vain_goes_back(mib: int) -> None:
 
 
 def test_a_long_tape_is_checked_but_not_written() -> None:
-    operation = replay("long_run")
+    operation = replay(built("p5_dropin"), "long_run")
     written: list[bool] = []
     runner = operation._runner
     operation._runner = SimpleNamespace(operations=runner.operations, check=written.append)
@@ -62,7 +40,7 @@ def test_a_long_tape_is_checked_but_not_written() -> None:
 
 
 def test_no_memory_left_is_a_fault_of_the_cell_and_not_of_the_round() -> None:
-    operation = replay("growing_batch", capacity=2**27)
+    operation = replay(built("p5_dropin"), "growing_batch", 2**27)
     operation.launch(0)
     assert "out of memory on device 0" in operation.check()
 
