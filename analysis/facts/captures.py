@@ -85,9 +85,9 @@ class Captures:
         """Why there is none where nobody tried to capture it."""
         if kind not in variant.captures:
             return UNWANTED
-        case = self.study.captured.case
-        is_profiled = case in {known.id for known in variant.cases}
-        return UNTRIED if is_profiled else f"{UNPROFILED}, {case}"
+        if self.study.captured_of(variant):
+            return UNTRIED
+        return f"{UNPROFILED}, {' or '.join(one.case for one in self.study.captured)}"
 
 
 def read_counters(path: Path) -> dict[str, float]:

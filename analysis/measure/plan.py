@@ -112,7 +112,8 @@ def lacks_captures(
     if not provision.gpus or grid == "smoke":
         return False
     for variant in study.variants:
-        has_case = study.captured.case in {case.id for case in variant.in_grid(grid)}
+        captured = study.captured_of(variant)
+        has_case = captured and captured.case in {case.id for case in variant.in_grid(grid)}
         if not (variant.on_gpu and has_case and provision.unmet(variant) is None):
             continue
         path = _results_file(study, variant, where, grid)

@@ -10,7 +10,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.cli import fail_in_one_line
@@ -30,9 +30,6 @@ from analysis.store.results import set_capture
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.toolchain.compilers import find_toolchain
 
-Capture = Callable[[list[str], Path], None]
-"""Runs the session for the named variants and leaves <variant>.<kind>.csv in the folder."""
-
 
 def session(kind: str, study: Study, case: str, modules: Path, out: Path) -> list[str]:
     words = [kind, study.name, case, str(modules), str(out)]
@@ -41,7 +38,7 @@ def session(kind: str, study: Study, case: str, modules: Path, out: Path) -> lis
 
 def capture_ncu(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:
     text = ncu.capture([*session("ncu", study, case, modules, out), *names])
-    log = BUILD / "logs" / "profile" / f"{study.name}.ncu.csv"
+    log = BUILD / "logs" / "profile" / f"{study.name}.{case}.ncu.csv"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(text)
     counters: dict[str, list[Counter]] = {}
@@ -62,37 +59,54 @@ def capture_timeline(study: Study, case: str, modules: Path, names: list[str], o
 CAPTURES = {"ncu": capture_ncu, "timeline": capture_timeline}
 
 
-def capture_all(study: Study, case: str, config: Config) -> None:
-    """Capture every kind. If one is impossible here, the provenance records the reason."""
+def capture_all(study: Study, asked: str | None, config: Config) -> None:
+    """Capture every kind, of each variant in the case `asked` for, or else in its own. If one is
+    impossible here, the provenance records the reason."""
     with open_gpus(config.gpus) as gpus:
         provision = Provision.of(gpus, find_toolchain(config.nvcc, config.libfabric), config)
         where = target(config, gpus)
         modules = built_modules(gpus[0].arch if config.arch == "auto" else config.arch)
-    variants = [
-        variant
-        for variant in study.variants
-        if variant.on_gpu
-        and provision.unmet(variant) is None
-        and case in {known.id for known in variant.cases}
-    ]
-    show_only(in_use(gpus, variants))
-    if not variants:
-        raise FieldError("case", f"one that a variant of {study.name} has here", case)
-    for kind in CAPTURE_KINDS:
-        wanted = [variant for variant in variants if kind in variant.captures]
-        if not wanted:
-            continue
-        folder = BUILD / "captures" / study.name / kind
-        shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
-        folder.mkdir(parents=True)
-        reason = ""
-        try:
-            CAPTURES[kind](study, case, modules, [v.name for v in wanted], folder)
-        except HotpathError as error:
-            reason = str(error)
-        for variant in wanted:
-            keep(kind, study, variant, case, where, folder, reason)
-        shutil.rmtree(folder)
+    usable = [v for v in study.variants if v.on_gpu and provision.unmet(v) is None]
+    by_case = variants_by_case(study, usable, asked)
+    show_only(in_use(gpus, [variant for variants in by_case.values() for variant in variants]))
+    for case, variants in by_case.items():
+        for kind in CAPTURE_KINDS:
+            wanted = [variant for variant in variants if kind in variant.captures]
+            if wanted:
+                capture(kind, study, case, wanted, modules, where)
+
+
+def variants_by_case(
+    study: Study, variants: Sequence[Variant], asked: str | None
+) -> dict[str, list[Variant]]:
+    """Those of `variants` that are captured, by their case. FieldError where none is."""
+    found: dict[str, list[Variant]] = {}
+    for variant in variants:
+        captured = study.captured_of(variant)
+        case = asked or (captured.case if captured else "")
+        if case in {known.id for known in variant.cases}:
+            found.setdefault(case, []).append(variant)
+    if not found:
+        expected = f"one that a variant of {study.name} has here"
+        raise FieldError("case", expected, asked or study.captured[0].case)
+    return found
+
+
+def capture(
+    kind: str, study: Study, case: str, variants: Sequence[Variant], modules: Path, where: Target
+) -> None:
+    """Capture one kind of `variants` in one case."""
+    folder = BUILD / "captures" / study.name / kind
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+    folder.mkdir(parents=True)
+    reason = ""
+    try:
+        CAPTURES[kind](study, case, modules, [variant.name for variant in variants], folder)
+    except HotpathError as error:
+        reason = str(error)
+    for variant in variants:
+        keep(kind, study, variant, case, where, folder, reason)
+    shutil.rmtree(folder)
 
 
 def keep(
@@ -133,7 +147,7 @@ def main() -> None:
     require_known("study", arguments.study, sorted(config.studies))
     study = config.studies[arguments.study]
     with whole_machine(config.busy, f"profiling {study.name}"):
-        capture_all(study, arguments.case or study.captured.case, config)
+        capture_all(study, arguments.case, config)
 
 
 if __name__ == "__main__":

@@ -40,10 +40,11 @@ def under_ncu(variant: str, launch: Callable[[], None]) -> None:
 def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watch) -> None:
     """Set up, check and profile each of `names` in turn; HotpathError if an output is wrong."""
     rig = Rig(study, modules, np.random.default_rng(0))
+    constants = {captured.case: captured.constants for captured in study.captured}.get(case_id, {})
     stream = int(cuda(cudart.cudaStreamCreate()))
     for name in names:
         variant = study.variant(name)
-        variant = replace(variant, constants={**variant.constants, **study.captured.constants})
+        variant = replace(variant, constants={**variant.constants, **constants})
         case = next(case for case in variant.cases if case.id == case_id)
         bound = rig.bind(variant, case, stream)
         bound.poison_and_launch()

@@ -139,8 +139,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class Captured:
-    """What profilers see of a study: the id of a case, and constants that the workload then has in
-    place of the variants'."""
+    """What profilers see of a variant: the id of a case, and constants that the workload then has
+    in place of the variant's."""
 
     case: str
     constants: Mapping[str, int]
@@ -155,7 +155,7 @@ class Study:
     write_up: Mapping[str, str | None] | None
     variants: tuple[Variant, ...]
     headline: str
-    captured: Captured
+    captured: tuple[Captured, ...]
     metrics: Mapping[str, Metric]
     budget_s: int
     telemetry: bool
@@ -205,6 +205,11 @@ class Study:
         usual = variant.in_grid("default") or variant.cases
         largest = max(usual, key=lambda case: case.payload_bytes)
         return cases.get(self.headline, largest)
+
+    def captured_of(self, variant: Variant) -> Captured | None:
+        """What profilers see of the variant: the first that it has; None where it has none."""
+        own = {case.id for case in variant.cases}
+        return next((captured for captured in self.captured if captured.case in own), None)
 
     def metrics_for(self, *variants: Variant) -> list[str]:
         """Time metrics that may be used to compare `variants`, the preferred one first."""

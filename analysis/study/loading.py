@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -198,14 +198,19 @@ def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case
     return cases
 
 
-def _captured(data: Entry, variants: Iterable[Variant], headline: str, where: str) -> Captured:
+def _captured(
+    data: Entry, variants: Sequence[Variant], headline: str, where: str
+) -> tuple[Captured, ...]:
     """What profilers see, the headline unless `data` says otherwise."""
-    entry = data.get("captured", {})
-    constants = entry.get("constants", {})
-    for name in constants:
-        require_known(f"{where}: captured.constants", name, sorted(data.get("constants", {})))
-    case = _case(entry["case"], variants, f"{where}: captured.case") if entry else headline
-    return Captured(case, constants)
+    found = []
+    for n, entry in enumerate(data.get("captured", ())):
+        constants = entry.get("constants", {})
+        for name in constants:
+            field = f"{where}: captured[{n}].constants"
+            require_known(field, name, sorted(data.get("constants", {})))
+        case = _case(entry["case"], variants, f"{where}: captured[{n}].case")
+        found.append(Captured(case, constants))
+    return tuple(found) or (Captured(headline, {}),)
 
 
 def _goal(data: Entry, variants: Iterable[Variant], where: str) -> str | None:

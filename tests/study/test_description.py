@@ -29,7 +29,7 @@ def test_cases_are_the_product_in_the_order_written(study: Study) -> None:
         "rows=2,draw=twice",
     ]
     assert study.case_keys == ["rows", "draw"]
-    assert study.headline == study.captured.case == "rows=2,draw=once"
+    assert study.headline == study.captured[0].case == "rows=2,draw=once"
 
 
 def test_a_case_set_may_name_metrics_samples_and_visits(tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ from tests.synthetic import ROOT as SYNTHETIC
         ),
         (put(0, "budget_s"), "budget_s", "at least 1", "0"),
         (put("limit", "goal"), "goal", "'first'", "'limit'"),
-        (put({"case": {"rows": 3}}, "captured"), "captured.case", "some variant", "rows=3"),
+        (put([{"case": {"rows": 3}}], "captured"), "captured[0].case", "some variant", "rows=3"),
         (
-            put({"case": {"rows": 2, "draw": "once"}, "constants": {"size": 1}}, "captured"),
-            *("captured.constants", "one of", "size"),
+            put([{"case": {"rows": 2, "draw": "once"}, "constants": {"size": 1}}], "captured"),
+            *("captured[0].constants", "one of", "size"),
         ),
         (put({"rows": 3, "draw": "once"}, "headline"), "headline", "some variant", "rows=3"),
         (put({"rows": 2, "darw": "once"}, "headline"), "headline", "some variant", "darw=once"),
