@@ -98,14 +98,15 @@ class Worker:
             "host_time": run.times.host,
             "submit_time": run.times.submit,
             "gpu_time": run.times.gpu,
-            "driver_calls": after.driver_calls - before.driver_calls,
             "allocation_time": spent.seconds,
             "allocations": spent.allocations,
         }
+        driver_calls = after.driver_calls - before.driver_calls  # of the untimed steps as well
         return {
             "values": run.values,
             "metrics": {
                 **{name: value / self._work.steps for name, value in per_step.items()},
+                "driver_calls": driver_calls / (self._work.steps + self._work.untimed),
                 "allocation_share": spent.seconds / run.times.host,
                 "reserved": after.reserved,
                 "active": after.active,

@@ -119,11 +119,16 @@ class Children:
     ) -> tuple[dict[str, Message], dict[str, str]]:
         """Ask processes of these names and orders at the same time, and wait for all: what they
         answer, and what is wrong with those that have ended instead."""
-        asked = {name: self.get(name, **order) for name, order in orders.items()}
-        for child in asked.values():
-            child.tell(request)
+        asked: dict[str, Child] = {}
         told: dict[str, Message] = {}
         wrong: dict[str, str] = {}
+        for name, order in orders.items():
+            try:
+                asked[name] = self.get(name, **order)
+            except ChildError as error:
+                wrong[name] = str(error)
+        for child in asked.values():
+            child.tell(request)
         for name, child in asked.items():
             try:
                 told[name] = child.hear()

@@ -14,7 +14,7 @@ from analysis.measure.cell import Operation, Skip
 from analysis.study import Case, Variant
 
 from .child import Message
-from .children import Child, ChildError, Children
+from .children import ChildError, Children
 from .torch_caching import SETTINGS as DEFAULT
 from .works import WORKS
 
@@ -66,8 +66,8 @@ class Workload:
         name, order = variant.name, order_of(module)
         self._begin({name: order})
         return Asked(
-            partial(self._children.get, name, **order),
-            partial(self._children.get, REFERENCE, **REFERENCE_ORDER),
+            partial(self._ask, name, order),
+            partial(self._ask, REFERENCE, REFERENCE_ORDER),
             self._first.get(REFERENCE, []),
             self._work,
             is_plugged=order["module"] is not None,
@@ -94,6 +94,17 @@ class Workload:
         begun, wrong = self._children.ask_all(orders, begin=self._work)
         self._wrong |= wrong
         self._first |= {name: told["values"] for name, told in begun.items()}
+
+    def _ask(self, name: str, order: Message, *, counted: bool = False) -> Message:
+        """What a process answers when it has done the work once. ChildError where it has ended, in
+        this case for good."""
+        if name in self._wrong:
+            raise ChildError(self._wrong[name])
+        try:
+            return self._children.get(name, **order).ask(counted=counted)
+        except ChildError as error:
+            self._wrong[name] = str(error)
+            raise
 
     def _differs(self, name: str) -> str | None:
         return difference(self._first[name], self._first[REFERENCE])
@@ -125,24 +136,24 @@ def least(runs: Iterable[Mapping[str, float]]) -> float:
 class Asked(Operation):
     """A work done by a variant's process each time it is launched.
 
-    An error of the process is a fault of the cell, not of the round. So is `fault`, what was wrong
-    before; after either, nothing is done any more.
+    An error of the process is a fault of the cell, not of the round, unless it comes while samples
+    are taken. So is `fault`, what was wrong before; after either, nothing is done any more.
     """
 
     waits = True
 
     def __init__(
         self,
-        get: Callable[[], Child],
-        get_reference: Callable[[], Child],
+        ask: Callable[..., Message],
+        ask_reference: Callable[..., Message],
         expected: Sequence[float],
         work: str,
         *,
         is_plugged: bool,
         fault: str | None,
     ) -> None:
-        self._get = get
-        self._get_reference = get_reference
+        self._ask = ask
+        self._ask_reference = ask_reference
         self._expected = expected
         self._work = work
         self._is_loop = work in LOOPS
@@ -155,7 +166,7 @@ class Asked(Operation):
         del stream
         if self._ended is None:
             try:
-                self._told = self._get().ask(counted=False)
+                self._told = self._ask()
             except ChildError as error:
                 self._ended = str(error)
         self._fault = self._ended
@@ -172,21 +183,21 @@ class Asked(Operation):
         samples: dict[str, list[float]] = {}
         if self._is_loop:
             # In turns, so that both have the same neighbours on the host.
-            turns = [(self._run(self._get_reference), self._run(self._get)) for _ in range(TURNS)]
+            turns = [(self._run(self._ask_reference), self._run(self._ask)) for _ in range(TURNS)]
             runs = [own for _, own in turns]
             samples["relative_speed"] = [least(native for native, _ in turns) / least(runs)]
         else:
-            runs = [self._told["metrics"], self._run(self._get)]
+            runs = [self._told["metrics"], self._run(self._ask)]
         samples |= {name: [run[name] for run in runs] for name in PER_RUN}
         samples |= {name: [runs[-1][name]] for name in ("reserved", "active")}
         if self._is_counted:
-            counted = self._run(self._get, counted=True)
+            counted = self._run(partial(self._ask, counted=True))
             samples |= {name: [counted[name]] for name in COUNTED_METRICS}
         return samples
 
-    def _run(self, get: Callable[[], Child], *, counted: bool = False) -> Mapping[str, float]:
+    def _run(self, ask: Callable[[], Message]) -> Mapping[str, float]:
         """The metrics of another run. RuntimeError where its values are wrong."""
-        told = get().ask(counted=counted)
+        told = ask()
         if wrong := difference(told["values"], self._expected):
             raise RuntimeError(f"{self._work}: {wrong}")
         metrics: Mapping[str, float] = told["metrics"]

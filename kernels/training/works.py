@@ -51,10 +51,11 @@ NOT_COUNTED: Final[Counting] = nullcontext()
 class Work(ABC):
     """Something that can be done again and again, each time with the same result.
 
-    `steps` is how many steps a run has.
+    `steps` is how many steps of a run are timed, `untimed` how many come before these.
     """
 
     steps: int
+    untimed: int = 0
 
     @abstractmethod
     def run(self, counting: Counting) -> Run:
@@ -101,7 +102,7 @@ class Training(Work):
     def __init__(self, plan: Plan, device: str = ON_GPU) -> None:
         import torch
 
-        self.steps = len(plan.lengths)
+        self.steps, self.untimed = len(plan.lengths), 1
         self._device = device
         self._model = Transformer(plan.shape, device)
         self._weights = [weights.requires_grad_() for weights in self._model.parameters()]
@@ -161,6 +162,7 @@ class OutOfMemory(Training):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.steps *= len(self.LIMITS)
+        self.untimed *= len(self.LIMITS)
 
     def run(self, counting: Counting = NOT_COUNTED) -> Run:
         import torch
@@ -198,7 +200,7 @@ class Decoding(Work):
     ) -> None:
         import torch
 
-        self.steps = len(prompts) * tokens
+        self.steps, self.untimed = len(prompts) * tokens, 1
         self._device = device
         self._model = Transformer(shape, device, torch.bfloat16)
         draws = torch.Generator(device).manual_seed(1)

@@ -23,9 +23,10 @@ ORDER = {"settings": "", "module": None, "cpu": max(CPUS)}
 
 
 class Noted:
-    """A work of two steps that notes when it is made, done and gone."""
+    """A work of two timed steps and one before them that notes when it is made, done and gone."""
 
     steps = 2
+    untimed = 1
 
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
@@ -112,7 +113,7 @@ def test_metrics_are_per_step_but_for_bytes_and_shares(notes: list[str]) -> None
             "host_time": 2.0,
             "submit_time": 1.0,
             "gpu_time": 1.5,
-            "driver_calls": 3.0,
+            "driver_calls": 2.0,
             "allocation_time": 0.5,
             "allocations": 4.0,
             "allocation_share": 0.25,

@@ -147,6 +147,18 @@ def test_a_process_that_has_ended_is_not_asked_again() -> None:
     assert checked(operation) == "p5_dropin: gone"
 
 
+def test_a_reference_that_has_ended_is_told_to_all_that_come_after() -> None:
+    gone = CHILDREN.ChildError("torch_caching: gone")
+    children = Scripted(torch_caching=[[1.0], gone, [1.0]], p5_dropin=[[1.0]] * 2)
+    workload = workload_of(children)
+    operation = workload.bind(STUDY.variant("p5_dropin"), MODULES["p5_dropin"])
+    assert checked(operation) is None
+    with pytest.raises(RuntimeError, match=r"^torch_caching: gone$"):
+        operation.own_samples(0, 1)
+    again = workload.bind(STUDY.variant("torch_caching"), MODULES["torch_caching"])
+    assert checked(again) == "torch_caching: gone"
+
+
 def test_without_the_reference_nothing_is_right() -> None:
     error = CHILDREN.ChildError("torch_caching: its process ended without a word")
     children = Scripted(torch_caching=[error], p5_dropin=[[1.0]])
