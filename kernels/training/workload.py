@@ -26,8 +26,8 @@ REFERENCE_ORDER: Final[Message] = {"settings": DEFAULT, "module": None}
 LOOPS: Final = ("training_small", "training_large", "decoding")
 """Works whose speed is compared, and of which it is counted what the allocator takes."""
 
-TURNS: Final = 3
-"""Runs of a loop in each round, each after one of the reference."""
+TURNS: Final = 4
+"""Runs of a loop in each round, each beside one of the reference, in changing order."""
 
 PER_RUN: Final = ("host_time", "submit_time", "gpu_time", "driver_calls")
 
@@ -183,7 +183,7 @@ class Asked(Operation):
         samples: dict[str, list[float]] = {}
         if self._is_loop:
             # In turns, so that both have the same neighbours on the host.
-            turns = [(self._run(self._ask_reference), self._run(self._ask)) for _ in range(TURNS)]
+            turns = [self._turn(own_first=turn % 2 == 1) for turn in range(TURNS)]
             runs = [own for _, own in turns]
             samples["relative_speed"] = [least(native for native, _ in turns) / least(runs)]
         else:
@@ -194,6 +194,13 @@ class Asked(Operation):
             counted = self._run(partial(self._ask, counted=True))
             samples |= {name: [counted[name]] for name in COUNTED_METRICS}
         return samples
+
+    def _turn(self, *, own_first: bool) -> tuple[Mapping[str, float], Mapping[str, float]]:
+        """The metrics of a run on the reference and of one on this allocator."""
+        if own_first:
+            own = self._run(self._ask)
+            return self._run(self._ask_reference), own
+        return self._run(self._ask_reference), self._run(self._ask)
 
     def _run(self, ask: Callable[[], Message]) -> Mapping[str, float]:
         """The metrics of another run. RuntimeError where its values are wrong."""

@@ -339,9 +339,9 @@ LARGE: Final = Shape(layers=6, width=1024, heads=8, vocabulary=16384, longest=51
 DECODER: Final = Shape(layers=8, width=512, heads=8, vocabulary=8192, longest=512)
 
 WORKS: Final[Mapping[str, tuple[Callable[[], Work], int]]] = {
-    "training_small": (lambda: Training(Plan(SMALL, 8, lengths(16, 32, 128, 1))), 2 * GIB),
-    "training_large": (lambda: Training(Plan(LARGE, 24, lengths(8, 128, 512, 8))), 12 * GIB),
-    "decoding": (lambda: Decoding(DECODER, 16, prompts=(96, 160), tokens=24), 2 * GIB),
+    "training_small": (lambda: Training(Plan(SMALL, 8, lengths(8, 32, 128, 1))), 2 * GIB),
+    "training_large": (lambda: Training(Plan(LARGE, 24, lengths(5, 128, 512, 8))), 12 * GIB),
+    "decoding": (lambda: Decoding(DECODER, 16, prompts=(96, 160), tokens=12), 2 * GIB),
     "graphs_2": (lambda: Graphs(2), 2 * GIB),
     "graphs_10": (lambda: Graphs(10), 2 * GIB),
     "out_of_memory": (lambda: OutOfMemory(Plan(SMALL, 8, (96, 64, 2047, 80, 128))), 4 * GIB),

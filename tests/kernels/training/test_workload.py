@@ -46,6 +46,7 @@ class Scripted:
         self._answers = {name: iter(values) for name, values in answers.items()}
         self._free = free
         self.orders: dict[str, Any] = {}
+        self.asked: list[str] = []
         self.counted: list[str] = []
         self.begun: list[list[str]] = []
 
@@ -66,6 +67,7 @@ class Scripted:
         return told, wrong
 
     def _answer(self, name: str, counted: bool) -> Any:
+        self.asked.append(name)
         self.counted += [name] * counted
         values = next(self._answers[name])
         if isinstance(values, Exception):
@@ -93,7 +95,7 @@ def checked(operation: Any) -> str | None:
 
 
 def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None:
-    children = Scripted(torch_caching=[[1.5, 2.5]] * 4, p5_dropin=[[1.5, 2.5]] * 6)
+    children = Scripted(torch_caching=[[1.5, 2.5]] * 5, p5_dropin=[[1.5, 2.5]] * 7)
     operation = bound(children)
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
@@ -112,15 +114,19 @@ def test_speed_is_the_references_least_time_over_its_own_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     host_times = {
-        "torch_caching": iter([9.0, 9.0, 3.0, 4.0]),
-        "p5_dropin": iter([9.0, 9.0, 5.0, 2.0, 9.0, 9.0]),
+        "torch_caching": iter([9.0, 9.0, 3.0, 4.0, 9.0]),
+        "p5_dropin": iter([9.0, 9.0, 5.0, 2.0, 9.0, 9.0, 9.0]),
     }
     monkeypatch.setattr(Scripted, "host_times", host_times)
-    operation = bound(Scripted(torch_caching=[[1.0]] * 4, p5_dropin=[[1.0]] * 6))
+    children = Scripted(torch_caching=[[1.0]] * 5, p5_dropin=[[1.0]] * 7)
+    operation = bound(children)
     assert checked(operation) is None
+    before = len(children.asked)
     samples = operation.own_samples(0, 1)
+    native, own = "torch_caching", "p5_dropin"
+    assert children.asked[before:] == [native, own, own, native, native, own, own, native, own]
     assert samples["relative_speed"] == [1.5]
-    assert samples["host_time"] == [5.0, 2.0, 9.0]
+    assert samples["host_time"] == [5.0, 2.0, 9.0, 9.0]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +183,7 @@ def test_the_reference_is_held_against_itself() -> None:
 
 
 def test_what_pytorch_does_itself_cannot_be_counted() -> None:
-    children = Scripted(torch_caching=[[1.0]] * 8)
+    children = Scripted(torch_caching=[[1.0]] * 10)
     operation = bound(children, "torch_caching")
     assert checked(operation) is None
     assert "allocation_share" not in operation.own_samples(0, 1)
