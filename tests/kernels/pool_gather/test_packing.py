@@ -15,7 +15,7 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.modules import COMPILED_NAME
-from analysis.toolchain.compile import defines
+from analysis.toolchain.compile import OPTIMISATION, defines
 from tests.compiled import program, toolchain, with_fault
 from tests.kernels.pool_gather.fake import POOL, WORKLOADS, case, fake_workload, python_module
 
@@ -28,9 +28,13 @@ def flags(*more: str) -> list[str]:
     return ["-std=c++17", "-pthread", *more, include, *defines(POOL.constants)]
 
 
-def ran(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def packing_program(folder: Path, *more: str) -> Path:
     sources = [HERE / "packing.cpp", RUNTIME]
-    packing = program("pool-packing", sources, folder, flags("-O1", *more))
+    return program("pool-packing", sources, folder, flags("-O1", *more))
+
+
+def ran(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    packing = packing_program(folder, *more)
     # A sanitizer's memory map does not go with every randomisation of addresses.
     command = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(packing)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
@@ -41,10 +45,39 @@ def test_every_byte_is_packed_and_shared() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+RING = "packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 40 << 10;"
+
+
+def test_a_ring_with_room_for_three_chunks_turns(tmp_path: Path) -> None:
+    done = ran(with_fault(POOL.folder, tmp_path / "pool_gather", *RING))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_chunks_wait_for_room_in_the_ring(tmp_path: Path) -> None:
+    small = with_fault(POOL.folder, tmp_path / "small", *RING)
+    waits = "while (chunk - ring_ >= arrived_.load(std::memory_order_acquire)) {"
+    done = ran(with_fault(small, tmp_path / "pool_gather", "packer.h", waits, "while (false) {"))
+    assert done.returncode != 0
+    assert "differs" in done.stdout
+
+
+def test_the_compiler_keeps_what_only_prefetches() -> None:
+    packing = packing_program(POOL.folder, OPTIMISATION)
+    code = subprocess.check_output(["objdump", "-d", str(packing)], text=True)
+    assert "prefetchw" in code
+    assert "prefetcht2" in code
+
+
+def test_every_byte_is_packed_past_the_caches() -> None:
+    done = ran(POOL.folder, "-DPAST_CACHES")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_sanitizers_find_nothing(sanitizer: str) -> None:
-    done = ran(POOL.folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
+def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str) -> None:
+    folder = with_fault(POOL.folder, tmp_path / "pool_gather", *RING)
+    done = ran(folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -96,7 +129,9 @@ def stubbed(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", ["packed_by_cpu", "packed_by_2", "ceiling_copy_engine"])
+@pytest.mark.parametrize(
+    "name", ["packed_by_cpu", "packed_past_caches", "packed_by_2", "ceiling_copy_engine"]
+)
 def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
     workload = fake_workload(monkeypatch)
