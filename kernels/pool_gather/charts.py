@@ -27,6 +27,8 @@ Keys = dict[str, CaseValue]
 BASE: Final = "loads_first"
 PACKED: Final = "packed_by_cpu"
 """The source of all variants in which the CPU packs alone."""
+MOST_WORKERS: Final = r"-DMOST_WORKERS=(\d+)"
+"""The flag that says how many cores pack at most."""
 MODEL: Final = "link model"
 """What stands for the variant where a rate is predicted."""
 SCATTERED: Final = "scattered"
@@ -159,7 +161,11 @@ def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     """Packing of scattered rows over the number of cores that pack, a line a pool."""
-    packing = {one.name: one for one in facts.study.variants if one.path.stem == PACKED}
+    packing = {
+        one.name: one
+        for one in facts.study.variants
+        if one.path.stem == PACKED and all(re.match(MOST_WORKERS, flag) for flag in one.flags)
+    }
     rows = points[points["variant"].isin(list(packing)) & (points["case_layout"] == SCATTERED)]
     rows = rows[rows["case_rows"] == rows["case_rows"].max()]
     described = facts.inputs.machines
@@ -193,7 +199,7 @@ def packing_cores(variant: Variant, cores: int | None) -> float:
     many at most; as in packer.h. NaN where it is not known how many there are."""
     if cores is None:
         return math.nan
-    most = re.search(r"MOST_WORKERS=(\d+)", " ".join(variant.flags))
+    most = re.search(MOST_WORKERS, " ".join(variant.flags))
     return min(cores - (cores + 7) // 8, int(most[1]) if most else cores)
 
 

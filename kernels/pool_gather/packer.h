@@ -1,11 +1,13 @@
-// Threads pack scattered rows into page-locked staging memory; the copy engine moves what is
-// packed.
+// Threads pack scattered rows into a ring of page-locked staging memory; the copy engine moves what
+// is packed.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "operator.h"
@@ -24,6 +26,43 @@ constexpr int64_t kFewestRows = 16;
 constexpr int64_t kMostRows = 1024;
 constexpr size_t kInFlight = 2;  // copies of packed rows, so that the copy engine always has one
 
+#ifdef PAST_CACHES  // a flag in study.yaml
+constexpr bool kPastCaches = true;
+constexpr int64_t kRingBytes = std::numeric_limits<int64_t>::max();  // room for all rows
+#else
+// Small enough for the CPU's shared cache, where the copy engine reads it, so that the host's
+// memory is left to the rows; too large for the cores' own caches, which it reads more slowly.
+constexpr bool kPastCaches = false;
+constexpr int64_t kRingBytes = 32 << 20;
+#endif
+
+constexpr int64_t kOwnAhead = 8;  // rows of the ring that are made writable ahead
+
+// Asks for the right to write a row, which the copy engine's last read took away.
+__attribute__((target("prfchw"))) inline void own_row(uint8_t* row) {
+  for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
+    __builtin_prefetch(row + byte, 1);
+  }
+}
+
+// Packs rows [first, end), which lie at `row_at(i)`, one after the other to `staging`, with
+// ordinary stores, so that they stay in the caches.
+template <class RowAt>
+void pack_into_caches(uint8_t* staging, int64_t first, int64_t end, const RowAt& row_at) {
+  for (int64_t row = first; row < std::min(first + kAhead, end); ++row) {
+    prefetch_row(row_at(row), kRowBytes);
+  }
+  for (int64_t row = first; row < end; ++row) {
+    if (row + kAhead < end) {
+      prefetch_row(row_at(row + kAhead), kRowBytes);
+    }
+    if (row + kOwnAhead < end) {
+      own_row(staging + (row + kOwnAhead) * kRowBytes);
+    }
+    std::memcpy(staging + row * kRowBytes, row_at(row), kRowBytes);
+  }
+}
+
 // Unlike clflush, one of these need not wait for the one before. Every x86 server that PCIe 4 came
 // with has it.
 __attribute__((target("clflushopt"))) inline void flush_row(const uint8_t* row) {
@@ -39,9 +78,10 @@ class Packer {
   // For launches of at most `rows` rows.
   Packer(int64_t rows, const std::vector<int>& cpus)
       : chunk_rows_(std::clamp(rows / kChunks / kGroup * kGroup, kFewestRows, kMostRows)),
+        ring_(std::min(chunks(rows), kRingBytes / (chunk_rows_ * kRowBytes))),
         pairs_(page_locked<int2>(static_cast<size_t>(rows))),
-        staging_(page_locked<uint8_t>(static_cast<size_t>(rows * kRowBytes))),
-        packed_(static_cast<size_t>((rows + chunk_rows_ - 1) / chunk_rows_)),
+        staging_(page_locked<uint8_t>(static_cast<size_t>(ring_ * chunk_rows_ * kRowBytes))),
+        packed_(static_cast<size_t>(chunks(rows))),
         cpus_(worker_cpus(cpus, MOST_WORKERS)),
         workers_(cpus_) {}
 
@@ -55,16 +95,25 @@ class Packer {
   // Packs the rows, and enqueues their copies as they are packed. Returns when all are enqueued.
   void pack(const Gather& gather, cudaStream_t stream) {
     const OffCpus aside(cpus_);
-    // With the pairs, all copies of the launch before have arrived: its staging memory is free.
+    // With the pairs, all copies of the launch before have arrived: the ring is free.
     check(cudaStreamSynchronize(stream), "pairs");
     ++launch_;
-    // Where sending throws, they finish what they do before anything they use is freed.
+    arrived_.store(0, std::memory_order_relaxed);
     begin(gather, [this, gather](int64_t chunk, int64_t first, int64_t end) {
-      pack_rows<kRowBytes>(staging_.get(), first, end, kRowBytes,
-                           [&](int64_t i) { return source_bytes(gather, pairs_[i].x); });
+      while (chunk - ring_ >= arrived_.load(std::memory_order_acquire)) {
+        _mm_pause();
+      }
+      pack_chunk(gather, staged(chunk) - first * kRowBytes, first, end);
       packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
     });
-    send_chunks(gather, stream);
+    try {
+      send_chunks(gather, stream);
+    } catch (...) {
+      // Without waiting for room, all threads end before anything they use is freed.
+      arrived_.store(chunks(gather.rows), std::memory_order_release);
+      workers_.finish();
+      throw;
+    }
     workers_.finish();
   }
 
@@ -83,15 +132,13 @@ class Packer {
   }
 
  private:
-  int64_t chunks(const Gather& gather) const {
-    return (gather.rows + chunk_rows_ - 1) / chunk_rows_;
-  }
+  int64_t chunks(int64_t rows) const { return (rows + chunk_rows_ - 1) / chunk_rows_; }
 
   // Has each thread do the next chunk, until there is none: `work(chunk, its first row, its end)`.
   template <typename Work>
   void begin(const Gather& gather, Work work) {
     next_.store(0, std::memory_order_relaxed);
-    workers_.start([this, rows = gather.rows, count = chunks(gather), work] {
+    workers_.start([this, rows = gather.rows, count = chunks(gather.rows), work] {
       for (;;) {
         const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
         if (chunk >= count) {
@@ -103,6 +150,21 @@ class Packer {
     });
   }
 
+  // Packs rows [first, end) to `staging`, where row 0 would come first.
+  void pack_chunk(const Gather& gather, uint8_t* staging, int64_t first, int64_t end) const {
+    const auto row_at = [&](int64_t i) { return source_bytes(gather, pairs_[i].x); };
+    if constexpr (kPastCaches) {
+      pack_rows<kRowBytes>(staging, first, end, kRowBytes, row_at);
+    } else {
+      pack_into_caches(staging, first, end, row_at);
+    }
+  }
+
+  // Where the rows of a chunk are packed.
+  uint8_t* staged(int64_t chunk) const {
+    return staging_.get() + chunk % ring_ * chunk_rows_ * kRowBytes;
+  }
+
   bool is_packed(int64_t chunk) const {
     return packed_[static_cast<size_t>(chunk)].load(std::memory_order_acquire) == launch_;
   }
@@ -111,45 +173,62 @@ class Packer {
   // on their way is sent at once: copies get longer for as long as packing is the faster of the
   // two.
   void send_chunks(const Gather& gather, cudaStream_t stream) {
+    std::array<int64_t, kInFlight> ends{};  // of the chunks of the copies on their way
+    size_t oldest = 0;                      // of these
+    const auto await_oldest = [&] {
+      check(cudaEventSynchronize(sent_[oldest % kInFlight].get()), "packed rows");
+      arrived_.store(ends[oldest % kInFlight], std::memory_order_release);
+      ++oldest;
+    };
     int64_t first = 0;
-    for (size_t copy = 0; first < chunks(gather); ++copy) {
-      const cudaEvent_t sent = sent_[copy % kInFlight].get();
-      check(cudaEventSynchronize(sent), "packed rows");
+    for (size_t copy = 0; first < chunks(gather.rows); ++copy) {
+      if (copy - oldest == kInFlight) {
+        await_oldest();
+      }
       while (!is_packed(first)) {
+        if (first - ring_ >= arrived_.load(std::memory_order_relaxed)) {
+          await_oldest();  // there is no room for it yet
+        }
         _mm_pause();
       }
+      const int64_t turn = (first / ring_ + 1) * ring_;  // where the ring begins again
       int64_t end = first + 1;
-      while (end < chunks(gather) && is_packed(end)) {
+      while (end < std::min(chunks(gather.rows), turn) && is_packed(end)) {
         ++end;
       }
-      send_rows(gather, first * chunk_rows_, std::min(end * chunk_rows_, gather.rows), stream);
-      check(cudaEventRecord(sent, stream), "packed rows");
+      send_rows(gather, first, std::min(end * chunk_rows_, gather.rows), stream);
+      check(cudaEventRecord(sent_[copy % kInFlight].get(), stream), "packed rows");
+      ends[copy % kInFlight] = end;
       first = end;
     }
   }
 
-  // One copy for all rows whose destinations follow each other.
-  void send_rows(const Gather& gather, int64_t first, int64_t end, cudaStream_t stream) {
+  // The rows from `chunk` on until row `end`: one copy for all whose destinations follow each
+  // other.
+  void send_rows(const Gather& gather, int64_t chunk, int64_t end, cudaStream_t stream) {
+    int64_t first = chunk * chunk_rows_;
+    const uint8_t* staging = staged(chunk) - first * kRowBytes;
     while (first < end) {
       int64_t next = first + 1;
       while (next < end && pairs_[next].y == pairs_[next - 1].y + 1) {
         ++next;
       }
-      check(cudaMemcpyAsync(destination_bytes(gather, pairs_[first].y),
-                            staging_.get() + first * kRowBytes, (next - first) * kRowBytes,
-                            cudaMemcpyHostToDevice, stream),
+      check(cudaMemcpyAsync(destination_bytes(gather, pairs_[first].y), staging + first * kRowBytes,
+                            (next - first) * kRowBytes, cudaMemcpyHostToDevice, stream),
             "packed rows");
       first = next;
     }
   }
 
   int64_t chunk_rows_;
+  int64_t ring_;  // how many chunks there is room for
   std::shared_ptr<int2[]> pairs_;
   std::shared_ptr<uint8_t[]> staging_;
   std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
   uint64_t launch_ = 0;
   std::array<std::shared_ptr<CUevent_st>, kInFlight> sent_{new_event(), new_event()};
   std::atomic<int64_t> next_{0};
+  std::atomic<int64_t> arrived_{0};  // chunks whose room in the ring is free again
   std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first
 };

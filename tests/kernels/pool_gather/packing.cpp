@@ -18,6 +18,8 @@
 #include "sharing.h"
 #include "sort_bits.h"
 
+extern int copies_until_failure;  // of the runtime
+
 namespace {
 
 constexpr size_t kPoolBytes = size_t{5} << 30;
@@ -160,6 +162,27 @@ void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
   expect(by_sms == 0, "SMs that are slower than the CPU alone were given rows");
 }
 
+// Threads that wait for room in the ring must not wait for good.
+void fail_to_send(uint8_t* pool, const std::vector<int>& cpus) {
+  constexpr int64_t kRows = 2048;
+  Launches launches(pool, kRows, 1, Order::kGiven);
+  Packer packer(kRows, cpus);
+  const auto pack = [&](const Gather& gather, cudaStream_t stream) {
+    packer.fetch(gather, stream);
+    packer.pack(gather, stream);
+  };
+  bool failed = false;
+  copies_until_failure = 2;  // the pairs and some rows arrive
+  try {
+    pack(launches.gathers[0], nullptr);
+  } catch (const std::runtime_error&) {
+    failed = true;
+  }
+  expect(failed, "a copy that fails was not told");
+  copies_until_failure = -1;
+  launch_all(launches, pack, "after a failure");
+}
+
 void expect_bits(Bits got, int low, int high, const std::string& what) {
   expect(got.low == low && got.high == high,
          what + ": bits " + std::to_string(got.low) + " to " + std::to_string(got.high));
@@ -197,6 +220,7 @@ int main() {
   pack_and_share(pool, 300, Order::kReversed, cpus);
   pack_and_share(pool, 300, Order::kShuffled, cpus);
   share_with_slow_sms(pool, cpus);
+  fail_to_send(pool, cpus);
   bool refused = false;
   try {
     Packer(64, {cpus[0]});

@@ -41,10 +41,32 @@ def test_every_byte_is_packed_and_shared() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+RING = "packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 40 << 10;"
+
+
+def test_a_ring_with_room_for_three_chunks_turns(tmp_path: Path) -> None:
+    done = ran(with_fault(POOL.folder, tmp_path / "pool_gather", *RING))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_chunks_wait_for_room_in_the_ring(tmp_path: Path) -> None:
+    small = with_fault(POOL.folder, tmp_path / "small", *RING)
+    waits = "while (chunk - ring_ >= arrived_.load(std::memory_order_acquire)) {"
+    done = ran(with_fault(small, tmp_path / "pool_gather", "packer.h", waits, "while (false) {"))
+    assert done.returncode != 0
+    assert "differs" in done.stdout
+
+
+def test_every_byte_is_packed_past_the_caches() -> None:
+    done = ran(POOL.folder, "-DPAST_CACHES")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_sanitizers_find_nothing(sanitizer: str) -> None:
-    done = ran(POOL.folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
+def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str) -> None:
+    folder = with_fault(POOL.folder, tmp_path / "pool_gather", *RING)
+    done = ran(folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -96,7 +118,9 @@ def stubbed(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", ["packed_by_cpu", "packed_by_2", "ceiling_copy_engine"])
+@pytest.mark.parametrize(
+    "name", ["packed_by_cpu", "packed_past_caches", "packed_by_2", "ceiling_copy_engine"]
+)
 def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
     workload = fake_workload(monkeypatch)
