@@ -191,32 +191,26 @@ def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -
 
 def walk_tables(facts: StudyFacts, key: str, each: str) -> Markup:
     """How often each variant has page tables read, in all and for one of the case's `key`, which
-    is called `each`; a table a machine that has counters of it."""
+    is called `each`; a table for every case that a
+    machine has counters of."""
     return NO_HTML.join(_walks_on(facts, machine, key, each) for machine in facts.machines)
 
 
 def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
-    rows, cases = [], []
+    rows: dict[str, list[list[str]]] = {}
     for variant in facts.study.variants:
         capture = facts.captures.find(machine, variant, "ncu")
         count = page_table_reads(capture.counters) if capture.is_there else None
         if count is None:
             continue
         read = capture.counters.get("dram__bytes_read.sum", math.nan)
-        rows.append(
-            [
-                _titled(variant, capture),
-                whole(count),
-                digits(count / int(parse_case(capture.case)[key])),
-                _bytes(read),
-            ]
-        )
-        cases.append(capture.case)
-    if not rows:
-        return NO_HTML
+        cells = whole(count), digits(count / int(parse_case(capture.case)[key])), _bytes(read)
+        rows.setdefault(capture.case, []).append([_titled(variant, capture), *cells])
     columns = ["variant", "reads of page tables", f"for each {each}", "GPU memory read"]
-    caption = f"Counted on {machine}, case {listing(list(dict.fromkeys(cases)))}"
-    return table(columns, rows, caption=caption, numeric=columns[1:])
+    return NO_HTML.join(
+        table(columns, counted, caption=f"Counted on {machine}, case {case}", numeric=columns[1:])
+        for case, counted in rows.items()
+    )
 
 
 def proofs(facts: StudyFacts, variant: Variant) -> list[str]:

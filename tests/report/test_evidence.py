@@ -155,3 +155,11 @@ def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
     shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
     assert f"<td>{first.name}</td>" in shown and f"<td>{third.name}, stale</td>" in shown
     assert ">2.50<" in shown and "for each piece" in shown
+    assert shown.count("<caption") == 1
+    # Each case has a table of its own.
+    kept = root / "results" / "box" / "copy" / f"{third.name}.json"
+    provenance = json.loads(kept.read_text())
+    provenance["captures"]["ncu"]["case"] = other = next(c.id for c in third.cases if c.id != case)
+    kept.write_text(json.dumps(provenance))
+    shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
+    assert shown.count("<caption") == 2 and f"case {other}<" in shown
