@@ -191,8 +191,7 @@ def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -
 
 def walk_tables(facts: StudyFacts, key: str, each: str) -> Markup:
     """How often each variant has page tables read, in all and for one of the case's `key`, which
-    is called `each`; a table for every case that a
-    machine has counters of."""
+    is called `each`; a table for every case that a machine has counters of."""
     return NO_HTML.join(_walks_on(facts, machine, key, each) for machine in facts.machines)
 
 
