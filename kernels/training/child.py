@@ -48,7 +48,7 @@ class Worker:
         import torch
 
         self._torch: Any = torch
-        self._cpus, self._cpu = os.sched_getaffinity(0), order["cpu"]
+        self._cpus = os.sched_getaffinity(0)
         self._allocator: Allocator = make(order["settings"], order["module"])
         torch.use_deterministic_algorithms(True)
         # Filling what is only allocated would add a kernel to every other allocation.
@@ -61,7 +61,7 @@ class Worker:
                 return self._drop()
             case {"begin": str(name)}:
                 return self._begin(name)
-        return self._run(counted=request["counted"])
+        return self._run(request["cpu"], counted=request["counted"])
 
     def _drop(self) -> Message:
         """Have no work, so that the next one's memory begins with nothing of it; the bytes that are
@@ -76,20 +76,19 @@ class Worker:
         return {"free": cuda.mem_get_info()[0]}
 
     def _begin(self, name: str) -> Message:
-        """Make a work and do it once, on any CPU; from then on it is done on one, the same in all
-        processes."""
+        """Make a work and do it once, on any CPU."""
         stay_on(self._cpus)
         make_work, _ = WORKS[name]
         self._work = make_work()
         values = self._work.run(Spent()).values
         self._torch.cuda.synchronize()
-        stay_on({self._cpu})
         return {"values": values}
 
-    def _run(self, *, counted: bool) -> Message:
-        """Do the work once."""
+    def _run(self, cpu: int, *, counted: bool) -> Message:
+        """Do the work once, on one CPU."""
         if self._work is None:
             raise RuntimeError("no work was begun")
+        stay_on({cpu})
         before = self._allocator.memory()
         spent = self._allocator.counting() if counted else Spent()
         run = self._work.run(spent)
@@ -104,6 +103,7 @@ class Worker:
         driver_calls = after.driver_calls - before.driver_calls  # of the untimed steps as well
         return {
             "values": run.values,
+            "steps": run.times.steps,
             "metrics": {
                 **{name: value / self._work.steps for name, value in per_step.items()},
                 "driver_calls": driver_calls / (self._work.steps + self._work.untimed),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import select
 import signal
 import socket
@@ -93,8 +92,6 @@ class Children:
 
     def __init__(self, make_answering: Callable[[Message], Answering] = Worker) -> None:
         self._children: dict[str, Child] = {}
-        # CPUs differ by what their neighbours do, so one is drawn anew for each round.
-        self._cpu = random.choice(sorted(os.sched_getaffinity(0)))
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = get_context("fork").Process(
@@ -110,7 +107,6 @@ class Children:
             ours, theirs = socket.socketpair()
             with theirs:
                 socket.send_fds(self._orders, [b"+"], [theirs.fileno()])
-            order = {**order, "cpu": self._cpu}
             self._children[name] = Child(name, Connection(ours.detach()), order)
         return self._children[name]
 

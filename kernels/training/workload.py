@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,9 @@ REFERENCE: Final = "torch_caching"
 
 REFERENCE_ORDER: Final[Message] = {"settings": DEFAULT, "module": None}
 
-LOOPS: Final = ("training_small", "training_large", "decoding")
-"""Works whose speed is compared, and of which it is counted what the allocator takes."""
-
-TURNS: Final = 4
-"""Runs of a loop in each round, each beside one of the reference, in changing order."""
+LOOPS: Final[Mapping[str, int]] = {"training_small": 8, "training_large": 3, "decoding": 8}
+"""Works whose speed is compared, and of which it is counted what the allocator takes: how many runs
+of each there are in a round, each beside one of the reference, in changing order."""
 
 PER_RUN: Final = ("host_time", "submit_time", "gpu_time", "driver_calls")
 
@@ -46,7 +45,9 @@ class Workload:
         cls._children = Children()
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
-        del constants, rng  # draws are PyTorch's, with fixed seeds, so that every run is the same
+        del constants  # what is computed is PyTorch's draw, with fixed seeds: the same in every run
+        # CPUs differ by what their neighbours do, so each turn is on another.
+        self._cpus = [int(cpu) for cpu in rng.permutation(sorted(os.sched_getaffinity(0)))]
         self._work = ""
         self._first: dict[str, list[float]] = {}
         self._wrong: dict[str, str] = {}
@@ -70,6 +71,7 @@ class Workload:
             partial(self._ask, REFERENCE, REFERENCE_ORDER),
             self._first.get(REFERENCE, []),
             self._work,
+            self._cpus,
             is_plugged=order["module"] is not None,
             fault=self._wrong.get(REFERENCE) or self._wrong.get(name) or self._differs(name),
         )
@@ -95,13 +97,13 @@ class Workload:
         self._wrong |= wrong
         self._first |= {name: told["values"] for name, told in begun.items()}
 
-    def _ask(self, name: str, order: Message, *, counted: bool = False) -> Message:
+    def _ask(self, name: str, order: Message, cpu: int, *, counted: bool = False) -> Message:
         """What a process answers when it has done the work once. ChildError where it has ended, in
         this case for good."""
         if name in self._wrong:
             raise ChildError(self._wrong[name])
         try:
-            return self._children.get(name, **order).ask(counted=counted)
+            return self._children.get(name, **order).ask(counted=counted, cpu=cpu)
         except ChildError as error:
             self._wrong[name] = str(error)
             raise
@@ -128,9 +130,11 @@ def difference(values: Sequence[float], expected: Sequence[float]) -> str | None
     return next(wrong, None)
 
 
-def least(runs: Iterable[Mapping[str, float]]) -> float:
-    """The least host time of all runs: neighbours only ever add to it."""
-    return min(run["host_time"] for run in runs)
+def least(runs: Iterable[Message]) -> float:
+    """Device time of a run whose every step takes as long as in the fastest of `runs`: neighbours
+    only ever add to it, and leave no whole run alone."""
+    steps: Iterable[float] = map(min, zip(*(run["steps"] for run in runs), strict=True))
+    return sum(steps)
 
 
 class Asked(Operation):
@@ -148,6 +152,7 @@ class Asked(Operation):
         ask_reference: Callable[..., Message],
         expected: Sequence[float],
         work: str,
+        cpus: Sequence[int],
         *,
         is_plugged: bool,
         fault: str | None,
@@ -156,6 +161,7 @@ class Asked(Operation):
         self._ask_reference = ask_reference
         self._expected = expected
         self._work = work
+        self._cpus = cpus
         self._is_loop = work in LOOPS
         self._is_counted = is_plugged and self._is_loop
         self._ended = fault
@@ -166,7 +172,7 @@ class Asked(Operation):
         del stream
         if self._ended is None:
             try:
-                self._told = self._ask()
+                self._told = self._ask(self._cpus[0])
             except ChildError as error:
                 self._ended = str(error)
         self._fault = self._ended
@@ -183,29 +189,29 @@ class Asked(Operation):
         samples: dict[str, list[float]] = {}
         if self._is_loop:
             # In turns, so that both have the same neighbours on the host.
-            turns = [self._turn(own_first=turn % 2 == 1) for turn in range(TURNS)]
-            runs = [own for _, own in turns]
-            samples["relative_speed"] = [least(native for native, _ in turns) / least(runs)]
+            turns = [self._turn(turn) for turn in range(LOOPS[self._work])]
+            native, runs = zip(*turns, strict=True)
+            samples["relative_speed"] = [least(native) / least(runs)]
         else:
-            runs = [self._told["metrics"], self._run(self._ask)]
-        samples |= {name: [run[name] for run in runs] for name in PER_RUN}
-        samples |= {name: [runs[-1][name]] for name in ("reserved", "active")}
+            runs = (self._told, self._run(self._ask))
+        metrics = [run["metrics"] for run in runs]
+        samples |= {name: [run[name] for run in metrics] for name in PER_RUN}
+        samples |= {name: [metrics[-1][name]] for name in ("reserved", "active")}
         if self._is_counted:
-            counted = self._run(partial(self._ask, counted=True))
+            counted = self._run(partial(self._ask, counted=True))["metrics"]
             samples |= {name: [counted[name]] for name in COUNTED_METRICS}
         return samples
 
-    def _turn(self, *, own_first: bool) -> tuple[Mapping[str, float], Mapping[str, float]]:
-        """The metrics of a run on the reference and of one on this allocator."""
-        if own_first:
-            own = self._run(self._ask)
-            return self._run(self._ask_reference), own
-        return self._run(self._ask_reference), self._run(self._ask)
+    def _turn(self, turn: int) -> tuple[Message, Message]:
+        """A run on the reference and one on this allocator, on the same CPU."""
+        asked = [self._ask_reference, self._ask]
+        told = [self._run(ask, turn) for ask in (asked if turn % 2 == 0 else asked[::-1])]
+        native, own = told if turn % 2 == 0 else told[::-1]
+        return native, own
 
-    def _run(self, ask: Callable[[], Message]) -> Mapping[str, float]:
-        """The metrics of another run. RuntimeError where its values are wrong."""
-        told = ask()
+    def _run(self, ask: Callable[..., Message], turn: int = 0) -> Message:
+        """What comes of another run. RuntimeError where its values are wrong."""
+        told = ask(self._cpus[turn % len(self._cpus)])
         if wrong := difference(told["values"], self._expected):
             raise RuntimeError(f"{self._work}: {wrong}")
-        metrics: Mapping[str, float] = told["metrics"]
-        return metrics
+        return told

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import astuple, dataclass
-from functools import partial
-from itertools import permutations
+from dataclasses import dataclass
+from itertools import pairwise, permutations
 from typing import Any, Final
 
 import numpy as np
@@ -23,15 +22,23 @@ ON_GPU: Final = "cuda"
 @dataclass(frozen=True)
 class Times:
     """Seconds from the first call until the last has returned, until all work is done, and between
-    device events around it."""
+    the device events before and after each step."""
 
     submit: float
     host: float
-    gpu: float
+    steps: tuple[float, ...]
+
+    @property
+    def gpu(self) -> float:
+        return sum(self.steps)
 
 
 def together(times: Sequence[Times]) -> Times:
-    return Times(*(sum(each) for each in zip(*map(astuple, times), strict=True)))
+    return Times(
+        sum(one.submit for one in times),
+        sum(one.host for one in times),
+        tuple(step for one in times for step in one.steps),
+    )
 
 
 @dataclass(frozen=True)
@@ -62,26 +69,32 @@ class Work(ABC):
         """Do all of it once."""
 
 
-def timed(body: Callable[[], None], counting: Counting, device: str = ON_GPU) -> Times:
-    """Times of `body`, which enqueues work on the current stream of an idle GPU."""
+def timed(steps: Iterable[object], counting: Counting, device: str = ON_GPU) -> Times:
+    """Times of going through `steps`, each of which enqueues its work on the current stream of an
+    idle GPU when it is asked for."""
     import torch
 
     if device != ON_GPU:
-        started = time.perf_counter()
-        body()
-        seconds = time.perf_counter() - started
-        return Times(seconds, seconds, seconds)
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        ends = [time.perf_counter(), *(time.perf_counter() for _ in steps)]
+        seconds = tuple(end - begin for begin, end in pairwise(ends))
+        return Times(sum(seconds), sum(seconds), seconds)
     torch.cuda.synchronize()
     with counting:
         started = time.perf_counter()
-        begin.record()
-        body()
-        end.record()
+        events = [recorded_event(), *(recorded_event() for _ in steps)]
         submitted = time.perf_counter()
-        end.synchronize()
+        events[-1].synchronize()
         done = time.perf_counter()
-    return Times(submitted - started, done - started, begin.elapsed_time(end) * 1e-3)
+    seconds = tuple(begin.elapsed_time(end) * 1e-3 for begin, end in pairwise(events))
+    return Times(submitted - started, done - started, seconds)
+
+
+def recorded_event() -> Any:
+    import torch
+
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,7 @@ class Training(Work):
         self._step(self._batches[0])  # warms caches that another process used last
         self._begin()
         losses: list[Any] = []
-        times = timed(lambda: self._steps(losses), counting, self._device)
+        times = timed(self._trained(losses), counting, self._device)
         return Run(torch.stack(losses).tolist(), times)
 
     def _begin(self) -> None:
@@ -135,8 +148,11 @@ class Training(Work):
                 for moment in moments.values():
                     moment.zero_()
 
-    def _steps(self, losses: list[Any]) -> None:
-        losses += (self._step(tokens) for tokens in self._batches)
+    def _trained(self, losses: list[Any]) -> Iterator[None]:
+        """Add a loss to `losses` with each step."""
+        for tokens in self._batches:
+            losses.append(self._step(tokens))
+            yield
 
     def _step(self, tokens: Any) -> Any:
         """The loss of a step, on the device."""
@@ -216,15 +232,17 @@ class Decoding(Work):
         found: list[Any] = []
         with torch.inference_mode():
             self._model.logits(self._prompts[0])  # warms caches that another process used last
-            times = timed(lambda: self._decode(found), counting, self._device)
+            times = timed(self._decoded(found), counting, self._device)
             return Run(torch.cat(found).flatten().tolist(), times)
 
-    def _decode(self, found: list[Any]) -> None:
+    def _decoded(self, found: list[Any]) -> Iterator[None]:
+        """Add a token to `found` with each step."""
         for prompt in self._prompts:
             cache, tokens = Cache(), prompt
             for _ in range(self._tokens):
                 tokens = self._model.logits(tokens, cache)[:, -1:].argmax(-1)
                 found.append(tokens)
+                yield
 
 
 @dataclass(frozen=True)
@@ -281,8 +299,7 @@ class Graphs(Work):
         for pool, replayed in ((None, own), (torch.cuda.graph_pool_handle(), as_captured)):
             captured: list[Captured] = []
             kept: list[Any] = []
-            capture = partial(self._capture, pool, captured, kept)
-            times.append(timed(capture, NOT_COUNTED))
+            times.append(timed(self._captures(pool, captured, kept), NOT_COUNTED))
             wrong += self._replay(captured, replayed)
             torch.cuda.empty_cache()
             kept.append(torch.full_like(self._read, self.KEPT))
@@ -294,9 +311,9 @@ class Graphs(Work):
             )
         return Run([], together(times))
 
-    def _capture(self, pool: Any, captured: list[Captured], kept: list[Any]) -> None:
-        """Each graph frees temporaries, which the next one may use; beside them lie tensors that no
-        graph has to do with."""
+    def _captures(self, pool: Any, captured: list[Captured], kept: list[Any]) -> Iterator[None]:
+        """Capture a graph with each step. It frees temporaries, which the next one may use; beside
+        them lie tensors that no graph has to do with."""
         import torch
 
         for number in range(self._graphs):
@@ -306,6 +323,7 @@ class Graphs(Work):
                 result, total = self._compute(factor)
             captured.append(Captured(graph, factor, result, total))
             kept.append(torch.full_like(self._read, self.KEPT))
+            yield
 
     def _replay(self, captured: Sequence[Captured], replayed: Sequence[Sequence[int]]) -> int:
         """How many results were wrong when all graphs were replayed in each of these orders."""
@@ -339,9 +357,9 @@ LARGE: Final = Shape(layers=6, width=1024, heads=8, vocabulary=16384, longest=51
 DECODER: Final = Shape(layers=8, width=512, heads=8, vocabulary=8192, longest=512)
 
 WORKS: Final[Mapping[str, tuple[Callable[[], Work], int]]] = {
-    "training_small": (lambda: Training(Plan(SMALL, 8, lengths(8, 32, 128, 1))), 2 * GIB),
+    "training_small": (lambda: Training(Plan(SMALL, 8, lengths(6, 32, 128, 1))), 2 * GIB),
     "training_large": (lambda: Training(Plan(LARGE, 24, lengths(5, 128, 512, 8))), 12 * GIB),
-    "decoding": (lambda: Decoding(DECODER, 16, prompts=(96, 160), tokens=12), 2 * GIB),
+    "decoding": (lambda: Decoding(DECODER, 16, prompts=(96, 160), tokens=6), 2 * GIB),
     "graphs_2": (lambda: Graphs(2), 2 * GIB),
     "graphs_10": (lambda: Graphs(10), 2 * GIB),
     "out_of_memory": (lambda: OutOfMemory(Plan(SMALL, 8, (96, 64, 2047, 80, 128))), 4 * GIB),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from itertools import cycle
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ CHILD = load_python(STUDY, "child")
 WORKS = load_python(STUDY, "works")
 ALLOCATORS = load_python(STUDY, "allocators")
 CPUS = os.sched_getaffinity(0)
-ORDER = {"settings": "", "module": None, "cpu": max(CPUS)}
+ORDER = {"settings": "", "module": None}
 
 
 class Noted:
@@ -34,7 +35,7 @@ class Noted:
 
     def run(self, counting: Any) -> Any:
         self._notes.append(f"done {type(counting).__name__}")
-        return WORKS.Run([1.5], WORKS.Times(2.0, 4.0, 3.0))
+        return WORKS.Run([1.5], WORKS.Times(2.0, 4.0, (1.0, 2.0)))
 
     def __del__(self) -> None:
         self._notes.append("gone")
@@ -54,7 +55,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         utils=SimpleNamespace(deterministic=SimpleNamespace()),
         _C=SimpleNamespace(_cuda_clearCublasWorkspaces=lambda: noted.append("workspaces")),
     )
-    memory = iter([ALLOCATORS.Memory(30, 20, 4), ALLOCATORS.Memory(30, 20, 10)])
+    memory = cycle([ALLOCATORS.Memory(30, 20, 4), ALLOCATORS.Memory(30, 20, 10)])
     allocator = SimpleNamespace(
         memory=lambda: next(memory),
         reset=lambda: noted.append("reset"),
@@ -77,10 +78,10 @@ def test_a_work_is_begun_once_and_is_gone_before_memory_is_freed(notes: list[str
     worker.answer({"drop": True})
     assert notes[7:] == ["gone", *emptied]
     with pytest.raises(RuntimeError, match=r"^no work was begun$"):
-        worker.answer({"counted": False})
+        worker.answer({"counted": False, "cpu": 0})
 
 
-def test_a_work_is_made_on_all_cpus_and_then_stays_on_one(
+def test_a_work_is_made_on_all_cpus_and_done_on_the_one_that_is_asked_for(
     notes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made_on: list[set[int]] = []
@@ -94,21 +95,23 @@ def test_a_work_is_made_on_all_cpus_and_then_stays_on_one(
     other = Thread(target=is_over.wait)
     other.start()
     try:
-        for _ in range(2):
+        for cpu in CPUS:
             worker.answer({"begin": "noted"})
+            worker.answer({"counted": False, "cpu": cpu})
             for thread in (0, other.native_id or 0):
-                assert os.sched_getaffinity(thread) == {max(CPUS)}
+                assert os.sched_getaffinity(thread) == {cpu}
     finally:
         is_over.set()
         other.join()
-    assert made_on == [CPUS] * 2
+    assert made_on == [CPUS] * len(CPUS)
 
 
 def test_metrics_are_per_step_but_for_bytes_and_shares(notes: list[str]) -> None:
     worker = CHILD.Worker(ORDER)
     worker.answer({"begin": "noted"})
-    assert worker.answer({"counted": True}) == {
+    assert worker.answer({"counted": True, "cpu": max(CPUS)}) == {
         "values": [1.5],
+        "steps": (1.0, 2.0),
         "metrics": {
             "host_time": 2.0,
             "submit_time": 1.0,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
@@ -38,20 +40,21 @@ ROOM = 200 * 2**30
 
 class Scripted:
     """Processes whose values are lists, one for each time that they do the work, or what they
-    raise. The first finds `free` bytes, each next one a byte less. `host_times` are by name."""
+    raise. The first finds `free` bytes, each next one a byte less. `steps` are times by name."""
 
-    host_times: ClassVar[dict[str, Iterator[float]]] = {}
+    steps: ClassVar[dict[str, Iterator[list[float]]]] = {}
 
     def __init__(self, *, free: int = ROOM, **answers: list[Any]) -> None:
         self._answers = {name: iter(values) for name, values in answers.items()}
         self._free = free
         self.orders: dict[str, Any] = {}
         self.asked: list[str] = []
+        self.cpus: list[int] = []
         self.counted: list[str] = []
         self.begun: list[list[str]] = []
 
     def get(self, name: str, **order: Any) -> Any:
-        return SimpleNamespace(ask=lambda counted: self._answer(name, counted))
+        return SimpleNamespace(ask=partial(self._answer, name))
 
     def ask_all(self, orders: dict[str, Any], **request: Any) -> Any:
         self.orders |= orders
@@ -61,19 +64,20 @@ class Scripted:
         told, wrong = {}, {}
         for name in orders:
             try:
-                told[name] = self._answer(name, counted=False)
+                told[name] = self._answer(name)
             except CHILDREN.ChildError as error:
                 wrong[name] = str(error)
         return told, wrong
 
-    def _answer(self, name: str, counted: bool) -> Any:
+    def _answer(self, name: str, cpu: int = -1, counted: bool = False) -> Any:
         self.asked.append(name)
+        self.cpus.append(cpu)
         self.counted += [name] * counted
         values = next(self._answers[name])
         if isinstance(values, Exception):
             raise values
-        host_time = next(self.host_times[name]) if name in self.host_times else 1.0
-        return {"values": values, "metrics": METRICS | {"host_time": host_time}}
+        steps = next(self.steps[name]) if name in self.steps else [1.0]
+        return {"values": values, "steps": steps, "metrics": METRICS | {"gpu_time": sum(steps)}}
 
 
 def workload_of(children: Any, work: str = "decoding") -> Any:
@@ -95,12 +99,12 @@ def checked(operation: Any) -> str | None:
 
 
 def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None:
-    children = Scripted(torch_caching=[[1.5, 2.5]] * 5, p5_dropin=[[1.5, 2.5]] * 7)
+    children = Scripted(torch_caching=[[1.5, 2.5]] * 9, p5_dropin=[[1.5, 2.5]] * 11)
     operation = bound(children)
     assert checked(operation) is None
     samples = operation.own_samples(0, 1)
     assert set(samples) == set(STUDY.metrics)
-    assert len(samples["host_time"]) == WORKLOAD.TURNS
+    assert len(samples["host_time"]) == WORKLOAD.LOOPS["decoding"]
     assert children.counted == ["p5_dropin"]
     assert children.orders["torch_caching"] == {
         "settings": "expandable_segments:False",
@@ -110,23 +114,37 @@ def test_values_like_the_references_are_right_and_all_metrics_are_told() -> None
     assert children.orders["p5_dropin"]["module"].endswith("/p5_dropin.so")
 
 
-def test_speed_is_the_references_least_time_over_its_own_least(
+def test_each_step_counts_with_its_least_time_over_all_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    host_times = {
-        "torch_caching": iter([9.0, 9.0, 3.0, 4.0, 9.0]),
-        "p5_dropin": iter([9.0, 9.0, 5.0, 2.0, 9.0, 9.0, 9.0]),
+    unused = [0.1, 0.1]
+    steps = {
+        "torch_caching": iter([unused, [9.0, 5.0], [4.0, 9.0], [9.0, 9.0]]),
+        "p5_dropin": iter([unused, unused, [4.0, 9.0], [9.0, 3.0], [2.0, 4.0], unused]),
     }
-    monkeypatch.setattr(Scripted, "host_times", host_times)
-    children = Scripted(torch_caching=[[1.0]] * 5, p5_dropin=[[1.0]] * 7)
-    operation = bound(children)
+    monkeypatch.setattr(Scripted, "steps", steps)
+    children = Scripted(torch_caching=[[1.0]] * 4, p5_dropin=[[1.0]] * 6)
+    operation = bound(children, work="training_large")
     assert checked(operation) is None
     before = len(children.asked)
     samples = operation.own_samples(0, 1)
     native, own = "torch_caching", "p5_dropin"
-    assert children.asked[before:] == [native, own, own, native, native, own, own, native, own]
-    assert samples["relative_speed"] == [1.5]
-    assert samples["host_time"] == [5.0, 2.0, 9.0, 9.0]
+    assert children.asked[before:] == [native, own, own, native, native, own, own]
+    assert samples["relative_speed"] == [(4.0 + 5.0) / (2.0 + 3.0)]
+    assert samples["gpu_time"] == [13.0, 12.0, 6.0]
+
+
+def test_each_turn_is_on_another_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7, 9})
+    children = Scripted(torch_caching=[[1.0]] * 4, p5_dropin=[[1.0]] * 6)
+    operation = bound(children, work="training_large")
+    assert checked(operation) is None
+    before = len(children.asked)
+    operation.own_samples(0, 1)
+    turns = children.cpus[before : before + 6]
+    assert turns[::2] == turns[1::2]
+    assert len(set(turns)) == 3
+    assert set(turns) < {3, 5, 7, 9}
 
 
 @pytest.mark.parametrize(
@@ -183,7 +201,7 @@ def test_the_reference_is_held_against_itself() -> None:
 
 
 def test_what_pytorch_does_itself_cannot_be_counted() -> None:
-    children = Scripted(torch_caching=[[1.0]] * 10)
+    children = Scripted(torch_caching=[[1.0]] * 18)
     operation = bound(children, "torch_caching")
     assert checked(operation) is None
     assert "allocation_share" not in operation.own_samples(0, 1)
@@ -244,7 +262,7 @@ class Noting:
         time.sleep(0.01)
         with self._notes.open("a") as notes:
             notes.write(f"{next(iter(request))} {began} {time.monotonic()}\n")
-        return {"free": ROOM, "values": [1.0], "metrics": METRICS}
+        return {"free": ROOM, "values": [1.0], "steps": [1.0], "metrics": METRICS}
 
 
 def test_all_begin_at_the_same_time_and_then_each_is_asked_alone(tmp_path: Path) -> None:
@@ -267,7 +285,7 @@ def test_all_begin_at_the_same_time_and_then_each_is_asked_alone(tmp_path: Path)
     dropped, first, asked = (sorted(spans[what]) for what in ("drop", "begin", "counted"))
     assert len(dropped) == len(first) == len(pairs)
     counted = 1  # p5_dropin alone is a module here
-    assert len(asked) == (1 + 2 * WORKLOAD.TURNS) * len(pairs) + counted
+    assert len(asked) == (1 + 2 * WORKLOAD.LOOPS["decoding"]) * len(pairs) + counted
     assert max(ended for _, ended in dropped) < first[0][0]
     assert max(ended for _, ended in first) < asked[0][0]
     assert all(ended < began for (_, ended), (began, _) in pairwise(asked))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import astuple
 from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
@@ -44,7 +46,7 @@ class Replayed(WORKS.Graphs):  # type: ignore[name-defined,misc]
         self._dense = dense
         self._writes = writes
 
-    def _capture(self, pool: Any, captured: list[Any], kept: list[Any]) -> None:
+    def _captures(self, pool: Any, captured: list[Any], kept: list[Any]) -> Iterator[None]:
         memory = [np.zeros_like(self._read) for _ in range(self._graphs + 1)]
         totals = [np.zeros(()) for _ in memory]
         kept += [np.full_like(self._read, self.KEPT)]
@@ -59,6 +61,7 @@ class Replayed(WORKS.Graphs):  # type: ignore[name-defined,misc]
         for n in range(self._graphs):
             graph = SimpleNamespace(replay=lambda n=n: replay(n))
             captured.append(WORKS.Captured(graph, n + 2, memory[n], totals[n]))
+            yield
 
 
 SHARED = "shared"
@@ -66,9 +69,8 @@ SHARED = "shared"
 
 @pytest.fixture
 def _without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def timed(body: Any, counting: object) -> Any:
-        body()
-        return WORKS.Times(1, 1, 1)
+    def timed(steps: Any, counting: object) -> Any:
+        return WORKS.Times(1, 1, tuple(1 for _ in steps))
 
     cuda = SimpleNamespace(graph_pool_handle=lambda: SHARED, empty_cache=lambda: None)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, full_like=np.full_like))
@@ -78,7 +80,8 @@ def _without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_without_gpu")
 @pytest.mark.parametrize("graphs", [2, 10])
 def test_graphs_that_share_memory_are_replayed_as_captured(graphs: int) -> None:
-    assert Replayed(graphs, (SHARED,)).run() == WORKS.Run([], WORKS.Times(2, 2, 2))
+    times = WORKS.Times(2, 2, (1,) * 2 * graphs)
+    assert Replayed(graphs, (SHARED,)).run() == WORKS.Run([], times)
 
 
 @pytest.mark.usefixtures("_without_gpu")
@@ -100,8 +103,9 @@ def test_sequences_differ_in_length_and_are_the_same_each_time() -> None:
 
 
 def test_times_of_several_parts_are_added() -> None:
-    parts = [WORKS.Times(1, 2, 3), WORKS.Times(10, 20, 30)]
-    assert WORKS.together(parts) == WORKS.Times(11, 22, 33)
+    times = WORKS.together([WORKS.Times(1, 2, (1, 2)), WORKS.Times(10, 20, (30,))])
+    assert times == WORKS.Times(11, 22, (1, 2, 30))
+    assert times.gpu == 33
 
 
 def tiny() -> object:
@@ -112,7 +116,7 @@ def test_training_begins_anew_with_each_run() -> None:
     pytest.importorskip("torch")
     training = WORKS.Training(WORKS.Plan(tiny(), 2, [8, 16, 5]), "cpu")
     first = training.run()
-    assert len(first.values) == training.steps == 3
+    assert len(first.values) == len(first.times.steps) == training.steps == 3
     assert len(set(first.values)) == 3
     assert training.run().values == first.values
 
@@ -125,6 +129,7 @@ def test_inference_with_a_cache_is_inference_without() -> None:
     parts = [model.logits(tokens[:, part], cache) for part in (slice(0, 6), slice(6, 10))]
     assert torch.allclose(torch.cat(parts, 1), model.logits(tokens), atol=1e-6)
     decoding = WORKS.Decoding(tiny(), 2, (4, 6), 5, "cpu")
-    values = decoding.run().values
+    values, times = astuple(decoding.run())
     assert len(values) == 2 * decoding.steps == 20
+    assert len(times[-1]) == decoding.steps
     assert decoding.run().values == values
