@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -18,7 +16,7 @@
 #include "packer.h"
 #include "scratch.h"
 
-constexpr int kShares = 16;  // in how many equal shares the rows are divided
+constexpr int kShares = 32;  // in how many equal shares the rows are divided
 constexpr int kTrials = 3;   // launches by which a division is judged
 
 // Makes what gathers so many rows by the SMs.
@@ -36,41 +34,39 @@ class Sharing {
     gather_ = by_sms > 0 ? on_sms_(by_sms) : nullptr;
   }
 
-  // Keeps the fastest division of those it tries on the first of these launches: how fast either
-  // side is depends on the pool, the host and what both sides do to each other. It begins where
-  // both would take equally long if neither slowed the other, and goes on to either side for as
-  // long as that is faster.
+  // Keeps the fastest division of those it tries on the first of these launches: every other share,
+  // and those on both sides of the fastest of these. How fast either side is depends on the pool,
+  // the host and what both sides do to each other, and a division may be slower than both of its
+  // neighbours.
   void tune(const std::vector<Gather>& sets) {
     std::map<int, double> seconds;  // by share of the SMs
     size_t set = 0;
-    const auto tried = [&](int share) {
-      if (share < 0 || share > kShares) {
-        return std::numeric_limits<double>::infinity();
-      }
-      if (const auto found = seconds.find(share); found != seconds.end()) {
-        return found->second;
-      }
+    const auto try_share = [&](int share) {
       divide(rows_ * share / kShares);
       std::array<double, kTrials> trials{};
       for (double& trial : trials) {
         trial = time(sets[set++ % sets.size()]);
       }
       std::sort(trials.begin(), trials.end());
-      return seconds[share] = trials[kTrials / 2];
+      seconds[share] = trials[kTrials / 2];
+    };
+    const auto fastest = [&seconds] {
+      return std::min_element(seconds.begin(), seconds.end(),
+                              [](const auto& a, const auto& b) { return a.second < b.second; })
+          ->first;
     };
     divide(rows_ / 2);
     time(sets[set++]);  // the first launch of a kernel is slow
-    const double by_cpu = tried(0), by_sms = tried(kShares);
-    int share = static_cast<int>(std::lround(kShares * by_cpu / (by_cpu + by_sms)));
-    for (const int step : {-1, 1}) {
-      while (tried(share + step) < tried(share)) {
-        share += step;
+    for (int share = 0; share <= kShares; share += 2) {
+      try_share(share);
+    }
+    const int coarse = fastest();
+    for (const int share : {coarse - 1, coarse + 1}) {
+      if (share > 0 && share < kShares) {
+        try_share(share);
       }
     }
-    const auto fastest = std::min_element(
-        seconds.begin(), seconds.end(),
-        [](const auto& one, const auto& other) { return one.second < other.second; });
-    divide(rows_ * fastest->first / kShares);
+    divide(rows_ * fastest() / kShares);
   }
 
   void launch(const Gather& gather, cudaStream_t stream) {
