@@ -22,7 +22,6 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
 
     activity = cupti.ActivityKind
     kinds = (activity.CONCURRENT_KERNEL, activity.MEMCPY, activity.MEMSET, activity.RUNTIME)
-    names = {activity.MEMCPY: "memcpy", activity.MEMSET: "memset"}
     events: list[tuple[int, int, int | None, str, str, int | None, int]] = []
 
     def keep(activities: list[Any]) -> None:
@@ -32,9 +31,11 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
                 what = (None, "host call", name.partition("_v")[0], None)
             elif record.kind == activity.CONCURRENT_KERNEL:
                 what = (record.stream_id, "kernel", record.name, None)
+            elif record.kind == activity.MEMCPY:
+                name = f"memcpy {direction(record.copy_kind)}"
+                what = (record.stream_id, "memcpy", name, record.bytes)
             else:
-                name = names[record.kind]
-                what = (record.stream_id, name, name, record.bytes)
+                what = (record.stream_id, "memset", "memset", record.bytes)
             events.append((record.start, record.end, *what, record.correlation_id))
 
     def watch(variant: str, launch: Callable[[], None]) -> None:
@@ -51,6 +52,14 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
 
     cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), keep)
     yield watch
+
+
+def direction(copy_kind: int) -> str:
+    """Which way a copy goes, as HtoD from host to device; by CUPTI's number."""
+    from cupti import cupti
+
+    name: str = cupti.ActivityMemcpyKind(copy_kind).name
+    return name.replace("TO", "to")
 
 
 def normalised(

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.errors import HotpathError
 from analysis.facts.captures import read_events
-from analysis.profile.timeline import normalised
+from analysis.profile.timeline import direction, normalised
 from analysis.store.timelines import write_events
 
 Raw = tuple[int, int, int | None, str, str, int | None, int]
@@ -28,6 +28,11 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
     read = read_events(tmp_path / "t.csv")
     assert read["end"].tolist() == [1.5e-6, 7e-6]
     assert read["stream"].isna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("copy_kind", "said"), [(1, "HtoD"), (2, "DtoH"), (8, "DtoD")])
+def test_a_copy_says_which_way_it_goes(copy_kind: int, said: str) -> None:
+    assert direction(copy_kind) == said
 
 
 def test_an_empty_timeline_has_a_header_alone(tmp_path: Path) -> None:
