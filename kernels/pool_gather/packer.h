@@ -21,10 +21,12 @@
 
 static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
 
-constexpr int64_t kChunks = 512;  // of a launch, unless they get too small or too large
+constexpr int64_t kChunks = 1024;  // of a launch, unless they get too small or too large
 constexpr int64_t kFewestRows = 16;
 constexpr int64_t kMostRows = 1024;
 constexpr size_t kInFlight = 2;  // copies of packed rows, so that the copy engine always has one
+// Of the ring, at most one is copied at a time: room comes back before all of it is taken.
+constexpr int64_t kParts = 4;
 
 #ifdef PAST_CACHES  // a flag in study.yaml
 constexpr bool kPastCaches = true;
@@ -37,6 +39,8 @@ constexpr int64_t kRingBytes = 32 << 20;
 #endif
 
 constexpr int64_t kOwnAhead = 8;  // rows of the ring that are made writable ahead
+// What a core's own cache may hold of them, beside what they are copied from.
+constexpr int64_t kPackedInCore = 1 << 20;
 
 // Asks for the right to write a row, which the copy engine's last read took away; else each store
 // waits for it. Compilers drop a function that does nothing but __builtin_prefetch.
@@ -46,10 +50,19 @@ inline void own_row(uint8_t* row) {
   }
 }
 
+// Moves a row from the core's own cache to the shared one, where the copy engine reads it at the
+// full rate. CPUs that cannot do so do nothing.
+inline void demote_row(uint8_t* row) {
+  for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
+    asm volatile("cldemote %0" : : "m"(row[byte]));
+  }
+}
+
 // Packs rows [first, end), which lie at `row_at(i)`, one after the other to `staging`, with
-// ordinary stores, so that they stay in the caches.
+// ordinary stores, so that they stay in the caches; in the shared one if they are demoted.
 template <class RowAt>
-void pack_into_caches(uint8_t* staging, int64_t first, int64_t end, const RowAt& row_at) {
+void pack_into_caches(uint8_t* staging, int64_t first, int64_t end, bool demoted,
+                      const RowAt& row_at) {
   for (int64_t row = first; row < std::min(first + kAhead, end); ++row) {
     prefetch_row(row_at(row), kRowBytes);
   }
@@ -64,6 +77,12 @@ void pack_into_caches(uint8_t* staging, int64_t first, int64_t end, const RowAt&
       own_row(staging + (row + kOwnAhead) * kRowBytes);
     }
     std::memcpy(staging + row * kRowBytes, row_at(row), kRowBytes);
+    if (demoted && row > first) {
+      demote_row(staging + (row - 1) * kRowBytes);  // whose last line is now written as well
+    }
+  }
+  if (demoted) {
+    demote_row(staging + (end - 1) * kRowBytes);
   }
 }
 
@@ -87,6 +106,7 @@ class Packer {
         staging_(page_locked<uint8_t>(static_cast<size_t>(ring_ * chunk_rows_ * kRowBytes))),
         packed_(static_cast<size_t>(chunks(rows))),
         cpus_(worker_cpus(cpus, MOST_WORKERS)),
+        last_rows_(static_cast<int64_t>(cpus_.size()) * kPackedInCore / kRowBytes),
         workers_(cpus_) {}
 
   // Enqueues the copy of the pairs to the host. pack() has to follow, with the same gather.
@@ -160,7 +180,9 @@ class Packer {
     if constexpr (kPastCaches) {
       pack_rows<kRowBytes>(staging, first, end, kRowBytes, row_at);
     } else {
-      pack_into_caches(staging, first, end, row_at);
+      // Other rows leave the core's cache for those that follow, which takes less time.
+      const bool last = end > gather.rows - last_rows_;
+      pack_into_caches(staging, first, end, last, row_at);
     }
   }
 
@@ -175,7 +197,7 @@ class Packer {
 
   // Between two copies the copy engine pauses, so they should be few. What is packed while some are
   // on their way is sent at once: copies get longer for as long as packing is the faster of the
-  // two.
+  // two, up to a part of the ring.
   void send_chunks(const Gather& gather, cudaStream_t stream) {
     std::array<int64_t, kInFlight> ends{};  // of the chunks of the copies on their way
     size_t oldest = 0;                      // of these
@@ -196,8 +218,9 @@ class Packer {
         _mm_pause();
       }
       const int64_t turn = (first / ring_ + 1) * ring_;  // where the ring begins again
+      const int64_t most = first + (ring_ + kParts - 1) / kParts;
       int64_t end = first + 1;
-      while (end < std::min(chunks(gather.rows), turn) && is_packed(end)) {
+      while (end < std::min({chunks(gather.rows), turn, most}) && is_packed(end)) {
         ++end;
       }
       send_rows(gather, first, std::min(end * chunk_rows_, gather.rows), stream);
@@ -234,5 +257,6 @@ class Packer {
   std::atomic<int64_t> next_{0};
   std::atomic<int64_t> arrived_{0};  // chunks whose room in the ring is free again
   std::vector<int> cpus_;
-  Workers workers_;  // the last member, so that its threads end first
+  int64_t last_rows_;  // of a launch: the cores' own caches may still hold them at its end
+  Workers workers_;    // the last member, so that its threads end first
 };

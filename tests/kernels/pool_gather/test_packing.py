@@ -61,10 +61,11 @@ def test_chunks_wait_for_room_in_the_ring(tmp_path: Path) -> None:
     assert "differs" in done.stdout
 
 
-def test_the_compiler_keeps_what_only_prefetches() -> None:
+def test_the_compiler_keeps_what_only_moves_cache_lines() -> None:
     packing = packing_program(POOL.folder, OPTIMISATION)
     code = subprocess.check_output(["objdump", "-d", str(packing)], text=True)
     assert "prefetchw" in code
+    assert "cldemote" in code
     assert "prefetcht2" in code
 
 
