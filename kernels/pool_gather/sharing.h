@@ -3,11 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,6 +16,7 @@
 
 constexpr int kShares = 32;  // in how many equal shares the rows are divided
 constexpr int kTrials = 3;   // launches by which a division is judged
+constexpr int kTriedAgain = 4;
 
 // Makes what gathers so many rows by the SMs.
 using OnSms = std::function<Launch(int64_t rows)>;
@@ -37,36 +36,37 @@ class Sharing {
   // Keeps the fastest division of those it tries on the first of these launches: every other share,
   // and those on both sides of the fastest of these. How fast either side is depends on the pool,
   // the host and what both sides do to each other, and a division may be slower than both of its
-  // neighbours.
+  // neighbours. Launches may differ more than divisions do, so the fastest few are tried again.
   void tune(const std::vector<Gather>& sets) {
-    std::map<int, double> seconds;  // by share of the SMs
+    std::vector<Tried> tried;
     size_t set = 0;
-    const auto try_share = [&](int share) {
+    const auto try_share = [&](int share, int trials) {
       divide(rows_ * share / kShares);
-      std::array<double, kTrials> trials{};
-      for (double& trial : trials) {
+      std::vector<double> seconds(static_cast<size_t>(trials));
+      for (double& trial : seconds) {
         trial = time(sets[set++ % sets.size()]);
       }
-      std::sort(trials.begin(), trials.end());
-      seconds[share] = trials[kTrials / 2];
-    };
-    const auto fastest = [&seconds] {
-      return std::min_element(seconds.begin(), seconds.end(),
-                              [](const auto& a, const auto& b) { return a.second < b.second; })
-          ->first;
+      std::sort(seconds.begin(), seconds.end());
+      tried.push_back({seconds[seconds.size() / 2], share});
     };
     divide(rows_ / 2);
     time(sets[set++]);  // the first launch of a kernel is slow
     for (int share = 0; share <= kShares; share += 2) {
-      try_share(share);
+      try_share(share, kTrials);
     }
-    const int coarse = fastest();
-    for (const int share : {coarse - 1, coarse + 1}) {
+    const int fastest = std::min_element(tried.begin(), tried.end())->share;
+    for (const int share : {fastest - 1, fastest + 1}) {
       if (share > 0 && share < kShares) {
-        try_share(share);
+        try_share(share, kTrials);
       }
     }
-    divide(rows_ * fastest() / kShares);
+    std::sort(tried.begin(), tried.end());
+    const std::vector<Tried> fastest_few(tried.begin(), tried.begin() + kTriedAgain);
+    tried.clear();
+    for (const Tried& one : fastest_few) {
+      try_share(one.share, 3 * kTrials);
+    }
+    divide(rows_ * std::min_element(tried.begin(), tried.end())->share / kShares);
   }
 
   void launch(const Gather& gather, cudaStream_t stream) {
@@ -93,6 +93,12 @@ class Sharing {
   }
 
  private:
+  struct Tried {
+    double seconds;  // of the launch in the middle
+    int share;       // of the SMs
+    bool operator<(const Tried& other) const { return seconds < other.seconds; }
+  };
+
   // Seconds of one launch with the division there is.
   double time(const Gather& gather) {
     packer_.flush(gather, trial_.get());

@@ -154,7 +154,7 @@ void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
   Sharing sharing(kRows, cpus, [&by_sms](int64_t) -> Launch {
     return [&by_sms](const Gather& gather, cudaStream_t stream) {
       ++by_sms;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
       enqueue_rows(gather, stream);
     };
   });
