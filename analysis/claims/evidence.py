@@ -48,6 +48,9 @@ class Evidence(Protocol):
     def over_rounds(self, by_visit: pd.Series) -> Figure:
         """The figure over all runs in `by_visit`, as `statistics.estimate` makes it."""
 
+    def over_runs(self, by_visit: pd.Series) -> Figure:
+        """The mean over all runs in `by_visit`, as `statistics.mean_over_runs` makes it."""
+
     def payload(self, variant: str, case: str) -> int:
         """Bytes that one operation delivers, more than 0."""
 

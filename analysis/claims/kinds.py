@@ -338,6 +338,19 @@ class Measured(Bounded, kind="figure"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeanMeasured(Measured, kind="mean_figure"):
+    """A metric of a variant, in its unit: its mean over all runs that could be made, on whatever
+    host. All other kinds ask for what the next run is to be expected to find."""
+
+    @property
+    def title(self) -> str:
+        return f"{super().title}, mean over runs"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return evidence.over_runs(evidence.visits(self.of, self.case, self.metric))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Correct(Comparison, kind="correct"):
     """Whether a variant passed its check in every round of the run that a summary uses.
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
+from statistics import median
 from typing import Any, Final
 
 import pandas as pd
@@ -26,7 +27,7 @@ from analysis.claims.verdicts import (
 )
 from analysis.measure.throttling import slowed_share
 from analysis.modes import count_modes
-from analysis.statistics import estimate
+from analysis.statistics import FEWEST_RUNS, estimate, mean_over_runs
 from analysis.store.collect import chosen, visits
 from analysis.store.folders import PUBLISHED
 from analysis.store.published import best_statement
@@ -151,11 +152,15 @@ class MachineResults:
         raise reasons[0] if reasons else NotTested("no metric compares the two")
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
-        by_round = by_visit.groupby(["run", "round"]).median()
-        runs = [list(rounds) for _, rounds in by_round.groupby("run")]
-        if (modes := count_modes(runs)) > 1:
-            raise NotTested(f"the rounds have {modes} modes: no one figure stands for them")
-        return Figure(*estimate(runs))
+        return Figure(*estimate(runs_of(by_visit)))
+
+    def over_runs(self, by_visit: pd.Series) -> Figure:
+        runs = runs_of(by_visit)
+        if len(runs) < FEWEST_RUNS:
+            raise NotTested(
+                f"a mean over runs takes {FEWEST_RUNS} of them, and there are {len(runs)}"
+            )
+        return Figure(*mean_over_runs([median(rounds) for rounds in runs]))
 
     def payload(self, variant: str, case: str) -> int:
         cases = {one.id: one.payload_bytes for one in self.study.variant(variant).cases}
@@ -282,6 +287,15 @@ def _judged(
     reason = "; ".join(part.sentence(with_case=claim.in_several_cases) for part in parts)
     verdict = together(outcome.verdict for outcome in outcomes)
     return ClaimRow(**without, verdict=verdict, reason=reason), parts
+
+
+def runs_of(by_visit: pd.Series) -> list[list[float]]:
+    """By run, the medians of its rounds. NotTested where no one figure stands for them."""
+    by_round = by_visit.groupby(["run", "round"]).median()
+    runs = [list(rounds) for _, rounds in by_round.groupby("run")]
+    if (modes := count_modes(runs)) > 1:
+        raise NotTested(f"the rounds have {modes} modes: no one figure stands for them")
+    return runs
 
 
 def _figure_columns(

@@ -84,6 +84,27 @@ def test_each_comparison_both_ways(
     assert row["unit"] == ("s" if test.get("metric") == "gpu_time" else "1")
 
 
+def test_a_mean_over_runs_may_be_known_where_the_next_run_is_not(tmp_path: Path) -> None:
+    tests = [
+        {"kind": kind, "of": "fast", "metric": "gpu_time", "at_most": 2.2e-3}
+        for kind in ("figure", "mean_figure")
+    ]
+    study = write_study(tmp_path, {"id": "both", "says": "Both.", "all": tests})
+    results, means = tmp_path / "results", (1.9e-3, 2.0e-3, 2.1e-3, 2.0e-3)
+    for day, seconds in enumerate(means, start=1):
+        if day == 3:
+            untested = {part.comparison: part for part in parts_of(results, study)}
+            reason = untested["fast gpu_time, mean over runs"].reason
+            assert reason == "a mean over runs takes 3 of them, and there are 2"
+        run = f"2026-02-0{day}T00:00:00Z"
+        measure(results, study, seconds=SECONDS | {"fast": seconds}, noise=1e-4, run=run)
+    said = {part.comparison: part for part in parts_of(results, study)}
+    mean, expected = said["fast gpu_time, mean over runs"], said["fast gpu_time"]
+    assert (mean.verdict, expected.verdict) == ("holds", "not tested")
+    assert mean.measured == pytest.approx(2e-3, rel=2e-3)
+    assert expected.ci_low < mean.ci_low < mean.measured < mean.ci_high < expected.ci_high
+
+
 def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
     entry = claim(kind="speedup", of="fast", over="slow", within=0.2)
     assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"

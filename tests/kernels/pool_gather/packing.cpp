@@ -151,18 +151,23 @@ void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
   constexpr int64_t kRows = 4096;
   Launches launches(pool, kRows, 4, Order::kGiven);
   int by_sms = 0;
-  Sharing sharing(kRows, cpus, [&by_sms](int64_t) -> Launch {
-    return [&by_sms](const Gather& gather, cudaStream_t stream) {
+  std::chrono::steady_clock::duration late{};
+  Sharing sharing(kRows, cpus, [&](int64_t) -> Launch {
+    return [&](const Gather& gather, cudaStream_t stream) {
       ++by_sms;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(late);
       enqueue_rows(gather, stream);
     };
   });
+  const auto share = [&](const Gather& gather, cudaStream_t stream) {
+    sharing.launch(gather, stream);
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  launch_all(launches, share, "by the CPU alone");
+  late = (std::chrono::steady_clock::now() - begin) / 2;  // longer than any of its launches
   sharing.tune(launches.gathers);
   by_sms = 0;
-  launch_all(
-      launches, [&](const Gather& gather, cudaStream_t stream) { sharing.launch(gather, stream); },
-      "beside slow SMs");
+  launch_all(launches, share, "beside slow SMs");
   expect(by_sms == 0, "SMs that are slower than the CPU alone were given rows");
 }
 
