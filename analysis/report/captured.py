@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+import pandas as pd
 from markupsafe import Markup
 
-from analysis.facts.captures import CAPTURED, STALE, Capture
+from analysis.facts.captures import CAPTURED, STALE, Capture, read_events
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import digits, listing, percent, quantity, whole
+from analysis.quantities import digits, gigabytes_per_second, listing, percent, quantity, whole
 from analysis.report.html import NO_HTML, link, plain, table
 from analysis.study import Variant, parse_case
 
@@ -18,6 +19,9 @@ CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
 """What pages call each kind of capture."""
 
 SHOWN_STALLS: Final = 2
+
+FROM_HOST: Final = "memcpy HtoD"
+"""What timelines call a copy from the host's memory to a GPU's."""
 
 _STALL: Final = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _MISS: Final = "lts__t_{}_srcunit_tex_aperture_sysmem_lookup_miss.sum"
@@ -210,6 +214,43 @@ def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
         table(columns, counted, caption=f"Counted on {machine}, case {case}", numeric=columns[1:])
         for case, counted in rows.items()
     )
+
+
+def copy_tables(facts: StudyFacts) -> Markup:
+    """How busy copies from the host keep a copy engine in the timeline of one launch; a table for
+    every case that a machine has such copies of."""
+    return NO_HTML.join(_copies_on(facts, machine) for machine in facts.machines)
+
+
+def _copies_on(facts: StudyFacts, machine: str) -> Markup:
+    rows: dict[str, list[list[str]]] = {}
+    for variant in facts.study.variants:
+        capture = facts.captures.find(machine, variant, "timeline")
+        cells = _copying(read_events(capture.path)) if capture.is_there else None
+        if cells:
+            rows.setdefault(capture.case, []).append([_titled(variant, capture), *cells])
+    columns = ["variant", "copies", "from first to last", "of that, copying", "rate meanwhile"]
+    return NO_HTML.join(
+        table(columns, copied, caption=f"Traced on {machine}, case {case}", numeric=columns[1:])
+        for case, copied in rows.items()
+    )
+
+
+def _copying(events: pd.DataFrame) -> list[str] | None:
+    """How many copies from the host there were, from when to when, and how busy they kept a copy
+    engine; None where there were none."""
+    copies = events[events["name"] == FROM_HOST]
+    if copies.empty:
+        return None
+    seconds = (copies["end"] - copies["start"]).sum()
+    span = copies["end"].max() - copies["start"].min()
+    rate = copies["bytes"].sum() / seconds * 1e-9
+    return [
+        whole(len(copies)),
+        quantity(span, "s"),
+        percent(seconds / span),
+        gigabytes_per_second(rate),
+    ]
 
 
 def proofs(facts: StudyFacts, variant: Variant) -> list[str]:

@@ -185,6 +185,12 @@ def page_table_reads(page: Page, facts: StudyFacts, key: str, each: str) -> str:
     return captured.walk_tables(facts, key, each)
 
 
+@study_macro
+def copies(page: Page, facts: StudyFacts) -> str:
+    """How busy copies from the host keep the copy engine, by the timelines of the study."""
+    return captured.copy_tables(facts)
+
+
 @macro
 def download(page: Page, name: str) -> str:
     """A link to a table, or to all samples.

@@ -11,10 +11,19 @@ from pathlib import Path
 import pytest
 
 from analysis.facts.study_facts import StudyFacts
-from analysis.report.captured import QUANTITIES, counter_tables, gaps, proofs, walk_tables
+from analysis.profile.timeline import normalised
+from analysis.report.captured import (
+    QUANTITIES,
+    copy_tables,
+    counter_tables,
+    gaps,
+    proofs,
+    walk_tables,
+)
 from analysis.report.compiled import machine_code
 from analysis.report.sources import stage_sources
 from analysis.store import counters
+from analysis.store.timelines import write_events
 from analysis.study import discover, parse_case
 from analysis.toolchain import sass
 from tests.captured import captured_root
@@ -163,3 +172,23 @@ def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
     kept.write_text(json.dumps(provenance))
     shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
     assert shown.count("<caption") == 2 and f"case {other}<" in shown
+
+
+def test_copies_from_the_host_tell_how_busy_they_keep_the_copy_engine(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, _, third, *_ = study.with_role("step")
+    assert copy_tables(StudyFacts(make_inputs(root), study)) == ""
+    events = normalised(
+        [
+            (1_000, 9_000, 7, "memcpy", "memcpy DtoH", 64, 1),
+            (10_000, 40_000, 7, "memcpy", "memcpy HtoD", 1_500_000, 2),
+            (90_000, 110_000, 7, "memcpy", "memcpy HtoD", 1_000_000, 3),
+        ]
+    )
+    for step in (first, third):  # what was captured of the third is stale
+        write_events(root / "results" / "box" / "copy" / f"{step.name}.timeline.csv", events)
+    shown = copy_tables(StudyFacts(make_inputs(root), study))
+    assert f"<td>{first.name}</td>" in shown and f"<td>{third.name}, stale</td>" in shown
+    for cell in (">2<", ">100.0 µs<", ">50 %<", ">50.0 GB/s<"):
+        assert cell in shown
+    assert shown.count("<caption") == 1
