@@ -14,6 +14,7 @@ from analysis.errors import HotpathError
 from analysis.files import write_whole
 from analysis.reading import decoded, read_bytes
 from analysis.schema import check, read_json
+from analysis.statistics import FEWEST_RUNS
 from analysis.store import METHOD_VERSION
 from analysis.store.consistency import check_samples
 from analysis.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, variant_files
@@ -166,8 +167,9 @@ class Draft:
     def shrink(self, limit: int = MACHINE_LIMIT_BYTES) -> None:
         """Drop extra runs of the machine until its folder is within `limit` bytes.
 
-        Runs of other code than the newest are dropped first, then runs that no other variant has as
-        its newest, then the oldest. HotpathError if one run of each variant is too much.
+        Runs of other code than the newest are dropped first, then runs of variants that have more
+        than FEWEST_RUNS, then runs that no other variant has as its newest, then the oldest.
+        HotpathError if one run of each variant is too much.
         """
         while self._size() > limit:
             paths = {*variant_files(self._folder.parent, self._folder.name), *self._changed}
@@ -196,8 +198,9 @@ class Draft:
 
 def _extras(
     held: Mapping[Path, VariantResults],
-) -> Iterator[tuple[bool, bool, str, int, Path, str]]:
-    """Every run but the newest of each variant, so ordered that the least is dropped first.
+) -> Iterator[tuple[bool, bool, bool, str, int, Path, str]]:
+    """Every run but the newest of each variant, so ordered that the least is dropped first. What an
+    interval stands on, the newest FEWEST_RUNS, is kept longer than what comes on top of it.
 
     The place in the file says which run is older; the clock may have been set back.
     """
@@ -207,8 +210,9 @@ def _extras(
         ages = accumulate(runs, min)
         for place, (run, age) in enumerate(zip(runs, ages, strict=True)):
             is_current = runs[run]["source_sha256"] == one.provenance["source_sha256"]
+            is_needed = place < FEWEST_RUNS
             if place:
-                yield is_current, (one.study, run) in newest, age, -place, path, run
+                yield is_current, is_needed, (one.study, run) in newest, age, -place, path, run
 
 
 def set_capture(

@@ -25,7 +25,7 @@ constexpr int64_t kChunks = 1024;  // of a launch, unless they get too small or 
 constexpr int64_t kFewestRows = 16;
 constexpr int64_t kMostRows = 1024;
 constexpr size_t kInFlight = 2;  // copies of packed rows, so that the copy engine always has one
-// Of the ring, at most one is copied at a time: room comes back before all of it is taken.
+// A copy moves at most one of so many parts of the ring: room comes back before all of it is taken.
 constexpr int64_t kParts = 4;
 
 #ifdef PAST_CACHES  // a flag in study.yaml
@@ -51,7 +51,7 @@ inline void own_row(uint8_t* row) {
 }
 
 // Moves a row from the core's own cache to the shared one, where the copy engine reads it at the
-// full rate. CPUs that cannot do so do nothing.
+// full rate. To CPUs that cannot do so, the instruction is one that does nothing.
 inline void demote_row(uint8_t* row) {
   for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
     asm volatile("cldemote %0" : : "m"(row[byte]));

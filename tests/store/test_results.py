@@ -86,6 +86,16 @@ def test_shrinking_drops_the_oldest_extra_runs_of_the_machine(tmp_path: Path) ->
         assert loaded.provenance["samples_sha256"] == checksum(path)
 
 
+def test_shrinking_keeps_the_runs_that_an_interval_stands_on(tmp_path: Path) -> None:
+    for run in RUNS[:3]:
+        kernel = store(tmp_path, run)
+    for run in RUNS[1:5]:
+        python = store(tmp_path, run, variant="python")
+    size = sum(file.stat().st_size for file in (tmp_path / "box").rglob("*") if file.is_file())
+    shrink(tmp_path, "box", size - 1)
+    assert (runs_of(kernel), runs_of(python)) == (RUNS[2::-1], RUNS[4:1:-1])
+
+
 def test_shrinking_keeps_a_run_that_others_are_compared_in(tmp_path: Path) -> None:
     # All were measured in RUNS[0]; then one of them again, and another after its code had changed.
     for variant in ("kernel", "python", "again"):
