@@ -76,11 +76,11 @@ def _noise_of_median(distances: Sequence[Sequence[float]]) -> tuple[float, float
     return -float(low), float(high)
 
 
-def mean_over_runs(medians: Sequence[float]) -> Estimate:
-    """The mean of runs' medians, and where that over all runs that could be made lies: mean ± t s /
-    sqrt(n). Its `median` is the mean."""
-    scale = _scale(medians)
-    values = [scale.to(value) for value in medians]
+def mean_estimate(drawn: Sequence[float]) -> Estimate:
+    """The mean, as `median`, and where that of all values that could be drawn lies: mean ± t s /
+    sqrt(n)."""
+    scale = _scale(drawn)
+    values = [scale.to(value) for value in drawn]
     reach = student(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     middle = float(np.mean(values))
     return Estimate(scale.back(middle), scale.back(middle - reach), scale.back(middle + reach))
@@ -113,7 +113,7 @@ def median_interval(rounds: Sequence[float]) -> tuple[float, float]:
     low, high = ordered[rank], ordered[-1 - rank]
     if len(ordered) >= FEWEST_ROUNDS:
         return low, high
-    _, mean_low, mean_high = mean_over_runs(ordered)
+    _, mean_low, mean_high = mean_estimate(ordered)
     return min(low, mean_low), max(high, mean_high)
 
 
@@ -157,7 +157,7 @@ def verdict(ratio: float, low: float, high: float, by_run: Sequence[float] = ())
     if low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
         return "same"
     if len(by_run) >= FEWEST_RUNS:
-        _, mean_low, mean_high = mean_over_runs(by_run)
+        _, mean_low, mean_high = mean_estimate(by_run)
         low, high = min(mean_low, *by_run), max(mean_high, *by_run)
     if low > 1 and ratio >= 1 + SAME_WITHIN:
         return "faster"

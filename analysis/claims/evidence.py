@@ -49,7 +49,7 @@ class Evidence(Protocol):
         """The figure over all runs in `by_visit`, as `statistics.estimate` makes it."""
 
     def over_runs(self, by_visit: pd.Series) -> Figure:
-        """The mean over all runs in `by_visit`, as `statistics.mean_over_runs` makes it."""
+        """The mean over all runs in `by_visit`, as `statistics.mean_estimate` makes it."""
 
     def payload(self, variant: str, case: str) -> int:
         """Bytes that one operation delivers, more than 0."""

@@ -1,66 +1,21 @@
-"""Kinds of comparison, a class each: its keys in study.yaml, how it is judged, how it is written.
-
-A class with a `kind` is known by that name in study.yaml, and needs no entry anywhere else. A key
-has the same schema in every kind.
-"""
+"""Kinds of comparison, a class each."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, replace
-from dataclasses import fields as fields_of
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from analysis.claims.comparison import Bounded, Comparison, key
 from analysis.claims.evidence import Evidence, Statement
-from analysis.claims.verdicts import (
-    FAILS,
-    HOLDS,
-    NOT_TESTED,
-    Bound,
-    Figure,
-    NotTested,
-    Outcome,
-)
-from analysis.quantities import (
-    percent,
-    quantity,
-    quantity_interval,
-    ratio,
-    ratio_interval,
-)
+from analysis.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
+from analysis.quantities import percent, quantity, quantity_interval
 from analysis.units import DATA_RATES, SI
 
 if TYPE_CHECKING:
     import pandas as pd
-
-KINDS: Final[dict[str, type[Comparison]]] = {}
-"""Every kind by its name in study.yaml."""
-
-BOUNDS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "at_least": {
-        "description": "The figure's whole interval must lie at or above this.",
-        "type": "number",
-        "exclusiveMinimum": 0,
-    },
-    "at_most": {
-        "description": "The figure's whole interval must lie at or below this.",
-        "type": "number",
-        "exclusiveMinimum": 0,
-    },
-    "within": {
-        "description": (
-            "The figure's whole interval must lie within this margin around the published figure, a"
-            " share of that."
-        ),
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "maximum": 1,
-    },
-}
-"""Schemas of the bounds that a figure may have to meet."""
 
 _NAME: Final = {"$ref": "#/$defs/name"}
 _OF: Final = {"description": "The variant that the claim is about.", **_NAME}
@@ -77,101 +32,6 @@ _CASE: Final = {
     "description": "As results name it, key=value joined by commas; left out, the headline.",
     "type": "string",
 }
-
-
-def key(schema: Mapping[str, Any], *, default: Any = MISSING, names: str = "") -> Any:
-    """A field that is a key of a comparison in study.yaml, with the schema of its value.
-
-    One without a default has to be given. `names` is `variant`, `metric` or `case` where the value
-    has to be the name of one, and `cases` where it has to be a list of them.
-    """
-    return field(default=default, metadata={"schema": schema, "names": names})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison(ABC):
-    """One test of a claim, in the case with the id `case`.
-
-    `on_rows`: it is made of the published rows alone, so once and not on every machine.
-    """
-
-    kind: ClassVar[str] = ""
-    on_rows: ClassVar[bool] = False
-
-    case: str = ""
-
-    def __init_subclass__(cls, kind: str = "") -> None:
-        super().__init_subclass__()
-        cls.kind = kind
-        if kind:
-            KINDS[kind] = cls
-
-    @classmethod
-    def keys(cls) -> dict[str, Field[Any]]:
-        """Its keys in study.yaml, beside that of the bound."""
-        return {field.name: field for field in fields_of(cls) if "schema" in field.metadata}
-
-    @property
-    def variants(self) -> list[str]:
-        """The variants it compares, in the order of its keys."""
-        return self._named("variant")
-
-    @property
-    def title(self) -> str:
-        """What is compared, in words."""
-        words = [" over ".join(self.variants) or self.kind, *self._named("metric")]
-        return " ".join(filter(None, words))
-
-    def _named(self, what: str) -> list[str]:
-        """Values of the keys that name a `what`."""
-        named = [name for name, field in self.keys().items() if field.metadata["names"] == what]
-        return [str(getattr(self, name)) for name in named]
-
-    def figure_unit(self, units: Mapping[str, str]) -> str:
-        """SI base unit of its figure; 1 for ratios, shares and counts. `units` are by metric."""
-        return "1"
-
-    def judge(self, evidence: Evidence, published: float | None = None) -> Outcome:
-        """What it comes to; `published` goes before the figure of the published rows."""
-        try:
-            return self._judge(evidence, published)
-        except NotTested as reason:
-            return Outcome(NOT_TESTED, str(reason))
-
-    @abstractmethod
-    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
-        """As `judge`; raises NotTested."""
-
-    def room(self, figure: Figure) -> float:
-        """How far the figure is on the right side of the bound, as a share of that."""
-        return 0.0
-
-    def write(self, value: float, unit: str) -> str:
-        """Its figure, in `unit`, as pages write it."""
-        return ratio(value)
-
-    def write_interval(self, low: float, high: float, unit: str) -> str:
-        return ratio_interval(low, high)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bounded(Comparison):
-    """A comparison whose figure must meet a bound."""
-
-    bound: Bound
-
-    @abstractmethod
-    def figure(self, evidence: Evidence) -> Figure:
-        """What is held against the bound. Raises NotTested."""
-
-    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
-        figure = self.figure(evidence)
-        if published is not None:
-            figure = replace(figure, published=published)
-        return self.bound.judge(figure)
-
-    def room(self, figure: Figure) -> float:
-        return self.bound.room(figure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,9 +186,12 @@ class Measured(Bounded, kind="figure"):
         return units[self.metric]
 
     def figure(self, evidence: Evidence) -> Figure:
-        figure = evidence.over_rounds(evidence.visits(self.of, self.case, self.metric))
+        figure = self._over_all(evidence, evidence.visits(self.of, self.case, self.metric))
         published = evidence.published_seconds(self.of, self.case, self.metric)
         return replace(figure, published=published)
+
+    def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
+        return evidence.over_rounds(by_visit)
 
     def write(self, value: float, unit: str) -> str:
         return quantity(value, unit)
@@ -346,8 +209,8 @@ class MeanMeasured(Measured, kind="mean_figure"):
     def title(self) -> str:
         return f"{super().title}, mean over runs"
 
-    def figure(self, evidence: Evidence) -> Figure:
-        return evidence.over_runs(evidence.visits(self.of, self.case, self.metric))
+    def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
+        return evidence.over_runs(by_visit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -423,24 +286,6 @@ class PrintedShare(_OfShares, kind="printed_share"):
             raise NotTested(f"{self.of} has no published time and rate in {self.unit}")
         reached = times[0].rate / (self.limit * SI[self.unit][1])
         return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
-
-
-def comparison_schema() -> dict[str, Any]:
-    """What the schema of a study.yaml says of a comparison: the keys of all kinds together. Which
-    go with which kind is for `parse_claims` to check."""
-    keys = {
-        name: key.metadata["schema"] for kind in KINDS.values() for name, key in kind.keys().items()
-    }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["kind"],
-        "properties": {
-            "kind": {"description": "What is compared.", "enum": list(KINDS)},
-            **keys,
-            **BOUNDS,
-        },
-    }
 
 
 def _times(statements: Sequence[Statement]) -> list[Statement]:

@@ -7,8 +7,8 @@ from dataclasses import MISSING, dataclass, replace
 from typing import Any
 
 from analysis.claims.bounds import BoundRow
+from analysis.claims.comparison import BOUNDS, KINDS, Bounded, Comparison
 from analysis.claims.findings import Finding, parse_finding
-from analysis.claims.kinds import BOUNDS, KINDS, Bounded, Comparison
 from analysis.claims.verdicts import Bound
 from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.quantities import digits

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from analysis.claims import Claim
+from analysis.claims.comparison import Bounded
 from analysis.claims.findings import Finding
-from analysis.claims.kinds import Bounded
 from analysis.claims.verdicts import HOLDS, NOT_TESTED
 from analysis.facts.journeys import machines_by_evidence
 from analysis.facts.rows import ClaimPartRow, ClaimRow, RatioRow

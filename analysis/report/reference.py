@@ -12,7 +12,7 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 
 from analysis.claims import comparison_schema
-from analysis.claims.kinds import BOUNDS, KINDS, Bounded
+from analysis.claims.comparison import BOUNDS, KINDS, Bounded
 from analysis.interface import FILES, programs
 from analysis.model.access import NEEDED, OPTIONAL
 from analysis.quantities import listing

@@ -12,8 +12,8 @@ from typing import Any, Final
 import pandas as pd
 
 from analysis.claims import Claim
+from analysis.claims.comparison import Comparison
 from analysis.claims.evidence import Check, Statement
-from analysis.claims.kinds import Comparison
 from analysis.claims.verdicts import (
     AFTERWARDS,
     BEFORE,
@@ -27,7 +27,7 @@ from analysis.claims.verdicts import (
 )
 from analysis.measure.throttling import slowed_share
 from analysis.modes import count_modes
-from analysis.statistics import FEWEST_RUNS, estimate, mean_over_runs
+from analysis.statistics import FEWEST_RUNS, estimate, mean_estimate
 from analysis.store.collect import chosen, visits
 from analysis.store.folders import PUBLISHED
 from analysis.store.published import best_statement
@@ -160,7 +160,7 @@ class MachineResults:
             raise NotTested(
                 f"a mean over runs takes {FEWEST_RUNS} of them, and there are {len(runs)}"
             )
-        return Figure(*mean_over_runs([median(rounds) for rounds in runs]))
+        return Figure(*mean_estimate([median(rounds) for rounds in runs]))
 
     def payload(self, variant: str, case: str) -> int:
         cases = {one.id: one.payload_bytes for one in self.study.variant(variant).cases}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.claims.comparison import KINDS, Bounded, Comparison, comparison_schema, key
 from analysis.claims.evidence import Evidence
-from analysis.claims.kinds import KINDS, Bounded, Comparison, comparison_schema, key
 from analysis.claims.verdicts import Figure
 from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts

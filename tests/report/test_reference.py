@@ -14,7 +14,7 @@ import grimp
 import pytest
 
 from analysis import ROOT
-from analysis.claims.kinds import KINDS
+from analysis.claims.comparison import KINDS
 from analysis.config import CONFIG_FILE
 from analysis.interface import FILES
 from analysis.measure.machine import describe
