@@ -167,8 +167,9 @@ class Draft:
     def shrink(self, limit: int = MACHINE_LIMIT_BYTES) -> None:
         """Drop extra runs of the machine until its folder is within `limit` bytes.
 
-        Runs of other code than the newest are dropped first, then runs of variants that have more
-        than FEWEST_RUNS, then runs that no other variant has as its newest, then the oldest.
+        Runs of other code than the newest are dropped first, then those with the most newer ones of
+        their variant as long as there are more than FEWEST_RUNS, then runs that no other variant has
+        as its newest, then the oldest.
         HotpathError if one run of each variant is too much.
         """
         while self._size() > limit:
@@ -198,9 +199,10 @@ class Draft:
 
 def _extras(
     held: Mapping[Path, VariantResults],
-) -> Iterator[tuple[bool, bool, bool, str, int, Path, str]]:
+) -> Iterator[tuple[bool, int, bool, str, int, Path, str]]:
     """Every run but the newest of each variant, so ordered that the least is dropped first. What an
-    interval stands on, the newest FEWEST_RUNS, is kept longer than what comes on top of it.
+    interval stands on, the newest FEWEST_RUNS, is kept longer than what comes on top of it, of which
+    every further run tells less.
 
     The place in the file says which run is older; the clock may have been set back.
     """
@@ -210,9 +212,9 @@ def _extras(
         ages = accumulate(runs, min)
         for place, (run, age) in enumerate(zip(runs, ages, strict=True)):
             is_current = runs[run]["source_sha256"] == one.provenance["source_sha256"]
-            is_needed = place < FEWEST_RUNS
+            on_top = max(place - FEWEST_RUNS + 1, 0)
             if place:
-                yield is_current, is_needed, (one.study, run) in newest, age, -place, path, run
+                yield is_current, -on_top, (one.study, run) in newest, age, -place, path, run
 
 
 def set_capture(

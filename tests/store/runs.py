@@ -11,7 +11,7 @@ from analysis.store.results import load_variant
 from analysis.study import Study
 from tests.synthetic import CALLS, add_run, provenance_of, samples_of
 
-RUNS = [f"2026-01-0{day}T03:04:05Z" for day in range(1, 6)]
+RUNS = [f"2026-01-0{day}T03:04:05Z" for day in range(1, 7)]
 
 
 def store(root: Path, run: str, study: Study = CALLS, variant: str = "kernel") -> Path:

@@ -96,6 +96,16 @@ def test_shrinking_keeps_the_runs_that_an_interval_stands_on(tmp_path: Path) -> 
     assert (runs_of(kernel), runs_of(python)) == (RUNS[2::-1], RUNS[4:1:-1])
 
 
+def test_shrinking_drops_first_what_has_the_most_newer_runs(tmp_path: Path) -> None:
+    for run in RUNS[:4]:
+        kernel = store(tmp_path, run)
+    for run in RUNS[1:6]:
+        python = store(tmp_path, run, variant="python")
+    size = sum(file.stat().st_size for file in (tmp_path / "box").rglob("*") if file.is_file())
+    shrink(tmp_path, "box", size - 1)
+    assert (runs_of(kernel), runs_of(python)) == (RUNS[3::-1], RUNS[5:1:-1])
+
+
 def test_shrinking_keeps_a_run_that_others_are_compared_in(tmp_path: Path) -> None:
     # All were measured in RUNS[0]; then one of them again, and another after its code had changed.
     for variant in ("kernel", "python", "again"):
