@@ -18,6 +18,9 @@
 #ifndef MOST_WORKERS  // a flag in study.yaml
 #define MOST_WORKERS 64
 #endif
+#ifndef PACKED_IN_CORE  // a flag in study.yaml
+#define PACKED_IN_CORE (1 << 20)
+#endif
 
 static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
 
@@ -40,7 +43,7 @@ constexpr int64_t kRingBytes = 32 << 20;
 
 constexpr int64_t kOwnAhead = 8;  // rows of the ring that are made writable ahead
 // What a core's own cache may hold of them, beside what they are copied from.
-constexpr int64_t kPackedInCore = 1 << 20;
+constexpr int64_t kPackedInCore = PACKED_IN_CORE;
 
 // Asks for the right to write a row, which the copy engine's last read took away; else each store
 // waits for it. Compilers drop a function that does nothing but __builtin_prefetch.
