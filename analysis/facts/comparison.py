@@ -4,7 +4,7 @@ ratios between two of them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.facts.inputs import Inputs
-from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, PublishedRow, rows_of
+from analysis.facts.rows import MeasuredRow, PublishedRow, rows_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.statistics import SAME_WITHIN
 from analysis.store.published import best_statement
@@ -212,23 +212,18 @@ class Comparison:
         figure = Figure(*place, row.median, row.ci_low, row.ci_high)
         machine = Subject(row.machine, MACHINE, row.machine)
         yield machine, figure
-        for host, seconds in self._by_host(facts, row):
+        for host, seconds in _by_host(facts.figures.by_run(row)):
             yield (
                 self.host(machine, host),
                 replace(figure, seconds=seconds, low=seconds, high=seconds),
             )
 
-    def _by_host(self, facts: StudyFacts, row: MeasuredRow) -> Iterator[tuple[str, float]]:
-        """Medians over each host's runs. None where it is not known which runs the figure stands
-        on: where only some of those kept have this case, or are fresh."""
-        entry = self.inputs.provenance.get((row.machine, facts.study.name, row.variant))
-        medians = [float(value) for value in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
-        runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
-        if len(runs) != len(medians):
-            return
-        pairs = sorted(zip(map(host_of, runs), medians, strict=True))
-        for host, group in groupby(pairs, key=lambda pair: pair[0]):
-            yield host, float(np.median([median for _, median in group]))
+
+def _by_host(runs: Sequence[tuple[Mapping[str, Any], float]]) -> Iterator[tuple[str, float]]:
+    """Medians over each host's runs."""
+    pairs = sorted((host_of(run), median) for run, median in runs)
+    for host, group in groupby(pairs, key=lambda pair: pair[0]):
+        yield host, float(np.median([median for _, median in group]))
 
 
 def host_of(run: Mapping[str, Any]) -> str:

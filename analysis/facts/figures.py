@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from analysis.facts.inputs import Inputs
-from analysis.facts.rows import MeasuredRow, RatioRow, SkippedRow, rows_of
+from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, RatioRow, SkippedRow, rows_of
+from analysis.store.results import Provenance
 from analysis.study import Case, Study, Variant
 
 NOT_MEASURED = "not measured"
@@ -91,6 +92,14 @@ class Figures:
     def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
         """One metric in the shown case."""
         return self.find(machine, variant.name, self.shown_case(variant).id, metric)
+
+    def by_run(self, row: MeasuredRow) -> list[tuple[Provenance, float]]:
+        """The runs that a figure stands on, oldest first, and the median of each. None where it is
+        not known which these are: where only some of those kept have this case, or are fresh."""
+        entry = self.inputs.provenance.get((row.machine, row.study, row.variant))
+        medians = [float(value) for value in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
+        runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
+        return list(zip(runs, medians, strict=True)) if len(runs) == len(medians) else []
 
     def comparison(self, machine: str, variant: Variant, other: Variant) -> RatioRow | None:
         """The ratio in the shown case, by the preferred metric that compares the two."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from analysis.store.timelines import Event, write_events
+from analysis.store.timelines import HOST_CALL, Event, write_events
 
 _BUFFER_BYTES = 8 * 2**20
 
@@ -28,7 +28,7 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
         for record in activities:
             if record.kind == activity.RUNTIME:
                 name = cupti.get_callback_name(cupti.CallbackDomain.RUNTIME_API, record.cbid)
-                what = (None, "host call", name.partition("_v")[0], None)
+                what = (None, HOST_CALL, name.partition("_v")[0], None)
             elif record.kind == activity.CONCURRENT_KERNEL:
                 what = (record.stream_id, "kernel", record.name, None)
             elif record.kind == activity.MEMCPY:

@@ -13,6 +13,7 @@ from analysis.facts.captures import CAPTURED, STALE, Capture, read_events
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, gigabytes_per_second, listing, percent, quantity, whole
 from analysis.report.html import NO_HTML, link, plain, table
+from analysis.store.timelines import HOST_CALL
 from analysis.study import Variant, parse_case
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
@@ -229,7 +230,8 @@ def _copies_on(facts: StudyFacts, machine: str) -> Markup:
         cells = _copying(read_events(capture.path)) if capture.is_there else None
         if cells:
             rows.setdefault(capture.case, []).append([_titled(variant, capture), *cells])
-    columns = ["variant", "copies", "from first to last", "of that, copying", "rate meanwhile"]
+    columns = ["variant", "first begins after its call", "copies", "from first to last"]
+    columns += ["of that, copying", "rate meanwhile"]
     return NO_HTML.join(
         table(columns, copied, caption=f"Traced on {machine}, case {case}", numeric=columns[1:])
         for case, copied in rows.items()
@@ -237,15 +239,19 @@ def _copies_on(facts: StudyFacts, machine: str) -> Markup:
 
 
 def _copying(events: pd.DataFrame) -> list[str] | None:
-    """How many copies from the host there were, from when to when, and how busy they kept a copy
-    engine; None where there were none."""
+    """How long the first copy from the host waited for a copy engine, how many there were, from
+    when to when, and how busy they kept it; None where there were none."""
     copies = events[events["name"] == FROM_HOST]
     if copies.empty:
         return None
+    first = copies.sort_values("start").iloc[0]
+    is_call = (events["kind"] == HOST_CALL) & (events["correlation"] == first["correlation"])
+    called = events.loc[is_call, "start"].min()
     seconds = (copies["end"] - copies["start"]).sum()
     span = copies["end"].max() - copies["start"].min()
     rate = copies["bytes"].sum() / seconds * 1e-9
     return [
+        "" if math.isnan(called) else quantity(first["start"] - called, "s"),
         whole(len(copies)),
         quantity(span, "s"),
         percent(seconds / span),

@@ -110,6 +110,15 @@ def metrics(page: Page, facts: StudyFacts, *roles: str) -> str:
 
 
 @study_macro
+def hosts(page: Page, facts: StudyFacts, *variants: str) -> str:
+    """How fast one core of the host was in each run, beside the rates of some variants in it.
+
+    variants: their names; rates are in the shown case of the first
+    """
+    return study_pages.host_table(facts, variants)
+
+
+@study_macro
 def published(page: Page, facts: StudyFacts) -> str:
     """What the write-up printed, in SI units, beside what each machine measures."""
     return study_pages.published_table(facts)

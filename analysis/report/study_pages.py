@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
 from analysis.errors import require_known
 from analysis.facts.rows import PublishedRow
@@ -15,7 +16,7 @@ from analysis.quantities import (
     quantity_interval,
     whole,
 )
-from analysis.report.html import code, table, without_empty
+from analysis.report.html import NO_HTML, code, moment, table, without_empty
 from analysis.report.sentences import NOTHING, headroom_sentence, order_sentences
 
 
@@ -75,6 +76,34 @@ def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
     ]
     columns = ["operation", "machine", "metric", "median", INTERVAL, "samples", ""]
     return table(columns, rows, numeric=columns[3:6]) if rows else NOTHING
+
+
+def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
+    """How fast one core of its host was in every run that some variants have been measured in, and
+    their rates, a table a machine; in the first one's shown case."""
+    variants = [facts.study.variant(name) for name in names]
+    payload = facts.figures.shown_case(variants[0]).payload_bytes
+    columns = ["run", "fixed loop on one core", "copied by one core", *names]
+    tables = []
+    for machine in facts.machines:
+        figures = [facts.figures.by_run(row) for row in facts.figures.times(machine, *variants)]
+        looks = {run["run"]: run.get("conditions") for runs in figures for run, _ in runs}
+        seconds = [{run["run"]: median for run, median in runs} for runs in figures]
+        rows = [
+            _host_row(run, known, [payload / of_run[run] for of_run in seconds])
+            for run, known in looks.items()
+            if known and all(run in of_run for of_run in seconds)
+        ]
+        if rows:
+            tables.append(table(columns, rows, caption=f"On {machine}", numeric=columns[1:]))
+    return NO_HTML.join(tables) or "No run says how fast the CPU of its host was."
+
+
+def _host_row(run: str, looks: Sequence[Mapping[str, float]], rates: Sequence[float]) -> list[str]:
+    """`looks` are the conditions before every round and after the last, `rates` in B/s."""
+    loop, copied = (median(look[key] for look in looks) for key in ("spin_s", "copy_bytes_per_s"))
+    rows = (gigabytes_per_second(rate / 1e9) for rate in (copied, *rates))
+    return [moment(run), quantity(loop, "s"), *rows]
 
 
 def published_table(facts: StudyFacts) -> str:

@@ -167,10 +167,10 @@ class Draft:
     def shrink(self, limit: int = MACHINE_LIMIT_BYTES) -> None:
         """Drop extra runs of the machine until its folder is within `limit` bytes.
 
-        Runs of other code than the newest are dropped first, then those with the most newer ones of
-        their variant as long as there are more than FEWEST_RUNS, then runs that no other variant has
-        as its newest, then the oldest.
-        HotpathError if one run of each variant is too much.
+        Runs of other code than the newest are dropped first. As long as variants have more than
+        FEWEST_RUNS, those with the most newer ones of their variant are next; then runs that no
+        other variant has as its newest, then the oldest. HotpathError if one run of each
+        variant is too much.
         """
         while self._size() > limit:
             paths = {*variant_files(self._folder.parent, self._folder.name), *self._changed}
@@ -201,8 +201,8 @@ def _extras(
     held: Mapping[Path, VariantResults],
 ) -> Iterator[tuple[bool, int, bool, str, int, Path, str]]:
     """Every run but the newest of each variant, so ordered that the least is dropped first. What an
-    interval stands on, the newest FEWEST_RUNS, is kept longer than what comes on top of it, of which
-    every further run tells less.
+    interval stands on, the newest FEWEST_RUNS, is kept longer than what comes on top of it; of
+    that, every further run tells less.
 
     The place in the file says which run is older; the clock may have been set back.
     """

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from analysis.records import columns, parse_record, read_records, write_records
 
-KINDS = ("host call", "kernel", "memcpy", "memset")
+HOST_CALL = "host call"
+KINDS = (HOST_CALL, "kernel", "memcpy", "memset")
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from analysis.derived import ABSENT
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.fragments import Place
-from analysis.report.study_pages import missing, published_table
+from analysis.report.study_pages import host_table, missing, published_table
 from analysis.report.variants import sections
+from analysis.study import Case, Variant
 from tests.roots import make_inputs, make_root
-from tests.synthetic import COPY, write_machine
+from tests.synthetic import COPY, add_run, provenance_of, samples_of, write_machine
 
 
 def test_sections_show_registers_and_spills(measured: StudyFacts, tmp_path: Path) -> None:
@@ -43,6 +44,37 @@ def test_kernels_that_differ_are_told_by_name(measured: StudyFacts, tmp_path: Pa
         resources = pd.DataFrame(shown, columns=columns)
         facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
         assert said in sections(facts, ["step"], Place(tmp_path, "../"))
+
+
+def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    write_machine(root / "results", "box", COPY, variants=())
+    first, second, third = COPY.with_role("step")[:3]
+    rates = {first.name: 4e9, second.name: 8e9, third.name: 6e9}
+
+    def seconds(step: Variant, case: Case, _: str) -> float:
+        return case.payload_bytes / rates[step.name]
+
+    def add(run: str, spin_s: float | None, *steps: Variant) -> None:
+        looks = [{"spin_s": spin_s, "copy_bytes_per_s": rate} for rate in (1e10, 2e10, 5e10)]
+        for step in steps:
+            samples = samples_of(COPY, step, run=run, noise=0, seconds=seconds)
+            known = provenance_of(COPY, step, run=run) | ({"conditions": looks} if spin_s else {})
+            add_run(root / "results", "box", "copy", step.name, samples, known)
+
+    add("2026-01-02T03:04:05Z", 0.006, first, second)
+    add("2026-01-03T03:04:05Z", 0.012, first, second, third)
+    add("2026-01-04T03:04:05Z", None, first, second, third)
+    facts = StudyFacts(make_inputs(root), COPY)
+    of_two = host_table(facts, [first.name, second.name])
+    assert of_two.count("<time>") == 2 and "2026-01-04" not in of_two
+    assert of_two.index("2026-01-02") < of_two.index("6.000 ms") < of_two.index("2026-01-03")
+    for cell in ("20.0 GB/s", "4.00 GB/s", "8.00 GB/s"):
+        assert of_two.count(f">{cell}<") == 2
+    of_three = host_table(facts, [third.name, first.name])
+    assert of_three.count("<time>") == 1 and "12.00 ms" in of_three and "6.00 GB/s" in of_three
+    ceiling = COPY.with_role("ceiling")[0]
+    assert host_table(facts, [ceiling.name]).startswith("No run says")
 
 
 def test_published_table_has_printed_and_measured(measured: StudyFacts) -> None:
