@@ -15,6 +15,7 @@ import pycxxfilt
 from analysis.facts.inputs import Inputs
 from analysis.source import fingerprint
 from analysis.store import counters, timelines
+from analysis.store.timelines import HOST_CALL as HOST_CALL
 from analysis.study import Study, Variant
 
 CAPTURED: Final = "captured"

@@ -9,11 +9,10 @@ from typing import Final, NamedTuple
 import pandas as pd
 from markupsafe import Markup
 
-from analysis.facts.captures import CAPTURED, STALE, Capture, read_events
+from analysis.facts.captures import CAPTURED, HOST_CALL, STALE, Capture, read_events
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, gigabytes_per_second, listing, percent, quantity, whole
 from analysis.report.html import NO_HTML, link, plain, table
-from analysis.store.timelines import HOST_CALL
 from analysis.study import Variant, parse_case
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
