@@ -7,7 +7,7 @@
 #include "sort_bits.h"
 #include "sorter.h"
 
-// What the copy engine asks for waits behind all that the SMs have asked for before, so they keep
+// What the copy engine asks for seems to wait behind all that the SMs have in flight, so they keep
 // only as much in flight as the link needs.
 #ifndef BLOCKS_PER_SM  // a flag in study.yaml
 #define BLOCKS_PER_SM 2
