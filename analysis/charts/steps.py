@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from analysis.charts.intervals import IS_WHOLE, with_reach
 from analysis.charts.theme import (
     LABEL_LIMIT_PX,
     SHOWN_ROLES,
@@ -74,13 +75,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     layers = [
         mark.encode(x=across, color=colour, opacity=faded),
         *(_ceilings(measured, value) if facts.study.with_role("ceiling") else []),
-        measured.mark_rule(style="interval", strokeWidth=1.2).encode(
-            x=f"{value}_low:Q", x2=f"{value}_high:Q"
-        ),
-        *(
-            measured.mark_tick(style="interval", thickness=1, size=9).encode(x=f"{value}_{end}:Q")
-            for end in ("low", "high")
-        ),
+        *_intervals(measured, value),
         *([_runs(measured)] if points["by_run"].astype(bool).any() else []),
         *([_published(base, value)] if "published" in set(points["state"]) else []),
         *_labels(measured),
@@ -92,6 +87,21 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         clock_select(facts),
     ).transform_filter(shown(points, keys))
     return _finished(chart, facts, points)
+
+
+def _intervals(measured: alt.Chart, value: str) -> list[alt.Chart]:
+    """A rule with a tick at each end that it is drawn to."""
+    reaching = with_reach(measured, value)
+    ends = {f"{value}_low": measured, "end": reaching.transform_filter(IS_WHOLE)}
+    return [
+        reaching.mark_rule(style="interval", strokeWidth=1.2).encode(
+            x=f"{value}_low:Q", x2="reach:Q"
+        ),
+        *(
+            drawn.mark_tick(style="interval", thickness=1, size=9).encode(x=f"{end}:Q")
+            for end, drawn in ends.items()
+        ),
+    ]
 
 
 def _ceilings(measured: alt.Chart, value: str) -> list[alt.Chart]:

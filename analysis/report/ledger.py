@@ -149,7 +149,7 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
             ).format(root + picture, f"Badge: {outcome(judged.verdicts)}", embedded),
         ]
     )
-    told = Markup("{}<span>{}</span>").format(claim.says, _told(judged))
+    told = Markup("{}<span>{}</span>").format(claim.says, _told(facts, judged))
     return place.folded(
         path,
         told,
@@ -162,11 +162,14 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
     )
 
 
-def _told(judged: Judged) -> Markup:
-    """Each verdict with the machines it is true of."""
+def _told(facts: StudyFacts, judged: Judged) -> Markup:
+    """Each verdict with the machines it is true of, and what they measured."""
     machines: dict[str, list[str]] = {}
     for row in judged.rows:
-        machines.setdefault(row.verdict, []).append(_where(row))
+        figure = _written(facts, judged.claim, row.measured)
+        interval = _interval(facts, judged.claim, row)
+        told = ": " + figure + (f" ({interval})" if interval else "") if figure else ""
+        machines.setdefault(row.verdict, []).append(_where(row) + told)
     if not machines:
         return _verdict(NOT_TESTED)
     return joined(

@@ -59,7 +59,10 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
     assert f"- {WHERE}: 1 holds and 1 does not hold." in page
     assert "- On box: 1 is not tested." in page
     assert "- By the published rows alone: 1 holds." in page
-    assert "Few &lt;SMs&gt;." in page and 'hp-fails">does not hold</span> on box' in page
+    assert "Few &lt;SMs&gt;." in page
+    assert 'hp-holds">holds</span> on box: 4.00× (4.00 to 4.00)</span>' in page
+    assert 'hp-fails">does not hold</span> on box: 16 (16 to 16)</span>' in page
+    assert 'hp-verdict">not tested</span> on box</span>' in page
     assert "needs two GPUs" in folded(place, "later")
     holds = folded(place, "it")
     assert "4.00×" in holds and 'hp-holds">holds<' in holds
