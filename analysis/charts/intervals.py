@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 REACH: Final = 1.25
-"""How far the interval of a rate is drawn, in multiples of a machine's highest rate in view."""
+"""How far the interval of a rate is drawn, in multiples of the highest one drawn with it."""
 
 IS_WHOLE: Final = "datum.end === datum.reach"
 """Whether an interval of `with_reach` is drawn to its upper end."""

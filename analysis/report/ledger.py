@@ -166,10 +166,11 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
     """Each verdict with the machines it is true of, and what they measured."""
     machines: dict[str, list[str]] = {}
     for row in judged.rows:
-        figure = _written(facts, judged.claim, row.measured)
         interval = _interval(facts, judged.claim, row)
-        told = ": " + figure + (f" ({interval})" if interval else "") if figure else ""
-        machines.setdefault(row.verdict, []).append(_where(row) + told)
+        figures = [_written(facts, judged.claim, row.measured), interval and f"({interval})"]
+        measured = " ".join(filter(None, figures))
+        told = f"{_where(row)}: {measured}" if measured else _where(row)
+        machines.setdefault(row.verdict, []).append(told)
     if not machines:
         return _verdict(NOT_TESTED)
     return joined(

@@ -110,12 +110,13 @@ def metrics(page: Page, facts: StudyFacts, *roles: str) -> str:
 
 
 @study_macro
-def hosts(page: Page, facts: StudyFacts, *variants: str) -> str:
+def hosts(page: Page, facts: StudyFacts, variant: str, *others: str) -> str:
     """How fast one core of the host was in each run, beside the rates of some variants in it.
 
-    variants: their names; rates are in the shown case of the first
+    variant: its name; rates are in its shown case
+    others: names of those beside it
     """
-    return study_pages.host_table(facts, variants)
+    return study_pages.host_table(facts, [variant, *others])
 
 
 @study_macro

@@ -80,7 +80,8 @@ def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
 
 def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
     """How fast one core of its host was in every run that some variants have been measured in, and
-    their rates, a table a machine; in the first one's shown case."""
+    their rates in the first one's shown case, a table a machine; or times, where that
+    delivers no bytes."""
     variants = [facts.study.variant(name) for name in names]
     payload = facts.figures.shown_case(variants[0]).payload_bytes
     columns = ["run", "fixed loop on one core", "copied by one core", *names]
@@ -88,22 +89,28 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
     for machine in facts.machines:
         figures = [facts.figures.by_run(row) for row in facts.figures.times(machine, *variants)]
         looks = {run["run"]: run.get("conditions") for runs in figures for run, _ in runs}
-        seconds = [{run["run"]: median for run, median in runs} for runs in figures]
+        times = [{run["run"]: seconds for run, seconds in runs} for runs in figures]
         rows = [
-            _host_row(run, known, [payload / of_run[run] for of_run in seconds])
+            [moment(run), *_speed(known), *(_paced(payload, of_run[run]) for of_run in times)]
             for run, known in looks.items()
-            if known and all(run in of_run for of_run in seconds)
+            if known and all(run in of_run for of_run in times)
         ]
         if rows:
             tables.append(table(columns, rows, caption=f"On {machine}", numeric=columns[1:]))
     return NO_HTML.join(tables) or "No run says how fast the CPU of its host was."
 
 
-def _host_row(run: str, looks: Sequence[Mapping[str, float]], rates: Sequence[float]) -> list[str]:
-    """`looks` are the conditions before every round and after the last, `rates` in B/s."""
+def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
+    """Loop and copy of one core of a host, the medians of all `looks` that a run took at it."""
     loop, copied = (median(look[key] for look in looks) for key in ("spin_s", "copy_bytes_per_s"))
-    rows = (gigabytes_per_second(rate / 1e9) for rate in (copied, *rates))
-    return [moment(run), quantity(loop, "s"), *rows]
+    return [quantity(loop, "s"), gigabytes_per_second(copied / 1e9)]
+
+
+def _paced(payload_bytes: int, seconds: float) -> str:
+    """A rate; a time where no bytes are delivered."""
+    if not payload_bytes:
+        return quantity(seconds, "s")
+    return gigabytes_per_second(payload_bytes / seconds / 1e9)
 
 
 def published_table(facts: StudyFacts) -> str:

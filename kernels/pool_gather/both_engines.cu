@@ -1,4 +1,5 @@
-// The SMs gather a share of the rows, in order; at the same time the CPU packs the others.
+// The SMs gather a share of the rows, in order where that pays; at the same time the CPU packs the
+// others.
 #include <algorithm>
 #include <memory>
 

@@ -16,7 +16,7 @@ from analysis.report.study_pages import host_table, missing, published_table
 from analysis.report.variants import sections
 from analysis.study import Case, Variant
 from tests.roots import make_inputs, make_root
-from tests.synthetic import COPY, add_run, provenance_of, samples_of, write_machine
+from tests.synthetic import CALLS, COPY, add_run, provenance_of, samples_of, write_machine
 
 
 def test_sections_show_registers_and_spills(measured: StudyFacts, tmp_path: Path) -> None:
@@ -75,6 +75,18 @@ def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:
     assert of_three.count("<time>") == 1 and "12.00 ms" in of_three and "6.00 GB/s" in of_three
     ceiling = COPY.with_role("ceiling")[0]
     assert host_table(facts, [ceiling.name]).startswith("No run says")
+
+
+def test_what_delivers_no_bytes_has_times_beside_its_hosts(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    write_machine(root / "results", "box", CALLS, variants=())
+    step = CALLS.variant("kernel")
+    looks = [{"spin_s": 0.006, "copy_bytes_per_s": 2e10}]
+    samples = samples_of(CALLS, step, noise=0, seconds=lambda *_: 7e-6)
+    known = provenance_of(CALLS, step) | {"conditions": looks}
+    add_run(root / "results", "box", "calls", step.name, samples, known)
+    shown = host_table(StudyFacts(make_inputs(root), CALLS), [step.name])
+    assert ">20.0 GB/s<" in shown and ">7.000 µs<" in shown
 
 
 def test_published_table_has_printed_and_measured(measured: StudyFacts) -> None:

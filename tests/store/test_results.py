@@ -16,6 +16,15 @@ from tests.synthetic import CALLS, add_run, provenance_of, samples_of, shrink
 OTHER = "f" * 64
 
 
+def size_of(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def drop_one(root: Path) -> None:
+    """Leave the machine room for all of its runs but one."""
+    shrink(root, "box", size_of(root / "box") - 1)
+
+
 def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:
     for run in RUNS:
         path = store(tmp_path, run)
@@ -70,8 +79,7 @@ def test_shrinking_drops_the_oldest_extra_runs_of_the_machine(tmp_path: Path) ->
         python = store(tmp_path, run, variant="python")
     for run in (RUNS[0], RUNS[4]):
         kernel = store(tmp_path, run)
-    folder = tmp_path / "box"
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    size = size_of(tmp_path / "box")
     before = kernel.stat().st_size
 
     shrink(tmp_path, "box", size)
@@ -86,24 +94,22 @@ def test_shrinking_drops_the_oldest_extra_runs_of_the_machine(tmp_path: Path) ->
         assert loaded.provenance["samples_sha256"] == checksum(path)
 
 
-def test_shrinking_keeps_the_runs_that_an_interval_stands_on(tmp_path: Path) -> None:
-    for run in RUNS[:3]:
+@pytest.mark.parametrize(
+    ("of_kernel", "of_python"),
+    [
+        pytest.param(RUNS[:3], RUNS[1:5], id="an interval stands on no fourth"),
+        pytest.param(RUNS[:4], RUNS[1:6], id="a fifth tells less than a fourth"),
+    ],
+)
+def test_shrinking_keeps_the_oldest_run_where_another_has_more_newer_ones(
+    tmp_path: Path, of_kernel: list[str], of_python: list[str]
+) -> None:
+    for run in of_kernel:
         kernel = store(tmp_path, run)
-    for run in RUNS[1:5]:
+    for run in of_python:
         python = store(tmp_path, run, variant="python")
-    size = sum(file.stat().st_size for file in (tmp_path / "box").rglob("*") if file.is_file())
-    shrink(tmp_path, "box", size - 1)
-    assert (runs_of(kernel), runs_of(python)) == (RUNS[2::-1], RUNS[4:1:-1])
-
-
-def test_shrinking_drops_first_what_has_the_most_newer_runs(tmp_path: Path) -> None:
-    for run in RUNS[:4]:
-        kernel = store(tmp_path, run)
-    for run in RUNS[1:6]:
-        python = store(tmp_path, run, variant="python")
-    size = sum(file.stat().st_size for file in (tmp_path / "box").rglob("*") if file.is_file())
-    shrink(tmp_path, "box", size - 1)
-    assert (runs_of(kernel), runs_of(python)) == (RUNS[3::-1], RUNS[5:1:-1])
+    drop_one(tmp_path)
+    assert (runs_of(kernel), runs_of(python)) == (of_kernel[::-1], of_python[:0:-1])
 
 
 def test_shrinking_keeps_a_run_that_others_are_compared_in(tmp_path: Path) -> None:
@@ -114,17 +120,12 @@ def test_shrinking_keeps_a_run_that_others_are_compared_in(tmp_path: Path) -> No
     again = store(tmp_path, RUNS[2], variant="python")
     edited = store(tmp_path, RUNS[2], variant="again")
     edit_json(edited.with_suffix(".json"), lambda d: d["runs"][0].update(source_sha256="0" * 64))
-    folder = tmp_path / "box"
 
-    def drop_one() -> None:
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        shrink(tmp_path, "box", size - 1)
-
-    drop_one()
+    drop_one(tmp_path)
     assert (runs_of(again), runs_of(edited)) == ([RUNS[2], RUNS[1], RUNS[0]], [RUNS[2]])
-    drop_one()
+    drop_one(tmp_path)
     assert runs_of(again) == [RUNS[2], RUNS[0]]
-    drop_one()
+    drop_one(tmp_path)
     assert runs_of(again) == [RUNS[2]]
 
 
