@@ -57,10 +57,12 @@ class Comparison(ABC):
     """One test of a claim, in the case with the id `case`.
 
     `on_rows`: it is made of the published rows alone, so once and not on every machine.
+    `on_counters`: it is made of what a profiler counted, and of no samples.
     """
 
     kind: ClassVar[str] = ""
     on_rows: ClassVar[bool] = False
+    on_counters: ClassVar[bool] = False
 
     case: str = ""
 

@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 
 class Statement(NamedTuple):
-    """A printed figure: the number as text, its unit as printed and as meant, and the payload rate
-    in B/s that it comes to, NaN where it says nothing of one."""
+    """A printed figure: the number as text, its unit as printed and as meant, who printed it, and
+    the payload rate in B/s that it comes to, NaN where it says nothing of one."""
 
     variant: str
     case: str
     printed: str
     unit_printed: str
     unit_meant: str
+    source: str
     rate: float
 
 
@@ -59,6 +60,9 @@ class Evidence(Protocol):
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
         """The link model's time by `metric`, or by the study's first where that is empty."""
+
+    def count(self, variant: str, case: str, counter: str) -> float:
+        """A hardware counter of one operation, over all of its kernels."""
 
     def check(self, variant: str, case: str) -> Check:
         """What the check of the outputs found in the run that a summary uses."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from analysis.claims.comparison import Bounded, Comparison, key
 from analysis.claims.evidence import Evidence, Statement
 from analysis.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
-from analysis.quantities import percent, quantity, quantity_interval
+from analysis.quantities import digits, percent, quantity, quantity_interval
 from analysis.units import DATA_RATES, SI
 
 if TYPE_CHECKING:
@@ -27,7 +27,13 @@ _METRIC: Final = {
     ),
     **_NAME,
 }
+_TEXT: Final = {"type": "string", "minLength": 1}
 _DATA_RATE: Final = {"enum": list(DATA_RATES)}
+_COUNTER: Final = {
+    "description": "A counter as Nsight Compute names it, its sum over a kernel.",
+    "type": "string",
+    "pattern": r"^[a-z]+__[a-z0-9_]+\.sum$",
+}
 _CASE: Final = {
     "description": "As results name it, key=value joined by commas; left out, the headline.",
     "type": "string",
@@ -214,6 +220,57 @@ class MeanMeasured(Measured, kind="mean_figure"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Counted(Bounded):
+    """Its figures are made of hardware counters of one launch: they have no interval to speak of,
+    as they count what one program does with the same data."""
+
+    on_counters: ClassVar[bool] = True
+
+    of: str = key(_OF, names="variant")
+    counter: str = key(_COUNTER)
+    case: str = key(_CASE, default="")
+
+    def _ratio(self, evidence: Evidence, over: str, counter: str) -> Figure:
+        counted = evidence.count(self.of, self.case, self.counter)
+        base = evidence.count(over, self.case, counter)
+        if not base:
+            raise NotTested(f"{over} counted no {counter}")
+        return Figure(counted / base, counted / base, counted / base)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsPer(_Counted, kind="counts_per"):
+    """A hardware counter of a variant over another of its counters, `per`, by a profile."""
+
+    per: str = key({**_COUNTER, "description": "The counter that it is divided by."})
+
+    @property
+    def title(self) -> str:
+        return f"{self.of} {self.counter} per {self.per}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._ratio(evidence, self.of, self.per)
+
+    def write(self, value: float, unit: str) -> str:
+        return digits(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsOver(_Counted, kind="counts_over"):
+    """A hardware counter of one variant as a multiple of the same counter of another, by their
+    profiles."""
+
+    over: str = key(_OVER, names="variant")
+
+    @property
+    def title(self) -> str:
+        return f"{super().title} {self.counter}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._ratio(evidence, self.over, self.counter)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Correct(Comparison, kind="correct"):
     """Whether a variant passed its check in every round of the run that a summary uses.
 
@@ -286,6 +343,34 @@ class PrintedShare(_OfShares, kind="printed_share"):
             raise NotTested(f"{self.of} has no published time and rate in {self.unit}")
         reached = times[0].rate / (self.limit * SI[self.unit][1])
         return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedSpeedup(Bounded, kind="printed_speedup"):
+    """The printed rate of one variant over that of another, where `source` printed both."""
+
+    on_rows: ClassVar[bool] = True
+
+    of: str = key(_OF, names="variant")
+    over: str = key(_OVER, names="variant")
+    source: str = key({"description": "The source, as the published rows name it.", **_TEXT})
+    case: str = key(_CASE, default="")
+
+    def figure(self, evidence: Evidence) -> Figure:
+        of, over = (self._rate(evidence, name) for name in self.variants)
+        return Figure(of / over, of / over, of / over)
+
+    def _rate(self, evidence: Evidence, variant: str) -> float:
+        rates = [
+            statement.rate
+            for statement in evidence.statements
+            if (statement.variant, statement.case) == (variant, self.case)
+            and statement.source == self.source
+            and not math.isnan(statement.rate)
+        ]
+        if not rates:
+            raise NotTested(f"{self.source} printed no rate of {variant} in this case")
+        return rates[0]
 
 
 def _times(statements: Sequence[Statement]) -> list[Statement]:

@@ -39,6 +39,11 @@ class Claim:
         return bool(self.tests) and all(test.on_rows for test in self.tests)
 
     @property
+    def on_counters(self) -> bool:
+        """Whether it takes profiles to decide it."""
+        return any(test.on_counters for test in self.tests)
+
+    @property
     def variants(self) -> list[str]:
         """Every variant the tests compare, in the order of their mention."""
         return list(dict.fromkeys(name for test in self.tests for name in test.variants))

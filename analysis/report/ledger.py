@@ -255,7 +255,7 @@ def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
 
 def _interval(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
     is_known = not (math.isnan(row.ci_low) or math.isnan(row.ci_high))
-    is_exact = claim.on_rows and row.ci_low == row.ci_high
+    is_exact = row.ci_low == row.ci_high
     if not is_known or is_exact:
         return ""
     (test,) = claim.tests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from statistics import median
@@ -32,10 +32,12 @@ from analysis.store.collect import chosen, visits
 from analysis.store.folders import PUBLISHED
 from analysis.store.published import best_statement
 from analysis.study import Study
+from analysis.tables.counters import COUNT_COLUMNS
 from analysis.tables.rows import ClaimPartRow, ClaimRow, columns
 
 CLAIM_COLUMNS: Final = columns(ClaimRow)
 PART_COLUMNS: Final = columns(ClaimPartRow)
+UNCOUNTED: Final = pd.DataFrame(columns=COUNT_COLUMNS)
 
 MOST: Final = 0.5
 """Where the GPU was slowed down in a larger share of a cell's samples, no claim is tested on it."""
@@ -57,14 +59,15 @@ class ClaimTables:
 class MachineResults:
     """What is known of one study on one machine: the evidence that claims are tested by.
 
-    `samples` are its rows of the collected samples; `published` and `model` the study's rows of
-    those tables, the latter on this machine.
+    `samples` are its rows of the collected samples, `counted` its rows of `fresh_counts`;
+    `published` and `model` the study's rows of those tables, the latter on this machine.
     """
 
     study: Study
     samples: pd.DataFrame
     published: pd.DataFrame
     model: pd.DataFrame
+    counted: pd.DataFrame
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -87,14 +90,21 @@ class MachineResults:
         return frozenset(self.samples["run"])
 
     def of_runs(self, runs: frozenset[str]) -> MachineResults:
-        """The same of these `runs` only."""
+        """The same of these `runs` only, and of profiles that were taken after the first."""
         if runs == self.runs:
             return self
-        return replace(self, samples=self.samples[self.samples["run"].isin(runs)])
+        first = min(runs, default="~")
+        return replace(
+            self,
+            samples=self.samples[self.samples["run"].isin(runs)],
+            counted=self.counted[self.counted["at"] >= first],
+        )
 
-    def has(self, variants: Iterable[str]) -> bool:
-        """Whether each of `variants` has been measured, by the code of today."""
-        return self.measured.issuperset(variants)
+    def has(self, claim: Claim) -> bool:
+        """Whether each variant of the claim has been measured by the code of today, or profiled
+        where the claim takes that."""
+        known = frozenset(self.counted["variant"]) if claim.on_counters else self.measured
+        return known.issuperset(claim.variants)
 
     @cached_property
     def measured(self) -> frozenset[str]:
@@ -190,6 +200,16 @@ class MachineResults:
             raise NotTested("no model prediction")
         return float(rows.iloc[0]["predicted"])
 
+    def count(self, variant: str, case: str, counter: str) -> float:
+        rows = self.counted[
+            (self.counted["variant"] == variant)
+            & (self.counted["case"] == case)
+            & (self.counted["metric"] == counter)
+        ]
+        if rows.empty:
+            raise NotTested(f"no fresh profile of {variant} has {counter} in this case")
+        return float(rows.iloc[0]["counted"])
+
     def check(self, variant: str, case: str) -> Check:
         rows = self._rows_of(variant, case)
         rows = rows[~rows["stale"].astype(bool)]
@@ -205,11 +225,13 @@ def claim_tables(
     studies: Mapping[str, Study],
     published: Mapping[str, pd.DataFrame],
     model: pd.DataFrame,
+    counted: pd.DataFrame = UNCOUNTED,
 ) -> ClaimTables:
     """A row a claim and machine that has anything of its study, and the parts of those claims.
 
     `samples` and `published` are as `collect` gives them, `model` is the link model's table of
-    predictions. A claim that published rows decide alone has one row, its machine `published`.
+    predictions, `counted` that of `fresh_counts`. A claim that published rows decide alone has one
+    row, its machine `published`.
     """
     claims: list[ClaimRow] = []
     parts: list[ClaimPartRow] = []
@@ -219,10 +241,14 @@ def claim_tables(
         measured = samples[samples["study"] == study.name]
         predicted = model[model["study"] == study.name]
         printed = published[study.name]
-        evidence = {PUBLISHED: MachineResults(study, measured[:0], printed, predicted[:0])}
+        evidence = {
+            PUBLISHED: MachineResults(study, measured[:0], printed, predicted[:0], counted[:0])
+        }
+        profiled = counted[counted["study"] == study.name]
         for machine, here in measured.groupby("machine", sort=True):
             on_machine = predicted[predicted["machine"] == machine]
-            evidence[str(machine)] = MachineResults(study, here, printed, on_machine)
+            counts = profiled[profiled["machine"] == machine]
+            evidence[str(machine)] = MachineResults(study, here, printed, on_machine, counts)
         for machine, known in evidence.items():
             for row, of_row in _verdicts(known, machine):
                 claims.append(row)
@@ -244,12 +270,12 @@ def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, l
         if claim.on_rows != (machine == PUBLISHED):
             continue
         evidence, bound = known, ""
-        if claim.tests and machine != PUBLISHED and known.has(claim.variants):
+        if claim.tests and machine != PUBLISHED and known.has(claim):
             bound = AFTERWARDS
             if claim.bounds:
                 set_at = claim.bounds.set_at
                 younger = of_runs(frozenset(run for run in known.runs if run > set_at))
-                if younger.has(claim.variants):
+                if younger.has(claim):
                     evidence, bound = younger, BEFORE
         row, parts = _judged(evidence, claim, machine)
         if bound and claim.bounds:

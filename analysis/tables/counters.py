@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
 from analysis.model.access import access_of
 from analysis.model.traffic import Traffic, traffic_of
-from analysis.store.collect import VariantKey
+from analysis.source import fingerprint
+from analysis.store.collect import Collected, VariantKey
 from analysis.store.counters import COLUMNS, Counter
 from analysis.study import Study
 from analysis.tables.rows import CounterRow, columns, stacked
 
 COUNTER_COLUMNS = columns(CounterRow)
+COUNT_COLUMNS: Final = ["machine", "study", "variant", "case", "metric", "counted", "at"]
 
 _MISS: Final = "srcunit_tex_aperture_sysmem_lookup_miss"
 PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {
@@ -33,6 +35,21 @@ def summed(counters: Sequence[Counter]) -> pd.DataFrame:
     table = pd.DataFrame([asdict(counter) for counter in counters], columns=list(COLUMNS))
     totals = table.groupby(["case", "metric"], sort=False)["value"].sum().rename("counted")
     return totals.reset_index()
+
+
+def fresh_counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """The counters of today's code, in COUNT_COLUMNS; `at` is when they were taken (UTC)."""
+    tables = []
+    for (machine, name, variant), taken in found.counters.items():
+        study = studies.get(name)
+        if study is None or variant not in study.variant_names:
+            continue
+        key = machine, name, variant
+        entry: Mapping[str, Any] = found.provenance[key].get("captures", {}).get("ncu", {})
+        if entry.get("source_sha256") == fingerprint(study, study.variant(variant)):
+            known = dict(zip(COUNT_COLUMNS, key, strict=False), at=entry["at"])
+            tables.append(summed(taken).assign(**known))
+    return stacked(tables, COUNT_COLUMNS)
 
 
 def counter_table(

@@ -18,7 +18,7 @@ from analysis.store.collect import collect
 from analysis.study import Study, find_study
 from analysis.tables.agreement import REPEAT_COLUMNS, agreement
 from analysis.tables.claims import CLAIM_COLUMNS, PART_COLUMNS, claim_tables
-from analysis.tables.counters import COUNTER_COLUMNS, counter_table
+from analysis.tables.counters import COUNTER_COLUMNS, counter_table, fresh_counts
 from analysis.tables.links import Links
 from analysis.tables.model import MODEL_COLUMNS, model_table, parameter_table
 from analysis.tables.repeat import REPEATABILITY_COLUMNS, repeatability
@@ -67,7 +67,7 @@ def study_tables(
     compared = ratios_by_round(samples, own)
     summary = summarise(samples)
     model = model_table(summary, links.every, machines, own)
-    judged = claim_tables(samples, own, found.published, model)
+    judged = claim_tables(samples, own, found.published, model, fresh_counts(found, own))
     tables = {
         "summary": summary,
         "ratios": ratios(compared),

@@ -181,8 +181,9 @@ class ClaimPartRow:
         where = f" in {self.case}" if with_case and self.case else ""
         figure = ""
         if not math.isnan(self.measured):
-            interval = f"{short(self.ci_low)} to {short(self.ci_high)}"
-            figure = f"{short(self.measured)} ({interval}), "
+            is_exact = self.ci_low == self.ci_high
+            interval = "" if is_exact else f" ({short(self.ci_low)} to {short(self.ci_high)})"
+            figure = f"{short(self.measured)}{interval}, "
         return f"{self.comparison}{where}: {figure}{self.reason}"
 
 

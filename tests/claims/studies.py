@@ -10,10 +10,14 @@ from typing import Any
 import pandas as pd
 
 from analysis.facts.inputs import load_inputs
+from analysis.source import fingerprint
 from analysis.store.collect import collect
+from analysis.store.counters import Counter, write_counters
+from analysis.store.results import set_capture
 from analysis.store.samples import Sample
 from analysis.study import Case, Study, Variant, load_study
 from analysis.tables.claims import CLAIM_COLUMNS, ClaimTables, claim_tables
+from analysis.tables.counters import fresh_counts
 from analysis.tables.rows import ClaimPartRow, rows_of
 from tests.synthetic import add_run, description, provenance_of, samples_of, write_description
 
@@ -113,6 +117,24 @@ def add_samples(
     add_run(results, machine, study.name, name, samples, provenance)
 
 
+COUNTED = "lts__t_requests.sum"
+
+
+def count(results: Path, study: Study, at: str = NEW, **requests: float) -> None:
+    """Profiles of variants, taken `at`, whose two kernels together make so many requests, each of
+    four sectors."""
+    for name, made in requests.items():
+        kernels = [
+            Counter(CASE, kernel, metric, "", value / 2)
+            for kernel in ("first", "second")
+            for metric, value in ((COUNTED, made), ("lts__t_sectors.sum", 4 * made))
+        ]
+        write_counters(results / "box" / study.name / f"{name}.ncu.csv", kernels)
+        source = fingerprint(study, study.variant(name))
+        entry = {"status": "captured", "case": CASE, "source_sha256": source, "at": at}
+        set_capture(results, "box", study.name, name, "ncu", entry)
+
+
 def publish(results: Path, text: str = PUBLISHED) -> None:
     (results / "published").mkdir(parents=True, exist_ok=True)
     (results / "published" / "copy.csv").write_text(text)
@@ -124,7 +146,8 @@ NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric"
 def tables_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> ClaimTables:
     studies = {study.name: study}
     found = collect(results, studies)
-    return claim_tables(found.samples, studies, found.published, model)
+    counted = fresh_counts(found, studies)
+    return claim_tables(found.samples, studies, found.published, model, counted)
 
 
 def claims_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:

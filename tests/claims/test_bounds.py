@@ -20,6 +20,7 @@ from analysis.report.ledger import claims_of as page_of
 from analysis.schema import read_yaml
 from analysis.study import Study
 from tests.claims.studies import (
+    COUNTED,
     NEW,
     OLD,
     SECONDS,
@@ -27,6 +28,7 @@ from tests.claims.studies import (
     UNITS,
     claim,
     claims_of,
+    count,
     describe,
     measure,
     publish,
@@ -42,10 +44,15 @@ COMMIT = "0123456789ab"
 FOURFOLD = claim(**{**SPEEDUP, "at_least": 3})
 
 
-def write_bounded(root: Path, set_at: str, entry: Mapping[str, Any] = FOURFOLD) -> Study:
-    """A study with the claim `entry`, and FOURFOLD's bound set at a moment."""
+def write_bounded(
+    root: Path,
+    set_at: str,
+    entry: Mapping[str, Any] = FOURFOLD,
+    known: Mapping[str, Any] = FOURFOLD,
+) -> Study:
+    """A study with the claim `entry`, and the bound of `known` set at a moment."""
     (root / "copy").mkdir()
-    row = BoundRow("it", digests(describe(FOURFOLD))["it"], COMMIT, set_at)
+    row = BoundRow("it", digests(describe(known))["it"], COMMIT, set_at)
     write_records(root / "copy" / FILE, BoundRow, [row])
     return write_study(root, entry)
 
@@ -85,6 +92,19 @@ def test_a_bound_that_was_changed_is_set_afterwards_until_a_commit_is_known(tmp_
     changed = claim(**{**SPEEDUP, "at_least": 3.5})
     row = measure_twice(tmp_path, write_bounded(tmp_path, BETWEEN, changed))
     assert (row["bound"], row["commit"], row["set_at"]) == ("afterwards", "", "")
+
+
+def test_a_profile_judges_bounds_that_are_older(tmp_path: Path) -> None:
+    test = {"kind": "counts_per", "of": "fast", "counter": "lts__t_sectors.sum", "per": COUNTED}
+    entry = claim(**test, at_least=3)
+    study = write_bounded(tmp_path, "2026-01-01T12:00:00Z", entry, known=entry)
+    results = tmp_path / "results"
+    for run in (OLD, NEW):
+        measure(results, study, run=run)
+    for at, bound in ((OLD, "afterwards"), ("2026-01-02T00:10:00Z", "before")):
+        count(results, study, at, fast=100)
+        (row,) = claims_of(results, study)
+        assert (row["verdict"], row["bound"]) == ("holds", bound)
 
 
 def test_what_no_run_judges_has_no_such_mark(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from analysis.store.samples import Sample, read_samples
 from analysis.tables.rows import ClaimPartRow
 from tests.claims.studies import (
     CASE,
+    COUNTED,
     NEW,
     NO_MODEL,
     OLD,
@@ -24,6 +25,7 @@ from tests.claims.studies import (
     add_samples,
     claim,
     claims_of,
+    count,
     describe,
     described_study,
     measure,
@@ -162,7 +164,7 @@ def test_all_parts_must_hold(tmp_path: Path) -> None:
     assert row["verdict"] == "does not hold"
     # What decides comes first.
     first, second = row["reason"].split("; ")
-    assert first == "fast sms_used: 132 (132 to 132), not at most 16"
+    assert first == "fast sms_used: 132, not at most 16"
     assert second.startswith("fast over slow: ") and second.endswith("), at least 3.9")
     assert math.isnan(row["measured"])
 
@@ -267,6 +269,49 @@ def test_a_printed_share_is_held_against_the_printed_time(tmp_path: Path) -> Non
     publish(results, PUBLISHED.replace("29.80", "32.00"))
     (row,) = claims_of(results, study)
     assert row["verdict"] == "holds"
+
+
+def test_a_printed_speedup_is_of_one_source(tmp_path: Path) -> None:
+    test = {"kind": "printed_speedup", "of": "fast", "over": "slow", "at_least": 3}
+    study = write_study(tmp_path, claim(**test, source="Notes"))
+    other = "slow,rows=1000000,gpu_time,5.0,ms,ms,Other,mean\n"
+    results = tmp_path / "results"
+    publish(results, PUBLISHED + other)
+    (row,) = claims_of(results, study)
+    assert (row["machine"], row["verdict"]) == ("published", "holds")
+    assert row["measured"] == row["ci_low"] == row["ci_high"] == pytest.approx(4.0)
+    publish(results, (PUBLISHED + other).replace("8.0000", "5.0000"))
+    (row,) = claims_of(results, study)
+    assert (row["verdict"], row["measured"]) == ("does not hold", pytest.approx(2.5))
+    (row,) = claims_of(results, write_study(tmp_path, claim(**test, source="Other")))
+    assert row["reason"] == "Other printed no rate of fast in this case"
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict", "measured"),
+    [
+        ({"kind": "counts_per", "per": COUNTED, "at_least": 4}, "holds", 4),
+        ({"kind": "counts_per", "per": COUNTED, "at_most": 3.9}, "does not hold", 4),
+        ({"kind": "counts_over", "over": "slow", "at_least": 1.9}, "holds", 2),
+        ({"kind": "counts_over", "over": "slow", "at_most": 1.9}, "does not hold", 2),
+    ],
+)
+def test_counters_decide_without_an_interval(
+    tmp_path: Path, test: dict[str, Any], verdict: str, measured: float
+) -> None:
+    study = write_study(tmp_path, claim(**test, of="fast", counter="lts__t_sectors.sum"))
+    results = tmp_path / "results"
+    measure(results, study)
+    (row,) = claims_of(results, study)
+    no_profile = "no fresh profile of fast has lts__t_sectors.sum in this case"
+    assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
+    count(results, study, fast=200, slow=100)
+    (row,) = claims_of(results, study)
+    assert row["verdict"] == verdict
+    assert row["measured"] == row["ci_low"] == row["ci_high"] == measured
+    (tmp_path / "copy" / "fast.py").write_text("CHANGED = True\n")
+    (row,) = claims_of(results, study)
+    assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
 
 
 def test_a_share_of_the_model(tmp_path: Path) -> None:
