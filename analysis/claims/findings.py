@@ -1,4 +1,4 @@
-"""Findings: what the verdict on a claim tells against a common belief."""
+"""Findings: what the verdict on a claim tells, in a sentence."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ FIGURES: Final = ("measured", "published")
 @dataclass(frozen=True)
 class Finding:
     """It stands where the claim's verdict is `verdict`. `headline` tells it, with figures of the
-    claim's comparison number `part`, from 1, in place of their names in braces."""
+    claim's comparison number `part`, from 1, in place of their names in braces. `belief` is a
+    common one that it contradicts; empty where there is none."""
 
-    belief: str
     verdict: str
     headline: str
+    belief: str = ""
     part: int = 1
 
     def told(self, figures: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What is worth telling first: findings against common beliefs, and a study's largest surprise."""
+"""What is worth telling first: a study's findings, and its largest surprise."""
 
 from __future__ import annotations
 

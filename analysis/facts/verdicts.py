@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
+from analysis.claims.verdicts import NOT_TESTED
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.store.folders import PUBLISHED
 from analysis.study import Study
 
-__all__ = ["PUBLISHED", "Verdicts"]
+__all__ = ["PUBLISHED", "UNDECIDED", "Verdicts"]
+
+UNDECIDED: Final = "undecided"
+"""What pages call a claim that is not tested although all that it compares was measured."""
 
 
 @dataclass(frozen=True)
@@ -39,3 +45,11 @@ class Verdicts:
         for row in rows_of(table[table["study"] == self.study.name], ClaimPartRow):
             found.setdefault((row.claim, row.machine), []).append(row)
         return found
+
+    def shown(self, row: ClaimRow) -> str:
+        """The verdict as pages have it: that of the row, or `undecided`."""
+        if row.verdict != NOT_TESTED:
+            return row.verdict
+        parts = self.parts.get((row.claim, row.machine), [row])
+        figures = [part.measured for part in parts if part.verdict == NOT_TESTED]
+        return NOT_TESTED if any(map(math.isnan, figures)) else UNDECIDED

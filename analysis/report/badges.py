@@ -8,12 +8,13 @@ from typing import Final
 from markupsafe import Markup
 
 from analysis.claims.verdicts import FAILS, HOLDS, NOT_TESTED
+from analysis.facts.verdicts import UNDECIDED
 from analysis.report.svg import LETTER_PX, element
 
 HEIGHT_PX: Final = 20.0
 PADDING_PX: Final = 6.0
 GREY: Final = "#555b66"
-COLOURS: Final = {HOLDS: "#11643f", FAILS: "#a32a24", NOT_TESTED: GREY}
+COLOURS: Final = {HOLDS: "#11643f", FAILS: "#a32a24", UNDECIDED: GREY, NOT_TESTED: GREY}
 """White stands out from each of them; where machines disagree, the badge is grey."""
 _FONT: Final = "11px Verdana, DejaVu Sans, sans-serif"
 

@@ -8,10 +8,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis.claims.findings import Finding
-from analysis.claims.verdicts import NOT_TESTED
 from analysis.facts.addresses import claim_anchor
-from analysis.facts.findings import Slower, Told, findings, largest_surprise
+from analysis.facts.findings import Slower, findings, largest_surprise
 from analysis.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
@@ -25,6 +23,7 @@ from analysis.quantities import (
     runs_phrase,
 )
 from analysis.report.agreement import agreement_sentence
+from analysis.report.findings import finding_item, measured
 from analysis.report.html import code, joined, link
 from analysis.report.pictures import Mark, columns, times
 from analysis.report.sentences import NOTHING
@@ -184,57 +183,31 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
         )
     published = surprise.write(surprise.figures.published)
     said = f"published: {published}" if published else f"expected: {surprise.bound()}"
-    return Markup("“{}” Measured: {}; {}.").format(surprise.claim.says, _measured(surprise), said)
-
-
-def _measured(told: Told) -> str:
-    interval = told.interval()
-    figure = told.write(told.figures.measured)
-    return f"{figure} ({interval})" if interval else figure
+    return Markup("{}: “{}” Measured: {}; {}.").format(
+        surprise.row.verdict.capitalize(), surprise.claim.says, measured(surprise), said
+    )
 
 
 def finding_list(studies: Iterable[StudyFacts], address: Address) -> str:
-    """The findings of all studies, each with its figures and its evidence; Markdown and HTML."""
+    """The findings of all studies that contradict a belief, each with its figures and its evidence;
+    Markdown and HTML."""
     items = [
-        _finding(facts, finding, told, address(facts.study.name))
+        finding_item(
+            facts,
+            finding,
+            told,
+            f"{page}#{claim_anchor(facts.study.name, told.claim.id)}" if page else "",
+        )
         for facts in studies
+        for page in [address(facts.study.name)]
         for finding, told in findings(facts)
+        if finding.belief
     ]
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
     plural = "" if len(items) == 1 else "s"
     heading = f"## {number} finding{plural} that contradict{'s' if plural == '' else ''} what"
     listed = Markup('<ol class="hp-findings">{}</ol>').format(joined("", items))
     return f"{heading} people believe\n\n{listed if items else NOTHING}"
-
-
-def _finding(facts: StudyFacts, finding: Finding, told: Told, address: str) -> Markup:
-    figures = {
-        "measured": told.write(told.figures.measured),
-        "published": told.write(told.figures.published),
-    }
-    evidence = f"{address}#{claim_anchor(facts.study.name, told.claim.id)}" if address else ""
-    return Markup(
-        '<li><strong>{}</strong> Belief: {} <span class="hp-quiet">{} on {}{}{}</span></li>'
-    ).format(
-        finding.told(figures),
-        finding.belief,
-        _measured(told),
-        told.row.machine,
-        _elsewhere(told),
-        Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
-    )
-
-
-def _elsewhere(told: Told) -> str:
-    """What became of the finding on other machines."""
-    verdicts: dict[str, list[str]] = {}
-    for row in told.others:
-        verdicts.setdefault(row.verdict, []).append(row.machine)
-    same = verdicts.pop(told.row.verdict, [])
-    parts = [f", and likewise on {listing(same)}"] if same else []
-    untested = verdicts.pop(NOT_TESTED, [])
-    parts += [f", undecided on {listing(untested)}"] if untested else []
-    return "".join(parts + [f", but not on {listing(others)}" for others in verdicts.values()])
 
 
 def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:

@@ -16,7 +16,7 @@ from analysis.errors import require_known
 from analysis.facts.addresses import claim_anchor, samples_address
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.facts.verdicts import PUBLISHED
+from analysis.facts.verdicts import PUBLISHED, UNDECIDED
 from analysis.quantities import INTERVAL, listing
 from analysis.report.badges import badge, outcome
 from analysis.report.fragments import Place, root_from
@@ -24,10 +24,10 @@ from analysis.report.html import NO_HTML, code, joined, link, table, without_emp
 
 COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
-VERDICTS: Final = (HOLDS, FAILS, NOT_TESTED)
 SUMMED: Final = {
     HOLDS: ("holds", "hold"),
     FAILS: ("does not hold", "do not hold"),
+    UNDECIDED: ("is undecided", "are undecided"),
     NOT_TESTED: ("is not tested", "are not tested"),
 }
 """What one verdict says of its claim, and several of theirs."""
@@ -39,15 +39,16 @@ UNFOLDED: Final = 4
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its row of claims.csv on every machine; without one, it has none."""
+    """A claim with its row of claims.csv on every machine, and the verdict that is shown of each;
+    without one, it has none."""
 
     claim: Claim
-    rows: Sequence[ClaimRow]
+    rows: Sequence[tuple[ClaimRow, str]]
 
     @property
     def verdicts(self) -> list[str]:
         """One a machine; of a claim that has been judged on none, that it is not tested."""
-        return [row.verdict for row in self.rows] or [NOT_TESTED]
+        return [verdict for _, verdict in self.rows] or [NOT_TESTED]
 
 
 def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: Place) -> str:
@@ -70,7 +71,7 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
 
 def _sum_up(verdicts: Sequence[str]) -> str:
     """`61 hold, 1 does not hold and 7 are not tested`."""
-    counts = {name: verdicts.count(name) for name in VERDICTS}
+    counts = {name: verdicts.count(name) for name in SUMMED}
     return listing([f"{n} {SUMMED[name][n != 1]}" for name, n in counts.items() if n])
 
 
@@ -97,7 +98,8 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
 
 
 def _judge(facts: StudyFacts, claim: Claim) -> Judged:
-    return Judged(claim, facts.verdicts.by_claim.get(claim.id, []))
+    rows = facts.verdicts.by_claim.get(claim.id, [])
+    return Judged(claim, [(row, facts.verdicts.shown(row)) for row in rows])
 
 
 def _counted(
@@ -116,8 +118,8 @@ def _count(claims: Sequence[Judged]) -> str:
     for judged in claims:
         if not judged.rows:
             verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
-        for row in judged.rows:
-            verdicts.setdefault(_counted_at(row), []).append(row.verdict)
+        for row, verdict in judged.rows:
+            verdicts.setdefault(_counted_at(row), []).append(verdict)
     return "\n".join(f"- {place}: {_sum_up(found)}." for place, found in verdicts.items())
 
 
@@ -158,26 +160,26 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
         anchor=anchor if anchored else "",
         study=study,
         by="ours" if claim.ours else "write-up",
-        verdicts=json.dumps([[_where(row), row.verdict] for row in judged.rows]),
+        verdicts=json.dumps([[_where(row), verdict] for row, verdict in judged.rows]),
     )
 
 
 def _told(facts: StudyFacts, judged: Judged) -> Markup:
     """Each verdict with the machines it is true of, and what they measured."""
     machines: dict[str, list[str]] = {}
-    for row in judged.rows:
+    for row, verdict in judged.rows:
         interval = _interval(facts, judged.claim, row)
         figures = [_written(facts, judged.claim, row.measured), interval and f"({interval})"]
         measured = " ".join(filter(None, figures))
         told = f"{_where(row)}: {measured}" if measured else _where(row)
-        machines.setdefault(row.verdict, []).append(told)
+        machines.setdefault(verdict, []).append(told)
     if not machines:
         return _verdict(NOT_TESTED)
     return joined(
         " ",
         (
             Markup("{} on {}").format(_verdict(verdict), listing(machines[verdict]))
-            for verdict in VERDICTS
+            for verdict in SUMMED
             if verdict in machines
         ),
     )
@@ -188,13 +190,15 @@ def _where(row: ClaimRow) -> str:
 
 
 def _origin(facts: StudyFacts, judged: Judged) -> Markup:
-    """The claim's id, the write-up's figure where there is one, and when its bound was set."""
+    """The claim's id, when its bound was set, what it compares, unless that is several things, and
+    the write-up's figure where there is one."""
     claim = judged.claim
-    published = judged.rows[0].published if judged.rows else claim.published
+    published = judged.rows[0][0].published if judged.rows else claim.published
     written = _written(facts, claim, math.nan if published is None else published)
     since = f" since {claim.bounds.set_at}, {claim.bounds.commit}" if claim.bounds else ""
     told = f" Published: {written}." if written else ""
-    return Markup("{}{}.{}").format(code(claim.id), since, told)
+    compared = f" Compared: {claim.tests[0].title}." if len(claim.tests) == 1 else ""
+    return Markup("{}{}.{}{}").format(code(claim.id), since, compared, told)
 
 
 def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
@@ -209,11 +213,11 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
             _where(row),
             _written(facts, claim, row.measured),
             _interval(facts, claim, row),
-            _verdict(row.verdict, row.bound),
+            _verdict(verdict, row.bound),
             _reason(facts, claim, row),
             _samples(facts, claim, row.machine, root),
         ]
-        for row in judged.rows
+        for row, verdict in judged.rows
     ]
 
 

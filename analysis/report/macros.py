@@ -48,7 +48,7 @@ def define_env(env: Any) -> None:
 
 @study_macro
 def lead(page: Page, facts: StudyFacts) -> str:
-    """The question of the study, and the text it goes back to."""
+    """The question of the study, what was found, and the text it goes back to."""
     return study_pages.lead(facts)
 
 

@@ -16,14 +16,16 @@ from analysis.quantities import (
     quantity_interval,
     whole,
 )
+from analysis.report.findings import finding_list
 from analysis.report.html import NO_HTML, code, moment, table, without_empty
 from analysis.report.sentences import NOTHING, headroom_sentence, order_sentences
 
 
 def lead(facts: StudyFacts) -> str:
-    """The question of the study and the text it goes back to."""
+    """The question of the study, what was found, and the text it goes back to; Markdown and
+    HTML."""
     study = facts.study
-    lines = [f"**{study.question.strip()}**"]
+    lines = [f"**{study.question.strip()}**", *filter(None, [finding_list(facts)])]
     if study.write_up:
         date = f", {study.write_up['date']}" if study.write_up["date"] else ""
         lines.append(

@@ -4,6 +4,7 @@ import { addressOfChoice, readChoice } from "./choice.js";
 const WORDS = {
   holds: ["holds", "hold"],
   "does not hold": ["does not hold", "do not hold"],
+  undecided: ["is undecided", "are undecided"],
   "not tested": ["is not tested", "are not tested"],
 };
 

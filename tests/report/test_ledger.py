@@ -69,6 +69,25 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
     assert '<a href="../../../data/#box-copy-fast"><code>fast</code></a>' in holds
 
 
+def test_what_was_measured_and_decides_nothing_is_undecided(tmp_path: Path, place: Place) -> None:
+    fourfold = SPEEDUP | {"at_least": 4}
+    study = write_study(
+        tmp_path,
+        claim(**fourfold),
+        {"id": "both", "says": "Both.", "all": [fourfold, SPEEDUP]},
+    )
+    measure(tmp_path / "results", study, {"slow": 8e-3, "fast": 2e-3}, noise=0.1)
+    results = tmp_path / "results" / "box" / "copy"
+    page = claims_of(StudyFacts(read(tmp_path, study), study), place)
+    assert "- On box: 2 are undecided." in page
+    assert 'hp-verdict">undecided</span> on box: 4.' in page
+    assert "Compared: fast over slow." in folded(place, "it")
+    for path in results.glob("fast.*"):
+        path.unlink()
+    page = claims_of(StudyFacts(read(tmp_path, study), study), place)
+    assert "- On box: 2 are not tested." in page
+
+
 def test_a_claim_has_a_badge_that_leads_to_it(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path, claim(**SPEEDUP))
     measure(tmp_path / "results", study)

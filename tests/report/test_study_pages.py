@@ -12,9 +12,11 @@ from analysis.derived import ABSENT
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.fragments import Place
-from analysis.report.study_pages import host_table, missing, published_table
+from analysis.report.home import finding_list
+from analysis.report.sentences import NOTHING
+from analysis.report.study_pages import host_table, lead, missing, published_table
 from analysis.report.variants import sections
-from analysis.study import Case, Variant
+from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root
 from tests.synthetic import CALLS, COPY, add_run, provenance_of, samples_of, write_machine
 
@@ -44,6 +46,26 @@ def test_kernels_that_differ_are_told_by_name(measured: StudyFacts, tmp_path: Pa
         resources = pd.DataFrame(shown, columns=columns)
         facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
         assert said in sections(facts, ["step"], Place(tmp_path, "../"))
+
+
+def test_a_page_begins_with_what_was_found(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    assert "hp-findings" not in lead(StudyFacts(make_inputs(root), discover(root)["copy"]))
+    description = root / "kernels" / "copy" / "study.yaml"
+    text = description.read_text()
+    assert "      belief: Bytes are as fast as vectors.\n" in text
+    description.write_text(text.replace("      belief: Bytes are as fast as vectors.\n", ""))
+    study = discover(root)["copy"]
+
+    def seconds(step: Variant, case: Case, _: str) -> float:
+        return 2e-3 if step.name == "bytewise" else 1e-3
+
+    write_machine(root / "results", "box", study, seconds=seconds, noise=1e-6)
+    facts = StudyFacts(make_inputs(root), study)
+    _, found, _ = lead(facts).split("\n\n", 2)
+    assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in found
+    assert 'href="#copy-vectors"' in found and "Belief" not in found
+    assert finding_list([facts], str).endswith(NOTHING)
 
 
 def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""How pages tell findings: the sentence, what was measured and where, and the evidence."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from analysis.claims.findings import Finding
+from analysis.claims.verdicts import NOT_TESTED
+from analysis.facts.addresses import claim_anchor
+from analysis.facts.findings import Told, findings
+from analysis.facts.study_facts import StudyFacts
+from analysis.facts.verdicts import UNDECIDED
+from analysis.quantities import listing
+from analysis.report.html import joined, link
+
+
+def finding_list(facts: StudyFacts) -> Markup:
+    """What a study has found, for its own page; empty where nothing is decided."""
+    items = [
+        finding_item(facts, finding, told, f"#{claim_anchor(facts.study.name, told.claim.id)}")
+        for finding, told in findings(facts)
+    ]
+    return (
+        Markup('<ul class="hp-findings">{}</ul>').format(joined("", items)) if items else Markup()
+    )
+
+
+def finding_item(facts: StudyFacts, finding: Finding, told: Told, evidence: str) -> Markup:
+    """A finding with its figure on one machine, what became of it on others, and a link to its
+    `evidence`, unless that is empty."""
+    figures = {
+        "measured": told.write(told.figures.measured),
+        "published": told.write(told.figures.published),
+    }
+    return Markup('<li><strong>{}</strong> {}<span class="hp-quiet">{}{}{}{}</span></li>').format(
+        finding.told(figures),
+        f"Belief: {finding.belief} " if finding.belief else "",
+        f"{interval} on " if (interval := told.interval()) else "On ",
+        told.row.machine,
+        _elsewhere(facts, told),
+        Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
+    )
+
+
+def measured(told: Told) -> str:
+    """The figure that tells it, with its interval where that has any width."""
+    interval = told.interval()
+    figure = told.write(told.figures.measured)
+    return f"{figure} ({interval})" if interval else figure
+
+
+def _elsewhere(facts: StudyFacts, told: Told) -> str:
+    """What became of the finding on other machines."""
+    verdicts: dict[str, list[str]] = {}
+    for row in told.others:
+        verdicts.setdefault(facts.verdicts.shown(row), []).append(row.machine)
+    same = verdicts.pop(told.row.verdict, [])
+    parts = [f", and likewise on {listing(same)}"] if same else []
+    for verdict in (UNDECIDED, NOT_TESTED):
+        if machines := verdicts.pop(verdict, []):
+            parts.append(f", {verdict} on {listing(machines)}")
+    return "".join(parts + [f", but not on {listing(others)}" for others in verdicts.values()])
