@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from statistics import geometric_mean
 from typing import Any, Final
 
 import altair as alt
 import pandas as pd
-from scipy.stats import gmean
 
 from analysis.charts.theme import CELL_PX, Chart, finish, select
 from analysis.claims.kinds import Speedup
@@ -118,7 +118,7 @@ def _ratios(facts: StudyFacts, table: pd.DataFrame) -> Iterator[dict[Hashable, o
 def _means(table: pd.DataFrame) -> pd.DataFrame:
     """The geometric mean of the ratios of each variant that has all patterns PyTorch has."""
     groups = table.groupby(["machine", "variant"])
-    means = groups.agg(ratio=("ratio", gmean), count=("pattern", "nunique")).reset_index()
+    means = groups.agg(ratio=("ratio", geometric_mean), count=("pattern", "nunique")).reset_index()
     full = means[means["count"] == table["pattern"].nunique()]
     return full.drop(columns="count").assign(pattern=MEAN, interval="")
 

@@ -47,10 +47,15 @@ def _schema(name: str) -> dict[str, Any]:
     return schema
 
 
+def parse_yaml(text: str) -> Any:
+    """What a text in YAML says. yaml.YAMLError where it is none."""
+    return yaml.load(text, Loader=_Loader)
+
+
 def read_yaml(path: Path) -> Any:
     """The parsed file. HotpathError names the file if it cannot be read or parsed."""
     try:
-        return yaml.load(path.read_text(), Loader=_Loader)
+        return parse_yaml(path.read_text())
     except OSError as error:
         raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:

@@ -17,7 +17,7 @@ from analysis.claims.bounds import DIGITS, FILE, BoundRow, comparisons, digests
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.records import write_records
-from analysis.schema import read_yaml
+from analysis.schema import parse_yaml, read_yaml
 
 
 def set_by(description: Path) -> list[BoundRow]:
@@ -53,7 +53,7 @@ def _at(commit: str, description: Path) -> dict[str, object]:
     """What a study.yaml said at a commit; nothing where it was no valid YAML."""
     lines = _git(description.parent, "show", f"{commit}:./{description.name}")
     try:
-        return dict(yaml.safe_load("\n".join(lines)) or {})
+        return dict(parse_yaml("\n".join(lines)) or {})
     except yaml.YAMLError:
         return {}
 

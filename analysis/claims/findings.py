@@ -42,7 +42,9 @@ def parse_finding(entry: Mapping[str, Any] | None, parts: int, where: str) -> Fi
     try:
         names = [name for _, name, *_ in string.Formatter().parse(finding.headline)]
     except ValueError as error:
-        raise FieldError(f"{where}.headline", f"names in braces ({error})", entry) from error
+        raise FieldError(
+            f"{where}.headline", f"names in braces ({error})", finding.headline
+        ) from error
     if others := sorted({name for name in names if name is not None} - set(FIGURES)):
         raise FieldError(f"{where}.headline", f"in braces only {list(FIGURES)}", others[0])
     return finding

@@ -15,10 +15,10 @@ import pycxxfilt
 from analysis.facts.inputs import Inputs
 from analysis.source import fingerprint
 from analysis.store import counters, timelines
+from analysis.store.counters import CAPTURED as CAPTURED
 from analysis.store.timelines import HOST_CALL as HOST_CALL
 from analysis.study import Study, Variant
 
-CAPTURED: Final = "captured"
 STALE: Final = "stale"
 MISSING: Final = "not captured"
 

@@ -20,7 +20,7 @@ from analysis.errors import HotpathError
 from analysis.measure.memory import cuda
 from analysis.measure.rig import Rig
 from analysis.profile import timeline
-from analysis.study import Study, discover
+from analysis.study import Study, find_study
 
 Watch = Callable[[str, Callable[[], None]], None]
 """Runs a launch of the named variant under the profiler."""
@@ -54,7 +54,7 @@ def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watc
 
 
 def main(kind: str, study_name: str, case_id: str, modules: str, out: str, *names: str) -> None:
-    study = discover()[study_name]
+    study = find_study(study_name)
     if kind == "ncu":
         run(study, case_id, list(names), Path(modules), under_ncu)
     else:

@@ -188,7 +188,7 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
     )
 
 
-def finding_list(studies: Iterable[StudyFacts], address: Address) -> str:
+def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:
     """The findings of all studies that contradict a belief, each with its figures and its evidence;
     Markdown and HTML."""
     items = [

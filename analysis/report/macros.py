@@ -266,7 +266,7 @@ def journeys(page: Page) -> str:
 def findings(page: Page) -> str:
     """Findings against common beliefs, each with its figures and its evidence, under a heading."""
     told = [facts for group in page.studies.values() for facts in group]
-    return home.finding_list(told, page.study_address)
+    return home.contradicted_beliefs(told, page.study_address)
 
 
 @macro

@@ -26,7 +26,8 @@ def add_claims(site: Path, studies: Iterable[StudyFacts]) -> None:
 
 def _entries(facts: StudyFacts) -> Iterator[dict[str, str]]:
     for claim in facts.study.claims:
-        verdicts = [row.verdict for row in facts.verdicts.by_claim.get(claim.id, [])]
+        rows = facts.verdicts.by_claim.get(claim.id, [])
+        verdicts = [facts.verdicts.shown(row) for row in rows]
         text = Markup("<p><code>{}</code>: {}</p>").format(claim.id, outcome(verdicts))
         yield {
             "location": f"ledger/#{claim_anchor(facts.study.name, claim.id)}",

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from analysis.records import columns, parse_record, read_records, write_records
 from analysis.store.samples import CASE
+
+CAPTURED: Final = "captured"
+"""Status of a capture that was made; any other says why it was not."""
 
 
 @dataclass(frozen=True)

@@ -172,9 +172,11 @@ class Draft:
         other variant has as its newest, then the oldest. HotpathError if one run of each
         variant is too much.
         """
+        held: dict[Path, VariantResults] = {}
         while self._size() > limit:
-            paths = {*variant_files(self._folder.parent, self._folder.name), *self._changed}
-            held = {path: self._changed.get(path) or load_variant(path) for path in sorted(paths)}
+            if not held:
+                paths = {*variant_files(self._folder.parent, self._folder.name), *self._changed}
+                held = {path: self._changed.get(path) or load_variant(path) for path in paths}
             extras = list(_extras(held))
             if not extras:
                 raise HotpathError(
@@ -185,6 +187,7 @@ class Draft:
             samples = [sample for sample in one.samples if sample.run != dropped]
             kept = [entry for entry in one.provenance["runs"] if entry["run"] != dropped]
             self._set(path, one.variant, samples, one.provenance, kept)
+            held[path] = self._changed[path]
 
     def _size(self) -> int:
         root = self._folder.parent

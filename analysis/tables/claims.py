@@ -90,15 +90,10 @@ class MachineResults:
         return frozenset(self.samples["run"])
 
     def of_runs(self, runs: frozenset[str]) -> MachineResults:
-        """The same of these `runs` only, and of profiles that were taken after the first."""
+        """The same of these `runs` only."""
         if runs == self.runs:
             return self
-        first = min(runs, default="~")
-        return replace(
-            self,
-            samples=self.samples[self.samples["run"].isin(runs)],
-            counted=self.counted[self.counted["at"] >= first],
-        )
+        return replace(self, samples=self.samples[self.samples["run"].isin(runs)])
 
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured by the code of today, or profiled
@@ -262,8 +257,8 @@ def claim_tables(
 def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, list[ClaimPartRow]]]:
     """The row of each claim that is judged on the machine, and those of its parts.
 
-    Only runs that began after a claim's bounds were set judge it; all that are `known` where there
-    are no such.
+    Only runs and profiles that began after a claim's bounds were set judge it; all that are `known`
+    where there are no such.
     """
     of_runs = cache(known.of_runs)  # bounds are set at many moments, and few runs lie between
     for claim in known.study.claims:
@@ -275,6 +270,9 @@ def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, l
             if claim.bounds:
                 set_at = claim.bounds.set_at
                 younger = of_runs(frozenset(run for run in known.runs if run > set_at))
+                if claim.on_counters:
+                    later = known.counted[known.counted["at"] > set_at]
+                    younger = replace(younger, counted=later)
                 if younger.has(claim):
                     evidence, bound = younger, BEFORE
         row, parts = _judged(evidence, claim, machine)

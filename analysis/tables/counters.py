@@ -12,7 +12,7 @@ from analysis.model.access import access_of
 from analysis.model.traffic import Traffic, traffic_of
 from analysis.source import fingerprint
 from analysis.store.collect import Collected, VariantKey
-from analysis.store.counters import COLUMNS, Counter
+from analysis.store.counters import CAPTURED, COLUMNS, Counter
 from analysis.study import Study
 from analysis.tables.rows import CounterRow, columns, stacked
 
@@ -46,7 +46,8 @@ def fresh_counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame
             continue
         key = machine, name, variant
         entry: Mapping[str, Any] = found.provenance[key].get("captures", {}).get("ncu", {})
-        if entry.get("source_sha256") == fingerprint(study, study.variant(variant)):
+        source = fingerprint(study, study.variant(variant))
+        if entry.get("status") == CAPTURED and entry.get("source_sha256") == source:
             known = dict(zip(COUNT_COLUMNS, key, strict=False), at=entry["at"])
             tables.append(summed(taken).assign(**known))
     return stacked(tables, COUNT_COLUMNS)

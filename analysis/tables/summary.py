@@ -93,16 +93,11 @@ def ratios(by_round: pd.Series) -> pd.DataFrame:
 
 def ratios_by_run(by_round: pd.Series) -> pd.DataFrame:
     """Each comparison in each run by itself: RATIO_COLUMNS and `run`."""
-    runs = [by_round[by_round.index.get_level_values("run") == run] for run in _runs(by_round)]
-    tables = [ratios(own).assign(run=run) for run, own in zip(_runs(by_round), runs, strict=True)]
     columns = [*RATIO_COLUMNS, "run"]
-    if not tables:
+    if by_round.empty:
         return pd.DataFrame(columns=columns)
+    tables = [ratios(own).assign(run=run) for run, own in by_round.groupby(level="run")]
     return pd.concat(tables).sort_values([*RATIO_KEY, "run"], ignore_index=True)[columns]
-
-
-def _runs(by_round: pd.Series) -> list[str]:
-    return [] if by_round.empty else sorted(by_round.index.get_level_values("run").unique())
 
 
 def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:

@@ -19,7 +19,7 @@ import pybind11
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.records import write_records
-from analysis.study import Study, Variant, discover
+from analysis.study import Study, Variant, find_study
 from analysis.toolchain.compilers import Toolchain, compiling, find_toolchain
 from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.packages import package_flags
@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
-    study = discover()[arguments.study]
+    study = find_study(arguments.study)
     toolchain = find_toolchain(arguments.nvcc, arguments.libfabric)
     if arguments.what == "bindings":
         compile_bindings(study, toolchain, arguments.out)

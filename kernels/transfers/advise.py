@@ -23,7 +23,7 @@ from analysis.config import load_config
 from analysis.errors import FieldError, HotpathError
 from analysis.quantities import digits, quantity, quantity_interval, ratio
 from analysis.store.collect import collect
-from analysis.study import Study, discover, parse_case
+from analysis.study import Study, find_study, parse_case
 from analysis.tables.summary import summarise
 
 from .kinds import MEMORIES, memory_of, method_of
@@ -200,8 +200,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="where the machines' folders are")
     arguments = vars(parser.parse_args())
     results = arguments.pop("results") or load_config({}).results
-    study = discover()[STUDY]
-    samples = collect(results, {STUDY: study}).samples
+    study = find_study(STUDY)
+    samples = collect(results, {STUDY: study}, only={STUDY}).samples
     summary = summarise(samples[samples["study"] == STUDY])
     print(*answer(summary, study, **arguments), sep="\n")
 

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.facts.inputs import load_inputs
 from analysis.source import fingerprint
 from analysis.store.collect import collect
-from analysis.store.counters import Counter, write_counters
+from analysis.store.counters import CAPTURED, Counter, write_counters
 from analysis.store.results import set_capture
 from analysis.store.samples import Sample
 from analysis.study import Case, Study, Variant, load_study
@@ -120,7 +120,9 @@ def add_samples(
 COUNTED = "lts__t_requests.sum"
 
 
-def count(results: Path, study: Study, at: str = NEW, **requests: float) -> None:
+def count(
+    results: Path, study: Study, at: str = NEW, status: str = CAPTURED, **requests: float
+) -> None:
     """Profiles of variants, taken `at`, whose two kernels together make so many requests, each of
     four sectors."""
     for name, made in requests.items():
@@ -131,7 +133,7 @@ def count(results: Path, study: Study, at: str = NEW, **requests: float) -> None
         ]
         write_counters(results / "box" / study.name / f"{name}.ncu.csv", kernels)
         source = fingerprint(study, study.variant(name))
-        entry = {"status": "captured", "case": CASE, "source_sha256": source, "at": at}
+        entry = {"status": status, "case": CASE, "source_sha256": source, "at": at}
         set_capture(results, "box", study.name, name, "ncu", entry)
 
 

@@ -99,8 +99,7 @@ def test_a_profile_judges_bounds_that_are_older(tmp_path: Path) -> None:
     entry = claim(**test, at_least=3)
     study = write_bounded(tmp_path, "2026-01-01T12:00:00Z", entry, known=entry)
     results = tmp_path / "results"
-    for run in (OLD, NEW):
-        measure(results, study, run=run)
+    measure(results, study, run=OLD)
     for at, bound in ((OLD, "afterwards"), ("2026-01-02T00:10:00Z", "before")):
         count(results, study, at, fast=100)
         (row,) = claims_of(results, study)
@@ -187,7 +186,8 @@ def test_without_a_history_there_is_one_clear_error(tmp_path: Path) -> None:
 def test_committed_bounds_are_those_of_the_history(study: Study) -> None:
     description = study.folder / "study.yaml"
     rows = read_bounds(study.folder / FILE)
-    stale = [row for row in rows if digests(read_yaml(description)).get(row.claim) != row.sha256]
+    current = digests(read_yaml(description))
+    stale = [row for row in rows if current.get(row.claim) != row.sha256]
     assert not stale, "run python -m analysis.claims once the bounds are committed"
     try:
         if git(study.folder, "rev-parse", "--is-shallow-repository") == "true":

@@ -312,6 +312,9 @@ def test_counters_decide_without_an_interval(
     (tmp_path / "copy" / "fast.py").write_text("CHANGED = True\n")
     (row,) = claims_of(results, study)
     assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
+    count(results, study, fast=200, slow=100, status="not captured: no permission")
+    (row,) = claims_of(results, study)
+    assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
 
 
 def test_a_share_of_the_model(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from analysis.facts.findings import Slower, Told, largest_surprise
 from analysis.facts.journeys import journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.report import home
-from analysis.report.home import cards, finding_list, other_studies
+from analysis.report.home import cards, contradicted_beliefs, other_studies
 from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root, rows_without_value
 from tests.synthetic import add_run, provenance_of, write_machine
@@ -108,7 +108,7 @@ def test_what_surprises_most_is_a_claim_far_from_its_figure_or_a_slower_step(
 
 
 def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: StudyFacts) -> None:
-    told = finding_list([measured], lambda name: f"studies/{name}/")
+    told = contradicted_beliefs([measured], lambda name: f"studies/{name}/")
     assert told.startswith("## One finding that contradicts what people believe")
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in told
     assert "Belief: Bytes are as fast as vectors." in told
@@ -122,13 +122,13 @@ def test_a_finding_says_where_it_is_otherwise_and_leaves_without_its_verdict(
     measure(root)
     measure(root, "bytewise", "vectors", machine="slow-box", speeds={"bytewise": 1, "vectors": 0.5})
     measure(root, "bytewise", machine="half-box")
-    told = finding_list([facts_of(root)], str)
+    told = contradicted_beliefs([facts_of(root)], str)
     assert "on box, not tested on half-box, but not on slow-box" in told
     for machine in ("box", "half-box"):
         vectors = root / "results" / machine / "copy" / "vectors.csv"
         vectors.unlink(missing_ok=True)
         vectors.with_suffix(".json").unlink(missing_ok=True)
-    assert "Vectors are" not in finding_list([facts_of(root)], str)
+    assert "Vectors are" not in contradicted_beliefs([facts_of(root)], str)
 
 
 def test_a_card_of_what_is_not_measured_skipped_or_stale_says_so(tmp_path: Path) -> None:

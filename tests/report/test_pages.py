@@ -111,8 +111,6 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
         assert data["variant"].value_counts()["v9_renamed"] >= 16
     samples = site / "data" / "box" / "copy" / "index.html"
     assert 'id="box-copy-v9_renamed"' in samples.read_text()
-    for embedded in re.findall(r'<figure class="hp-chart">.*?</figure>', page, re.DOTALL):
-        assert "v9_renamed" in embedded
 
 
 LINE = "docs/studies/calls.md: line 7"

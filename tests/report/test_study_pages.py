@@ -12,7 +12,7 @@ from analysis.derived import ABSENT
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.fragments import Place
-from analysis.report.home import finding_list
+from analysis.report.home import contradicted_beliefs
 from analysis.report.sentences import NOTHING
 from analysis.report.study_pages import host_table, lead, missing, published_table
 from analysis.report.variants import sections
@@ -65,7 +65,7 @@ def test_a_page_begins_with_what_was_found(tmp_path: Path) -> None:
     _, found, _ = lead(facts).split("\n\n", 2)
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in found
     assert 'href="#copy-vectors"' in found and "Belief" not in found
-    assert finding_list([facts], str).endswith(NOTHING)
+    assert contradicted_beliefs([facts], str).endswith(NOTHING)
 
 
 def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:
