@@ -28,18 +28,23 @@ def finding_list(facts: StudyFacts) -> Markup:
 def finding_item(facts: StudyFacts, finding: Finding, told: Told, evidence: str) -> Markup:
     """A finding with its figure on one machine, what became of it on others, and a link to its
     `evidence`, unless that is empty."""
-    figures = {
-        "measured": told.write(told.figures.measured),
-        "published": told.write(told.figures.published),
-    }
     return Markup('<li><strong>{}</strong> {}<span class="hp-quiet">{}{}{}{}</span></li>').format(
-        finding.told(figures),
+        headline(finding, told),
         f"Belief: {finding.belief} " if finding.belief else "",
         f"{interval} on " if (interval := told.interval()) else "On ",
         told.row.machine,
         _elsewhere(facts, told),
         Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
     )
+
+
+def headline(finding: Finding, told: Told) -> str:
+    """The sentence with its figures."""
+    figures = {
+        "measured": told.write(told.figures.measured),
+        "published": told.write(told.figures.published),
+    }
+    return finding.told(figures)
 
 
 def measured(told: Told) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from markupsafe import escape
+
 from analysis.config import CONFIG_FILE
 from analysis.errors import require_known
 from analysis.facts.study_facts import StudyFacts
@@ -49,6 +51,7 @@ def define_env(env: Any) -> None:
 @study_macro
 def lead(page: Page, facts: StudyFacts) -> str:
     """The question of the study, what was found, and the text it goes back to."""
+    page.env.page.meta["description"] = escape(study_pages.summary(facts))
     return study_pages.lead(facts)
 
 

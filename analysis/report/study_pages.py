@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from analysis.errors import require_known
+from analysis.facts.findings import findings
 from analysis.facts.rows import PublishedRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
@@ -16,7 +17,7 @@ from analysis.quantities import (
     quantity_interval,
     whole,
 )
-from analysis.report.findings import finding_list
+from analysis.report.findings import finding_list, headline
 from analysis.report.html import NO_HTML, code, moment, table, without_empty
 from analysis.report.sentences import NOTHING, headroom_sentence, order_sentences
 
@@ -34,6 +35,12 @@ def lead(facts: StudyFacts) -> str:
         )
     lines.append(f"Unless said otherwise, figures are for the headline case `{study.headline}`.")
     return "\n\n".join(lines)
+
+
+def summary(facts: StudyFacts) -> str:
+    """The question and what was found first, for those who see a link to the page."""
+    found = [headline(finding, told) for finding, told in findings(facts)]
+    return " ".join([" ".join(facts.study.question.split()), *found[:2]])
 
 
 def order(facts: StudyFacts) -> str:

@@ -14,7 +14,7 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.report.fragments import Place
 from analysis.report.home import contradicted_beliefs
 from analysis.report.sentences import NOTHING
-from analysis.report.study_pages import host_table, lead, missing, published_table
+from analysis.report.study_pages import host_table, lead, missing, published_table, summary
 from analysis.report.variants import sections
 from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root
@@ -66,6 +66,7 @@ def test_a_page_begins_with_what_was_found(tmp_path: Path) -> None:
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in found
     assert 'href="#copy-vectors"' in found and "Belief" not in found
     assert contradicted_beliefs([facts], str).endswith(NOTHING)
+    assert summary(facts).endswith("? Vectors are 2.00× as fast as bytes.")
 
 
 def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:
