@@ -12,6 +12,8 @@ from analysis.quantities import WITHIN, is_at_limit, listing, percent, ratio, ra
 from analysis.report.html import plain
 from analysis.study import Variant
 
+SPEED: Final = "speed"
+RATE: Final = "payload rate"
 NOTHING: Final = "No machine has been measured yet."
 
 
@@ -27,8 +29,7 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     before = facts.study.variant(variant.after)
     row = facts.figures.comparison(machine, variant, before)
     if row is not None:
-        clock = facts.study.metrics[row.metric].label
-        return f"{start}{comparison_phrase(row, before.name, _this(variant))} by {clock}."
+        return f"{start}{comparison_phrase(row, _this(variant), *_measured_by(facts, row))}."
     for one in (variant, before):
         missing = _missing(facts, machine, one)
         if missing:
@@ -57,12 +58,18 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
     best = facts.ranking.fastest(machine)
     if best is None or (row := facts.figures.comparison(machine, best, other)) is None:
         return ""
-    clock = facts.study.metrics[row.metric].label
+    measure, clock = _measured_by(facts, row)
     kind = "step" if best.role == "step" else "variant beyond the steps"
     return (
         f"On {machine} the fastest {kind}, {fastest_phrase(facts, machine, best)}, has"
-        f" {_with_interval(row.ratio, row)} the speed of `{other.name}` by {clock}."
+        f" {_with_interval(row.ratio, row)} the {measure} of `{other.name}` by {clock}."
     )
+
+
+def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
+    """What a ratio is of, and the clock that it is by."""
+    measure = RATE if facts.figures.is_of_rates(row) else SPEED
+    return measure, facts.study.metrics[row.metric].label
 
 
 def _this(variant: Variant) -> str:
@@ -101,31 +108,39 @@ def _with_interval(value: float, row: MeasuredRow | RatioRow | ClaimRow) -> str:
     return f"{ratio(value)} ({interval})" if interval else ratio(value)
 
 
-def comparison_phrase(row: RatioRow, other: str, this: str) -> str:
-    """`this step is 3.91× (3.87× to 3.95×) faster than ...`, as the row's verdict has it."""
-    value, low, high = row.ratio, row.ci_low, row.ci_high
-    interval = ratio_interval(low, high)
+def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
+    """`this step is 3.91× (3.87 to 3.95) as fast as ... by device time`, as the row's verdict has
+    it; `measure` is SPEED or RATE."""
+    other, value = f"`{row.against}`", row.ratio
+    whole = f"{_with_interval(value, row)} its {measure} by {clock}"
     match row.verdict:
-        case "faster":
-            return f"{this} is {ratio(value)} ({interval}) faster than `{other}`"
-        case "slower":
-            inverse = ratio_interval(1 / high, 1 / low)
-            return (
-                f"{this} is slower than `{other}`: it takes {ratio(1 / value)} ({inverse}) as long"
-            )
         case "same":
-            return (
-                f"{this} is the same as `{other}` within {WITHIN}:"
-                f" {ratio(value)} its speed ({interval})"
-            )
-    if math.isnan(low):
+            return f"{this} is the same as {other} within {WITHIN}: {whole}"
+        case "faster" | "slower" if measure == RATE:
+            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            return f"{this} has {figure} the {RATE} of {other} by {clock}{but}"
+        case "faster":
+            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            return f"{this} is {figure} as fast as {other} by {clock}{but}"
+        case "slower":
+            figure, but = _decided(row, 1 / value, 1 / row.ci_high, 1 / row.ci_low)
+            return f"{this} is slower than {other}: it takes {figure} as long by {clock}{but}"
+    if math.isnan(row.ci_low):
         return (
-            f"{this} cannot be told from `{other}`: {ratio(value)} its speed, from a single"
-            " round and so without an interval"
+            f"{this} cannot be told from {other}: {whole}, from a single round and so without an"
+            " interval"
         )
-    return (
-        f"it is unclear how {this} compares with `{other}`: {ratio(value)} its speed ({interval})"
-    )
+    return f"it is unclear how {this} compares with {other}: {whole}"
+
+
+def _decided(row: RatioRow, value: float, low: float, high: float) -> tuple[str, str]:
+    """A decided ratio with its interval. The interval is for another run, where the verdict is on
+    the mean over those made; so what it adds stands apart where it holds 1."""
+    interval = ratio_interval(low, high)
+    if not low <= 1 <= high:
+        return f"{ratio(value)} ({interval})", ""
+    runs = f"{row.verdict} in all {row.runs} runs"
+    return ratio(value), f"; {runs}, but another may find {interval}×"
 
 
 def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:

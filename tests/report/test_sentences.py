@@ -33,9 +33,19 @@ from tests.synthetic import add_run, provenance_of, write_machine
 @pytest.mark.parametrize(
     ("verdict", "low", "value", "high", "expected"),
     [
-        ("faster", 3.87, 3.91, 3.95, "is 3.91× (3.87 to 3.95) faster than `before`"),
-        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.60 to 2.50) as long"),
-        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed"),
+        ("faster", 3.87, 3.91, 3.95, "is 3.91× (3.87 to 3.95) as fast as `before` by device time"),
+        (
+            *("faster", 0.752, 1.61, 3.5),
+            "is 1.61× as fast as `before` by device time; faster in all 3 runs, but another may"
+            " find 0.752 to 3.50×",
+        ),
+        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.60 to 2.50) as long by device time"),
+        (
+            *("slower", 0.8, 0.9, 1.25),
+            "it takes 1.11× as long by device time; slower in all 3 runs, but another may find"
+            " 0.800 to 1.25×",
+        ),
+        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× (0.998 to 1.004)"),
         ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`"),
         ("unclear", math.nan, 1.2, math.nan, "from a single round and so without an interval"),
     ],
@@ -44,10 +54,21 @@ def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
     compared = ("box", "copy", "after", "before", "n=1", "gpu_time")
-    row = RatioRow(*compared, value, low, high, verdict, runs=1)
-    assert expected in comparison_phrase(row, "before", "this step")
-    of_another = comparison_phrase(row, "before", "this variant")
+    row = RatioRow(*compared, value, low, high, verdict, runs=3)
+    assert expected in comparison_phrase(row, "this step", "speed", "device time")
+    of_another = comparison_phrase(row, "this variant", "speed", "device time")
     assert "this variant" in of_another and "step" not in of_another
+
+
+def test_what_delivers_other_bytes_is_told_by_its_rate(tmp_path: Path) -> None:
+    # `longer` takes more time for its longer rows, and is the faster by what it delivers.
+    facts = measured_at(make_root(tmp_path), {"in_flight": 4.0, "longer": 4.8, "ceiling_kernel": 8})
+    longer, before = (facts.study.variant(name) for name in ("longer", "in_flight"))
+    times = [facts.figures.time("box", variant) for variant in (longer, before)]
+    assert times[0] and times[1] and times[0].median > times[1].median
+    sentence = result_sentence(facts, "box", longer)
+    assert "this variant has 1.20× (" in sentence
+    assert "the payload rate of `in_flight` by device time. It reaches 60 % of" in sentence
 
 
 def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
@@ -98,7 +119,7 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     said = [step_sentence(measured, "box", step) for step in measured.study.with_role("step")]
     assert said[0] == ""
     for sentence, expected in zip(
-        said[1:], ("faster than", "the same as", "slower than", "unclear"), strict=True
+        said[1:], ("as fast as", "the same as", "slower than", "unclear"), strict=True
     ):
         assert expected in sentence
         assert sentence.startswith("On box ") and sentence.endswith("by device time.")
