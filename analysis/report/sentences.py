@@ -29,7 +29,8 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     before = facts.study.variant(variant.after)
     row = facts.figures.comparison(machine, variant, before)
     if row is not None:
-        return f"{start}{comparison_phrase(row, _this(variant), *_measured_by(facts, row))}."
+        phrase = comparison_phrase(row, _this(variant), *_measured_by(facts, row))
+        return f"{_where(facts, machine, row.case)}{phrase}."
     for one in (variant, before):
         missing = _missing(facts, machine, one)
         if missing:
@@ -50,7 +51,8 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     reached = f"{share}the rate of `{limit.ceiling}`"
     if gain:
         return f"{gain} It reaches {reached}."
-    return f"On {machine} {_this(variant)} reaches {reached}."
+    where = _where(facts, machine, facts.figures.shown_case(variant).id)
+    return f"{where}{_this(variant)} reaches {reached}."
 
 
 def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
@@ -61,9 +63,15 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
     measure, clock = _measured_by(facts, row)
     kind = "step" if best.role == "step" else "variant beyond the steps"
     return (
-        f"On {machine} the fastest {kind}, {fastest_phrase(facts, machine, best)}, has"
+        f"{_where(facts, machine, row.case)}the fastest {kind},"
+        f" {fastest_phrase(facts, machine, best)}, has"
         f" {_with_interval(row.ratio, row)} the {measure} of `{other.name}` by {clock}."
     )
+
+
+def _where(facts: StudyFacts, machine: str, case: str) -> str:
+    """How a sentence on figures of a case begins: pages say once what the headline case is."""
+    return f"On {machine} " if case == facts.study.headline else f"On {machine}, in case `{case}`, "
 
 
 def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
@@ -97,8 +105,9 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
         return ""
     label = facts.study.metrics[bound].label.capitalize()
     return (
-        f"On {machine} `{test.of}` has {_with_interval(claim.measured, claim)} the speed of"
-        f" `{test.over}`. {label}: {_with_interval(row.median, row)}, and then"
+        f"{_where(facts, machine, test.case)}`{test.of}` has"
+        f" {_with_interval(claim.measured, claim)} the speed of `{test.over}`."
+        f" {label}: {_with_interval(row.median, row)}, and then"
         f" {ratio(claim.measured * row.median)}."
     )
 
@@ -112,7 +121,8 @@ def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str
     """`this step is 3.91× (3.87 to 3.95) as fast as ... by device time`, as the row's verdict has
     it; `measure` is SPEED or RATE."""
     other, value = f"`{row.against}`", row.ratio
-    whole = f"{_with_interval(value, row)} its {measure} by {clock}"
+    interval = ratio_interval(row.ci_low, row.ci_high)
+    whole = f"{ratio(value)} its {measure}{f' ({interval})' if interval else ''} by {clock}"
     match row.verdict:
         case "same":
             return f"{this} is the same as {other} within {WITHIN}: {whole}"
@@ -160,15 +170,17 @@ def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
 def order_sentences(facts: StudyFacts) -> list[str]:
     """A sentence for each machine whose steps come out in another order than they are told in.
 
-    What is beyond the journey has no place in its order. Two steps count as out of order where the
-    later one is surely slower by their ratio.
+    What is beyond the journey, or does not have the headline case, has no place in its order. Two
+    steps count as out of order where the later one is surely slower by their ratio.
     """
     sentences = []
     for machine in facts.machines:
         steps = [
             (step, row.median)
             for step in facts.study.with_role("step")
-            if (row := facts.figures.time(machine, step)) is not None and not row.stale
+            if facts.figures.shown_case(step).id == facts.study.headline
+            and (row := facts.figures.time(machine, step)) is not None
+            and not row.stale
         ]
         turned = [
             f"`{later.name}` is slower than `{earlier.name}`"

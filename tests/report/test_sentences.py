@@ -45,7 +45,7 @@ from tests.synthetic import add_run, provenance_of, write_machine
             "it takes 1.11× as long by device time; slower in all 3 runs, but another may find"
             " 0.800 to 1.25×",
         ),
-        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× (0.998 to 1.004)"),
+        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed (0.998"),
         ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`"),
         ("unclear", math.nan, 1.2, math.nan, "from a single round and so without an interval"),
     ],
@@ -127,6 +127,23 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     names = measured.study.variant_names
     assert f"`{names[3]}` is slower than `{names[2]}`" in order
     assert f"From slowest to fastest they are `{names[0]}`" in order
+    in_no_headline = replace(measured.study, headline="none")
+    assert order_sentences(StudyFacts(measured.inputs, in_no_headline)) == []
+
+
+def test_a_case_that_is_not_the_headline_is_named(tmp_path: Path) -> None:
+    facts = measured_at(make_root(tmp_path), {"vectors": 2.0, "warps": 4.0, "ceiling_kernel": 8.0})
+    headline, second = facts.study.headline, facts.study.variant("warps")
+    elsewhere = replace(facts.study, headline="none")
+    shown = elsewhere.shown_case(second).id
+    other = StudyFacts(facts.inputs, elsewhere)
+    limit = other.study.variant("ceiling_kernel")
+    for sentence in (result_sentence(other, "box", second), reach_sentence(other, "box", limit)):
+        assert sentence.startswith(f"On box, in case `{shown}`, th")
+    first = result_sentence(other, "box", facts.study.variant("vectors"))
+    assert first.startswith("On box `bytewise` has not been measured.")
+    for sentence in (result_sentence(facts, "box", second), reach_sentence(facts, "box", limit)):
+        assert sentence.startswith("On box th") and headline not in sentence
 
 
 def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
