@@ -37,13 +37,13 @@ from tests.synthetic import add_run, provenance_of, write_machine
         (
             *("faster", 0.752, 1.61, 3.5),
             "is 1.61× as fast as `before` by device time; faster in all 3 runs, but another may"
-            " find 0.752 to 3.50×",
+            " find 0.75 to 3.5×",
         ),
-        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.60 to 2.50) as long by device time"),
+        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.6 to 2.5) as long by device time"),
         (
             *("slower", 0.8, 0.9, 1.25),
             "it takes 1.11× as long by device time; slower in all 3 runs, but another may find"
-            " 0.800 to 1.25×",
+            " 0.80 to 1.2×",
         ),
         ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed (0.998"),
         ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`"),
