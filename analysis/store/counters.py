@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from analysis.records import columns, parse_record, read_records, write_records
 from analysis.store.samples import CASE
+
+NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
+"""Why there is no capture where profiling worked and gave none."""
 
 
 @dataclass(frozen=True)
