@@ -86,9 +86,9 @@ def _this(variant: Variant) -> str:
 
 
 def fastest_phrase(facts: StudyFacts, machine: str, best: Variant) -> str:
-    """The name of the fastest step in Markdown, with those that it cannot be told apart from."""
+    """The name of the fastest step in Markdown, with those that it is indistinguishable from."""
     ties = listing([f"`{other.name}`" for other in facts.ranking.ties(machine)])
-    return f"`{best.name}`" + (f" (not told apart from {ties})" if ties else "")
+    return f"`{best.name}`" + (f" (indistinguishable from {ties})" if ties else "")
 
 
 def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: str) -> str:

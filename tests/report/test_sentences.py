@@ -198,7 +198,7 @@ def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Pa
     assert best is not None
     assert {best.name, tie.name} == {"warps", "in_flight"}
     ceiling = facts.study.variant("ceiling_kernel")
-    said = f"the fastest step, `{best.name}` (not told apart from `{tie.name}`), has 0.50"
+    said = f"the fastest step, `{best.name}` (indistinguishable from `{tie.name}`), has 0.50"
     assert said in reach_sentence(facts, "box", ceiling)
 
 
