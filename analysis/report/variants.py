@@ -206,7 +206,8 @@ def _ratio(
     if row is None:
         return ""
     interval = ratio_interval(row.ci_low, row.ci_high)
-    return ratio(row.ratio) + (f" ({interval})" if interval else "")
+    by = " by rate" if facts.figures.is_of_rates(row) else ""
+    return ratio(row.ratio) + (f" ({interval})" if interval else "") + by
 
 
 def _share(

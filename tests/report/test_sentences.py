@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ import pytest
 
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import percent
+from analysis.report.fragments import Place
 from analysis.report.sentences import (
     comparison_phrase,
     order_sentences,
@@ -20,6 +22,7 @@ from analysis.report.sentences import (
     step_sentence,
 )
 from analysis.report.study_pages import order
+from analysis.report.variants import sections
 from analysis.study import Case, Variant, discover
 from analysis.tables.rows import RatioRow
 from tests.roots import (
@@ -46,7 +49,9 @@ from tests.synthetic import add_run, provenance_of, write_machine
             " 0.80 to 1.2×",
         ),
         ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed (0.998"),
-        ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`"),
+        ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`: 1.20×"),
+        ("unclear", 44.5, 111.0, 122.0, "by device time; the ratios of its rounds have several"),
+        ("unclear", 1.003, 1.007, 1.016, "1.007× its speed (1.003 to 1.016) by device time."),
         ("unclear", math.nan, 1.2, math.nan, "from a single round and so without an interval"),
     ],
 )
@@ -55,7 +60,7 @@ def test_every_verdict_has_its_sentence(
 ) -> None:
     compared = ("box", "copy", "after", "before", "n=1", "gpu_time")
     row = RatioRow(*compared, value, low, high, verdict, runs=3)
-    assert expected in comparison_phrase(row, "this step", "speed", "device time")
+    assert expected in comparison_phrase(row, "this step", "speed", "device time") + "."
     of_another = comparison_phrase(row, "this variant", "speed", "device time")
     assert "this variant" in of_another and "step" not in of_another
 
@@ -69,6 +74,8 @@ def test_what_delivers_other_bytes_is_told_by_its_rate(tmp_path: Path) -> None:
     sentence = result_sentence(facts, "box", longer)
     assert "this variant has 1.20× (" in sentence
     assert "the payload rate of `in_flight` by device time. It reaches 60 % of" in sentence
+    told = sections(facts, ["beyond"], Place(tmp_path, "../"))
+    assert re.findall(r">(1\.\d+)× \([^)]*\) by rate<", told) == ["1.20"]
 
 
 def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
