@@ -10,6 +10,9 @@ from analysis.statistics import CONFIDENCE, SAME_WITHIN
 INTERVAL: Final = f"{CONFIDENCE * 100:g} % interval"
 WITHIN: Final = f"{SAME_WITHIN * 100:g} %"
 """Ratios this near 1 are called the same."""
+_SUPPORTED: Final = ((0.2, 2), (0.02, 3))
+"""So many significant digits an interval's ends have at most, where it reaches this share each
+way."""
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 _NANO: Final = (1e-9, "n")
@@ -33,21 +36,35 @@ def quantity(value: float, unit: str) -> str:
     return f"{digits(value / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
 
 
-def quantity_interval(low: float, high: float, unit: str) -> str:
-    """`low to high unit` under one prefix; empty where there is no interval."""
+def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
+    """`low to high unit` under the prefix of `value`, whose interval it is; empty where there is
+    none."""
     if math.isnan(low) or math.isnan(high):
         return ""
     if unit == "1":
-        return f"{_count(low)} to {_count(high)}"
-    scale, prefix = _prefix(high)
-    significant = 4 if unit == "s" else 3
-    return (
-        f"{digits(low / scale, significant)} to {digits(high / scale, significant)} {prefix}{unit}"
-    )
+        significant = _supported(low, high, 4)
+        return f"{_count(low, significant)} to {_count(high, significant)}"
+    scale, prefix = _prefix(value)
+    return f"{digits_interval(low / scale, high / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
 
 
-def _count(value: float) -> str:
-    return f"{value:.0f}" if value == round(value) else digits(value, 4)
+def digits_interval(low: float, high: float, significant: int = 3) -> str:
+    """`low to high` with so many significant digits, or as few as so wide an interval supports;
+    empty where there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    significant = _supported(low, high, significant)
+    return f"{digits(low, significant)} to {digits(high, significant)}"
+
+
+def _supported(low: float, high: float, most: int) -> int:
+    """How many significant digits the ends of an interval get."""
+    found = (digits for share, digits in _SUPPORTED if high - low > share * abs(high + low))
+    return min(next(found, most), most)
+
+
+def _count(value: float, significant: int = 4) -> str:
+    return f"{value:.0f}" if value == round(value) else digits(value, significant)
 
 
 def _prefix(value: float) -> tuple[float, str]:
@@ -65,14 +82,16 @@ def ratio(value: float) -> str:
 
 
 def ratio_interval(low: float, high: float) -> str:
-    """`low to high`, digits as in `ratio`; empty where there is no interval."""
+    """`low to high`, digits as in `ratio` or as few as so wide an interval supports; empty where
+    there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    return f"{_ratio_digits(low)} to {_ratio_digits(high)}"
+    significant = _supported(low, high, 3)
+    return f"{_ratio_digits(low, significant)} to {_ratio_digits(high, significant)}"
 
 
-def _ratio_digits(value: float) -> str:
-    return f"{value:.3f}" if 0.9 < value < 1.1 else digits(value)
+def _ratio_digits(value: float, significant: int = 3) -> str:
+    return f"{value:.3f}" if 0.9 < value < 1.1 else digits(value, significant)
 
 
 def percent(share: float) -> str:

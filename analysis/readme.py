@@ -14,7 +14,7 @@ from typing import Final
 from analysis import ROOT
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
-from analysis.quantities import INTERVAL, digits
+from analysis.quantities import INTERVAL, digits, digits_interval
 from analysis.store.collect import collect
 from analysis.study import Study, Variant, discover
 from analysis.tables.summary import summarise
@@ -92,7 +92,7 @@ def _line(variant: Variant, rate: Rate, most: float, name_columns: int) -> str:
     bar = ROLES[variant.role] * (eighths // 8)
     if variant.role == "step":
         bar += EIGHTHS[eighths % 8]
-    figure = f"{digits(rate.median)} ({digits(rate.low)} to {digits(rate.high)})"
+    figure = f"{digits(rate.median)} ({digits_interval(rate.low, rate.high)})"
     figure += " stale" * rate.is_stale
     return f"{variant.name:{name_columns}}  {bar.strip() or '▏':{BAR_COLUMNS}}  {figure}"
 

@@ -116,7 +116,8 @@ class Comparison(ABC):
         """Its figure, in `unit`, as pages write it."""
         return ratio(value)
 
-    def write_interval(self, low: float, high: float, unit: str) -> str:
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        """The interval of its figure `value`."""
         return ratio_interval(low, high)
 
 

@@ -47,7 +47,7 @@ class _OfShares(Bounded):
     def write(self, value: float, unit: str) -> str:
         return percent(value)
 
-    def write_interval(self, low: float, high: float, unit: str) -> str:
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
         return f"{percent(low)} to {percent(high)}"
 
 
@@ -202,8 +202,8 @@ class Measured(Bounded, kind="figure"):
     def write(self, value: float, unit: str) -> str:
         return quantity(value, unit)
 
-    def write_interval(self, low: float, high: float, unit: str) -> str:
-        return quantity_interval(low, high, unit)
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        return quantity_interval(value, low, high, unit)
 
 
 @dataclass(frozen=True, kw_only=True)

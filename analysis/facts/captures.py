@@ -30,6 +30,9 @@ _LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 UNTRIED: Final = "no profiler has been run"
 UNWANTED: Final = "the study asks for none"
+REWORDED: Final = {"launches no kernel": counters.NO_KERNEL}
+"""Reasons in older results that say more than is known: a variant may divide its work so that none
+is left for its kernels."""
 UNPROFILED: Final = "the variant does not have the case that is profiled"
 
 
@@ -76,7 +79,8 @@ class Captures:
         status = str(entry.get("status", f"{MISSING}: {self._untried(variant, kind)}"))
         case = str(entry.get("case", ""))
         if status != CAPTURED:
-            return Capture(MISSING, status.partition(": ")[2] or status, case, path)
+            reason = status.partition(": ")[2] or status
+            return Capture(MISSING, REWORDED.get(reason, reason), case, path)
         if not path.exists():
             return Capture(MISSING, f"{path.name} is missing", case, path)
         is_current = entry.get("source_sha256") == fingerprint(self.study, variant)

@@ -110,6 +110,19 @@ class Figures:
                 return row
         return None
 
+    def is_of_rates(self, row: RatioRow) -> bool:
+        """Whether a ratio is one of payload rates, as the two deliver different bytes."""
+        own, other = self._payloads(row)
+        return own != other and bool(own and other)
+
+    def _payloads(self, row: RatioRow) -> tuple[int, int]:
+        """Bytes that the two of a ratio deliver in its case; 0 for one that has no such case."""
+        own, other = (
+            next((case.payload_bytes for case in variant.cases if case.id == row.case), 0)
+            for variant in map(self.study.variant, (row.variant, row.against))
+        )
+        return own, other
+
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str
     ) -> LimitShare | None:
@@ -125,8 +138,7 @@ class Figures:
         self, machine: str, variant: Variant, ceiling: Variant, case: Case, metric: str
     ) -> float | None:
         row = self.ratios.get((machine, variant.name, ceiling.name, case.id, metric))
-        payloads = [own.payload_bytes for own in ceiling.cases if own.id == case.id]
-        return row.ratio * case.payload_bytes / payloads[0] if row and any(payloads) else None
+        return row.ratio if row and all(self._payloads(row)) else None
 
     def reached(self, machine: str, variant: Variant) -> LimitShare | None:
         """How near the variant comes to the fastest of its ceilings in its shown case; None if

@@ -37,7 +37,8 @@ class Told:
         low, high = self.figures.ci_low, self.figures.ci_high
         if math.isnan(low) or math.isnan(high) or low == high:
             return ""
-        return self.claim.tests[self.part - 1].write_interval(low, high, self.figures.unit)
+        test, figures = self.claim.tests[self.part - 1], self.figures
+        return test.write_interval(figures.measured, low, high, figures.unit)
 
     def bound(self) -> str:
         """What the comparison is held against, in words; empty where that is not a bound."""

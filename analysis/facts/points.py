@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED, Figures
 from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, PublishedRow, rows_of
-from analysis.quantities import digits, quantity, quantity_interval
+from analysis.quantities import digits, digits_interval, quantity, quantity_interval
 from analysis.records import columns
 from analysis.store.published import best_statement
 from analysis.study import Case, Variant, parse_case
@@ -146,13 +146,13 @@ def _values(
 ) -> dict[str, Any]:
     """Times in s and rates in GB/s, and how they are written beside the mark."""
     values: dict[str, Any] = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
-    short, interval = quantity(seconds, "s"), quantity_interval(low, high, "s")
+    short, interval = quantity(seconds, "s"), quantity_interval(seconds, low, high, "s")
     if case.payload_bytes:
         # The longest time is the lowest rate.
         rates = [case.payload_bytes / time / 1e9 for time in (seconds, high, low)]
         values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
         if figures.are_rates:
-            short, interval = digits(rates[0]), _rate_interval(*rates[1:])
+            short, interval = digits(rates[0]), digits_interval(rates[1], rates[2])
     label = f"{short} ({interval})" if interval else short
     return values | {"label": label, "short": short, "interval": interval}
 
@@ -165,10 +165,6 @@ def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
         return row.by_run
     rates = (case.payload_bytes / float(time) / 1e9 for time in row.by_run.split(RUN_SEPARATOR))
     return RUN_SEPARATOR.join(f"{rate:.7g}" for rate in rates)
-
-
-def _rate_interval(low: float, high: float) -> str:
-    return "" if math.isnan(low) or math.isnan(high) else f"{digits(low)} to {digits(high)}"
 
 
 def _published(figures: Figures) -> Iterator[tuple[Point, Case]]:

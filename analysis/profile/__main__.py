@@ -25,7 +25,7 @@ from analysis.measure.plan import Target, target
 from analysis.modules import built_modules
 from analysis.profile import ncu
 from analysis.source import fingerprint
-from analysis.store.counters import CAPTURED, Counter, write_counters
+from analysis.store.counters import CAPTURED, NO_KERNEL, Counter, write_counters
 from analysis.store.results import set_capture
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.toolchain.compilers import find_toolchain
@@ -118,7 +118,7 @@ def keep(
     if captured.exists():
         write_whole(destination, captured.read_text())
     elif not reason:
-        reason = "launches no kernel"
+        reason = NO_KERNEL
     status = f"not captured: {reason}" if reason else CAPTURED
     print(f"{study.name}/{variant.name}: {kind}: {status}", file=sys.stderr)
     entry = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from analysis.facts.figures import Figures
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import RepeatabilityRow, rows_of
-from analysis.quantities import WITHIN, percent, ratio
+from analysis.quantities import WITHIN, listing, percent, ratio
 from analysis.report.html import table
 from analysis.statistics import CONFIDENCE, FEWEST_RUNS
 
@@ -87,18 +88,37 @@ def repeatability(inputs: Inputs) -> str:
         ]
         for row in rows
     ]
-    times = _total(rows, "times_inside", "times")
-    ratios = _total(rows, "ratios_inside", "ratios")
     flips = _total(rows, "claims_flipped", "claims")
-    sentence = (
-        f"In the {CONFIDENCE * 100:g} % intervals made without them lie {times} times and {ratios}"
-        f" ratios; of the claims that both decide, {flips} flip."
-    )
-    return f"{sentence}\n\n{table(columns, lines, numeric=columns[4:])}"
+    share = f"{CONFIDENCE * 100:g} %"
+    said = [
+        f"In the {share} intervals made without them lie {_inside(rows)}; of the claims that both"
+        f" decide, {flips} flip.",
+        "\n".join(_by_kind(inputs, rows)),
+        f"Where about {share} of the times lie inside, times can be expected of another host, too."
+        " Where fewer do, rely on ratios.",
+    ]
+    return "\n\n".join([*said, table(columns, lines, numeric=columns[4:])])
+
+
+def _by_kind(inputs: Inputs, rows: Sequence[RepeatabilityRow]) -> Iterator[str]:
+    """The same of studies that move data and of the others, an item each; Markdown."""
+    kinds: dict[bool, list[RepeatabilityRow]] = {True: [], False: []}
+    for row in rows:
+        kinds[Figures(inputs, inputs.studies[row.study]).are_rates].append(row)
+    for moves_data, own in kinds.items():
+        names = listing([f"`{name}`" for name in dict.fromkeys(row.study for row in own)])
+        where = "Where every step delivers bytes" if moves_data else "Elsewhere"
+        if own:
+            yield f"- {where} ({names}): {_inside(own)}."
+
+
+def _inside(rows: Sequence[RepeatabilityRow]) -> str:
+    times = _total(rows, "times_inside", "times")
+    return f"{times} times and {_total(rows, 'ratios_inside', 'ratios')} ratios"
 
 
 def _total(rows: Sequence[RepeatabilityRow], some: str, all_: str) -> str:
-    """`9 of 10 (90 %)`, over all studies."""
+    """`9 of 10 (90 %)`, over all `rows`."""
     count, total = (sum(getattr(row, name) for row in rows) for name in (some, all_))
     return f"{count} of {total}" + (f" ({percent(count / total)})" if total else "")
 

@@ -43,19 +43,20 @@ def pairs(comparison: Comparison) -> str:
     if len(machines) == 1:
         return f"Only {machines[0].name} has been measured, so there is no other to compare with."
     parts = [_pair(comparison, one, other) for one, other in combinations(machines, 2)]
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts)) or "No variant has been measured on two machines."
 
 
 def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
+    """What came out of two machines; empty where no variant has been measured on both."""
     ratios = sorted(comparison.ratios(one, other), key=lambda each: each.surprise, reverse=True)
+    if not ratios:
+        return ""
     told = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
     architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
     sentences = [
         f"**{one.name} and {other.name}.**",
-        f"Of {len(ratios)} variants that both have measured,"
-        f" {len(ratios) - len(told)} cannot be told apart."
-        if ratios
-        else "There is no variant that both have measured.",
+        f"Of {len(ratios)} variants measured on both,"
+        f" {len(ratios) - len(told)} cannot be told apart.",
     ]
     if told:
         sentences.append(f"Those that differ most: {listing(list(map(_told, told[:NAMED])))}.")

@@ -263,4 +263,5 @@ def _interval(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
     if not is_known or is_exact:
         return ""
     (test,) = claim.tests
-    return test.write_interval(row.ci_low, row.ci_high, test.figure_unit(facts.study.units))
+    unit = test.figure_unit(facts.study.units)
+    return test.write_interval(row.measured, row.ci_low, row.ci_high, unit)

@@ -44,7 +44,7 @@ def parameter_table(inputs: Inputs) -> str:
             [
                 *(row.machine, code(row.parameter), MEANING[row.parameter]),
                 quantity(row.value, unit) or "not measured",
-                quantity_interval(row.ci_low, row.ci_high, unit),
+                quantity_interval(row.value, row.ci_low, row.ci_high, unit),
                 "one run" if row.runs == 1 else f"{row.runs} runs",
             ]
         )

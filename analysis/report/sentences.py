@@ -10,8 +10,11 @@ from analysis.facts.rows import ClaimRow, MeasuredRow, RatioRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import WITHIN, is_at_limit, listing, percent, ratio, ratio_interval
 from analysis.report.html import plain
+from analysis.statistics import SAME_WITHIN
 from analysis.study import Variant
 
+SPEED: Final = "speed"
+RATE: Final = "payload rate"
 NOTHING: Final = "No machine has been measured yet."
 
 
@@ -27,8 +30,8 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     before = facts.study.variant(variant.after)
     row = facts.figures.comparison(machine, variant, before)
     if row is not None:
-        clock = facts.study.metrics[row.metric].label
-        return f"{start}{comparison_phrase(row, before.name, _this(variant))} by {clock}."
+        phrase = comparison_phrase(row, _this(variant), *_measured_by(facts, row))
+        return f"{_where(facts, machine, row.case)}{phrase}."
     for one in (variant, before):
         missing = _missing(facts, machine, one)
         if missing:
@@ -49,7 +52,8 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     reached = f"{share}the rate of `{limit.ceiling}`"
     if gain:
         return f"{gain} It reaches {reached}."
-    return f"On {machine} {_this(variant)} reaches {reached}."
+    where = _where(facts, machine, facts.figures.shown_case(variant).id)
+    return f"{where}{_this(variant)} reaches {reached}."
 
 
 def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
@@ -57,12 +61,24 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
     best = facts.ranking.fastest(machine)
     if best is None or (row := facts.figures.comparison(machine, best, other)) is None:
         return ""
-    clock = facts.study.metrics[row.metric].label
+    measure, clock = _measured_by(facts, row)
     kind = "step" if best.role == "step" else "variant beyond the steps"
     return (
-        f"On {machine} the fastest {kind}, {fastest_phrase(facts, machine, best)}, has"
-        f" {_with_interval(row.ratio, row)} the speed of `{other.name}` by {clock}."
+        f"{_where(facts, machine, row.case)}the fastest {kind},"
+        f" {fastest_phrase(facts, machine, best)}, has"
+        f" {_with_interval(row.ratio, row)} the {measure} of `{other.name}` by {clock}."
     )
+
+
+def _where(facts: StudyFacts, machine: str, case: str) -> str:
+    """How a sentence on figures of a case begins: pages say once what the headline case is."""
+    return f"On {machine} " if case == facts.study.headline else f"On {machine}, in case `{case}`, "
+
+
+def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
+    """What a ratio is of, and the clock that it is by."""
+    measure = RATE if facts.figures.is_of_rates(row) else SPEED
+    return measure, facts.study.metrics[row.metric].label
 
 
 def _this(variant: Variant) -> str:
@@ -71,9 +87,9 @@ def _this(variant: Variant) -> str:
 
 
 def fastest_phrase(facts: StudyFacts, machine: str, best: Variant) -> str:
-    """The name of the fastest step in Markdown, with those that it cannot be told apart from."""
+    """The name of the fastest step in Markdown, with those that it is indistinguishable from."""
     ties = listing([f"`{other.name}`" for other in facts.ranking.ties(machine)])
-    return f"`{best.name}`" + (f" (not told apart from {ties})" if ties else "")
+    return f"`{best.name}`" + (f" (indistinguishable from {ties})" if ties else "")
 
 
 def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: str) -> str:
@@ -90,8 +106,9 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
         return ""
     label = facts.study.metrics[bound].label.capitalize()
     return (
-        f"On {machine} `{test.of}` has {_with_interval(claim.measured, claim)} the speed of"
-        f" `{test.over}`. {label}: {_with_interval(row.median, row)}, and then"
+        f"{_where(facts, machine, test.case)}`{test.of}` has"
+        f" {_with_interval(claim.measured, claim)} the speed of `{test.over}`."
+        f" {label}: {_with_interval(row.median, row)}, and then"
         f" {ratio(claim.measured * row.median)}."
     )
 
@@ -101,31 +118,43 @@ def _with_interval(value: float, row: MeasuredRow | RatioRow | ClaimRow) -> str:
     return f"{ratio(value)} ({interval})" if interval else ratio(value)
 
 
-def comparison_phrase(row: RatioRow, other: str, this: str) -> str:
-    """`this step is 3.91× (3.87× to 3.95×) faster than ...`, as the row's verdict has it."""
-    value, low, high = row.ratio, row.ci_low, row.ci_high
-    interval = ratio_interval(low, high)
+def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
+    """`this step is 3.91× (3.87 to 3.95) as fast as ... by device time`, as the row's verdict has
+    it; `measure` is SPEED or RATE."""
+    other, value = f"`{row.against}`", row.ratio
+    interval = ratio_interval(row.ci_low, row.ci_high)
+    whole = f"{ratio(value)} its {measure}{f' ({interval})' if interval else ''} by {clock}"
     match row.verdict:
-        case "faster":
-            return f"{this} is {ratio(value)} ({interval}) faster than `{other}`"
-        case "slower":
-            inverse = ratio_interval(1 / high, 1 / low)
-            return (
-                f"{this} is slower than `{other}`: it takes {ratio(1 / value)} ({inverse}) as long"
-            )
         case "same":
-            return (
-                f"{this} is the same as `{other}` within {WITHIN}:"
-                f" {ratio(value)} its speed ({interval})"
-            )
-    if math.isnan(low):
+            return f"{this} is the same as {other} within {WITHIN}: {whole}"
+        case "faster" | "slower" if measure == RATE:
+            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            return f"{this} has {figure} the {RATE} of {other} by {clock}{but}"
+        case "faster":
+            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            return f"{this} is {figure} as fast as {other} by {clock}{but}"
+        case "slower":
+            figure, but = _decided(row, 1 / value, 1 / row.ci_high, 1 / row.ci_low)
+            return f"{this} is slower than {other}: it takes {figure} as long by {clock}{but}"
+    if math.isnan(row.ci_low):
         return (
-            f"{this} cannot be told from `{other}`: {ratio(value)} its speed, from a single"
-            " round and so without an interval"
+            f"{this} cannot be told from {other}: {whole}, from a single round and so without an"
+            " interval"
         )
-    return (
-        f"it is unclear how {this} compares with `{other}`: {ratio(value)} its speed ({interval})"
-    )
+    # What is surely above 1 or below it is unclear for one reason alone.
+    is_apart = not row.ci_low <= 1 <= row.ci_high and abs(value - 1) >= SAME_WITHIN
+    modes = "; the ratios of its rounds have several modes" if is_apart else ""
+    return f"it is unclear how {this} compares with {other}: {whole}{modes}"
+
+
+def _decided(row: RatioRow, value: float, low: float, high: float) -> tuple[str, str]:
+    """A decided ratio with its interval. The interval is for another run, where the verdict is on
+    the mean over those made; so what it adds stands apart where it holds 1."""
+    interval = ratio_interval(low, high)
+    if not low <= 1 <= high:
+        return f"{ratio(value)} ({interval})", ""
+    runs = f"{row.verdict} in all {row.runs} runs"
+    return ratio(value), f"; {runs}, but another may find {interval}×"
 
 
 def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
@@ -145,15 +174,17 @@ def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
 def order_sentences(facts: StudyFacts) -> list[str]:
     """A sentence for each machine whose steps come out in another order than they are told in.
 
-    What is beyond the journey has no place in its order. Two steps count as out of order where the
-    later one is surely slower by their ratio.
+    What is beyond the journey, or does not have the headline case, has no place in its order. Two
+    steps count as out of order where the later one is surely slower by their ratio.
     """
     sentences = []
     for machine in facts.machines:
         steps = [
             (step, row.median)
             for step in facts.study.with_role("step")
-            if (row := facts.figures.time(machine, step)) is not None and not row.stale
+            if facts.figures.shown_case(step).id == facts.study.headline
+            and (row := facts.figures.time(machine, step)) is not None
+            and not row.stale
         ]
         turned = [
             f"`{later.name}` is slower than `{earlier.name}`"

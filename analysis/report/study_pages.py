@@ -75,7 +75,7 @@ def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
         [
             *(variant.title, machine, metric.label),
             quantity(row.median, metric.unit),
-            quantity_interval(row.ci_low, row.ci_high, metric.unit),
+            quantity_interval(row.median, row.ci_low, row.ci_high, metric.unit),
             *(whole(row.n), "stale" if row.stale else ""),
         ]
         for variant in facts.study.with_role(*roles)

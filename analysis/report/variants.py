@@ -166,7 +166,7 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
         "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
-        INTERVAL: lambda _, time: quantity_interval(time.ci_low, time.ci_high, "s"),
+        INTERVAL: lambda _, time: quantity_interval(time.median, time.ci_low, time.ci_high, "s"),
     }
     if payload:
         columns["rate"] = lambda _, time: gigabytes_per_second(payload / time.median / 1e9)
@@ -206,7 +206,8 @@ def _ratio(
     if row is None:
         return ""
     interval = ratio_interval(row.ci_low, row.ci_high)
-    return ratio(row.ratio) + (f" ({interval})" if interval else "")
+    by = " by rate" if facts.figures.is_of_rates(row) else ""
+    return ratio(row.ratio) + (f" ({interval})" if interval else "") + by
 
 
 def _share(

@@ -12,6 +12,8 @@ from analysis.store.samples import CASE
 
 CAPTURED: Final = "captured"
 """Status of a capture that was made; any other says why it was not."""
+NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
+"""Why there is no capture where profiling worked and gave none."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class RatioRow:
-    """The time of `against` over that of `variant`."""
+    """The time of `against` over that of `variant`; their payload rates the other way round, where
+    the two deliver different bytes in the case."""
 
     machine: str
     study: str

@@ -117,7 +117,7 @@ def _of_variant(name: str, rows: pd.DataFrame, size: int, count: int) -> Advice 
 def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> Iterable[str]:
     """A line a variant, the fastest first, then what that is worth; there must be one at least."""
     for one in advices:
-        interval = quantity_interval(one.low, one.high, "s")
+        interval = quantity_interval(one.seconds, one.low, one.high, "s")
         rate = digits(payload / one.seconds / 1e9)
         how = "measured" if one.is_measured else "interpolated"
         within = f" ({interval})" if interval else ""

@@ -149,5 +149,5 @@ def _written(name: str, estimate: Estimate, unit: str) -> dict[str, str]:
     value, low, high = astuple(estimate)
     return {
         name: quantity(value, unit),
-        f"{name}_interval": quantity_interval(low, high, unit),
+        f"{name}_interval": quantity_interval(value, low, high, unit),
     }

@@ -49,7 +49,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
                         "fastest": best.variant,
                         "method": method_of(best.variant),
                         "time": quantity(best.seconds, "s"),
-                        "interval": quantity_interval(best.low, best.high, "s"),
+                        "interval": quantity_interval(best.seconds, best.low, best.high, "s"),
                         "rate": size * count / best.seconds / 1e9,
                         "next": second.variant,
                         "by": ratio(second.seconds / best.seconds),

@@ -51,7 +51,7 @@ def price_table(facts: StudyFacts) -> pd.DataFrame:
                 "seconds_low": row.ci_low,
                 "seconds_high": row.ci_high,
                 "time": quantity(seconds, "s"),
-                "interval": quantity_interval(row.ci_low, row.ci_high, "s"),
+                "interval": quantity_interval(seconds, row.ci_low, row.ci_high, "s"),
                 "speed": f"{digits(size / seconds / 1e9)} GB/s",
                 "href": samples_address(machine, facts.study.name, variant),
             }

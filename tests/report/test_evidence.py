@@ -23,6 +23,7 @@ from analysis.report.captured import (
 from analysis.report.compiled import machine_code
 from analysis.report.sources import stage_sources
 from analysis.store import counters
+from analysis.store.results import set_capture
 from analysis.store.timelines import write_events
 from analysis.study import discover, parse_case
 from analysis.toolchain import sass
@@ -84,6 +85,12 @@ def test_counters_stale_and_missing_are_said(root: Path) -> None:
         "No counters and no timeline on box: counters need &lt;permission&gt;."
     ]
     assert gaps(facts, fifth) == ["No counters and no timeline on box: no profiler has been run."]
+    status = {"status": "not captured: launches no kernel"}  # as older results have it
+    set_capture(root / "results", "box", "copy", fifth.name, "ncu", status)
+    assert gaps(StudyFacts(make_inputs(root), study), fifth) == [
+        "No counters on box: no kernel was seen in the launch that was profiled.",
+        "No timeline on box: no profiler has been run.",
+    ]
     (root / "results" / "box" / "copy" / f"{first.name}.ncu.csv").unlink()
     anew = StudyFacts(facts.inputs, study)
     assert "is missing" in anew.captures.find("box", first, "ncu").reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ import pytest
 
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import percent
+from analysis.report.fragments import Place
 from analysis.report.sentences import (
     comparison_phrase,
     order_sentences,
@@ -20,6 +22,7 @@ from analysis.report.sentences import (
     step_sentence,
 )
 from analysis.report.study_pages import order
+from analysis.report.variants import sections
 from analysis.study import Case, Variant, discover
 from analysis.tables.rows import RatioRow
 from tests.roots import (
@@ -33,10 +36,22 @@ from tests.synthetic import add_run, provenance_of, write_machine
 @pytest.mark.parametrize(
     ("verdict", "low", "value", "high", "expected"),
     [
-        ("faster", 3.87, 3.91, 3.95, "is 3.91× (3.87 to 3.95) faster than `before`"),
-        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.60 to 2.50) as long"),
-        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed"),
-        ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`"),
+        ("faster", 3.87, 3.91, 3.95, "is 3.91× (3.87 to 3.95) as fast as `before` by device time"),
+        (
+            *("faster", 0.752, 1.61, 3.5),
+            "is 1.61× as fast as `before` by device time; faster in all 3 runs, but another may"
+            " find 0.75 to 3.5×",
+        ),
+        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.6 to 2.5) as long by device time"),
+        (
+            *("slower", 0.8, 0.9, 1.25),
+            "it takes 1.11× as long by device time; slower in all 3 runs, but another may find"
+            " 0.80 to 1.2×",
+        ),
+        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed (0.998"),
+        ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`: 1.20×"),
+        ("unclear", 44.5, 111.0, 122.0, "by device time; the ratios of its rounds have several"),
+        ("unclear", 1.003, 1.007, 1.016, "1.007× its speed (1.003 to 1.016) by device time."),
         ("unclear", math.nan, 1.2, math.nan, "from a single round and so without an interval"),
     ],
 )
@@ -44,10 +59,23 @@ def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
     compared = ("box", "copy", "after", "before", "n=1", "gpu_time")
-    row = RatioRow(*compared, value, low, high, verdict, runs=1)
-    assert expected in comparison_phrase(row, "before", "this step")
-    of_another = comparison_phrase(row, "before", "this variant")
+    row = RatioRow(*compared, value, low, high, verdict, runs=3)
+    assert expected in comparison_phrase(row, "this step", "speed", "device time") + "."
+    of_another = comparison_phrase(row, "this variant", "speed", "device time")
     assert "this variant" in of_another and "step" not in of_another
+
+
+def test_what_delivers_other_bytes_is_told_by_its_rate(tmp_path: Path) -> None:
+    # `longer` takes more time for its longer rows, and is the faster by what it delivers.
+    facts = measured_at(make_root(tmp_path), {"in_flight": 4.0, "longer": 4.8, "ceiling_kernel": 8})
+    longer, before = (facts.study.variant(name) for name in ("longer", "in_flight"))
+    times = [facts.figures.time("box", variant) for variant in (longer, before)]
+    assert times[0] and times[1] and times[0].median > times[1].median
+    sentence = result_sentence(facts, "box", longer)
+    assert "this variant has 1.20× (" in sentence
+    assert "the payload rate of `in_flight` by device time. It reaches 60 % of" in sentence
+    told = sections(facts, ["beyond"], Place(tmp_path, "../"))
+    assert re.findall(r">(1\.\d+)× \([^)]*\) by rate<", told) == ["1.20"]
 
 
 def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
@@ -98,7 +126,7 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     said = [step_sentence(measured, "box", step) for step in measured.study.with_role("step")]
     assert said[0] == ""
     for sentence, expected in zip(
-        said[1:], ("faster than", "the same as", "slower than", "unclear"), strict=True
+        said[1:], ("as fast as", "the same as", "slower than", "unclear"), strict=True
     ):
         assert expected in sentence
         assert sentence.startswith("On box ") and sentence.endswith("by device time.")
@@ -106,6 +134,23 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     names = measured.study.variant_names
     assert f"`{names[3]}` is slower than `{names[2]}`" in order
     assert f"From slowest to fastest they are `{names[0]}`" in order
+    in_no_headline = replace(measured.study, headline="none")
+    assert order_sentences(StudyFacts(measured.inputs, in_no_headline)) == []
+
+
+def test_a_case_that_is_not_the_headline_is_named(tmp_path: Path) -> None:
+    facts = measured_at(make_root(tmp_path), {"vectors": 2.0, "warps": 4.0, "ceiling_kernel": 8.0})
+    headline, second = facts.study.headline, facts.study.variant("warps")
+    elsewhere = replace(facts.study, headline="none")
+    shown = elsewhere.shown_case(second).id
+    other = StudyFacts(facts.inputs, elsewhere)
+    limit = other.study.variant("ceiling_kernel")
+    for sentence in (result_sentence(other, "box", second), reach_sentence(other, "box", limit)):
+        assert sentence.startswith(f"On box, in case `{shown}`, th")
+    first = result_sentence(other, "box", facts.study.variant("vectors"))
+    assert first.startswith("On box `bytewise` has not been measured.")
+    for sentence in (result_sentence(facts, "box", second), reach_sentence(facts, "box", limit)):
+        assert sentence.startswith("On box th") and headline not in sentence
 
 
 def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
@@ -160,7 +205,7 @@ def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Pa
     assert best is not None
     assert {best.name, tie.name} == {"warps", "in_flight"}
     ceiling = facts.study.variant("ceiling_kernel")
-    said = f"the fastest step, `{best.name}` (not told apart from `{tie.name}`), has 0.50"
+    said = f"the fastest step, `{best.name}` (indistinguishable from `{tie.name}`), has 0.50"
     assert said in reach_sentence(facts, "box", ceiling)
 
 
