@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, RatioRow, SkippedRow, rows_of
+from analysis.statistics import verdict
 from analysis.store.results import Provenance
 from analysis.study import Case, Study, Variant
 
@@ -51,9 +52,19 @@ class Figures:
 
     @cached_property
     def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:
-        """Ratios by machine, variant, against, case and metric."""
-        rows = rows_of(self.inputs.of_study(self.inputs.ratios, self.study), RatioRow)
+        """Ratios by machine, variant, against, case and metric: of payload rates, where the two
+        deliver different bytes."""
+        table = self.inputs.of_study(self.inputs.ratios, self.study)
+        rows = map(self._by_rate, rows_of(table, RatioRow))
         return {(row.machine, row.variant, row.against, row.case, row.metric): row for row in rows}
+
+    def _by_rate(self, row: RatioRow) -> RatioRow:
+        if not self.is_of_rates(row):
+            return row
+        own, other = self._payloads(row)
+        value, low, high = (one * own / other for one in (row.ratio, row.ci_low, row.ci_high))
+        found = verdict(value, low, high)
+        return replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
 
     @cached_property
     def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:
@@ -118,10 +129,17 @@ class Figures:
     def _payloads(self, row: RatioRow) -> tuple[int, int]:
         """Bytes that the two of a ratio deliver in its case; 0 for one that has no such case."""
         own, other = (
-            next((case.payload_bytes for case in variant.cases if case.id == row.case), 0)
-            for variant in map(self.study.variant, (row.variant, row.against))
+            self._payload_of.get((name, row.case), 0) for name in (row.variant, row.against)
         )
         return own, other
+
+    @cached_property
+    def _payload_of(self) -> Mapping[tuple[str, str], int]:
+        return {
+            (variant.name, case.id): case.payload_bytes
+            for variant in self.study.variants
+            for case in variant.cases
+        }
 
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str

@@ -54,8 +54,7 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class RatioRow:
-    """The time of `against` over that of `variant`; their payload rates the other way round, where
-    the two deliver different bytes in the case."""
+    """The time of `against` over that of `variant`."""
 
     machine: str
     study: str

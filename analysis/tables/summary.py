@@ -101,8 +101,7 @@ def ratios_by_run(by_round: pd.Series) -> pd.DataFrame:
 
 
 def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
-    """Speed-ups: the other's time over the variant's, above 1 where the variant is faster. Of two
-    that deliver different bytes, the variant's rate over the other's.
+    """Speed-ups: the other's time over the variant's, above 1 where the variant is faster.
 
     By RATIO_KEY, run and round. Pairs the two variants' medians of one run visit by visit, in every
     run that has fresh samples of both; the ratio of a round is the median of its visits'. Where
@@ -136,22 +135,7 @@ def _paired(study: Study, by_visit: pd.Series) -> pd.DataFrame:
     both = own.merge(compared, on="variant").merge(other, on=["study", "against", *VISIT])
     both = both[both["only"].isna() | (both["only"] == both["case"])]
     both = both[~both["has_host_work"].astype(bool) | (both["metric"] != "gpu_time")]
-    return both.assign(ratio=both["other"] / both["value"] * _payload_ratio(study, both))
-
-
-def _payload_ratio(study: Study, both: pd.DataFrame) -> pd.Series:
-    """Bytes that `variant` delivers over those of `against` in the `case` of a row; 1 where one
-    of them delivers none."""
-    payloads = {
-        (variant.name, case.id): float(case.payload_bytes)
-        for variant in study.variants
-        for case in variant.cases
-    }
-    own, other = (
-        pd.Series(zip(both[side], both["case"], strict=True), both.index).map(payloads)
-        for side in ("variant", "against")
-    )
-    return (own / other).where((own > 0) & (other > 0), 1.0)
+    return both.assign(ratio=both["other"] / both["value"])
 
 
 def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:

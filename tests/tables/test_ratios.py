@@ -69,23 +69,6 @@ def test_a_ratio_is_a_speed_up_paired_by_round() -> None:
     assert (found["verdict"], found["runs"]) == ("faster", 1)
 
 
-def test_of_what_delivers_other_bytes_a_ratio_is_one_of_rates() -> None:
-    case = COPY.headline
-    bytes_of = {
-        variant.name: one.payload_bytes
-        for variant in COPY.variants
-        for one in variant.cases
-        if one.id == case
-    }
-    assert bytes_of["longer"] == 1.25 * bytes_of["in_flight"]
-    samples = table(
-        rounds("longer", [1.0] * 3, case=case), rounds("in_flight", [1.0] * 3, case=case)
-    )
-    found = only(ratios(ratios_by_round(samples, STUDIES)))
-    assert (found["variant"], found["against"]) == ("longer", "in_flight")
-    assert (found["ratio"], found["verdict"]) == (1.25, "faster")
-
-
 def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
     # A slow spell meets three of the one's eight visits and five of the other's: their medians
     # would be of unlike moments.
