@@ -109,6 +109,25 @@ def test_the_map_names_the_fastest_of_what_was_measured(
     )
 
 
+def test_the_map_says_what_is_gained_over_one_copy_per_piece(facts: StudyFacts) -> None:
+    def cell(of: StudyFacts) -> dict[str, str]:
+        table = map_table(of)
+        is_cell = (table["size"] == 1024) & (table["count"] == 256) & (table["direction"] == "h2d")
+        return dict(table[is_cell & (table["memory"] == "pinned")].iloc[0])
+
+    one, found = move(1024, 256, "h2d"), cell(facts)
+    loop, best = (
+        plausible(TRANSFERS.variant(name), one, "host_time")
+        for name in ("pinned_loop", found["fastest"])
+    )
+    assert float(found["loop"].rstrip("×")) == pytest.approx(loop / best, rel=0.02)
+    assert found["by"] != found["loop"]
+    summary = facts.inputs.summary
+    faster = summary["median"].where(summary["variant"] != "pinned_loop", 1e-9)
+    inputs = replace(facts.inputs, summary=summary.assign(median=faster))
+    assert cell(StudyFacts(inputs, TRANSFERS))["loop"] == ""
+
+
 def test_single_pieces_of_the_default_grid_are_on_the_map() -> None:
     ways = Counter(
         (memory_of(variant.name), case["size"])
