@@ -60,7 +60,7 @@ def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | Non
     """
     found = [
         (channel, str(encoding["field"]), encoding.get("title"))
-        for channel, encoding in _encodings(document)
+        for channel, encoding in encodings(document)
         if encoding.get("type") == "quantitative" and _is_value(data, encoding.get("field", ""))
     ]
     order = ("y", "x", "color", "text")
@@ -75,18 +75,18 @@ def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | Non
     return Measure(field, str(title), COLUMNS.get(field, ("", "digits"))[1])
 
 
-def _encodings(part: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def encodings(part: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every channel with its encoding, in the order of `part`."""
     if isinstance(part, list):
         for one in part:
-            yield from _encodings(one)
+            yield from encodings(one)
     elif isinstance(part, dict):
         for channel, encoding in part.get("encoding", {}).items():
             if isinstance(encoding, dict):
                 yield channel, encoding
         for key, one in part.items():
             if key != "encoding":
-                yield from _encodings(one)
+                yield from encodings(one)
 
 
 def _is_value(data: pd.DataFrame, field: str) -> bool:

@@ -14,6 +14,7 @@ import vl_convert
 from analysis.charts.columns import column_table, measure_of, text_of
 from analysis.charts.still import Still
 from analysis.charts.theme import CONFIGURATION, Chart
+from analysis.charts.ticks import set_log_ticks
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
@@ -86,6 +87,7 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:
     del document["datasets"][inline]
     table_format = {"type": "csv", "parse": _types(data)}
     document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
+    set_log_ticks(document)
     measure = measure_of(document, data)
     document.setdefault("usermeta", {}).update(
         columns=column_table(data),

@@ -37,9 +37,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Journey:
-    """`steps` are those of the journey and beyond that solve its problem, in the order they are
-    told. `first` and `last` are of those that have been measured: `last` is the study's goal or, if
-    that is not among them, the fastest."""
+    """`steps` are those of the journey and beyond that solve its problem in the headline case, in
+    the order they are told. `first` and `last` are of those that have been measured: `last` is
+    the study's goal or, if that is not among them, the fastest."""
 
     machine: str
     steps: list[Step]
@@ -68,7 +68,8 @@ def machines_by_evidence(facts: StudyFacts) -> list[str]:
 def journey_of(facts: StudyFacts) -> Journey | None:
     """The study in short; None where no step has been measured on any machine."""
     for machine in machines_by_evidence(facts):
-        contenders = facts.ranking.contenders(machine)
+        # Only what did the same work stands side by side.
+        contenders = [v for v in facts.ranking.contenders(machine) if _has_headline(facts, v)]
         if not contenders:
             continue
         goal = facts.study.goal
@@ -82,12 +83,16 @@ def journey_of(facts: StudyFacts) -> Journey | None:
                 _share(facts, machine, variant, limit),
             )
             for variant in facts.study.with_role("step", "beyond")
-            if variant.role == "step" or variant in contenders
+            if variant in contenders or (variant.role == "step" and _has_headline(facts, variant))
         ]
         measured = [step for step in steps if step.time is not None]
         last = next(step for step in measured if step.variant == best)
         return Journey(machine, steps, measured[0], last, limit)
     return None
+
+
+def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
+    return any(case.id == facts.study.headline for case in variant.cases)
 
 
 def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from analysis.charts.intervals import REACH
 from analysis.report.svg import element
 
 WIDTH: Final = 300.0
@@ -36,10 +37,12 @@ class Mark:
 def columns(marks: Sequence[Mark], limit: float | None, label: str) -> Markup:
     """A column a mark, from zero, and a dashed line at `limit`; `label` says all that is shown.
 
-    A mark without a value leaves its place empty.
+    A mark without a value leaves its place empty. Intervals are cut as in the large charts.
     """
-    values = [value for mark in marks for value in (mark.value, mark.high) if value == value]
-    scale = (HEIGHT - TOP) / max([*values, limit or 0.0])
+    known = [mark for mark in marks if mark.value == mark.value]
+    highest = max([*(mark.value for mark in known), limit or 0.0])
+    ends = [min(mark.high, REACH * highest) for mark in known if mark.high == mark.high]
+    scale = (HEIGHT - TOP) / max([highest, *ends])
     shapes = []
     for x, width, mark in _places(marks):
         if math.isnan(mark.value):
@@ -83,7 +86,8 @@ def _places(marks: Sequence[Mark]) -> list[tuple[float, float, Mark]]:
 def _whisker(mark: Mark, x: float, scale: float) -> Markup:
     if math.isnan(mark.low) or math.isnan(mark.high):
         return Markup()
-    return element("line", x1=x, x2=x, y1=HEIGHT - mark.low * scale, y2=HEIGHT - mark.high * scale)
+    top = max(HEIGHT - mark.high * scale, TOP)
+    return element("line", x1=x, x2=x, y1=HEIGHT - mark.low * scale, y2=top)
 
 
 def _rule(y: float) -> Markup:

@@ -25,6 +25,7 @@ Keys = dict[str, CaseValue]
 """Of a case, with their values."""
 
 BASE: Final = "loads_first"
+CEILING: Final = "ceiling_copy_engine"
 PACKED: Final = "packed_by_cpu"
 """The source of all variants in which the CPU packs alone."""
 MOST_WORKERS: Final = r"-DMOST_WORKERS=(\d+)"
@@ -107,11 +108,12 @@ def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -
 
 
 def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """All variants with scattered rows over the size of the pool, a line a variant."""
-    rows = points[points["case_layout"] == SCATTERED]
-    rows = rows[rows.groupby("variant")["case_pool_mib"].transform("nunique") > 1]
-    names = [name for name in facts.study.variant_names if name in set(rows["variant"])]
-    return _over_pool(facts, rows, line_colour("variant", names, None), "scattered rows")
+    """Scattered rows over the size of the pool, a line a step and one for what the link allows."""
+    shown = [*(step.name for step in facts.study.with_role("step")), CEILING]
+    rows = points[points["variant"].isin(shown) & (points["case_layout"] == SCATTERED)]
+    names = [name for name in shown if name in set(rows["variant"])]
+    what = "scattered rows, by every step and the copy engine"
+    return _over_pool(facts, rows, line_colour("variant", names, None), what)
 
 
 def _over_pool(facts: StudyFacts, rows: pd.DataFrame, colour: alt.Color, what: str) -> Chart | None:

@@ -138,37 +138,49 @@ def break_even_table(facts: StudyFacts) -> pd.DataFrame:
                     "copies": count,
                     "extra": quantity(extra, "s") if extra > 0 else "nothing",
                     "saved": quantity(saved, "s") if saved > 0 else "nothing",
-                    "label": "never" if np.isnan(count) else _copies(int(np.ceil(count))),
+                    "label": _after(count),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def _copies(count: int) -> str:
-    return f"{count} cop{'y' if count == 1 else 'ies'}"
+def _after(copies: float) -> str:
+    if np.isnan(copies):
+        return "never"
+    return f"{np.ceil(copies):,.0f}" if copies > 0 else "at once"
 
 
 def break_even_chart(facts: StudyFacts) -> Chart | None:
-    """A panel a machine, a row a kind of memory: copies after which it has paid for itself."""
+    """A panel a machine, a row a kind of memory, a column a size: in words, as most counts are of
+    a few copies, after how many it has paid for itself."""
     table = break_even_table(facts)
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]))]
-    base = alt.Chart().encode(
-        y=alt.Y("memory:N", sort=list(MEMORIES), title=None),
-        tooltip=tooltips("memory", "direction", "size_text", "label", "extra", "saved"),
+    bare: dict[str, Any] = {"domain": False, "ticks": False, "grid": False}
+    words = (
+        alt.Chart()
+        .mark_text()
+        .encode(
+            x=alt.X(
+                "size_text:N",
+                sort=sizes,
+                title="copies to break even, by their size",
+                axis=alt.Axis(labelAngle=0, orient="top", **bare),
+            ),
+            y=alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=alt.Axis(**bare)),
+            text="label:N",
+            tooltip=tooltips("memory", "direction", "size_text", "label", "extra", "saved"),
+        )
+        .properties(height=ROW_PX * table["memory"].nunique())
     )
     chart: Any = panels(
-        alt.layer(
-            base.mark_bar(height=12).encode(x=alt.X("copies:Q", title="copies to break even")),
-            base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
-        ).properties(height=ROW_PX * table["memory"].nunique()),
+        words,
         table,
-        select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
         select("direction_shown", "direction", known_directions(table), "h2d"),
-    ).transform_filter("datum.size_text === size_shown && datum.direction === direction_shown")
+    ).transform_filter("datum.direction === direction_shown")
     description = (
-        f"{facts.study.title}: copies after which memory of each kind has paid for itself"
+        f"{facts.study.title}: copies after which memory of each kind and size has paid for itself"
         f" against pageable memory, for {len(facts.machines)} machines."
     )
-    return finish(chart, description, margin=220, compact_margin=190)
+    return finish(chart, description, margin=130, compact_margin=110)

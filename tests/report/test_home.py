@@ -178,6 +178,17 @@ def test_a_card_ends_with_the_goal_where_that_is_measured(tmp_path: Path) -> Non
     assert journey_of(unmeasured) == fastest
 
 
+def test_what_did_other_work_is_not_drawn_beside_the_steps(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    description = root / "kernels" / "copy" / "study.yaml"
+    head, _, steps = description.read_text().partition("name: warps")
+    description.write_text(f"{head}name: warps{steps.replace('[grid]', '[few]', 1)}")
+    measure(root)
+    told = card(facts_of(root))
+    assert "in_flight: 6.25 GB/s" in told and "warps: " not in told
+    assert "→ <strong>6.25 GB/s</strong>" in told
+
+
 def test_a_card_stands_on_the_runs_of_the_figures_that_it_tells(measured: StudyFacts) -> None:
     summary = measured.inputs.summary
     often = summary.assign(runs=5, hosts=2)

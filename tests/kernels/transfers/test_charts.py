@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from dataclasses import replace
@@ -17,7 +18,7 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.transfers.chart_lines import line_points
 from kernels.transfers.chart_map import map_table
-from kernels.transfers.chart_prices import break_even_table
+from kernels.transfers.chart_prices import _after, break_even_table
 from kernels.transfers.charts import at_headline, charts
 from kernels.transfers.kinds import memory_of, method_of
 from tests.kernels.transfers.fake import move
@@ -108,6 +109,25 @@ def test_the_map_names_the_fastest_of_what_was_measured(
     )
 
 
+def test_the_map_says_what_is_gained_over_one_copy_per_piece(facts: StudyFacts) -> None:
+    def cell(of: StudyFacts) -> dict[str, str]:
+        table = map_table(of)
+        is_cell = (table["size"] == 1024) & (table["count"] == 256) & (table["direction"] == "h2d")
+        return dict(table[is_cell & (table["memory"] == "pinned")].iloc[0])
+
+    one, found = move(1024, 256, "h2d"), cell(facts)
+    loop, best = (
+        plausible(TRANSFERS.variant(name), one, "host_time")
+        for name in ("pinned_loop", found["fastest"])
+    )
+    assert float(found["loop"].rstrip("×")) == pytest.approx(loop / best, rel=0.02)
+    assert found["by"] != found["loop"]
+    summary = facts.inputs.summary
+    faster = summary["median"].where(summary["variant"] != "pinned_loop", 1e-9)
+    inputs = replace(facts.inputs, summary=summary.assign(median=faster))
+    assert cell(StudyFacts(inputs, TRANSFERS))["loop"] == ""
+
+
 def test_single_pieces_of_the_default_grid_are_on_the_map() -> None:
     ways = Counter(
         (memory_of(variant.name), case["size"])
@@ -139,6 +159,15 @@ def test_break_even_is_the_extra_price_over_what_a_copy_saves(facts: StudyFacts)
     extra = 3 * (4e-3 + 2e-3 + 1e-3) - (4e-3 + 1e-3)
     saved = 16777216 / 5e9 - 16777216 / 49e9
     assert row["copies"] == pytest.approx(extra / saved, rel=0.02)
+    assert row["label"] == "6"
+
+
+@pytest.mark.parametrize(
+    ("copies", "told"),
+    [(0.0, "at once"), (0.2, "1"), (2.0, "2"), (2.1, "3"), (1200.5, "1,201"), (math.nan, "never")],
+)
+def test_copies_to_break_even_are_whole(copies: float, told: str) -> None:
+    assert _after(copies) == told
 
 
 def test_steps_show_what_moves_the_headlines_piece() -> None:
