@@ -21,8 +21,27 @@ from analysis.records import utc_time
 SCHEMAS = ROOT / "workflow" / "schemas"
 
 
-# The same as yaml.safe_load, in a fraction of the time where PyYAML has its C library.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""As of yaml.safe_load, but taking a fraction of the time where PyYAML has its C library."""
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    """Refuses a key that is there twice: YAML would keep the last value and say nothing."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._flat: set[yaml.MappingNode] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Called before keys are merged into a node, which may then be there twice, and again."""
+        if node not in self._flat:
+            self._flat.add(node)
+            keys = [key.value for key, _ in node.value]
+            if again := next((key for key in keys if keys.count(key) > 1), None):
+                problem = f"expected every key once, got {again!r} again"
+                raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        super().flatten_mapping(node)
+
 
 # JSON accepts 1.0 as an integer; for a count that is a mistake.
 _Validator = validators.extend(  # type: ignore[no-untyped-call]
@@ -55,10 +74,10 @@ def parse_yaml(text: str) -> Any:
 def read_yaml(path: Path) -> Any:
     """The parsed file. HotpathError names the file if it cannot be read or parsed."""
     try:
-        return parse_yaml(path.read_text())
+        return parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise HotpathError(f"{path}: not valid YAML: {error}") from error
 
 
@@ -112,6 +131,10 @@ def check(
 
     `definitions` stand in for those of the schema `name` that only code can tell.
     """
+    for path, number in _floats(data):
+        # No bound in a schema refuses these.
+        if not math.isfinite(number):
+            raise FieldError(f"{where}: {path}", "a finite number", number)
     schema = _schema(name)
     if definitions:
         schema = schema | {"$defs": schema["$defs"] | definitions}
@@ -120,6 +143,15 @@ def check(
         error = error.parent  # all that is allowed, not what was nearest to it
     if error is not None:
         raise FieldError(_field(error, where), *_fault(error))
+
+
+def _floats(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Every number that is no integer, with the keys that lead to it."""
+    if isinstance(data, float):
+        yield path, data
+    elif isinstance(data, dict | list):
+        for name, part in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from _floats(part, f"{path}.{name}".lstrip("."))
 
 
 def _field(error: ValidationError, where: str) -> str:

@@ -40,7 +40,8 @@ def parse_finding(entry: Mapping[str, Any] | None, parts: int, where: str) -> Fi
     if not 1 <= finding.part <= parts:
         raise FieldError(f"{where}.part", f"a comparison of the claim, 1 to {parts}", finding.part)
     try:
-        names = [name for _, name, *_ in string.Formatter().parse(finding.headline)]
+        parts_of = string.Formatter().parse(finding.headline)
+        names = [_braced(*part) for _, *part in parts_of]
     except ValueError as error:
         raise FieldError(
             f"{where}.headline", f"names in braces ({error})", finding.headline
@@ -48,6 +49,12 @@ def parse_finding(entry: Mapping[str, Any] | None, parts: int, where: str) -> Fi
     if others := sorted({name for name in names if name is not None} - set(FIGURES)):
         raise FieldError(f"{where}.headline", f"in braces only {list(FIGURES)}", others[0])
     return finding
+
+
+def _braced(name: str | None, form: str | None, conversion: str | None) -> str | None:
+    """What stands in braces, all of it; None where nothing does."""
+    how = f"!{conversion}" if conversion else ""
+    return None if name is None else f"{name}{how}{f':{form}' if form else ''}"
 
 
 def _stripped(value: Any) -> Any:

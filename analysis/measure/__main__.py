@@ -30,6 +30,7 @@ from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 from analysis.modules import built_modules
 from analysis.processes import keep_sockets_in, remove_orphaned_memory
+from analysis.schema import check, read_json
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 
@@ -110,7 +111,10 @@ def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
     """Raise HotpathError if the results are those of a machine with more GPUs than are found now:
     rows of skipped cases would replace its samples."""
     path = where.root / where.machine / "machine.json"
-    described = json.loads(path.read_text()) if path.exists() else {}
+    if not path.exists():
+        return
+    described = read_json(path)
+    check(described, "machine", str(path))
     named = described.get("gpu")
     had = described.get("gpus", 1) if named else 0
     if len(gpus) < had:

@@ -51,7 +51,7 @@ def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str 
     charts = page.staged.charts[facts.study.name]
     require_known("chart", name, sorted(charts))
     if charts[name] is None and not facts.machines:
-        return NOTHING
+        return _undrawn(name, NOTHING)
     return _figure(page, charts[name], facts.study.name, name, caption)
 
 
@@ -62,9 +62,14 @@ def common_figure(page: Page, name: str, caption: str) -> str | Markup:
     return _figure(page, charts[name], ALL, name, caption)
 
 
+def _undrawn(name: str, reason: str) -> Markup:
+    """What stands in place of a chart; links lead to it as to the chart."""
+    return Markup('<p id="chart-{}">{}</p>').format(name, reason)
+
+
 def _figure(page: Page, chart: Told | None, group: str, name: str, caption: str) -> str | Markup:
     if chart is None:
-        return "Nothing to draw yet."
+        return _undrawn(name, "Nothing to draw yet.")
     path = f"charts/{group}/{name}"
     controls = pictures = NO_HTML
     if page.is_first_chart(f"{group}/{name}"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,8 @@ from analysis.study.description import (
 )
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+"""Of a study, as results have it."""
 NOT_CASE_KEYS: Final = ("payload_bytes", "grid", "metrics", "samples", "visits")
 """Keys of a case set that apply to every one of its cases."""
 
@@ -47,9 +50,14 @@ def find_study(name: str, root: Path = ROOT) -> Study:
 
 
 def _descriptions(root: Path) -> dict[str, Path]:
-    """The study.yaml of every study, by its name."""
+    """The study.yaml of every study, by its name. FieldError where that cannot be one."""
     files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("allocator/study.yaml")])
-    return {file.parent.name: file for file in files}
+    names = [file.parent.name for file in files]
+    refuse_repeats("the folders of studies", names)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise FieldError("the folder of a study", f"a name like {_NAME.pattern}", name)
+    return dict(zip(names, files, strict=True))
 
 
 def load_study(file: Path) -> Study:

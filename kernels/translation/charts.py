@@ -32,7 +32,7 @@ def reads_of(points: pd.DataFrame, variant: str, *, by_memory: bool = False) -> 
     per second, ns of a read, and in words how its addresses lie."""
     found = points[(points["variant"] == variant) & (points["case_memory"].notna() == by_memory)]
     random = found["case_order"] == "random"
-    apart = found["case_stride_kib"].map(_binary)
+    apart = found["case_stride_kib"].map(_binary).astype(object)  # where nothing is found, too
     return found.assign(
         reads_per_us=found["case_reads"] / found["seconds"] / 1e6,
         ns=found["seconds"] / found["case_reads"] * 1e9,

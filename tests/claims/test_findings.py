@@ -27,6 +27,7 @@ def test_a_claim_has_the_finding_of_study_yaml(tmp_path: Path) -> None:
         ({"headline": "{best}"}, r"headline: expected in braces only .*measured.*got 'best'"),
         ({"headline": "{"}, "headline: expected names in braces"),
         ({"headline": "{}"}, "headline: expected in braces only"),
+        ({"headline": "{measured:d}"}, "headline: expected in braces only .*got 'measured:d'"),
         ({"part": 2}, "part: expected a comparison of the claim, 1 to 1, got 2"),
     ],
 )

@@ -137,6 +137,14 @@ def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> 
         refuse_other_machine(where, gpus[:1])
 
 
+@pytest.mark.parametrize(("text", "told"), [('{"gpu":', "line 1"), ("[]", "expected type object")])
+def test_a_machine_that_cannot_be_read_is_one_error(where: Target, text: str, told: str) -> None:
+    (where.root / where.machine).mkdir(parents=True)
+    (where.root / where.machine / "machine.json").write_text(text)
+    with pytest.raises(HotpathError, match=rf"machine\.json.*{told}"):
+        refuse_other_machine(where, [])
+
+
 def test_a_larger_grid_asks_for_what_a_smaller_one_measured(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "larger", {"name": "one"})
     run(Plan(study, study.variants, GRID, where), tmp_path)

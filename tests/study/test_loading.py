@@ -88,6 +88,7 @@ from tests.synthetic import ROOT as SYNTHETIC
         (put(0, "cases", "large", "visits"), "cases.large.visits", "at least 1", "0"),
         (put({"row": [1, 2]}, "fitted_range"), "fitted_range.row", "a key of the cases", "'row'"),
         (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers", "'once'"),
+        (put(float("nan"), "budget_s"), "budget_s", "a finite number", "nan"),
         (put({"rows": [3, 9]}, "fitted_range"), "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
     ],
 )
@@ -157,15 +158,38 @@ def test_two_files_of_one_stem_are_ambiguous(tmp_path: Path) -> None:
 def test_a_study_that_cannot_be_parsed_names_its_file(tmp_path: Path) -> None:
     with pytest.raises(HotpathError, match=r"study\.yaml: cannot be read"):
         load_study(tmp_path / "study.yaml")
-    (tmp_path / "study.yaml").write_text("title: [")
-    with pytest.raises(HotpathError, match=r"study\.yaml: not valid YAML"):
-        load_study(tmp_path / "study.yaml")
+    twice = "title: One\nbase: &base {rows: 1}\nmore: {<<: *base, rows: 2}\ntitle: Another\n"
+    for text, told in (
+        (b"title: [", "not valid YAML"),
+        ("title: Größe".encode("latin-1"), "not valid YAML"),
+        (twice.encode(), "not valid YAML: expected every key once, got 'title' again"),
+    ):
+        (tmp_path / "study.yaml").write_bytes(text)
+        with pytest.raises(HotpathError, match=rf"study\.yaml: {told}"):
+            load_study(tmp_path / "study.yaml")
 
 
 def test_a_study_that_is_not_there_is_an_error_with_those_that_are() -> None:
     assert find_study("copy", SYNTHETIC).name == "copy"
     with pytest.raises(FieldError, match=r"^study: expected one of \['calls', .*got 'cpy'$"):
         find_study("cpy", SYNTHETIC)
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("kernels/Host-Sum", r"the folder of a study: expected a name like .*, got 'Host-Sum'"),
+        ("kernels/allocator", "the folders of studies: expected every entry once, got 'allocator'"),
+    ],
+)
+def test_a_folder_that_cannot_name_a_study_is_refused(
+    tmp_path: Path, folder: str, told: str
+) -> None:
+    for each in ("allocator", folder):
+        (tmp_path / each).mkdir(parents=True)
+        (tmp_path / each / "study.yaml").touch()
+    with pytest.raises(FieldError, match=told):
+        find_study("allocator", tmp_path)
 
 
 def test_a_study_is_found_though_another_one_is_broken(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ rule cpu_cache:
     message:
         "Building the library that flushes the CPU's caches"
     shell:
-        "{TOOLCHAIN.cxx} -std=c++20 -O3 -Wall -Wextra -fPIC -shared {input} -o {output} 2> {log}"
+        "{TOOLCHAIN.cxx:q} -std=c++20 -O3 -Wall -Wextra -fPIC -shared {input} -o {output} 2> {log}"
 
 
 rule bindings:
@@ -81,7 +81,7 @@ rule bindings:
         "Compiling the bindings of {wildcards.study}"
     shell:
         "{PYTHON} -m analysis.toolchain.compile bindings {wildcards.study}"
-        " --nvcc {TOOLCHAIN.nvcc} --libfabric {LIBFABRIC} --out {output} 2> {log}"
+        " --nvcc {TOOLCHAIN.nvcc:q} --libfabric {LIBFABRIC} --out {output} 2> {log}"
 
 
 rule module:
@@ -107,7 +107,7 @@ rule module:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
     shell:
         "{PYTHON} -m analysis.toolchain.compile module {wildcards.study} {wildcards.variant}"
-        " --nvcc {TOOLCHAIN.nvcc} --libfabric {LIBFABRIC} --arch {ARCH} --bindings {input.bindings}"
+        " --nvcc {TOOLCHAIN.nvcc:q} --libfabric {LIBFABRIC} --arch {ARCH} --bindings {input.bindings}"
         " --out {output.module} 2> {log}"
 
 

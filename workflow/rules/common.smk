@@ -74,6 +74,9 @@ onstart:
     take(Path(".snakemake/hotpath.lock"), f"snakemake, process {os.getpid()}", busy)
     # Snakemake would let running jobs finish, and a study takes minutes.
     pass_interrupts_on()
+    # While jobs wait, every job that ends would have it look once more a second, without end: half a
+    # core beside what is measured.
+    workflow.scheduler.job_rate_limiter = None
 
 
 wildcard_constraints:

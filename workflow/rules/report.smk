@@ -66,7 +66,7 @@ rule charts:
     shell:
         "{PYTHON} -m analysis.charts {wildcards.study} --tables {params.tables}"
         " --derived {params.derived} --results {params.results} --out {output}"
-        " --picture {params.picture:q} 2> {log}"
+        " --picture={params.picture:q} 2> {log}"
 
 
 # Snakemake removes what a rule makes before it runs it, so no page may be that: the site of before
