@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -62,6 +63,16 @@ def require_room(folder: Path) -> None:
         raise HotpathError(
             f"{there}: expected {ROOM_BYTES / MIB:g} MiB of free space, got {free / MIB:.3g} MiB; "
             "make room, then run the same command again"
+        )
+
+
+def require_plain_path(folder: Path) -> None:
+    """HotpathError unless a shell takes the path of `folder` for one word: nvcc hands the folders of
+    libraries to one as they are."""
+    if found := re.search(r"[\s()\[\]{}<>'\"`$&;|*?!#\\]", str(folder)):
+        raise HotpathError(
+            f"{folder}: expected a path without {found[0]!r}, which nvcc cannot link in; move the"
+            " checkout"
         )
 
 

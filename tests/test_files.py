@@ -11,7 +11,14 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.errors import HotpathError
-from analysis.files import remove_together, require_room, write_all, write_together, write_whole
+from analysis.files import (
+    remove_together,
+    require_plain_path,
+    require_room,
+    write_all,
+    write_together,
+    write_whole,
+)
 
 
 def test_a_file_that_cannot_be_written_whole_stays_as_it_was(
@@ -67,3 +74,10 @@ def test_a_folder_needs_room_and_leave_to_write(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
     with pytest.raises(HotpathError, match=f"^{tmp_path}: {told}") if told else nullcontext():
         require_room(tmp_path / "not made" / "yet")
+
+
+@pytest.mark.parametrize(("name", "character"), [("hot path", "' '"), ("hotpath(2)", r"'\('")])
+def test_a_path_that_a_shell_takes_apart_is_refused(name: str, character: str) -> None:
+    require_plain_path(Path("/home/grüße/hot-path_2.1"))
+    with pytest.raises(HotpathError, match=f"expected a path without {character}"):
+        require_plain_path(Path("/home") / name)

@@ -15,7 +15,7 @@ from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.toolchain.packages import package_versions
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
-from analysis.files import require_room
+from analysis.files import require_plain_path, require_room
 from analysis.jobs import tell_jobs
 from analysis.locks import take
 from analysis.measure.cpu_cache import LIBRARY
@@ -37,6 +37,7 @@ if Quietness.RULES in (workflow.output_settings.quiet or ()):
 
 try:
     require_room(Path(workflow.basedir))
+    require_plain_path(Path(workflow.basedir))
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus)
     TOOLCHAIN = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
