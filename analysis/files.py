@@ -67,8 +67,8 @@ def require_room(folder: Path) -> None:
 
 
 def require_plain_path(folder: Path) -> None:
-    """HotpathError unless a shell takes the path of `folder` for one word: nvcc hands the folders of
-    libraries to one as they are."""
+    """HotpathError unless a shell takes the path of `folder` for one word: nvcc hands the folders
+    of libraries to one as they are."""
     if found := re.search(r"[\s()\[\]{}<>'\"`$&;|*?!#\\]", str(folder)):
         raise HotpathError(
             f"{folder}: expected a path without {found[0]!r}, which nvcc cannot link in; move the"
