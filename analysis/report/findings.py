@@ -32,7 +32,7 @@ def finding_item(facts: StudyFacts, finding: Finding, told: Told, evidence: str)
         headline(finding, told),
         f"Belief: {finding.belief} " if finding.belief else "",
         f"{interval} on " if (interval := told.interval()) else "On ",
-        told.row.machine,
+        _where(facts, told),
         _elsewhere(facts, told),
         Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
     )
@@ -47,11 +47,12 @@ def headline(finding: Finding, told: Told) -> str:
     return finding.told(figures)
 
 
-def measured(told: Told) -> str:
-    """The figure that tells it, with its interval where that has any width."""
-    interval = told.interval()
-    figure = told.write(told.figures.measured)
-    return f"{figure} ({interval})" if interval else figure
+def _where(facts: StudyFacts, told: Told) -> str:
+    """The machine, and whether one run is all that stands behind the figure."""
+    machine = told.row.machine
+    times = [facts.figures.time(machine, facts.study.variant(name)) for name in told.claim.variants]
+    is_one_run = any(time is not None and time.runs == 1 for time in times)
+    return f"{machine} (one run)" if is_one_run else machine
 
 
 def _elsewhere(facts: StudyFacts, told: Told) -> str:

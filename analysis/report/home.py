@@ -9,7 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from analysis.facts.addresses import claim_anchor
-from analysis.facts.findings import Slower, findings, largest_surprise
+from analysis.facts.findings import Slower, Told, findings, largest_surprise
 from analysis.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
@@ -23,7 +23,7 @@ from analysis.quantities import (
     runs_phrase,
 )
 from analysis.report.agreement import agreement_sentence
-from analysis.report.findings import finding_item, measured
+from analysis.report.findings import finding_item
 from analysis.report.html import code, joined, link
 from analysis.report.pictures import Mark, columns, times
 from analysis.report.sentences import NOTHING
@@ -184,8 +184,15 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
     published = surprise.write(surprise.figures.published)
     said = f"published: {published}" if published else f"expected: {surprise.bound()}"
     return Markup("{}: “{}” Measured: {}; {}.").format(
-        surprise.row.verdict.capitalize(), surprise.claim.says, measured(surprise), said
+        surprise.row.verdict.capitalize(), surprise.claim.says, _measured(surprise), said
     )
+
+
+def _measured(told: Told) -> str:
+    """The figure that tells it, with its interval where that has any width."""
+    interval = told.interval()
+    figure = told.write(told.figures.measured)
+    return f"{figure} ({interval})" if interval else figure
 
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:

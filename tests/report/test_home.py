@@ -123,7 +123,7 @@ def test_a_finding_says_where_it_is_otherwise_and_leaves_without_its_verdict(
     measure(root, "bytewise", "vectors", machine="slow-box", speeds={"bytewise": 1, "vectors": 0.5})
     measure(root, "bytewise", machine="half-box")
     told = contradicted_beliefs([facts_of(root)], str)
-    assert "on box, not tested on half-box, but not on slow-box" in told
+    assert "on box (one run), not tested on half-box, but not on slow-box" in told
     for machine in ("box", "half-box"):
         vectors = root / "results" / machine / "copy" / "vectors.csv"
         vectors.unlink(missing_ok=True)

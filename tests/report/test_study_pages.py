@@ -65,6 +65,7 @@ def test_a_page_begins_with_what_was_found(tmp_path: Path) -> None:
     _, found, _ = lead(facts).split("\n\n", 2)
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in found
     assert 'href="#copy-vectors"' in found and "Belief" not in found
+    assert " on box (one run)" in found
     assert contradicted_beliefs([facts], str).endswith(NOTHING)
     assert summary(facts).endswith("? Vectors are 2.00× as fast as bytes.")
 
