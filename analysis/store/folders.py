@@ -15,12 +15,11 @@ from typing import Final
 
 from analysis.errors import HotpathError
 from analysis.reading import LIMIT_BYTES, require_folder, require_plain
+from analysis.study import NAME as NAME
 
 PUBLISHED: Final = "published"
 DESCRIPTION: Final = "machine.json"
 MACHINE: Final = re.compile(r"[a-z0-9-]+")
-NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-"""Of studies, variants and metrics."""
 KINDS: Final = (".csv", ".json", ".telemetry.csv", ".ncu.csv", ".timeline.csv")
 """How the files of a variant end; the first is its samples."""
 PARTIAL: Final = ".partial"

@@ -12,11 +12,12 @@ from analysis.study.description import (
     case_id,
     parse_case,
 )
-from analysis.study.loading import discover, find_study, load_study
+from analysis.study.loading import NAME, discover, find_study, load_study
 
 __all__ = [
     "CAPTURE_KINDS",
     "GRIDS",
+    "NAME",
     "ROLES",
     "Case",
     "CaseValue",

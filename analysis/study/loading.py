@@ -28,8 +28,8 @@ from analysis.study.description import (
 )
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-"""Of a study, as results have it."""
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+"""Of studies, variants and metrics."""
 NOT_CASE_KEYS: Final = ("payload_bytes", "grid", "metrics", "samples", "visits")
 """Keys of a case set that apply to every one of its cases."""
 
@@ -55,8 +55,8 @@ def _descriptions(root: Path) -> dict[str, Path]:
     names = [file.parent.name for file in files]
     refuse_repeats("the folders of studies", names)
     for name in names:
-        if not _NAME.fullmatch(name):
-            raise FieldError("the folder of a study", f"a name like {_NAME.pattern}", name)
+        if not NAME.fullmatch(name):
+            raise FieldError("the folder of a study", f"a name like {NAME.pattern}", name)
     return dict(zip(names, files, strict=True))
 
 
