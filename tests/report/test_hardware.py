@@ -222,9 +222,9 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     inputs = make_inputs(root)
     after, redrawn = said(inputs), row_of(inputs, tmp_path)
     assert "4.00 GB/s</strong>" in before["journeys"] and "2.00 GB/s</strong>" in after["journeys"]
-    assert "Vectors are 4.00×" in before["findings"] and "on box," in before["findings"]
+    assert "Vectors are 4.00×" in before["findings"] and "on box (one run)," in before["findings"]
     # On the other machine it is still as it was; here it has become undecided.
-    assert "on other-box, undecided on box" in after["findings"]
+    assert "on other-box (one run), undecided on box" in after["findings"]
     assert "4.00 GB/s" in before["machine_figures"]
     assert "4.00 GB/s" not in after["machine_figures"]
     assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "not told apart")
