@@ -17,6 +17,7 @@ from analysis.source import fingerprint
 from analysis.store import counters, timelines
 from analysis.store.counters import CAPTURED as CAPTURED
 from analysis.store.timelines import HOST_CALL as HOST_CALL
+from analysis.store.timelines import KERNEL as KERNEL
 from analysis.study import Study, Variant
 
 STALE: Final = "stale"

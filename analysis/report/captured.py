@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 from markupsafe import Markup
 
-from analysis.facts.captures import CAPTURED, HOST_CALL, STALE, Capture, read_events
+from analysis.facts.captures import CAPTURED, HOST_CALL, KERNEL, STALE, Capture, read_events
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, gigabytes_per_second, listing, percent, quantity, whole
 from analysis.report.html import NO_HTML, link, plain, table
@@ -230,7 +230,7 @@ def _copies_on(facts: StudyFacts, machine: str) -> Markup:
         if cells:
             rows.setdefault(capture.case, []).append([_titled(variant, capture), *cells])
     columns = ["variant", "first begins after its call", "copies", "from first to last"]
-    columns += ["of that, copying", "rate meanwhile"]
+    columns += ["of that, copying", "rate beside kernels", "rate without"]
     return NO_HTML.join(
         table(columns, copied, caption=f"Traced on {machine}, case {case}", numeric=columns[1:])
         for case, copied in rows.items()
@@ -239,23 +239,44 @@ def _copies_on(facts: StudyFacts, machine: str) -> Markup:
 
 def _copying(events: pd.DataFrame) -> list[str] | None:
     """How long the first copy from the host waited for a copy engine, how many there were, from
-    when to when, and how busy they kept it; None where there were none."""
+    when to when, how busy they kept it, and how fast they were while a kernel ran and while none
+    did; None where there were none."""
     copies = events[events["name"] == FROM_HOST]
     if copies.empty:
         return None
     first = copies.sort_values("start").iloc[0]
     is_call = (events["kind"] == HOST_CALL) & (events["correlation"] == first["correlation"])
     called = events.loc[is_call, "start"].min()
-    seconds = (copies["end"] - copies["start"]).sum()
     span = copies["end"].max() - copies["start"].min()
-    rate = copies["bytes"].sum() / seconds * 1e-9
+    beside = _overlaps(copies, events[events["kind"] == KERNEL])
+    lengths = copies["end"] - copies["start"]
     return [
         "" if math.isnan(called) else quantity(first["start"] - called, "s"),
         whole(len(copies)),
         quantity(span, "s"),
-        percent(seconds / span),
-        gigabytes_per_second(rate),
+        percent(lengths.sum() / span),
+        _rate(copies["bytes"] * beside / lengths, beside),
+        _rate(copies["bytes"] * (1 - beside / lengths), lengths - beside),
     ]
+
+
+def _overlaps(copies: pd.DataFrame, kernels: pd.DataFrame) -> pd.Series:
+    """For how many seconds of each copy a kernel ran."""
+    kernels = kernels.sort_values("start")
+    # Kernels that follow each other without a pause, or overlap, are one.
+    others = (kernels["start"] > kernels["end"].cummax().shift()).cumsum()
+    found = pd.Series(0.0, index=copies.index)
+    for _, together in kernels.groupby(others):
+        start = copies["start"].clip(lower=together["start"].min())
+        end = copies["end"].clip(upper=together["end"].max())
+        found += (end - start).clip(lower=0)
+    return found
+
+
+def _rate(copied: pd.Series, seconds: pd.Series) -> str:
+    """The rate of so many bytes in so many seconds; nothing where there were none."""
+    total = seconds.sum()
+    return gigabytes_per_second(copied.sum() / total * 1e-9) if total > 0 else ""
 
 
 def proofs(facts: StudyFacts, variant: Variant) -> list[str]:

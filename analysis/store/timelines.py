@@ -8,7 +8,8 @@ from pathlib import Path
 from analysis.records import columns, parse_record, read_records, write_records
 
 HOST_CALL = "host call"
-KINDS = (HOST_CALL, "kernel", "memcpy", "memset")
+KERNEL = "kernel"
+KINDS = (HOST_CALL, KERNEL, "memcpy", "memset")
 
 
 @dataclass(frozen=True)
