@@ -60,7 +60,8 @@ def _card(facts: StudyFacts, address: str) -> Markup:
 
 
 def _unmeasured(facts: StudyFacts) -> str:
-    return f"No step has a figure yet; {listing(facts.machines)} skipped or failed all."
+    machines = [facts.inputs.called(machine) for machine in facts.machines]
+    return f"No step has a figure yet; {listing(machines)} skipped or failed all."
 
 
 def _picture(facts: StudyFacts, journey: Journey) -> Markup:
@@ -158,7 +159,7 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
     told = [step.time for step in (journey.first, journey.last) if step.time is not None]
     stands = min(told, key=lambda row: row.runs)
     parts = [
-        journey.machine,
+        facts.inputs.called(journey.machine),
         runs_phrase(stands.runs, stands.hosts),
         max(row.run for row in rows)[:10],
     ]
@@ -166,7 +167,7 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
         parts.append(f"{stale} of {len(rows)} steps stale")
     if missing := len(journey.steps) - len(rows):
         parts.append(f"{missing} not measured")
-    others = [machine for machine in facts.machines if machine != journey.machine]
+    others = [facts.inputs.called(one) for one in facts.machines if one != journey.machine]
     return "; ".join([*parts, *([f"also on {listing(others)}"] if others else [])])
 
 
