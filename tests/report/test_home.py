@@ -144,7 +144,7 @@ def test_a_card_of_what_is_not_measured_skipped_or_stale_says_so(tmp_path: Path)
     measure(root, second.name)
     second.path.write_text(second.path.read_text() + "\nint later_than_the_results;\n")
     told = card(facts_of(root))
-    assert '<g class="stale">' in told and "1 of 1 steps stale" in told
+    assert '<g class="stale end">' in told and "1 of 1 steps stale" in told
     assert "<strong>2.50 GB/s</strong>" in told and "→" not in told
 
 
