@@ -21,7 +21,7 @@ from analysis.quantities import (
 )
 from analysis.report.captured import uncaptured
 from analysis.report.findings import finding_list, headline
-from analysis.report.html import NO_HTML, code, joined, moment, table, without_empty
+from analysis.report.html import NO_HTML, code, joined, moment, plain, table, without_empty
 from analysis.report.sentences import NOTHING, headroom_sentence, order_sentences
 
 
@@ -37,7 +37,20 @@ def lead(facts: StudyFacts) -> str:
             " from there."
         )
     lines.append(f"Unless said otherwise, figures are for the headline case `{study.headline}`.")
-    return "\n\n".join(lines)
+    return "\n\n".join(filter(None, [*lines, _out_of_reach(facts)]))
+
+
+def _out_of_reach(facts: StudyFacts) -> str:
+    """How many variants have a figure on no machine that tried them, by the reason; Markdown."""
+    rows = facts.skipped[~facts.skipped["variant"].isin(facts.summary["variant"])]
+    if rows.empty:
+        return ""
+    names: dict[str, list[str]] = {}
+    for variant, reasons in rows.groupby("variant")["reason"]:
+        names.setdefault("; ".join(dict.fromkeys(reasons)), []).append(str(variant))
+    most_first = sorted(names.items(), key=lambda one: len(one[1]), reverse=True)
+    told = listing([f"{len(alike)} ({plain(reason)})" for reason, alike in most_first])
+    return f"Without a figure on any machine are, of {len(facts.study.variants)} variants, {told}."
 
 
 def summary(facts: StudyFacts) -> str:

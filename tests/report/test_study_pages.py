@@ -181,6 +181,8 @@ def test_what_is_missing_for_one_reason_is_said_once(tmp_path: Path) -> None:
     assert f"<td>needs 4 GPUs</td><td>all</td><td>{alike}</td>" in page
     assert f"<td>needs 3 GPUs</td><td>all</td><td><code>{fourth.name}</code></td>" in page
     assert page.count("no profiler has been run") == 1
+    told = f"on any machine are, of {len(study.variants)} variants, 2 (needs 4 GPUs) and 1 (needs 3"
+    assert told in lead(facts)
     # A variant without any figure has the reason in words, and no table of its own.
     shown = sections(facts, ("step",), Place(tmp_path, "../../"))
     assert shown.count("needs 4 GPUs") == 2
