@@ -142,7 +142,8 @@ def journey(facts: StudyFacts) -> Chart | None:
         for row in facts.verdicts.by_claim.get(claim.id, []):
             phase = facts.study.variant(test.of).title.removeprefix("In Python: ")
             place = (row.machine, phase, pattern)
-            rows += [(*place, "printed", row.published), (*place, row.machine, row.measured)]
+            called = facts.inputs.called(row.machine)
+            rows += [(*place, "printed", row.published), (*place, called, row.measured)]
     table = pd.DataFrame(rows, columns=["machine", "phase", "pattern", "source", "ratio"])
     table = table.dropna(subset="ratio").drop_duplicates(["phase", "pattern", "source"])
     if table.empty:

@@ -33,6 +33,9 @@ HIDDEN: Final = {
 }
 """Columns that repeat others, or that only the drawing needs."""
 
+NO_NAMES: Final[Mapping[str, str]] = {}
+"""Machines are called by the names of their folders."""
+
 _WRITERS: Final = {"seconds": lambda value: quantity(value, "s"), "digits": digits, "ratio": ratio}
 
 
@@ -76,14 +79,15 @@ def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | Non
 
 
 def encodings(part: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every channel with its encoding, in the order of `part`."""
+    """Every channel with its encoding, in the order of `part`; tooltips have several."""
     if isinstance(part, list):
         for one in part:
             yield from encodings(one)
     elif isinstance(part, dict):
         for channel, encoding in part.get("encoding", {}).items():
-            if isinstance(encoding, dict):
-                yield channel, encoding
+            for one in encoding if isinstance(encoding, list) else [encoding]:
+                if isinstance(one, dict):
+                    yield channel, one
         for key, one in part.items():
             if key != "encoding":
                 yield from encodings(one)
@@ -100,8 +104,11 @@ def _is_value(data: pd.DataFrame, field: str) -> bool:
     )
 
 
-def text_of(data: pd.DataFrame, measure: Measure | None) -> str:
-    """How many points `data` has, of what, and its lowest and highest value with their places."""
+def text_of(
+    data: pd.DataFrame, measure: Measure | None, names: Mapping[str, str] = NO_NAMES
+) -> str:
+    """How many points `data` has, of what, and its lowest and highest value with their places;
+    `names` are those that pages have for machines."""
     counted = [f"{len(data)} point{'s' * (len(data) != 1)}"]
     for name in ("variant", "machine"):
         if name in data.columns and (count := data[name].nunique()):
@@ -110,12 +117,20 @@ def text_of(data: pd.DataFrame, measure: Measure | None) -> str:
     values = data[measure.field].dropna() if measure else pd.Series(dtype=float)
     if measure is None or values.empty:
         return f"{told}."
-    ends = [_end(data, measure, values, found) for found in (values.idxmin(), values.idxmax())]
+    ends = [
+        _end(data, measure, values, found, names) for found in (values.idxmin(), values.idxmax())
+    ]
     return f"{told}; {measure.title}: from {ends[0]} to {ends[1]}."
 
 
-def _end(data: pd.DataFrame, measure: Measure, values: pd.Series[Any], index: Any) -> str:
+def _end(
+    data: pd.DataFrame,
+    measure: Measure,
+    values: pd.Series[Any],
+    index: Any,
+    names: Mapping[str, str],
+) -> str:
     write = _WRITERS.get(measure.kind, digits)
-    names = [str(data[name][index]) for name in ("variant", "machine") if name in data.columns]
-    place = f" ({' on '.join(names)})" if names else ""
+    places = [str(data[name][index]) for name in ("variant", "machine") if name in data.columns]
+    place = f" ({' on '.join(names.get(one, one) for one in places)})" if places else ""
     return f"{write(float(values[index]))}{place}"

@@ -11,7 +11,8 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from analysis.charts.columns import column_table, measure_of, text_of
+from analysis.charts.columns import NO_NAMES, column_table, measure_of, text_of
+from analysis.charts.naming import name_machines
 from analysis.charts.still import Still
 from analysis.charts.theme import CONFIGURATION, Chart
 from analysis.charts.ticks import set_log_ticks
@@ -40,18 +41,23 @@ class Written(NamedTuple):
 
 
 def write_charts(
-    charts: Mapping[str, Chart | None], folder: Path, group: str, pictured: str = ""
+    charts: Mapping[str, Chart | None],
+    folder: Path,
+    group: str,
+    pictured: str = "",
+    names: Mapping[str, str] = NO_NAMES,
 ) -> dict[str, Told | None]:
     """Write `charts` to `folder`, which will be charts/`group` of the site.
 
     Returns what there is to tell of each, None where there is nothing to draw. Of the chart
-    `pictured`, if it is one of them, there are pictures.
+    `pictured`, if it is one of them, there are pictures. `names` are those that pages have for
+    machines.
     """
     index: dict[str, Told | None] = dict.fromkeys(charts)
     folder.mkdir(parents=True, exist_ok=True)
     for name, chart in charts.items():
         if chart is not None:
-            written = write_chart(chart, folder, name, f"charts/{group}")
+            written = write_chart(chart, folder, name, f"charts/{group}", names)
             description = str(chart.description)  # type: ignore[attr-defined]
             index[name] = Told(description, written.text)
     if (told := index.get(pictured)) is not None:
@@ -72,12 +78,15 @@ def read_index(folder: Path) -> dict[str, Told | None]:
     return {name: None if told is None else Told(*told) for name, told in index.items()}
 
 
-def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:
+def write_chart(
+    chart: Chart, folder: Path, name: str, url: str, names: Mapping[str, str] = NO_NAMES
+) -> Written:
     """Write `<name>.json`, `<name>.vg.json` and `<name>.csv` to `folder`.
 
     The first is Vega-Lite, and checked against its schema. The second is the same in Vega, which
     is what the page draws; it has the colours of no palette. Both refer to the CSV as
-    `url`/name.csv, which the page resolves from the root of the site.
+    `url`/name.csv, which the page resolves from the root of the site. `names` as of
+    `write_charts`.
     """
     data = chart.data
     assert isinstance(data, pd.DataFrame), f"{name}: a chart's data must be a table"
@@ -88,16 +97,18 @@ def write_chart(chart: Chart, folder: Path, name: str, url: str) -> Written:
     table_format = {"type": "csv", "parse": _types(data)}
     document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
     set_log_ticks(document)
+    name_machines(document, names)
     measure = measure_of(document, data)
     document.setdefault("usermeta", {}).update(
         columns=column_table(data),
         measure=measure and measure._asdict(),
+        names=dict(names),
     )
     folder.mkdir(parents=True, exist_ok=True)
     data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g")
     (folder / f"{name}.json").write_text(json.dumps(document))
     (folder / f"{name}.vg.json").write_text(json.dumps(_compiled(document)))
-    return Written(data, text_of(data, measure))
+    return Written(data, text_of(data, measure, names))
 
 
 def _compiled(document: dict[str, Any]) -> dict[str, Any]:

@@ -120,6 +120,16 @@ class Comparison:
         return [Subject(name, MACHINE, name) for name in sorted(self.inputs.machines)]
 
     @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What pages call each machine and host, by the names of the subjects."""
+        return {one.name: self.called(one) for one in (*self.machines, *self.figures)}
+
+    def called(self, subject: Subject) -> str:
+        """What pages call a machine, and after it its host; what was published has its own name."""
+        rest = subject.name.removeprefix(subject.machine)
+        return f"{self.inputs.called(subject.machine)}{rest}"
+
+    @cached_property
     def figures(self) -> Mapping[Subject, Mapping[tuple[str, str, str, str], Figure]]:
         """Fresh figures by subject and by study, variant, case and metric. The cases are those that
         pages show, and those that were published."""
@@ -180,7 +190,7 @@ class Comparison:
 
     def _why_not(self, facts: StudyFacts, variant: Variant, base: Subject, other: Subject) -> str:
         states = {
-            one.name: _state(facts, one.machine, variant)
+            self.called(one): _state(facts, one.machine, variant)
             for one in (base, other)
             if one.kind == MACHINE
         }

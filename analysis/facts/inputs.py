@@ -13,6 +13,7 @@ import pandas as pd
 
 from analysis.derived import read_absent, read_derived
 from analysis.errors import HotpathError
+from analysis.facts.machine_names import machine_names
 from analysis.source import fingerprint
 from analysis.store.collect import VariantKey as VariantKey
 from analysis.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
@@ -77,6 +78,15 @@ class Inputs:
             else load_published(self.results, study)
             for name, study in self.studies.items()
         }
+
+    @cached_property
+    def machine_names(self) -> dict[str, str]:
+        """What pages and charts call each machine, by `machine_names`."""
+        return machine_names(self.machines)
+
+    def called(self, machine: str) -> str:
+        """The name of a machine; that of anything else that stands in its place is its own."""
+        return self.machine_names.get(machine, machine)
 
     @property
     def parameters(self) -> list[ParameterRow]:

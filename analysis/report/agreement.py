@@ -43,7 +43,10 @@ def agreement(inputs: Inputs) -> str:
         " expected, and fewer where intervals are so narrow that the verdict is `same`."
     )
     groups = inputs.repeats.groupby(["machine", "study"])
-    rows = [[*map(str, of), *_rates(repeats)] for of, repeats in groups]
+    rows = [
+        [inputs.called(str(machine)), str(study), *_rates(repeats)]
+        for (machine, study), repeats in groups
+    ]
     columns = ["machine", "study", "within a run", "called different", "ratios from, to"]
     columns += ["between runs", "called different", "most of them in"]
     return f"{sentence}\n\n{table(columns, rows, numeric=columns[2:7])}"
@@ -81,7 +84,7 @@ def repeatability(inputs: Inputs) -> str:
     columns += ["contradicted", "repeats called different", "claims that flip"]
     lines = [
         [
-            *(row.machine, row.study, str(row.runs), row.held_run),
+            *(inputs.called(row.machine), row.study, str(row.runs), row.held_run),
             *(_of(row.times_inside, row.times), _of(row.ratios_inside, row.ratios)),
             *(_of(row.contradicted, row.decided), _of(row.repeats_different, row.repeats)),
             _of(row.claims_flipped, row.claims),

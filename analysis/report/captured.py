@@ -12,7 +12,7 @@ from markupsafe import Markup
 from analysis.facts.captures import CAPTURED, HOST_CALL, KERNEL, STALE, Capture, read_events
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, gigabytes_per_second, listing, percent, quantity, whole
-from analysis.report.html import NO_HTML, link, plain, table
+from analysis.report.html import NO_HTML, code, joined, link, plain, table
 from analysis.study import Variant, parse_case
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
@@ -189,7 +189,9 @@ def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -
     cases = listing(list(dict.fromkeys(one.case for _, one in shown)))
     name = capture.path.name
     file = link(f"{root}data/{machine}/{facts.study.name}/{name}", name)
-    caption = Markup("Counters on {}, case {} ({})").format(machine, cases, file)
+    caption = Markup("Counters on {}, case {} ({})").format(
+        facts.inputs.called(machine), cases, file
+    )
     return table(["counter", *(column.title for column in counted)], rows, caption=caption)
 
 
@@ -210,8 +212,9 @@ def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
         cells = whole(count), digits(count / int(parse_case(capture.case)[key])), _bytes(read)
         rows.setdefault(capture.case, []).append([_titled(variant, capture), *cells])
     columns = ["variant", "reads of page tables", f"for each {each}", "GPU memory read"]
+    called = facts.inputs.called(machine)
     return NO_HTML.join(
-        table(columns, counted, caption=f"Counted on {machine}, case {case}", numeric=columns[1:])
+        table(columns, counted, caption=f"Counted on {called}, case {case}", numeric=columns[1:])
         for case, counted in rows.items()
     )
 
@@ -231,8 +234,9 @@ def _copies_on(facts: StudyFacts, machine: str) -> Markup:
             rows.setdefault(capture.case, []).append([_titled(variant, capture), *cells])
     columns = ["variant", "first begins after its call", "copies", "from first to last"]
     columns += ["of that, copying", "rate beside kernels", "rate without"]
+    called = facts.inputs.called(machine)
     return NO_HTML.join(
-        table(columns, copied, caption=f"Traced on {machine}, case {case}", numeric=columns[1:])
+        table(columns, copied, caption=f"Traced on {called}, case {case}", numeric=columns[1:])
         for case, copied in rows.items()
     )
 
@@ -293,7 +297,7 @@ def proofs(facts: StudyFacts, variant: Variant) -> list[str]:
         before, after = (_column(*one) for one in zip(pair, captures, strict=True))
         changes = "; ".join(filter(None, (_change(name, before, after) for name in PROOFS)))
         if changes:
-            sentences.append(f"Counted on {machine}: {changes}.")
+            sentences.append(f"Counted on {facts.inputs.called(machine)}: {changes}.")
     return sentences
 
 
@@ -313,6 +317,21 @@ def _column(variant: Variant, capture: Capture) -> _Column:
     return _Column(_titled(variant, capture), capture.counters, payloads.get(capture.case, 0))
 
 
+def uncaptured(facts: StudyFacts) -> Markup:
+    """What was not captured of the study's variants, or is stale, and why: an item a reason, with
+    its variants folded; empty where all was."""
+    variants: dict[str, list[Markup]] = {}
+    for variant in facts.study.variants:
+        for sentence in gaps(facts, variant):
+            variants.setdefault(sentence, []).append(code(variant.name))
+    item = Markup('<li>{}<details class="hp-more"><summary>{} variant{}</summary>{}</details></li>')
+    items = NO_HTML.join(
+        item.format(Markup(sentence), len(names), "s" * (len(names) > 1), joined(", ", names))
+        for sentence, names in variants.items()
+    )
+    return Markup("<ul>{}</ul>").format(items) if items else NO_HTML
+
+
 def gaps(facts: StudyFacts, variant: Variant) -> list[str]:
     """What was not captured of the variant, or is stale, and why: a sentence a reason."""
     if not variant.on_gpu:
@@ -326,9 +345,11 @@ def gaps(facts: StudyFacts, variant: Variant) -> list[str]:
             if not capture.is_there:
                 missing.setdefault(capture.reason, []).append(f"no {name}")
             elif capture.state == STALE and kind == "timeline":
-                sentences.append(f"The timeline on {machine} is stale: the code has changed since.")
+                called = facts.inputs.called(machine)
+                sentences.append(f"The timeline on {called} is stale: the code has changed since.")
         for reason, names in missing.items():
-            machines.setdefault((" and ".join(names), reason), []).append(machine)
+            key = " and ".join(names), reason
+            machines.setdefault(key, []).append(facts.inputs.called(machine))
     return sentences + [
         f"{names.capitalize()} on {listing(found)}: {plain(reason)}."
         for (names, reason), found in machines.items()

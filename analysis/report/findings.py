@@ -52,14 +52,15 @@ def _where(facts: StudyFacts, told: Told) -> str:
     machine = told.row.machine
     times = [facts.figures.time(machine, facts.study.variant(name)) for name in told.claim.variants]
     is_one_run = any(time is not None and time.runs == 1 for time in times)
-    return f"{machine} (one run)" if is_one_run else machine
+    called = facts.inputs.called(machine)
+    return f"{called} (one run)" if is_one_run else called
 
 
 def _elsewhere(facts: StudyFacts, told: Told) -> str:
     """What became of the finding on other machines."""
     verdicts: dict[str, list[str]] = {}
     for row in told.others:
-        verdicts.setdefault(facts.verdicts.shown(row), []).append(row.machine)
+        verdicts.setdefault(facts.verdicts.shown(row), []).append(facts.inputs.called(row.machine))
     same = verdicts.pop(told.row.verdict, [])
     parts = [f", and likewise on {listing(same)}"] if same else []
     for verdict in (UNDECIDED, NOT_TESTED):

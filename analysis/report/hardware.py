@@ -41,7 +41,8 @@ def pairs(comparison: Comparison) -> str:
     if not machines:
         return NOTHING
     if len(machines) == 1:
-        return f"Only {machines[0].name} has been measured, so there is no other to compare with."
+        only = comparison.called(machines[0])
+        return f"Only {only} has been measured, so there is no other to compare with."
     parts = [_pair(comparison, one, other) for one, other in combinations(machines, 2)]
     return "\n\n".join(filter(None, parts)) or "No variant has been measured on two machines."
 
@@ -54,12 +55,13 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
     told = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
     architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
     sentences = [
-        f"**{one.name} and {other.name}.**",
+        f"**{comparison.called(one)} and {comparison.called(other)}.**",
         f"Of {len(ratios)} variants measured on both,"
         f" {len(ratios) - len(told)} cannot be told apart.",
     ]
     if told:
-        sentences.append(f"Those that differ most: {listing(list(map(_told, told[:NAMED])))}.")
+        most = listing([_told(comparison, each) for each in told[:NAMED]])
+        sentences.append(f"Those that differ most: {most}.")
     if architectures[0] and architectures[0] == architectures[1]:
         sentences.append(f"Both GPUs are of one architecture, {code(architectures[0])}.")
     return " ".join(sentences)
@@ -91,14 +93,16 @@ def _few(names: Sequence[str]) -> str:
     return f"{joined(', ', map(code, names[:LISTED]))}{rest}"
 
 
-def _told(one: Ratio) -> str:
+def _told(comparison: Comparison, one: Ratio) -> str:
     """`study/variant`, which is 1.2 times as fast on one of the two."""
     low, high = one.interval
-    machine, value, ends = one.base.name, one.value, (low, high)
+    faster, value, ends = one.base, one.value, (low, high)
     if one.verdict == SLOWER:
-        machine, value, ends = one.other.name, 1 / value, (1 / high, 1 / low)
+        faster, value, ends = one.other, 1 / value, (1 / high, 1 / low)
     name = code(f"{one.of.study}/{one.of.variant.name}")
-    return f"{name}, {ratio(value)} ({ratio_interval(*ends)}) as fast on {machine}"
+    return (
+        f"{name}, {ratio(value)} ({ratio_interval(*ends)}) as fast on {comparison.called(faster)}"
+    )
 
 
 def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
@@ -106,7 +110,7 @@ def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
     if not reasons:
         return ""
     items = [f"- {len(names)} {reason}: {_few(names)}" for reason, names in reasons.items()]
-    return f"{one.name} and {other.name}:\n\n" + "\n".join(items)
+    return f"{comparison.called(one)} and {comparison.called(other)}:\n\n" + "\n".join(items)
 
 
 def figures_table(comparison: Comparison) -> str | Markup:
@@ -122,7 +126,7 @@ def figures_table(comparison: Comparison) -> str | Markup:
         ]
         if filled := [row for row in rows if any(row[1:])]:
             groups.append((Markup("{}").format(facts.study.title), filled))
-    columns = ["variant", *(one.name for one in machines)]
+    columns = ["variant", *map(comparison.called, machines)]
     return grouped_table(columns, groups, numeric=columns[1:])
 
 
@@ -144,7 +148,8 @@ def differences(inputs: Inputs) -> str:
     """What machine.json says of some machines only, and what of all; Markdown."""
     if not inputs.machines:
         return NOTHING
-    return _differing(inputs.machines, list(inputs.machines))
+    described = {inputs.called(machine): facts for machine, facts in inputs.machines.items()}
+    return _differing(described, list(described))
 
 
 def hosts(comparison: Comparison) -> str:
@@ -167,7 +172,7 @@ def hosts(comparison: Comparison) -> str:
             ]
             for host in sorted(found)
         ]
-        parts.append(f"### Hosts of {plain(machine.name)}")
+        parts.append(f"### Hosts of {plain(comparison.called(machine))}")
         columns = ["host", "measured on", "runs", "figures of its own"]
         parts.append(table(columns, rows, numeric=columns[2:]))
         if len(found) > 1:

@@ -60,12 +60,14 @@ def _card(facts: StudyFacts, address: str) -> Markup:
 
 
 def _unmeasured(facts: StudyFacts) -> str:
-    return f"No step has a figure yet; {listing(facts.machines)} skipped or failed all."
+    machines = [facts.inputs.called(machine) for machine in facts.machines]
+    return f"No step has a figure yet; {listing(machines)} skipped or failed all."
 
 
 def _picture(facts: StudyFacts, journey: Journey) -> Markup:
     """Rates as columns from zero, or times as dots on a logarithmic axis."""
-    marks = [_mark(facts, step) for step in journey.steps]
+    ends = (journey.first, journey.last)
+    marks = [_mark(facts, step, is_end=step in ends) for step in journey.steps]
     told = "; ".join(mark.title for mark in marks)
     if facts.figures.are_rates:
         return columns(marks, _limit_rate(facts, journey), f"Rates, from zero: {told}")
@@ -74,11 +76,11 @@ def _picture(facts: StudyFacts, journey: Journey) -> Markup:
     return times(marks, row.median if row else None, f"Times, logarithmic: {told}")
 
 
-def _mark(facts: StudyFacts, step: Step) -> Mark:
+def _mark(facts: StudyFacts, step: Step, *, is_end: bool) -> Mark:
     row = step.time
     if row is None:
         return Mark(*(math.nan,) * 3, "", f"{step.variant.name}: no figure")
-    kind = "stale" if row.stale else step.variant.role
+    kind = ("stale" if row.stale else step.variant.role) + " end" * is_end
     values = row.median, row.ci_low, row.ci_high
     if facts.figures.are_rates:
         payload = facts.figures.shown_case(step.variant).payload_bytes
@@ -105,13 +107,16 @@ def _speed(facts: StudyFacts, step: Step) -> str:
 
 
 def _gain(facts: StudyFacts, journey: Journey) -> Markup:
-    """From the first step to the last, as figures and as shares of the limit."""
-    steps = dict.fromkeys((journey.first.variant.name, journey.last.variant.name))
-    speeds = [_speed(facts, step) for step in (journey.first, journey.last)][: len(steps)]
-    figures = joined(" → ", (Markup("<strong>{}</strong>").format(speed) for speed in speeds))
+    """From the first step to the last: as figures, by their names and as shares of the limit."""
+    steps = {step.variant.name: step for step in (journey.first, journey.last)}.values()
+    speeds = (Markup("<strong>{}</strong>").format(_speed(facts, step)) for step in steps)
     gain = _gain_of(facts, journey) if len(steps) > 1 else ""
-    return Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p>').format(
-        figures, gain, _shares(facts, journey)
+    told = Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p><p>{}</p>')
+    return told.format(
+        joined(" → ", speeds),
+        gain,
+        joined(" → ", (step.variant.title for step in steps)),
+        _shares(facts, journey),
     )
 
 
@@ -158,7 +163,7 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
     told = [step.time for step in (journey.first, journey.last) if step.time is not None]
     stands = min(told, key=lambda row: row.runs)
     parts = [
-        journey.machine,
+        facts.inputs.called(journey.machine),
         runs_phrase(stands.runs, stands.hosts),
         max(row.run for row in rows)[:10],
     ]
@@ -166,7 +171,7 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
         parts.append(f"{stale} of {len(rows)} steps stale")
     if missing := len(journey.steps) - len(rows):
         parts.append(f"{missing} not measured")
-    others = [machine for machine in facts.machines if machine != journey.machine]
+    others = [facts.inputs.called(one) for one in facts.machines if one != journey.machine]
     return "; ".join([*parts, *([f"also on {listing(others)}"] if others else [])])
 
 

@@ -65,8 +65,10 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
     if not parts:
         return "No study has claims yet."
     counted = f"Of {len(verdicts)} verdicts, one a claim and machine, {_sum_up(verdicts)}."
+    names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
     # assets/ledger.js puts the filters before it.
-    return "\n\n".join([f'<p class="hp-ledger" role="status">{counted}</p>', *parts])
+    status = Markup('<p class="hp-ledger" role="status" data-names="{}">{}</p>')
+    return "\n\n".join([status.format(names, counted), *parts])
 
 
 def _sum_up(verdicts: Sequence[str]) -> str:
@@ -78,15 +80,18 @@ def _sum_up(verdicts: Sequence[str]) -> str:
 def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
     """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML.
 
-    `ids` selects some of them. HotpathError names one that the study does not have.
+    `ids` selects some of them; those that are tested nowhere are only named, as all claims tell
+    why. HotpathError names one that the study does not have.
     """
     known = [claim.id for claim in facts.study.claims]
     for one in ids:
         require_known(f"claims of {facts.study.name}", one, known)
     judged = [_judge(facts, claim) for claim in facts.study.claims if not ids or claim.id in ids]
+    untested = [one for one in judged if ids and {*one.verdicts} == {NOT_TESTED}]
+    listed = [one for one in judged if one not in untested]
     kinds = {
-        "Of the write-up": [one for one in judged if not one.claim.ours],
-        "Ours": [one for one in judged if one.claim.ours],
+        "Of the write-up": [one for one in listed if not one.claim.ours],
+        "Ours": [one for one in listed if one.claim.ours],
     }
     # An anchor is on the page once: where all claims are.
     parts = [
@@ -94,6 +99,12 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
         for title, claims in kinds.items()
         if claims
     ]
+    if untested:
+        names = (
+            link(f"#{claim_anchor(facts.study.name, one.claim.id)}", code(one.claim.id))
+            for one in untested
+        )
+        parts.append(f"Not tested: {joined(', ', names)}.")
     return "\n\n".join(parts) or "This study tests no claims."
 
 
@@ -109,26 +120,27 @@ def _counted(
     listed = NO_HTML.join(_folded(facts, judged, place, anchored=anchored) for judged in claims)
     # Each is in the index of search by itself.
     boxes = f'<div class="hp-claims" data-search-exclude>{listed}</div>'
-    return f"**{title}:**\n\n{_count(claims)}\n\n{boxes}"
+    return f"**{title}:**\n\n{_count(facts, claims)}\n\n{boxes}"
 
 
-def _count(claims: Sequence[Judged]) -> str:
+def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
     """`On box: 5 hold and 2 are not tested.` for every machine."""
     verdicts: dict[str, list[str]] = {}
     for judged in claims:
         if not judged.rows:
             verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
         for row, verdict in judged.rows:
-            verdicts.setdefault(_counted_at(row), []).append(verdict)
+            verdicts.setdefault(_counted_at(facts, row), []).append(verdict)
     return "\n".join(f"- {place}: {_sum_up(found)}." for place, found in verdicts.items())
 
 
-def _counted_at(row: ClaimRow) -> str:
+def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:
     """Where a verdict is counted; those by bounds that were set afterwards apart."""
     if row.machine == PUBLISHED:
         return "By the published rows alone"
     is_fitted = row.bound == AFTERWARDS and row.verdict != NOT_TESTED
-    return f"On {row.machine}" + (f", by a bound that is {SET_AFTERWARDS}" if is_fitted else "")
+    where = f"On {facts.inputs.called(row.machine)}"
+    return f"{where}, by a bound that is {SET_AFTERWARDS}" if is_fitted else where
 
 
 def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) -> Markup:
@@ -160,7 +172,7 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
         anchor=anchor if anchored else "",
         study=study,
         by="ours" if claim.ours else "write-up",
-        verdicts=json.dumps([[_where(row), verdict] for row, verdict in judged.rows]),
+        verdicts=json.dumps([[_place(row), verdict] for row, verdict in judged.rows]),
     )
 
 
@@ -171,7 +183,8 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
         interval = _interval(facts, judged.claim, row)
         figures = [_written(facts, judged.claim, row.measured), interval and f"({interval})"]
         measured = " ".join(filter(None, figures))
-        told = f"{_where(row)}: {measured}" if measured else _where(row)
+        where = _where(facts, row)
+        told = f"{where}: {measured}" if measured else where
         machines.setdefault(verdict, []).append(told)
     if not machines:
         return _verdict(NOT_TESTED)
@@ -185,7 +198,12 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
     )
 
 
-def _where(row: ClaimRow) -> str:
+def _where(facts: StudyFacts, row: ClaimRow) -> str:
+    return facts.inputs.called(_place(row))
+
+
+def _place(row: ClaimRow) -> str:
+    """What the ledger's addresses call it."""
     return "published rows" if row.machine == PUBLISHED else row.machine
 
 
@@ -210,7 +228,7 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
         return [["no machine", "", "", verdict, reason, _samples(facts, claim, "", root)]]
     return [
         [
-            _where(row),
+            _where(facts, row),
             _written(facts, claim, row.measured),
             _interval(facts, claim, row),
             _verdict(verdict, row.bound),

@@ -21,17 +21,18 @@ def predictions(studies: Mapping[str, StudyFacts]) -> str:
     known = calibrated_machine(studies)
     if known is None:
         return UNCALIBRATED
+    called = next(iter(studies.values())).inputs.called(known.machine)
     groups: dict[str, list[list[object]]] = {}
     for one in link_rates(studies):
         where = f"{one.link.title}: " + (
-            f"measured here, on {known.machine}" if one.is_measured else "not measured"
+            f"measured here, on {called}" if one.is_measured else "not measured"
         )
         groups.setdefault(where, []).append(_row(one))
     columns = ["study", "variant", "predicted", "limited by", "if only the link limited"]
     columns += ["measured", "measured against predicted"]
     listed = [(Markup("{}").format(title), rows) for title, rows in groups.items()]
     sentence = (
-        f"The chip is that of {known.machine}, as calibrated behind {known.link.title}: how many"
+        f"The chip is that of {called}, as calibrated behind {known.link.title}: how many"
         " reads it has outstanding, and how it translates addresses. Only the link is another."
     )
     return f"{sentence}\n\n{grouped_table(columns, listed, numeric=[columns[2], *columns[4:]])}"

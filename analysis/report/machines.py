@@ -38,7 +38,7 @@ def freshness(inputs: Inputs) -> str:
         commits = sorted({_commit(entry) for entry in entries})
         rows.append(
             [
-                machine,
+                inputs.called(machine),
                 described.get("gpu") or "no GPU",
                 moment(max((entry["run"] for entry in entries), default="")),
                 joined(", ", map(code, commits)),
@@ -71,8 +71,9 @@ def machine_table(inputs: Inputs) -> str:
     """What machine.json says of every machine: a column a machine, a row a fact."""
     if not inputs.machines:
         return NOTHING
+    folders = ["folder of its results", *map(code, inputs.machines)]
     rows = [[fact, *values] for fact, values in described_facts(inputs.machines).items()]
-    return table(["", *inputs.machines], rows)
+    return table(["", *map(inputs.called, inputs.machines)], [folders, *rows])
 
 
 def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -128,7 +129,8 @@ def provenance_table(inputs: Inputs) -> str:
     columns = ["machine", "study", "run", "commit", "compiler", "method"]
     columns += ["disturbed rounds", "variants"]
     filled = [
-        [*key[:2], moment(key[2]), *key[3:], str(count)] for key, count in sorted(rows.items())
+        [inputs.called(machine), study, moment(run), *rest, str(count)]
+        for (machine, study, run, *rest), count in sorted(rows.items())
     ]
     return table(columns, filled, numeric=["variants"]) if filled else NOTHING
 

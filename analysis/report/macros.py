@@ -130,8 +130,8 @@ def published(page: Page, facts: StudyFacts) -> str:
 
 @study_macro
 def skipped(page: Page, facts: StudyFacts) -> str:
-    """What is missing, with the reason: cases that were skipped or failed, and tables that could
-    not be made from the code."""
+    """What is missing, with the reason: cases that were skipped or failed, counters and timelines,
+    and tables that could not be made from the code."""
     return study_pages.missing(facts)
 
 

@@ -42,7 +42,7 @@ def parameter_table(inputs: Inputs) -> str:
         unit = row.unit if row.unit == "1" else row.unit.removeprefix("1")
         rows.append(
             [
-                *(row.machine, code(row.parameter), MEANING[row.parameter]),
+                *(inputs.called(row.machine), code(row.parameter), MEANING[row.parameter]),
                 quantity(row.value, unit) or "not measured",
                 quantity_interval(row.value, row.ci_low, row.ci_high, unit),
                 "one run" if row.runs == 1 else f"{row.runs} runs",
@@ -66,7 +66,8 @@ def unjudged(facts: StudyFacts) -> str:
         others = rows_of(points[~points["judged"]], ModelRow)
         if others:
             count = f"{len(points) - len(others)} of {len(points)}"
-            rows.append([code(str(name)), str(machine), count, _why_unjudged(others)])
+            where = facts.inputs.called(str(machine))
+            rows.append([code(str(name)), where, count, _why_unjudged(others)])
     if not rows:
         return "The model judges every variant in every case."
     columns = ["variant", "machine", "cases judged", "why not the others"]
@@ -106,7 +107,7 @@ def judgement(facts: StudyFacts) -> str:
         groups, key=lambda one: (one[0][0], USES.index(one[0][1]))
     ):
         chosen = rows_of(points[points["judged"]], ModelRow)
-        row = [machine, use, str(len(points)), str(len(chosen))]
+        row = [facts.inputs.called(str(machine)), use, str(len(points)), str(len(chosen))]
         if not chosen:
             rows.append([*row, "", "", ""])
             continue
@@ -135,7 +136,7 @@ def misses(facts: StudyFacts) -> str:
     chosen = rows_of(facts.predictions[facts.predictions["judged"]], ModelRow)
     rows = [
         [
-            *(point.machine, code(point.variant), point.case, point.binding),
+            *(facts.inputs.called(point.machine), code(point.variant), point.case, point.binding),
             *(quantity(point.predicted, "s"), quantity(point.measured, "s")),
             signed_percent(point.residual),
         ]
@@ -180,7 +181,8 @@ def rate_table(
             ]
             for value in values
         ]
-        caption = f"{machine}, GB/s of payload by device time. ≈: predicted, not measured."
+        called = facts.inputs.called(machine)
+        caption = f"{called}, GB/s of payload by device time. ≈: predicted, not measured."
         tables.append(table(heads, rows, caption=caption, numeric=heads[1:]))
     return "\n\n".join(tables) or NOTHING
 
@@ -220,7 +222,12 @@ def model_table(facts: StudyFacts) -> str:
             rates = [case.payload_bytes / time / 1e9 for time in (row.predicted, row.measured)]
             rows.append(
                 [
-                    *(machine, code(variant.name), row.binding, digits(row.margin)),
+                    *(
+                        facts.inputs.called(machine),
+                        code(variant.name),
+                        row.binding,
+                        digits(row.margin),
+                    ),
                     *(quantity(row.predicted, "s"), quantity(row.measured, "s")),
                     *(gigabytes_per_second(rate) for rate in rates),
                     signed_percent(row.residual),
@@ -244,7 +251,7 @@ def counter_table(facts: StudyFacts) -> str:
             *(_count(value, row.unit) for value in (row.predicted, row.counted)),
             signed_percent(row.residual),
         ]
-        groups.setdefault((row.machine, row.case), []).append(line)
+        groups.setdefault((facts.inputs.called(row.machine), row.case), []).append(line)
     titled = [(joined(", ", place), rows) for place, rows in groups.items()]
     columns = ["variant", "counter", "predicted", "counted", "counted against predicted"]
     return grouped_table(columns, titled, numeric=columns[2:])

@@ -25,7 +25,8 @@ WIDEST: Final = 46.0
 @dataclass(frozen=True)
 class Mark:
     """A step: its value and the ends of its interval, NaN where there is none. `kind` is `step`,
-    `beyond` or `stale`, a class of the style sheet; `title` says what it is."""
+    `beyond` or `stale`, a class of the style sheet, and `end` after it where the step is one of the
+    two that are told; `title` says what it is."""
 
     value: float
     low: float

@@ -23,7 +23,7 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
 
     Empty where there is nothing to compare with and nothing amiss.
     """
-    start = f"On {machine} "
+    start = f"On {facts.inputs.called(machine)} "
     if variant.after is None:
         missing = _missing(facts, machine, variant)
         return start + missing if missing else ""
@@ -72,7 +72,8 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
 
 def _where(facts: StudyFacts, machine: str, case: str) -> str:
     """How a sentence on figures of a case begins: pages say once what the headline case is."""
-    return f"On {machine} " if case == facts.study.headline else f"On {machine}, in case `{case}`, "
+    where = f"On {facts.inputs.called(machine)}"
+    return f"{where} " if case == facts.study.headline else f"{where}, in case `{case}`, "
 
 
 def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
@@ -196,7 +197,8 @@ def order_sentences(facts: StudyFacts) -> list[str]:
             by_time = sorted(steps, key=lambda step: step[1], reverse=True)
             names = listing([f"`{step.name}`" for step, _ in by_time])
             sentences.append(
-                f"On {machine} the steps of the journey do not get faster in the order in which"
-                f" they are told: {listing(turned)}. From slowest to fastest they are {names}."
+                f"On {facts.inputs.called(machine)} the steps of the journey do not get faster in"
+                f" the order in which they are told: {listing(turned)}. From slowest to fastest"
+                f" they are {names}."
             )
     return sentences

@@ -72,11 +72,12 @@ def stage(
         for name in names
     }
     charts = {name: _stage_charts(facts, folder, drawn) for name, facts in studies.items()}
+    comparison = Comparison(inputs, studies)
     common = {
-        "machines": machines_chart(Comparison(inputs, studies)),
+        "machines": machines_chart(comparison),
         "links": links_chart(link_rates(studies)),
     }
-    charts[ALL] = write_charts(common, folder / "charts" / ALL, ALL)
+    charts[ALL] = write_charts(common, folder / "charts" / ALL, ALL, names=comparison.names)
     _stage_engine(folder / "assets", drawn)
     data = folder / "data"
     data.mkdir()
@@ -104,7 +105,8 @@ def _stage_charts(facts: StudyFacts, folder: Path, drawn: Path | None) -> dict[s
     name = facts.study.name
     target = folder / "charts" / name
     if drawn is None:
-        return write_charts(study_charts(facts), target, name)
+        names = facts.inputs.machine_names
+        return write_charts(study_charts(facts), target, name, names=names)
     shutil.copytree(drawn / name, target, ignore=shutil.ignore_patterns(INDEX))
     return read_index(drawn / name)
 

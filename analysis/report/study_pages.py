@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
+from markupsafe import Markup
+
 from analysis.errors import require_known
 from analysis.facts.findings import findings
 from analysis.facts.rows import PublishedRow
@@ -17,8 +19,9 @@ from analysis.quantities import (
     quantity_interval,
     whole,
 )
+from analysis.report.captured import uncaptured
 from analysis.report.findings import finding_list, headline
-from analysis.report.html import NO_HTML, code, moment, table, without_empty
+from analysis.report.html import NO_HTML, code, joined, moment, plain, table, without_empty
 from analysis.report.sentences import NOTHING, headroom_sentence, order_sentences
 
 
@@ -34,7 +37,20 @@ def lead(facts: StudyFacts) -> str:
             " from there."
         )
     lines.append(f"Unless said otherwise, figures are for the headline case `{study.headline}`.")
-    return "\n\n".join(lines)
+    return "\n\n".join(filter(None, [*lines, _out_of_reach(facts)]))
+
+
+def _out_of_reach(facts: StudyFacts) -> str:
+    """How many variants have a figure on no machine that tried them, by the reason; Markdown."""
+    rows = facts.skipped[~facts.skipped["variant"].isin(facts.summary["variant"])]
+    if rows.empty:
+        return ""
+    names: dict[str, list[str]] = {}
+    for variant, reasons in rows.groupby("variant")["reason"]:
+        names.setdefault("; ".join(dict.fromkeys(reasons)), []).append(str(variant))
+    most_first = sorted(names.items(), key=lambda one: len(one[1]), reverse=True)
+    told = listing([f"{len(alike)} ({plain(reason)})" for reason, alike in most_first])
+    return f"Without a figure on any machine are, of {len(facts.study.variants)} variants, {told}."
 
 
 def summary(facts: StudyFacts) -> str:
@@ -73,7 +89,7 @@ def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
     """Every metric of the variants with these roles in their shown case, on every machine."""
     rows = [
         [
-            *(variant.title, machine, metric.label),
+            *(variant.title, facts.inputs.called(machine), metric.label),
             quantity(row.median, metric.unit),
             quantity_interval(row.median, row.ci_low, row.ci_high, metric.unit),
             *(whole(row.n), "stale" if row.stale else ""),
@@ -105,7 +121,8 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
             if known and all(run in of_run for of_run in times)
         ]
         if rows:
-            tables.append(table(columns, rows, caption=f"On {machine}", numeric=columns[1:]))
+            caption = f"On {facts.inputs.called(machine)}"
+            tables.append(table(columns, rows, caption=caption, numeric=columns[1:]))
     return NO_HTML.join(tables) or "No run says how fast the CPU of its host was."
 
 
@@ -135,7 +152,7 @@ def published_table(facts: StudyFacts) -> str:
     columns += ["source"] if len(sources) > 1 else []
     first_number = len(columns) + 1
     notes = _shared_notes(facts.published)
-    columns += ["as printed", "time", "rate", *facts.machines, "note"]
+    columns += ["as printed", "time", "rate", *map(facts.inputs.called, facts.machines), "note"]
     rows = [
         [
             code(variant),
@@ -192,12 +209,12 @@ def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
 
 
 def missing(facts: StudyFacts) -> str:
-    """What was skipped or failed, and the tables that could not be made from the code; Markdown."""
-    if not facts.absent:
-        return _skipped_table(facts)
+    """What was skipped or failed, what was not captured, and the tables that could not be made from
+    the code; Markdown."""
     rows = [[code(name), why] for name, why in facts.absent.items()]
-    absent = table(["table from the code", "why it is missing"], rows)
-    return f"{_skipped_table(facts)}\n\n{absent}"
+    absent = table(["table from the code", "why it is missing"], rows) if rows else ""
+    parts = [_skipped_table(facts), uncaptured(facts), absent]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _skipped_table(facts: StudyFacts) -> str:
@@ -205,14 +222,15 @@ def _skipped_table(facts: StudyFacts) -> str:
         return "Nothing was skipped." if facts.machines else NOTHING
     columns = ["machine", "variant", "status", "reason"]
     groups = facts.skipped.groupby(columns, sort=True)["case"].agg(list).reset_index()
-    rows = [
-        [machine, code(variant), status, reason, _case_list(facts, variant, cases)]
-        for machine, variant, status, reason, cases in groups.itertuples(index=False)
-    ]
-    return table([*columns, "cases"], rows)
+    variants: dict[tuple[str, ...], list[Markup]] = {}  # those alike in all else share a row
+    for machine, variant, status, reason, cases in groups.itertuples(index=False):
+        alike = facts.inputs.called(machine), status, reason, _case_list(facts, variant, cases)
+        variants.setdefault(alike, []).append(code(variant))
+    rows = [[*alike, joined(", ", names)] for alike, names in variants.items()]
+    return table(["machine", "status", "reason", "cases", "variants"], rows)
 
 
 def _case_list(facts: StudyFacts, variant: str, cases: list[str]) -> str:
     if len(cases) == len(facts.study.variant(variant).cases):
-        return f"all {len(cases)}"
+        return "all"
     return "; ".join(cases)

@@ -23,7 +23,7 @@ from analysis.quantities import (
     ratio_interval,
     runs_phrase,
 )
-from analysis.report.captured import counter_tables, gaps, proofs
+from analysis.report.captured import counter_tables, proofs
 from analysis.report.compiled import machine_code, resources
 from analysis.report.differences import (
     LANGUAGES,
@@ -54,18 +54,20 @@ def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int =
 
 def _section(facts: StudyFacts, variant: Variant, number: str, place: Place, level: int) -> str:
     title = f"{number}{variant.title}"
+    sentences = _sentences(facts, variant)
+    is_measured = any(facts.figures.time(machine, variant) for machine in facts.machines)
     label = escape(title)  # of the table of contents; the name is for search, which finds headings
     parts = [
         f'{"#" * level} {title} `{variant.name}` {{: #{variant.name} data-toc-label="{label}"}}',
         f"After [`{variant.after}`](#{variant.after})" if variant.after else "",
-        "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
+        "\n".join(f"- {sentence}" for sentence in sentences),
         variant.idea.strip(),
         *_difference(facts, variant),
         "\n".join(f"- {sentence}" for sentence in proofs(facts, variant)),
         resources(facts, variant),
-        _figures(facts, variant, place.root),
+        # Where there is no figure at all, sentences have said why.
+        _figures(facts, variant, place.root) if is_measured or not sentences else "",
         *_evidence(facts, variant, place),
-        *gaps(facts, variant),
         _command(facts, variant),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -145,13 +147,14 @@ def _figures(facts: StudyFacts, variant: Variant, root: str) -> str:
     rows: list[list[object]] = []
     for machine in facts.machines:
         address = samples_address(machine, facts.study.name, variant.name)
-        samples = link(f"{root}{address}", machine)
+        name = facts.inputs.called(machine)
+        samples = link(f"{root}{address}", name)
         time = facts.figures.time(machine, variant)
         if time is not None:
             rows.append([samples, *(write(machine, time) for write in columns.values())])
             continue
         state, reason = facts.figures.absence(machine, variant, case)
-        first = machine if state == NOT_MEASURED else samples
+        first = name if state == NOT_MEASURED else samples
         note = f"{state}: {reason}" if reason else state
         rows.append([first, note, *[""] * (len(columns) - 1)])
     where = "" if case.id == facts.study.headline else f"Case {case.id}"

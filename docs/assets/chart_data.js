@@ -6,7 +6,7 @@ const MOST_ROWS = 500;
 const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
 // Mirrors text_of in analysis/charts/columns.py.
-export function textOf(rows, measure) {
+export function textOf(rows, { measure, names }) {
   if (!rows.length) return "Nothing is shown: no point has all that is chosen.";
   const of = ["variant", "machine"]
     .map((name) => [new Set(rows.map((row) => row[name]).filter(Boolean)).size, name])
@@ -17,7 +17,8 @@ export function textOf(rows, measure) {
   if (!values.length) return `${told}.`;
   values.sort((one, other) => one[measure.field] - other[measure.field]);
   const [lowest, highest] = [values[0], values.at(-1)].map((row) => {
-    const place = [row.variant, row.machine].filter(Boolean).join(" on ");
+    const places = [row.variant, row.machine].filter(Boolean);
+    const place = places.map((name) => names[name] ?? name).join(" on ");
     return write(row[measure.field], measure.kind) + (place && ` (${place})`);
   });
   return `${told}; ${measure.title}: from ${lowest} to ${highest}.`;
@@ -48,7 +49,7 @@ export function tableOf(rows, spec, root) {
       const cell = line.insertCell();
       cell.className = isNumber[place] ? "hp-number" : "";
       const inner = field === "variant" && row.href ? cell.appendChild(samplesLink(row.href, root)) : cell;
-      inner.textContent = write(row[field], kind);
+      inner.textContent = spec.usermeta.names[row[field]] ?? write(row[field], kind);
     });
   }
   return box;

@@ -136,7 +136,7 @@ class Chart {
     if (!this.view) return;
     if (faults) this.part("note").textContent = faults.join(" ");
     const rows = this.rows();
-    this.part("text").textContent = textOf(rows, this.spec.usermeta.measure);
+    this.part("text").textContent = textOf(rows, this.spec.usermeta);
     const details = this.part("data");
     details.querySelector(".hp-table")?.remove();
     if (details.open) details.append(tableOf(rows, this.spec, this.root));

@@ -19,12 +19,13 @@ export function watchLedger() {
   }));
   const distinct = (values) => [null, ...new Set(values)];
   const rows = claims.flatMap(({ verdicts }) => verdicts);
+  const names = JSON.parse(status.dataset.names);
   const spec = specOf({
     verdict: distinct(Object.keys(WORDS)),
     study: distinct(claims.map(({ study }) => study)),
     machine: distinct(rows.map(([machine]) => machine)),
     by: distinct(claims.map(({ by }) => by)),
-  });
+  }, names);
   const form = document.createElement("form");
   form.className = "hp-controls";
   form.setAttribute("aria-label", "Which claims are shown");
@@ -74,13 +75,14 @@ export function watchLedger() {
 
 const fits = (wanted, value) => wanted === null || wanted === value;
 
-// The selects in the form of a chart's signals, so that the address says them in the same way.
-function specOf(choices) {
+// The selects in the form of a chart's signals, so that the address says them in the same way; what
+// pages have a name for is shown by that.
+function specOf(choices, names) {
   return {
     signals: Object.entries(choices).map(([name, options]) => ({
       name,
       value: null,
-      bind: { input: "select", name, options, labels: options.map((option) => option ?? "all") },
+      bind: { input: "select", name, options, labels: options.map((option) => names[option] ?? option ?? "all") },
     })),
   };
 }

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from analysis.charts.intervals import between_reaches
 from analysis.charts.theme import Chart, finish, panels, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import MeasuredRow
@@ -72,8 +73,6 @@ def price_chart(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]))]
-    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
-    across = alt.X("seconds:Q", title="time", scale=alt.Scale(type="log"), axis=axis)
     base = alt.Chart().encode(
         y=alt.Y("memory:N", sort=list(MEMORIES), title=None),
         color=alt.Color(
@@ -84,12 +83,18 @@ def price_chart(facts: StudyFacts) -> Chart | None:
         tooltip=tooltips("memory", "part", "size_text", "time", "interval", "speed"),
         href="href:N",
     )
+    reaching = between_reaches(base, "seconds")
+    ends = [
+        reaching.transform_filter(f"datum.{end} === datum.seconds_{side}")
+        .mark_tick(thickness=1, size=9)
+        .encode(x=_along(end))
+        for end, side in (("begin", "low"), ("reach", "high"))
+    ]
     chart: Any = panels(
         alt.layer(
-            base.mark_rule()
-            .encode(x2="seconds_high:Q")
-            .encode(x=alt.X("seconds_low:Q", title="time", scale=alt.Scale(type="log"), axis=axis)),
-            base.mark_point(filled=True, size=70, cursor="pointer").encode(x=across),
+            reaching.mark_rule().encode(x=_along("begin"), x2="reach:Q"),
+            *ends,
+            base.mark_point(filled=True, size=70, cursor="pointer").encode(x=_along("seconds")),
         ).properties(height=ROW_PX * len(MEMORIES)),
         table,
         select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
@@ -99,6 +104,11 @@ def price_chart(facts: StudyFacts) -> Chart | None:
         f" kind, for {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=130, compact_margin=110)
+
+
+def _along(field: str) -> alt.X:
+    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
+    return alt.X(f"{field}:Q", title="time", scale=alt.Scale(type="log"), axis=axis)
 
 
 def break_even_table(facts: StudyFacts) -> pd.DataFrame:

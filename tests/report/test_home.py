@@ -144,7 +144,7 @@ def test_a_card_of_what_is_not_measured_skipped_or_stale_says_so(tmp_path: Path)
     measure(root, second.name)
     second.path.write_text(second.path.read_text() + "\nint later_than_the_results;\n")
     told = card(facts_of(root))
-    assert '<g class="stale">' in told and "1 of 1 steps stale" in told
+    assert '<g class="stale end">' in told and "1 of 1 steps stale" in told
     assert "<strong>2.50 GB/s</strong>" in told and "→" not in told
 
 
@@ -200,3 +200,13 @@ def test_a_card_stands_on_the_runs_of_the_figures_that_it_tells(measured: StudyF
 def test_other_studies_are_told_by_group(measured: StudyFacts) -> None:
     told = other_studies({"Calibrations": [measured]}, lambda name: "")
     assert told == f"### Calibrations\n\n**Copying rows.** {measured.study.question}"
+
+
+def test_both_ends_of_a_picture_are_outlined_and_named(measured: StudyFacts) -> None:
+    journey = journey_of(measured)
+    assert journey is not None
+    card = cards([measured], lambda _: "")
+    first, last = journey.first.variant, journey.last.variant
+    outlined = re.findall(r'<g class="\w+ end"><title>(\w+):', card)
+    assert outlined == [first.name, last.name]
+    assert f"<p>{first.title} → {last.title}</p>" in card

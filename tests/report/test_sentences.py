@@ -21,7 +21,7 @@ from analysis.report.sentences import (
     result_sentence,
     step_sentence,
 )
-from analysis.report.study_pages import order
+from analysis.report.study_pages import lead, order
 from analysis.report.variants import sections
 from analysis.study import Case, Variant, discover
 from analysis.tables.rows import RatioRow
@@ -252,3 +252,14 @@ def test_absent_results_are_said(tmp_path: Path) -> None:
         facts, "box", second
     )
     assert f"`{third.name}` has not been measured" in step_sentence(facts, "box", third)
+
+
+def test_pages_call_a_machine_by_its_gpus(measured: StudyFacts, tmp_path: Path) -> None:
+    two = {"box": {"gpu": "NVIDIA H200", "gpus": 2}}
+    facts = StudyFacts(replace(measured.inputs, machines=two), measured.study)
+    roles = ("step", "beyond", "reference", "ceiling")
+    text = lead(facts) + sections(facts, roles, Place(tmp_path, "../../"))
+    told = re.sub(r"<[^>]*>", " ", text)
+    assert "On 2 × H200 this step" in told
+    assert not re.search(r"\bbox\b", told)
+    assert "../../data/#box-copy-" in text

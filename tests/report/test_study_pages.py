@@ -17,7 +17,7 @@ from analysis.report.sentences import NOTHING
 from analysis.report.study_pages import host_table, lead, missing, published_table, summary
 from analysis.report.variants import sections
 from analysis.study import Case, Variant, discover
-from tests.roots import make_inputs, make_root
+from tests.roots import make_inputs, make_root, rows_without_value
 from tests.synthetic import CALLS, COPY, add_run, provenance_of, samples_of, write_machine
 
 
@@ -164,3 +164,25 @@ def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: StudyF
         for variant in study.variants:
             usual = variant.in_grid("default")
             assert not usual or facts.figures.shown_case(variant) in usual
+
+
+def test_what_is_missing_for_one_reason_is_said_once(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    first, second, third, fourth, *_ = study.with_role("step")
+    write_machine(root / "results", "box", study, variants=[first])
+    for variant, gpus in ((second, 4), (third, 4), (fourth, 3)):
+        rows = rows_without_value(study, variant, "skipped", f"needs {gpus} GPUs")
+        provenance = provenance_of(study, variant)
+        add_run(root / "results", "box", "copy", variant.name, rows, provenance)
+    facts = StudyFacts(make_inputs(root), study)
+    page = missing(facts)
+    alike = f"<code>{second.name}</code>, <code>{third.name}</code>"
+    assert f"<td>needs 4 GPUs</td><td>all</td><td>{alike}</td>" in page
+    assert f"<td>needs 3 GPUs</td><td>all</td><td><code>{fourth.name}</code></td>" in page
+    assert page.count("no profiler has been run") == 1
+    told = f"on any machine are, of {len(study.variants)} variants, 2 (needs 4 GPUs) and 1 (needs 3"
+    assert told in lead(facts)
+    # A variant without any figure has the reason in words, and no table of its own.
+    shown = sections(facts, ("step",), Place(tmp_path, "../../"))
+    assert shown.count("needs 4 GPUs") == 2

@@ -1,0 +1,45 @@
+"""What pages and charts call a machine: the model of its GPU, and how many of these it has."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*")
+"""What may stand in a sentence as it is, whatever that is written in."""
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_DIGIT: Final = re.compile(r"\d")
+
+
+def machine_names(machines: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Short names of `machines`, which are descriptions by the names of their folders: `H100`, or
+    `2 × H200`.
+
+    Each is the shortest that no other machine could have. Where there is none, because the
+    description names no GPU or the same as another's, it is the folder's.
+    """
+    possible = {machine: [*_names(described)] for machine, described in machines.items()}
+    counts = Counter(name for machine, names in possible.items() for name in {machine, *names})
+    return {
+        machine: next((name for name in names if counts[name] == 1), machine)
+        for machine, names in possible.items()
+    }
+
+
+def _names(described: Mapping[str, Any]) -> Iterator[str]:
+    """What a machine could be called, shortest first: its GPU without the vendor, up to the first
+    word with a digit or to a later one. `NVIDIA H100 80GB HBM3` is an `H100`, an `H100 80GB` or an
+    `H100 80GB HBM3`."""
+    gpu, gpus = described.get("gpu"), described.get("gpus")
+    if not isinstance(gpu, str) or not _PLAIN.fullmatch(gpu):
+        return
+    count = f"{gpus} × " if isinstance(gpus, int) and gpus > 1 else ""
+    words = list(_WORD.finditer(gpu))
+    if not _DIGIT.search(words[0][0]):
+        del words[0]
+    for word in words:
+        name = gpu[words[0].start() : word.end()]
+        if _DIGIT.search(name):
+            yield count + name
