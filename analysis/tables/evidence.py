@@ -14,12 +14,12 @@ import pandas as pd
 from analysis.claims import Claim
 from analysis.claims.evidence import Check, Statement
 from analysis.claims.verdicts import Figure, NotTested
-from analysis.measure.throttling import slowed_share
 from analysis.modes import count_modes
 from analysis.statistics import FEWEST_RUNS, estimate, mean_estimate
 from analysis.store.collect import chosen, visits
 from analysis.store.folders import PUBLISHED
 from analysis.store.published import best_statement
+from analysis.store.throttling import slowed_share
 from analysis.study import Study
 
 MOST_SLOWED: Final = 0.5
