@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.parts import part_bars, part_rows
-from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, variant_rows
+from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, select, variant_rows
 from analysis.charts.timeline import HOST, kind_colours, timeline_events
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import MeasuredRow
@@ -151,7 +151,6 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
             ],
         )
     )
-    options = alt.binding_select(options=machines, name="machine")
     chart: Any = (
         bars.properties(height=72)
         .facet(
@@ -159,7 +158,7 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
             columns=1,
             data=events,
         )
-        .add_params(alt.param(name="machine_shown", value=machines[0], bind=options))
+        .add_params(select("machine_shown", "machine", machines, machines[0]))
         .transform_filter("datum.machine === machine_shown")
     )
     description = (
