@@ -20,7 +20,7 @@ from analysis.tables.summary import (
     ratios_by_run,
     repeats,
 )
-from analysis.tables.writing import write_tables
+from tests.roots import write_tables
 from tests.synthetic import CALLS, COPY, STUDIES, write_machine
 from tests.tables.rows import NEW, OLD, by_names, only, rounds, row, table
 
