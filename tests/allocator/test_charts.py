@@ -18,7 +18,7 @@ from analysis.derived import derive_tables, read_derived
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.modules import load_python, module_path
-from analysis.tables.summary import RATIO_COLUMNS
+from analysis.tables.ratios import RATIO_COLUMNS
 from tests.allocator.modules import built
 from tests.drawn import assert_legible
 from tests.repository import STUDIES
