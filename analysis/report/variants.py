@@ -23,8 +23,9 @@ from analysis.quantities import (
     ratio_interval,
     runs_phrase,
 )
-from analysis.report.captured import counter_tables, gaps, proofs
+from analysis.report.captured import gaps
 from analysis.report.compiled import machine_code, resources
+from analysis.report.counters import counter_tables, proofs
 from analysis.report.differences import (
     LANGUAGES,
     code_difference,
