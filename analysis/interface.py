@@ -12,7 +12,7 @@ from analysis.measure import disturbance, telemetry
 from analysis.profile import __main__ as profile
 from analysis.store import counters, folders, published, samples, timelines
 from analysis.study import Study, Variant
-from analysis.tables import __main__ as tables
+from analysis.tables import of_study
 from analysis.tables.rows import (
     ClaimPartRow,
     ClaimRow,
@@ -76,5 +76,5 @@ def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
     on a study."""
     return [
         bench.options(study, variant),
-        *(module.command_line() for module in (measure, profile, derived, tables, cluster)),
+        *(module.command_line() for module in (measure, profile, derived, of_study, cluster)),
     ]

@@ -17,7 +17,7 @@ from analysis.statistics import CONFIDENCE, FEWEST_RUNS
 from analysis.store.collect import collect
 from analysis.study import discover
 from analysis.tables.links import fit_links
-from analysis.tables.repeat import repeatability
+from analysis.tables.repeatability import repeatability
 
 
 def main() -> None:

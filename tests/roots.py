@@ -16,7 +16,9 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.report.site import build_site
 from analysis.store.samples import Sample
 from analysis.study import Study, Variant, discover
-from analysis.tables.writing import write_tables
+from analysis.tables.links import collect_links
+from analysis.tables.of_study import study_tables
+from analysis.tables.together import put_together
 from tests import synthetic
 from tests.synthetic import samples_of
 
@@ -34,6 +36,13 @@ def copy_of_repository(folder: Path) -> Path:
     for name in ("kernels", "allocator", "docs", "results/published"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
+
+
+def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> None:
+    """What the summary stage makes of `results`: the tables of all studies, in the folder `out`."""
+    links = collect_links(results, studies)
+    of_studies = {name: study_tables(results, name, studies, links) for name in studies}
+    put_together(of_studies, links, results, out)
 
 
 def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Inputs:

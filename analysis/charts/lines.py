@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -45,9 +45,13 @@ def line_panels(
     return finish(chart, description, margin=70, compact_margin=60)
 
 
-def line_colour(field: str, names: Sequence[str], title: str | None) -> alt.Color:
-    """A colour for each of `names`, in their order."""
-    legend = alt.Legend(orient="top", title=title)
+def line_colour(
+    field: str, names: Sequence[str], title: str | None, drawn: Collection[str] | None = None
+) -> alt.Color:
+    """A colour for each of `names`, in their order; the legend has those that are `drawn`, or all.
+    So charts that share their `names` share the colours, too."""
+    values = names if drawn is None else [name for name in names if name in drawn]
+    legend = alt.Legend(orient="top", title=title, values=values)
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=names), sort=names, legend=legend)
 
 

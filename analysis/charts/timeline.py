@@ -46,8 +46,7 @@ def timeline_chart(facts: StudyFacts) -> Chart | None:
         height=LANE_PX // 2, strokeWidth=1, fillOpacity=0.45, clip=True, cursor="pointer"
     ).encode(
         x2="until_us:Q",
-        fill=_kinds("fill", events),
-        stroke=_kinds("stroke", events),
+        **kind_colours(events),
         opacity=alt.condition(f"datum.state === '{STALE}'", alt.value(0.5), alt.value(1)),
     )
     names = base.transform_filter(f"{_SHARE} > {LABELLED_FROM}").mark_text(
@@ -143,12 +142,16 @@ def _lanes(events: pd.DataFrame) -> alt.Y:
     return alt.Y("lane:N", sort=lanes, title=None, axis=axis)
 
 
-def _kinds(channel: str, events: pd.DataFrame) -> alt.Fill | alt.Stroke:
-    """One colour a kind of event, the same for every variant; those that occur are explained."""
+def kind_colours(events: pd.DataFrame) -> dict[str, alt.Fill | alt.Stroke]:
+    """Fill and stroke of bars: one colour a kind of event, the same in every chart; those that
+    occur are explained."""
     kinds = [kind for kind in KINDS if kind in set(events["kind"])]
     legend = alt.Legend(orient="top", title=None, symbolType="square", values=kinds)
-    made = alt.Fill if channel == "fill" else alt.Stroke
-    return made("kind:N", scale=alt.Scale(domain=KINDS), legend=legend)
+    scale = alt.Scale(domain=KINDS)
+    return {
+        "fill": alt.Fill("kind:N", scale=scale, legend=legend),
+        "stroke": alt.Stroke("kind:N", scale=scale, legend=legend),
+    }
 
 
 def _tooltip() -> list[alt.Tooltip]:

@@ -2,6 +2,6 @@
 
 from analysis.claims import kinds  # importing it makes every kind known
 from analysis.claims.comparison import comparison_schema
-from analysis.claims.reading import Claim, Subjects, parse_claims
+from analysis.claims.loading import Claim, Subjects, parse_claims
 
 __all__ = ["Claim", "Subjects", "comparison_schema", "kinds", "parse_claims"]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.measure.throttling import SLOWDOWNS
+from analysis.store.throttling import SLOWDOWNS
 
 BUSY_CORES: Final = 1
 """From so many cores' worth of others' work on, they compete for cores and for memory."""

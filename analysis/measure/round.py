@@ -24,10 +24,10 @@ from analysis.gpu import Gpu, open_gpus, show_only
 from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
-from analysis.measure.throttling import reasons
 from analysis.processes import end_with_parent
 from analysis.records import write_records
 from analysis.store.samples import Sample, write_samples
+from analysis.store.throttling import reasons
 from analysis.study import Study, load_study
 
 WARM_UP_S = 0.3

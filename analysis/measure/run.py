@@ -26,8 +26,8 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.progress import Progress, Signs
 from analysis.measure.round import RoundJob, run_round
-from analysis.measure.throttling import reasons
 from analysis.store.samples import checksum, read_samples
+from analysis.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.terminal import Line
 from analysis.toolchain.compilers import Toolchain

@@ -19,11 +19,11 @@ import pynvml
 from analysis.gpu import Gpu, open_gpus
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
-from analysis.measure.throttling import reasons
 from analysis.processes import end_with_parent
 from analysis.records import to_text
 from analysis.store.samples import Sample
 from analysis.store.telemetry import COLUMNS as READING
+from analysis.store.throttling import reasons
 
 PERIOD_S = 0.08
 PCIE_EVERY = 6

@@ -16,10 +16,8 @@ from analysis.errors import require_known
 from analysis.facts.study_facts import StudyFacts
 from analysis.interface import CONSTANTS
 from analysis.quantities import whole
-from analysis.report import agreement as agreements
 from analysis.report import (
     architecture,
-    captured,
     hardware,
     home,
     links,
@@ -29,11 +27,15 @@ from analysis.report import (
     study_pages,
 )
 from analysis.report import ledger as claim_pages
+from analysis.report.agreement import agreement_section
 from analysis.report.chart_figures import chart_figure, common_figure
+from analysis.report.copies import copy_tables
+from analysis.report.counters import walk_tables
 from analysis.report.drawings import drawing_figure
 from analysis.report.html import link
 from analysis.report.navigation import JOURNEYS
 from analysis.report.page import MACROS, Page, macro, study_macro
+from analysis.report.repeatability import repeatability_section
 from analysis.report.variants import sections
 from analysis.schema import read_yaml
 from analysis.study import ROLES, CaseValue
@@ -195,13 +197,13 @@ def page_table_reads(page: Page, facts: StudyFacts, key: str, each: str) -> str:
     key: of the profiled case, a number: reads are also told for each of these
     each: what one of them is called
     """
-    return captured.walk_tables(facts, key, each)
+    return walk_tables(facts, key, each)
 
 
 @study_macro
 def copies(page: Page, facts: StudyFacts) -> str:
     """How busy copies from the host keep the copy engine, by the timelines of the study."""
-    return captured.copy_tables(facts)
+    return copy_tables(facts)
 
 
 @macro
@@ -250,13 +252,13 @@ def link_parameters(page: Page) -> str:
 @macro
 def repeatability(page: Page) -> str:
     """How far the newest run of each machine confirms what its other runs say."""
-    return agreements.repeatability(page.staged.inputs)
+    return repeatability_section(page.staged.inputs)
 
 
 @macro
 def agreement(page: Page) -> str:
     """How often the method calls two measurements of one program different."""
-    return agreements.agreement(page.staged.inputs)
+    return agreement_section(page.staged.inputs)
 
 
 @macro

@@ -23,8 +23,8 @@ from analysis.quantities import (
     ratio_interval,
     runs_phrase,
 )
-from analysis.report.captured import counter_tables, proofs
 from analysis.report.compiled import machine_code, resources
+from analysis.report.counters import counter_tables, proofs
 from analysis.report.differences import (
     LANGUAGES,
     code_difference,

@@ -16,19 +16,17 @@ from analysis.errors import FieldError
 from analysis.files import write_all
 from analysis.store.collect import collect
 from analysis.study import Study, find_study
-from analysis.tables.agreement import REPEAT_COLUMNS, agreement
 from analysis.tables.claims import CLAIM_COLUMNS, PART_COLUMNS, claim_tables
 from analysis.tables.counters import COUNTER_COLUMNS, counter_table, fresh_counts
 from analysis.tables.links import Links
 from analysis.tables.model import MODEL_COLUMNS, model_table, parameter_table
-from analysis.tables.repeat import REPEATABILITY_COLUMNS, repeatability
+from analysis.tables.ratios import RATIO_COLUMNS, ratios, ratios_by_round
+from analysis.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
+from analysis.tables.repeats import REPEAT_COLUMNS, repeat_table
 from analysis.tables.summary import (
-    RATIO_COLUMNS,
     RUN_COLUMNS,
     SKIPPED_COLUMNS,
     SUMMARY_COLUMNS,
-    ratios,
-    ratios_by_round,
     runs,
     skipped,
     summarise,
@@ -71,7 +69,7 @@ def study_tables(
     tables = {
         "summary": summary,
         "ratios": ratios(compared),
-        "repeats": agreement(samples, compared, own),
+        "repeats": repeat_table(samples, compared, own),
         "repeatability": repeatability(samples, own, found.published, machines, links),
         "runs": runs(samples),
         "skipped": skipped(samples),

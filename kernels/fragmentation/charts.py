@@ -7,11 +7,12 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from allocator.charts import by_pattern, heat, worse_to_better
+from analysis.charts.patterns import by_pattern, heat, worse_to_better
 from analysis.charts.theme import Chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, ratio
 
+REFERENCE: Final = "torch_caching"
 BYTES: Final = ("reserved", "active", "requested")
 SEGMENT_BYTES: Final = 2 << 20
 """The least that any of the allocators reserves."""
@@ -19,7 +20,7 @@ SEGMENT_BYTES: Final = 2 << 20
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`kept`: peak reserved over peak requested; `heat`: PyTorch's time over that of each."""
-    return {"kept": kept(facts), "heat": heat(facts)}
+    return {"kept": kept(facts), "heat": heat(facts, REFERENCE, "PyTorch")}
 
 
 def kept(facts: StudyFacts) -> Chart | None:

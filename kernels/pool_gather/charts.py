@@ -26,6 +26,8 @@ Keys = dict[str, CaseValue]
 
 BASE: Final = "loads_first"
 CEILING: Final = "ceiling_copy_engine"
+BESIDE_STEPS: Final = ("few_sms", CEILING)
+"""What else is told apart by colour: with the steps, no more than there are colours."""
 PACKED: Final = "packed_by_cpu"
 """The source of all variants in which the CPU packs alone."""
 MOST_WORKERS: Final = r"-DMOST_WORKERS=(\d+)"
@@ -111,9 +113,14 @@ def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     """Scattered rows over the size of the pool, a line a step and one for what the link allows."""
     shown = [*(step.name for step in facts.study.with_role("step")), CEILING]
     rows = points[points["variant"].isin(shown) & (points["case_layout"] == SCATTERED)]
-    names = [name for name in shown if name in set(rows["variant"])]
     what = "scattered rows, by every step and the copy engine"
-    return _over_pool(facts, rows, line_colour("variant", names, None), what)
+    return _over_pool(facts, rows, _variant_colour(facts, rows), what)
+
+
+def _variant_colour(facts: StudyFacts, rows: pd.DataFrame) -> alt.Color:
+    """The colour of a variant in `rows`, the same in all charts of the page."""
+    names = [*(step.name for step in facts.study.with_role("step")), *BESIDE_STEPS]
+    return line_colour("variant", names, None, set(rows["variant"]))
 
 
 def _over_pool(facts: StudyFacts, rows: pd.DataFrame, colour: alt.Color, what: str) -> Chart | None:
@@ -220,13 +227,12 @@ def _neighbours(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     if rows.empty:
         return None
     kinds = sorted(rows["beside"].unique())
-    names = [name for name in facts.study.variant_names if name in set(rows["variant"])]
     rate = alt.X("rate:Q", title="payload of the gather alone, GB/s")
     title = "time beside the gather over time alone"
     slowdown = alt.Y("slowdown:Q", title=title, scale=alt.Scale(zero=False))
     base = (
         alt.Chart()
-        .encode(x=rate, color=line_colour("variant", names, None))
+        .encode(x=rate, color=_variant_colour(facts, rows))
         .transform_filter("datum.beside === beside_shown")
     )
     layers = alt.layer(

@@ -9,8 +9,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.parts import part_bars, part_rows
-from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, variant_rows
-from analysis.charts.timeline import HOST, timeline_events
+from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, select, variant_rows
+from analysis.charts.timeline import HOST, kind_colours, timeline_events
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
@@ -134,8 +134,6 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
     # Each stream of the first step lives for a chunk; together they are what the GPU does.
     events = events.assign(lane=events["lane"].where(events["lane"] == HOST, "GPU"))
     machines = list(dict.fromkeys(events["machine"]))
-    kinds = list(dict.fromkeys(events["kind"]))
-    legend = alt.Legend(orient="top", title=None, symbolType="square")
     fields = ("name", "kind", "duration", "bytes", "state")
     lanes = alt.Axis(grid=False, ticks=False, domain=False)
     bars = (
@@ -145,8 +143,7 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
             x=alt.X("start_us:Q", title="µs from the start"),
             x2="end_us:Q",
             y=alt.Y("lane:N", sort=[HOST, "GPU"], title=None, axis=lanes),
-            fill=alt.Fill("kind:N", scale=alt.Scale(domain=kinds), legend=legend),
-            stroke=alt.Stroke("kind:N", scale=alt.Scale(domain=kinds), legend=legend),
+            **kind_colours(events),
             href="href:N",
             tooltip=[
                 *(alt.Tooltip(f"{name}:N", title=name) for name in fields),
@@ -154,7 +151,6 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
             ],
         )
     )
-    options = alt.binding_select(options=machines, name="machine")
     chart: Any = (
         bars.properties(height=72)
         .facet(
@@ -162,7 +158,7 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
             columns=1,
             data=events,
         )
-        .add_params(alt.param(name="machine_shown", value=machines[0], bind=options))
+        .add_params(select("machine_shown", "machine", machines, machines[0]))
         .transform_filter("datum.machine === machine_shown")
     )
     description = (

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from allocator.charts import REFERENCE, heap, heat, latency, memory_map
+from allocator.charts import REFERENCE, charts, heap, latency, memory_map
 from allocator.tables import STEPS
 from analysis.derived import derive_tables, read_derived
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.modules import load_python, module_path
-from analysis.tables.summary import RATIO_COLUMNS
+from analysis.tables.ratios import RATIO_COLUMNS
 from tests.allocator.modules import built
 from tests.drawn import assert_legible
 from tests.repository import STUDIES
@@ -47,7 +47,7 @@ def test_heat_pairs_rounds_and_leaves_out_what_no_run_has_both_of(tmp_path: Path
     paired = ("box", STUDY.name, "p4_final", REFERENCE, CASE, "op_time", 14.4, 12.6, 18.2, "faster")
     ratios = pd.DataFrame([(*paired, 1)], columns=RATIO_COLUMNS)
     times = {"p4_final": 1e-9, "cuda_malloc_async": 4e-9, REFERENCE: 12e-9}
-    chart = heat(facts_of(tmp_path, times, ratios))
+    chart = charts(facts_of(tmp_path, times, ratios))["heat"]
     assert chart is not None
     table = chart.data[chart.data["pattern"] == "hot_pair"].set_index("variant")
     assert table["ratio"].to_dict() == {"p4_final": 14.4}
@@ -60,7 +60,7 @@ def test_heat_pairs_rounds_and_leaves_out_what_no_run_has_both_of(tmp_path: Path
 def test_heat_has_no_colour_beyond_the_ends_of_its_scale(tmp_path: Path) -> None:
     paired = ("box", STUDY.name, "p0_driver", REFERENCE, CASE, "op_time", 0.001, 0.001, 0.001)
     ratios = pd.DataFrame([(*paired, "slower", 1)], columns=RATIO_COLUMNS)
-    chart = heat(facts_of(tmp_path, {"p0_driver": 1e-5, REFERENCE: 1e-8}, ratios))
+    chart = charts(facts_of(tmp_path, {"p0_driver": 1e-5, REFERENCE: 1e-8}, ratios))["heat"]
     assert chart is not None
     cells = re.findall(
         r'aria-roledescription="rect mark"[^>]*fill="([^"]*)"',

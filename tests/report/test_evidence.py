@@ -12,15 +12,10 @@ import pytest
 
 from analysis.facts.study_facts import StudyFacts
 from analysis.profile.timeline import normalised
-from analysis.report.captured import (
-    QUANTITIES,
-    copy_tables,
-    counter_tables,
-    gaps,
-    proofs,
-    walk_tables,
-)
+from analysis.report.captured import gaps
 from analysis.report.compiled import machine_code
+from analysis.report.copies import copy_tables
+from analysis.report.counters import QUANTITIES, counter_tables, proofs, walk_tables
 from analysis.report.sources import stage_sources
 from analysis.store import counters
 from analysis.store.results import set_capture

@@ -6,7 +6,7 @@ import re
 
 from analysis import ROOT
 from analysis.profile.ncu import METRICS
-from analysis.report.captured import QUANTITIES
+from analysis.report.counters import QUANTITIES
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 TERMS, _, COUNTERS = GLOSSARY.partition("\n## ")

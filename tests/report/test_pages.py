@@ -17,14 +17,13 @@ from analysis.errors import HotpathError
 from analysis.interface import CONSTANTS
 from analysis.report import __main__ as report
 from analysis.report.site import build_site
-from analysis.store.samples import read_samples
 from analysis.study import ROLES, discover
-from analysis.tables.writing import write_tables
 from tests.roots import (
     build,
     make_root,
     rows_without_value,
     text_of,
+    write_tables,
 )
 from tests.synthetic import RUN, add_run, plausible, provenance_of, samples_of, write_machine
 
@@ -190,29 +189,22 @@ def test_tables_of_results_that_are_not_there_are_refused(measured: Path) -> Non
     assert not (measured / "never").exists()
 
 
-def test_disturbed_rounds_are_counted_and_explained(tmp_path: Path) -> None:
+def test_disturbed_rounds_and_several_modes_are_marked_and_explained(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     results = root / "results"
-    variant = study.with_role("step")[0]
-    write_machine(results, "noisy-box", study, variants=[variant])
-    path = results / "noisy-box" / "copy" / f"{variant.name}.json"
-    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"disturbed": [note]}))
-    site = build(root)
-    assert "disturbed in 1 of 8 rounds" in text_of(site / "studies" / "copy" / "index.html")
-    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
-
-
-def test_a_figure_whose_rounds_have_several_modes_is_marked(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    study = discover(root)["copy"]
     first, second = study.with_role("step")[:2]
-    write_machine(root / "results", "box", study, variants=[first, second])
-    path = root / "results" / "box" / "copy" / f"{first.name}.csv"
+    write_machine(results, "noisy-box", study, variants=[first, second])
+    disturbed = results / "noisy-box" / "copy" / f"{first.name}.json"
+    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
+    disturbed.write_text(json.dumps(json.loads(disturbed.read_text()) | {"disturbed": [note]}))
     jumping = [
-        replace(s, value=(s.value or 0) * (6 if s.round % 2 else 1)) for s in read_samples(path)
+        replace(s, value=(s.value or 0) * (6 if s.round % 2 else 1))
+        for s in samples_of(study, second)
     ]
-    add_run(root / "results", "box", "copy", first.name, jumping, provenance_of(study, first))
-    page = text_of(build(root) / "studies" / "copy" / "index.html")
+    add_run(results, "noisy-box", "copy", second.name, jumping, provenance_of(study, second))
+    site = build(root)
+    page = text_of(site / "studies" / "copy" / "index.html")
+    assert page.count("disturbed in 1 of 8 rounds") == 1
+    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
     assert page.count(", 2 modes") == page.count(" ‡") == 1

@@ -139,7 +139,7 @@ def test_programs_are_listed_with_their_options() -> None:
         ("measure", "--variant"),
         ("profile", "--case"),
         ("derived", "--modules"),
-        ("tables", "--results"),
+        ("tables.of_study", "--results"),
         ("report", "--modules"),
     ):
         assert re.search(rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}", page), (

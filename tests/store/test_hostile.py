@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from analysis.store.collect import KEY, Collected, collect
 from analysis.store.folders import DESCRIPTION
-from analysis.tables.writing import write_tables
+from tests.roots import write_tables
 from tests.store.changes import STUDY, VARIANT, write_whole_machine
 from tests.store.edits import EDITS, Edit, apply
 from tests.store.mutations import MUTATIONS, Mutation

@@ -11,16 +11,16 @@ import pytest
 
 from analysis.store.collect import collect, visits
 from analysis.study import Study
-from analysis.tables.summary import (
+from analysis.tables.ratios import (
     RATIO_COLUMNS,
-    SUMMARY_COLUMNS,
     rankings,
     ratios,
     ratios_by_round,
     ratios_by_run,
-    repeats,
 )
-from analysis.tables.writing import write_tables
+from analysis.tables.repeats import repeats
+from analysis.tables.summary import SUMMARY_COLUMNS
+from tests.roots import write_tables
 from tests.synthetic import CALLS, COPY, STUDIES, write_machine
 from tests.tables.rows import NEW, OLD, by_names, only, rounds, row, table
 

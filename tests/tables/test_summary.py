@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from analysis.store.collect import collect
+from analysis.tables.ratios import RATIO_COLUMNS, ratios, ratios_by_round
 from analysis.tables.summary import (
-    RATIO_COLUMNS,
     RUN_COLUMNS,
     SKIPPED_COLUMNS,
     SUMMARY_COLUMNS,
-    ratios,
-    ratios_by_round,
     runs,
     skipped,
     summarise,

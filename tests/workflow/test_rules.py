@@ -15,6 +15,7 @@ import yaml
 
 from analysis import ROOT
 from analysis.schema import read_yaml
+from tests.repository import STUDIES
 from tests.synthetic import CALLS, write_machine
 from tests.workflow.pipeline import copy_of_pipeline, succeed
 
@@ -58,22 +59,27 @@ ALWAYS = {"_cores", "_nodes", "tmpdir"}
 """Resources that Snakemake gives every rule."""
 
 
+OURS = {"analysis", "allocator", "kernels"}
+
+
 def imported(module: str, seen: set[Path]) -> Iterator[Path]:
-    """The files of the package that `module` stands on, its own among them, as paths from ROOT."""
+    """The files of OURS that `module` stands on, its own among them, as paths from ROOT."""
     base = ROOT.joinpath(*module.split("."))
     file = next((f for f in (base.with_suffix(".py"), base / "__init__.py") if f.is_file()), None)
     if file is None or file in seen:
         return
     seen.add(file)
     yield file.relative_to(ROOT)
-    names = [module.rpartition(".")[0]]
+    package = module.rpartition(".")[0]
+    names = [package]
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            name = f"{package}.{node.module}" if node.level else node.module
+            names += [name, *(f"{name}.{alias.name}" for alias in node.names)]
     for name in names:
-        if name.split(".")[0] == "analysis":
+        if name.split(".")[0] in OURS:
             yield from imported(name, seen)
 
 
@@ -149,6 +155,22 @@ def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
     schema = str(copy / "workflow" / "schemas" / "study.schema.yaml")
     assert (schema in inputs) == (rule not in OF_MODULES)
     assert not any("__pycache__" in path for path in inputs)
+
+
+@pytest.mark.parametrize(("rule", "name"), [("charts", "charts"), ("derive", "tables")])
+def test_no_study_s_charts_or_tables_stand_on_a_file_that_their_rule_does_not_watch(
+    rules: dict[str, Any], rule: str, name: str
+) -> None:
+    """What a rule watches of a study is the study's own folder."""
+    files, lacking = set(), {}
+    for study in STUDIES.values():
+        folder = study.folder.relative_to(ROOT)
+        found = set(imported(".".join([*folder.parts, name]), set()))
+        files |= found
+        others = {str(path) for path in found if not path.is_relative_to(folder)}
+        lacking[study.name] = others - set(rules[rule]["inputs"])
+    assert len(files) > 10
+    assert {study: paths for study, paths in lacking.items() if paths} == {}
 
 
 def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict[str, Any]) -> None:

@@ -109,7 +109,6 @@ SUMMARISING = [
     *SCHEMAS,
     *CORE,
     *sources("analysis/model/*.py", "analysis/store/*.py", "analysis/tables/*.py"),
-    *sources("analysis/measure/__init__.py", "analysis/measure/throttling.py"),
 ]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from analysis.charts.theme import COLOURS
 from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.fit import Fit
@@ -71,6 +73,19 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     assert sorted(runs["run"]) == [1, 2, 4, 8, 16, 32, 64]
     assert set(runs["case_pool_mib"]) == {40960}
     assert runs.sort_values("run")["rate"].is_monotonic_increasing
+
+
+def test_a_variant_has_one_colour_on_the_page(facts: StudyFacts) -> None:
+    made: dict[str, Any] = drawn_charts(facts)
+    colours = [
+        made[name].to_dict()["spec"]["layer"][0]["encoding"]["color"]
+        for name in ("ways", "neighbours")
+    ]
+    domains = [colour["scale"]["domain"] for colour in colours]
+    assert domains[0] == domains[1]
+    assert len(domains[0]) <= COLOURS
+    for name, colour in zip(("ways", "neighbours"), colours, strict=True):
+        assert set(colour["legend"]["values"]) == set(made[name].data["variant"])
 
 
 def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path: Path) -> None:

@@ -33,15 +33,22 @@ def packing_program(folder: Path, *more: str) -> Path:
     return program("pool-packing", sources, folder, flags("-O1", *more))
 
 
-def ran(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def ran(folder: Path, *more: str, what: str = "") -> subprocess.CompletedProcess[str]:
+    """What packing.cpp says, compiled with the flags `more`; `what` it is asked for."""
     packing = packing_program(folder, *more)
     # A sanitizer's memory map does not go with every randomisation of addresses.
-    command = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(packing)]
+    setarch = shutil.which("setarch") or "setarch"
+    command = [setarch, "--addr-no-randomize", str(packing), *what.split()]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_every_byte_is_packed_and_shared() -> None:
     done = ran(POOL.folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_divisions_are_tried_and_the_fastest_is_kept() -> None:
+    done = ran(POOL.folder, what="tune")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -75,10 +82,11 @@ def test_every_byte_is_packed_past_the_caches() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("what", ["", "tune"])
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str) -> None:
+def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str, what: str) -> None:
     folder = with_fault(POOL.folder, tmp_path / "pool_gather", *RING)
-    done = ran(folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
+    done = ran(folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", what=what)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

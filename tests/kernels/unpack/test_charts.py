@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from analysis.store.timelines import write_events
 from tests.repository import STUDIES
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import add_run, provenance_of, samples_of, write_machine
+
+CHANNELS = ("fill", "stroke")
 
 
 def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
@@ -35,6 +38,7 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
         add_run(results, "box", study.name, variant.name, samples, provenance_of(study, variant))
         events: list[tuple[int, int, int | None, str, str, int | None, int]] = [
             (1, 9_001, None, "host call", "cudaLaunchKernel", None, 1),
+            (2_001, 3_001, 7, "memcpy", "memcpy", 4096, 1),
             (4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1),
         ]
         write_events(
@@ -46,7 +50,11 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
             "source_sha256": fingerprint(study, variant),
         }
         set_capture(results, "box", study.name, variant.name, "timeline", entry)
-    made_charts = drawn_charts(StudyFacts(make_inputs(tmp_path, {"unpack": study}), study))
+    facts = StudyFacts(make_inputs(tmp_path, {"unpack": study}), study)
+    made_charts: dict[str, Any] = drawn_charts(facts)
+    bars = [made_charts["timeline"].layer[0], made_charts["first_and_last"].spec]
+    colours = [bar.to_dict()["encoding"][name]["scale"] for bar in bars for name in CHANNELS]
+    assert colours == colours[:1] * 4, "a kind of event has one colour on the page"
     tables = {
         name: write_chart(made_charts[name], tmp_path / "out", name, "charts").data
         for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")

@@ -9,8 +9,8 @@ import pandas as pd
 
 from analysis.store.collect import collect
 from analysis.study import Case, Variant
-from analysis.tables.agreement import REPEAT_COLUMNS, agreement
-from analysis.tables.summary import ratios_by_round
+from analysis.tables.ratios import ratios_by_round
+from analysis.tables.repeats import REPEAT_COLUMNS, repeat_table
 from tests.synthetic import CALLS, STUDIES, plausible, write_machine
 
 RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
@@ -30,7 +30,7 @@ def measured(folder: Path, runs: list[str], slower: float = 1.0) -> pd.DataFrame
             folder, "box", CALLS, variants=cpu, run=run, rounds=5, noise=1e-3, seconds=seconds
         )
     samples = collect(folder, STUDIES).samples
-    return agreement(samples, ratios_by_round(samples, STUDIES), STUDIES)
+    return repeat_table(samples, ratios_by_round(samples, STUDIES), STUDIES)
 
 
 def test_a_run_that_differs_is_called_different_between_runs_only(tmp_path: Path) -> None:

@@ -10,17 +10,17 @@ from typing import Final
 import pandas as pd
 
 from analysis.statistics import FEWEST_RUNS, estimate, verdict
-from analysis.store.collect import chosen
+from analysis.store.collect import CELL, chosen
 from analysis.study import Study
+from analysis.tables.ratios import ratios_by_run
 from analysis.tables.rows import RepeatRow, columns
-from analysis.tables.summary import ratios_by_run, repeats
 
 REPEAT_COLUMNS: Final = columns(RepeatRow)
 UNKNOWN: Final = (math.nan, "")
-CELL: Final = ["machine", "study", "variant", "case", "metric"]
+FIGURE: Final = [*CELL, "metric"]
 
 
-def agreement(
+def repeat_table(
     samples: pd.DataFrame, compared: pd.Series, studies: Mapping[str, Study]
 ) -> pd.DataFrame:
     """A row for each repeat and run, in REPEAT_COLUMNS.
@@ -42,11 +42,23 @@ def agreement(
     return same.join(found)[REPEAT_COLUMNS]
 
 
+def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """The rows of `ratios_by_run` that compare two entries of the same program."""
+    same = {
+        (study.name, variant.name, variant.after)
+        for study in studies.values()
+        for variant in study.variants
+        if study.is_repeat(variant)
+    }
+    pairs = pd.MultiIndex.from_frame(compared[["study", "variant", "against"]])
+    return compared[pairs.isin(list(same))]
+
+
 def _by_run(samples: pd.DataFrame) -> dict[tuple[str, ...], dict[str, list[float]]]:
-    """By CELL, the medians of the rounds of each fresh run."""
+    """By FIGURE, the medians of the rounds of each fresh run."""
     fresh = chosen(samples)
     fresh = fresh[(fresh["status"] == "ok") & ~fresh["stale"].astype(bool)]
-    rounds = fresh.groupby([*CELL, "run", "round"])["value"].median()
+    rounds = fresh.groupby([*FIGURE, "run", "round"])["value"].median()
     found: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for (*cell, run, _), value in zip(rounds.index, rounds, strict=True):
         found.setdefault(tuple(cell), {}).setdefault(run, []).append(value)

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.store.collect import collect
 from analysis.study import Case, Variant
 from analysis.tables.links import Links
-from analysis.tables.repeat import REPEATABILITY_COLUMNS, repeatability
+from analysis.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
 from tests.synthetic import CALLS, COPY, STUDIES, plausible, write_machine
 
 RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]

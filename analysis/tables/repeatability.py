@@ -1,4 +1,5 @@
-"""Does another run confirm the figures? The newest run of a machine against what the others say."""
+"""build/repeatability.csv: would another run confirm the figures? The newest run of a machine
+against what the others say."""
 
 from __future__ import annotations
 
@@ -17,14 +18,10 @@ from analysis.tables.claims import claim_tables
 from analysis.tables.links import Links
 from analysis.tables.model import model_table
 from analysis.tables.newest import Apart, newest_apart
+from analysis.tables.ratios import RATIO_KEY, ratios, ratios_by_round
+from analysis.tables.repeats import repeats
 from analysis.tables.rows import RepeatabilityRow, columns
-from analysis.tables.summary import (
-    RATIO_KEY,
-    ratios,
-    ratios_by_round,
-    repeats,
-    summarise,
-)
+from analysis.tables.summary import summarise
 
 REPEATABILITY_COLUMNS: Final = columns(RepeatabilityRow)
 CLAIM_KEY: Final = ["machine", "study", "claim"]
