@@ -15,6 +15,7 @@ from analysis.claims.bounds import FILE, read_bounds, settings
 from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
+from analysis.study.access import access_of
 from analysis.study.description import (
     CAPTURE_KINDS,
     PEERS,
@@ -111,7 +112,11 @@ def _variants(data: Entry, folder: Path, where: str) -> tuple[Variant, ...]:
             require_known(f"{here}.after", entry["after"], names)
         for ceiling in entry.get("ceilings", []):
             require_known(f"{here}.ceilings", ceiling, ceilings)
-    return tuple(_variant(entry, data, folder, where) for entry in data["variants"])
+    variants = tuple(_variant(entry, data, folder, where) for entry in data["variants"])
+    for variant in variants:
+        for case in variant.cases:
+            access_of(variant, case, f"{where}: variants.{variant.name}.link")
+    return variants
 
 
 def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:

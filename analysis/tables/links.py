@@ -18,13 +18,13 @@ import pandas as pd
 from analysis.cli import fail_in_one_line
 from analysis.files import write_whole
 from analysis.model import METRIC
-from analysis.model.access import access_of
 from analysis.model.fit import Calibration, Fit, fit
 from analysis.model.held_back import FITTED, held_back
 from analysis.model.judge import calibrating
 from analysis.model.terms import WORK, Parameters, work_of
 from analysis.store.collect import collect
 from analysis.study import Study, discover
+from analysis.study.access import access_of
 from analysis.tables.newest import newest_apart
 from analysis.tables.summary import summarise
 
@@ -74,8 +74,7 @@ def fit_links(
 ) -> Links:
     """Fit each of `machines` to its calibrations, which both are as `collect` gives them.
 
-    A machine without its number of `sms`, or with too few calibration cases, has no fit. FieldError
-    if a study's `link` is invalid.
+    A machine without its number of `sms`, or with too few calibration cases, has no fit.
     """
     links = Links()
     own = {name: studies[name] for name in calibrating(studies)}

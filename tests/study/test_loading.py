@@ -90,6 +90,24 @@ from tests.synthetic import ROOT as SYNTHETIC
         (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers", "'once'"),
         (put(float("nan"), "budget_s"), "budget_s", "a finite number", "nan"),
         (put({"rows": [3, 9]}, "fitted_range"), "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
+        (
+            put({"reads": "copy_engine", "warps": 1}, "variants", 1, "link"),
+            *("variants.second.link", "for copy_engine", "['warps']"),
+        ),
+        (
+            put({"reads": "warp_rows", "row_bytes": "row_bytez"}, "variants", 1, "link"),
+            *("variants.second.link.row_bytes", "arithmetic of the case", "'row_bytez'"),
+        ),
+        (
+            put({"reads": "warp_rows", "row_bytes": "rows - 1"}, "variants", 1, "link"),
+            *("variants.second.link.row_bytes", "at least 1", "0"),
+        ),
+        (
+            put(
+                {"reads": "warp_rows", "row_bytes": 16, "layout": "draw"}, *("variants", 1, "link")
+            ),
+            *("variants.second.link.layout", "scattered, distinct", "'once'"),
+        ),
     ],
 )
 def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(
