@@ -25,7 +25,14 @@ from analysis.measure.forecast import forecast
 from analysis.measure.journal import discard_outdated, settle
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
-from analysis.measure.plan import Plan, Target, pending, target, with_companions
+from analysis.measure.plan import (
+    Plan,
+    Target,
+    pending,
+    refuse_damaged,
+    target,
+    with_companions,
+)
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 from analysis.modules import built_modules
@@ -70,6 +77,7 @@ def measure(
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return
         refuse_other_machine(where, gpus)
+        refuse_damaged(study, where, config.grid.name)
         used = in_use(gpus, (v for v in chosen if provision.unmet(v) is None))
         plan = Plan(study, tuple(chosen), config.grid, where)
         for line in discard_outdated(plan, provision):

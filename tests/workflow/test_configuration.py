@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from analysis.locks import take
+from tests.synthetic import CALLS, write_machine
 from tests.workflow.pipeline import SETTINGS, contents, copy_of_pipeline, snakemake, succeed
 
 
@@ -43,6 +45,24 @@ def test_what_a_person_can_mend_is_one_error_and_starts_nothing(
     assert told in line
     assert "Traceback" not in done.stdout
     assert contents(copy / "build") | contents(copy / "results") == before
+
+
+def test_damaged_results_are_one_error_before_anything_is_measured(copy: Path) -> None:
+    """Where something of their study is pending; what is complete is left to the tables."""
+    results = copy / "results" / "test-box"
+    write_machine(copy / "results", "test-box", CALLS, rounds=1)
+    path = results / "calls" / "python.csv"
+    path.write_text(path.read_text()[:-1])
+    succeed(copy, "measure", "--dry-run")
+    (results / "calls" / "compiled.csv").unlink()
+    (results / "calls" / "compiled.json").unlink()
+    before = contents(copy / "build") | contents(results)
+    done = snakemake(copy, "measure")
+    [line] = [line for line in done.stdout.splitlines() if "error" in line.lower()]
+    assert line.startswith(f"error: {path}: checksum differs from the one in python.json; ")
+    assert done.returncode != 0 and "Traceback" not in done.stdout
+    assert contents(copy / "build") | contents(results) == before
+    shutil.rmtree(results)
 
 
 def test_a_checkout_that_is_in_use_is_left_alone_by_a_second_run(copy: Path) -> None:

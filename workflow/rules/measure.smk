@@ -5,7 +5,13 @@ from analysis.gpu import GpuError, open_gpus
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.outcome import outcome
-from analysis.measure.plan import lacks_captures, leftovers, pending, target
+from analysis.measure.plan import (
+    lacks_captures,
+    leftovers,
+    pending,
+    refuse_damaged,
+    target,
+)
 from analysis.study import CAPTURE_KINDS
 
 # Beside Snakemake's memory of parameters: neither is ever there without the other.
@@ -53,6 +59,8 @@ def unfinished():
                 samples[name] = asked(lacking, marker(name))
             if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
                 captures[name] = asked(CAPTURE_KINDS, profiled(name))
+            if name in samples or name in captures:
+                refuse_damaged(study, where, grid)
     if samples or captures:
         require_room(where.root / where.machine)
     return samples, captures, where
