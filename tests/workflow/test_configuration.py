@@ -30,6 +30,16 @@ VARIANT = "build/measured/calls/no_such"
         ("measure", "gpu=99", "config: gpu: expected "),
         ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
         (VARIANT, "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
+        (
+            "measure",
+            "grids={smoke: {rounds: many}}",
+            "config: grids.smoke.rounds: expected type integer, got 'many'",
+        ),
+        (
+            "measure",
+            "machines=[{name: box, gpus: -1}]",
+            "config: machines.0.gpus: expected a number of at least 0, got -1",
+        ),
         ("measure", "machine=file", "results/file: cannot be written to; use a copy of your own"),
     ],
 )
