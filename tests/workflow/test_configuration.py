@@ -18,7 +18,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
 
 
-VARIANT = "build/measured/calls/no_such"
+MEASURED = "build/measured"
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,11 @@ VARIANT = "build/measured/calls/no_such"
         ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0 or a name like"),
         ("measure", "gpu=99", "config: gpu: expected "),
         ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
-        (VARIANT, "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
+        (f"{MEASURED}/no/python", "gpu=0", f"target: expected one of {MEASURED}/calls/VARIANT, "),
+        (f"{MEASURED}/calls/no", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
+        (f"{MEASURED}/calls/rows", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
+        ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
+        ("measure", f"machine={'long' * 26}", "config: machine: expected at most 100 characters"),
         (
             "measure",
             "grids={smoke: {rounds: many}}",

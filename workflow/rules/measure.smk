@@ -136,6 +136,12 @@ rule measure_variant:
         "build/logs/measure/{study}/{variant}.log",
     benchmark:
         "build/benchmarks/measure/{study}/{variant}.tsv"
+    wildcard_constraints:
+        # Only the variants of that study.
+        study="|".join(
+            f"{name}(?=/({'|'.join(study.variant_names)})$)"
+            for name, study in CONFIG.known.items()
+        ),
     threads: ALL_CORES
     resources:
         gpu=1,
