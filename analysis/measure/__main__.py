@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from analysis import ROOT
-from analysis.cli import fail_in_one_line
+from analysis.cli import fail_in_one_line, settings
 from analysis.config import BUILD, changed, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.files import require_room
@@ -52,6 +52,10 @@ def measure(
     config = load_config(overrides)
     require_known("study", study_name, sorted(config.studies))
     study = config.studies[study_name]
+    if variant:
+        study.variant(variant)  # FieldError for an unknown one, before anything is waited for
+    for name in among:
+        require_known("among", name, sorted(config.studies))
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {study.name}"))
         require_room(BUILD)
@@ -154,7 +158,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--variant", help="measure it again, with all that it is compared with")
     parser.add_argument("--among", nargs="*", default=[], help="studies that are measured together")
     parser.add_argument("--since", default="", help="when the first of them began, in UTC")
-    parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     return parser
 
 

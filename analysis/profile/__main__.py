@@ -6,14 +6,13 @@ python -m analysis.profile STUDY [--case ID] [--config JSON]
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import fail_in_one_line, settings
 from analysis.config import BUILD, Config, load_config
 from analysis.errors import FieldError, HotpathError, require_known
 from analysis.files import write_whole
@@ -138,7 +137,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("study")
     parser.add_argument("--case", help="a case id; by default what study.yaml says")
-    parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     return parser
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_folder, fail_in_one_line
 from analysis.study import discover
 from analysis.tables.writing import write_tables
 
@@ -17,7 +17,7 @@ def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m analysis.tables", description="Summarise the results of every machine."
     )
-    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the tables go")
     return parser
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_folder, fail_in_one_line
+from analysis.errors import HotpathError
 from analysis.files import write_whole
 from analysis.model import METRIC
 from analysis.model.fit import Calibration, Fit, fit
@@ -44,6 +45,16 @@ class Links:
     def to_text(self) -> str:
         """As JSON, which repeats every figure exactly."""
         return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_file(cls, path: Path) -> Links:
+        """The links whose text is in a file. HotpathError where that is another one."""
+        try:
+            return cls.from_text(path.read_text())
+        except (ValueError, AttributeError, KeyError, TypeError) as error:
+            raise HotpathError(
+                f"{path}: expected what `python -m analysis.tables.links` writes, got {error!r}"
+            ) from error
 
     @classmethod
     def from_text(cls, text: str) -> Links:
@@ -140,7 +151,7 @@ def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m analysis.tables.links", description="Fit the link of every machine."
     )
-    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the parameters go")
     return parser
 

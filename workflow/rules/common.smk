@@ -80,6 +80,8 @@ def busy(holder):
 onstart:
     # In place of Snakemake's own lock, which stays when it is killed.
     take(Path(".snakemake/hotpath.lock"), f"snakemake, process {os.getpid()}", busy)
+    # What reads results wants their folder, if with nothing in it.
+    RESULTS.mkdir(parents=True, exist_ok=True)
     # Snakemake would let running jobs finish, and a study takes minutes.
     pass_interrupts_on()
     # While jobs wait, every job that ends would have it look once more a second, without end: half a
