@@ -10,7 +10,6 @@ case, or the variant's first one where it does not have that.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import at_least, fail_in_one_line, settings
 from analysis.config import Config, load_config
-from analysis.errors import HotpathError, require_known
+from analysis.errors import FieldError, HotpathError, require_known
 from analysis.expression import evaluate
 from analysis.gpu import open_gpus, show_only
 from analysis.measure.machine_lock import whole_machine
@@ -30,7 +29,7 @@ from analysis.measure.needs import Provision, in_use
 from analysis.measure.rig import Bound, Rig
 from analysis.modules import built_modules
 from analysis.quantities import quantity
-from analysis.study import Case, CaseValue, Study, Variant, discover
+from analysis.study import Case, CaseValue, Study, Variant, case_id, discover
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 GIB = 2**30
@@ -44,18 +43,24 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     values = default_case(study, variant).values
     for key, value in values.items():
         known = sorted({case[key] for case in variant.cases if key in case.values}, key=str)
-        kind: dict[str, Any] = {"choices": known} if isinstance(value, str) else {"type": _count}
+        kind: dict[str, Any] = (
+            {"choices": known} if isinstance(value, str) else {"type": at_least(0)}
+        )
         parser.add_argument(_option(key), default=value, help=f"default: {value}", **kind)
     for key, number in study.constants.items():
         if key in values:
             continue  # a case may have its own
-        parser.add_argument(_option(key), type=_count, help=f"default: {number}, or the variant's")
-    parser.add_argument("--iters", type=_count, default=10, help="timed launches (10)")
-    parser.add_argument("--warmup", type=_count, default=2, help="launches before them (2)")
-    parser.add_argument("--seed", type=int, default=0, help="of data and indices (0)")
-    parser.add_argument("--gpu", type=int, nargs="+", default=[0], help="indices of the GPUs (0)")
+        parser.add_argument(
+            _option(key), type=at_least(1), help=f"default: {number}, or the variant's"
+        )
+    parser.add_argument("--iters", type=at_least(1), default=10, help="timed launches (10)")
+    parser.add_argument("--warmup", type=at_least(0), default=2, help="launches before them (2)")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="of data and indices (0)")
     parser.add_argument(
-        "--config", type=json.loads, default={}, help="overrides of config.yaml, as JSON"
+        "--gpu", type=at_least(0), nargs="+", default=[0], help="indices of the GPUs (0)"
+    )
+    parser.add_argument(
+        "--config", type=settings, default={}, help="overrides of config.yaml, as JSON"
     )
     parser.add_argument(
         "--single-launch", action="store_true", help="launch once and stop, for a profiler"
@@ -72,17 +77,11 @@ def _option(key: str) -> str:
     return "--" + key.replace("_", "-")
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got {text}")
-    return value
-
-
 def case_of(
     study: Study, variant: Variant, arguments: argparse.Namespace
 ) -> tuple[Case, dict[str, int]]:
-    """The case and constants that the command line asks for; they need not be in study.yaml."""
+    """The case and constants that the command line asks for; they need not be in study.yaml.
+    FieldError where they make no payload."""
     values: dict[str, CaseValue] = {
         key: getattr(arguments, key) for key in default_case(study, variant).values
     }
@@ -90,7 +89,12 @@ def case_of(
     constants = {
         key: own if asked.get(key) is None else asked[key] for key, own in variant.constants.items()
     }
-    payload = evaluate(variant.payload, {**constants, **values})
+    try:
+        payload = evaluate(variant.payload, {**constants, **values})
+    except ValueError as error:
+        raise FieldError("payload_bytes", f"a whole number ({error})", case_id(values)) from error
+    if payload < 0:
+        raise FieldError("payload_bytes", "a number of at least 0", payload)
     return Case(values, payload, "full"), constants
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
-from analysis.cli import fail_in_one_line
-from analysis.config import BUILD, Config, load_config
+from analysis.cli import at_least, fail_in_one_line, settings
+from analysis.config import BUILD, Config, Machine, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.files import write_all, write_whole
 from analysis.measure.commit import COMMIT_VARIABLE, commit_of
@@ -43,24 +43,31 @@ def tree_of(machine: str, run: int) -> Path:
 
 def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int) -> None:
     """Measure on this node what the run still lacks. HotpathError if something failed."""
-    tree = tree_of(machine, run)
+    tree, several = tree_of(machine, run), _several_gpus(config, machine)
     copy_sources(tree)
     take_over(config, machine, run)
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    settings = tree / "build" / "settings.json"
-    own = {"machine": machine, "machines": [], **_several_gpus(config, machine)}
-    write_whole(settings, json.dumps({**overrides, **own}))
+    own_settings = tree / "build" / "settings.json"
+    own = {"machine": machine, "machines": [], **several}
+    write_whole(own_settings, json.dumps({**overrides, **own}))
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "measure", "profile"]
-    command += ["--configfile", str(settings)]
+    command += ["--configfile", str(own_settings)]
     print(f"{machine}: run {run} on {os.uname().nodename}", flush=True)
     if subprocess.run(command, cwd=tree, env=_environment(), check=False).returncode:
         raise HotpathError(f"{machine}: run {run} failed, see above and {tree}/build/logs")
 
 
+def _machine(config: Config, name: str) -> Machine:
+    """What the configuration says of a machine. FieldError lists those that it has."""
+    known = {machine.name: machine for machine in config.machines}
+    require_known("machine", name, sorted(known))
+    return known[name]
+
+
 def _several_gpus(config: Config, machine: str) -> dict[str, list[int]]:
     """The setting of all GPUs of a node that is asked for with more than one."""
-    asked = max((one.gpus for one in config.machines if one.name == machine), default=0)
+    asked = _machine(config, machine).gpus
     return {"gpu": list(range(asked))} if asked > 1 else {}
 
 
@@ -109,9 +116,7 @@ def take_over(config: Config, machine: str, run: int) -> None:
 
 def merge(config: Config, machine: str) -> Iterator[str]:
     """Put what the nodes have measured into the machine's results; a line for each new run."""
-    known = {each.name: each for each in config.machines}
-    require_known("machine", machine, sorted(known))
-    for run in range(1, known[machine].runs + 1):
+    for run in range(1, _machine(config, machine).runs + 1):
         measured = tree_of(machine, run) / config.results.relative_to(ROOT)
         while added := _merge_oldest(measured, config.results, machine):
             yield f"{machine}: run {run}: {', '.join(sorted(added))}"
@@ -146,8 +151,8 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("what", choices=["measure", "merge"], help="on the node, or afterwards")
     parser.add_argument("machine", help="its name in the configuration")
-    parser.add_argument("run", nargs="?", type=int, default=1, help="the number of the run")
-    parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
+    parser.add_argument("run", nargs="?", type=at_least(1), default=1, help="the number of the run")
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     return parser
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis import ROOT
 from analysis.errors import FieldError, require_known
-from analysis.schema import check, read_yaml
+from analysis.schema import check, read_yaml, with_types
 from analysis.study import Study, discover
 
 CONFIG_FILE = ROOT / "config" / "config.yaml"
@@ -70,8 +70,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
 
     FieldError for the first invalid key.
     """
-    defaults = read_yaml(CONFIG_FILE)
-    data = {**defaults, **_typed(overrides or {}, defaults)}
+    data = {**read_yaml(CONFIG_FILE), **with_types(overrides or {}, "config")}
     check(data, "config", "config")
     studies = discover()
     for name in data["studies"]:
@@ -95,20 +94,6 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     )
 
 
-def _typed(overrides: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The overrides, where words of a command line are what they are in YAML, too: Snakemake knows
-    `true` and `false` with a capital letter only, and leaves the numbers of a list as text."""
-    return {key: _value(value, defaults.get(key)) for key, value in overrides.items()}
-
-
-def _value(value: Any, default: Any) -> Any:
-    if isinstance(value, list):
-        return [int(item) if isinstance(item, str) and item.isdecimal() else item for item in value]
-    if isinstance(default, bool) and isinstance(value, str):
-        return {"true": True, "false": False}.get(value, value)
-    return value
-
-
 def _machines(listed: Sequence[Mapping[str, Any]]) -> tuple[Machine, ...]:
     machines = tuple(Machine(**entry) for entry in listed)
     names = [machine.name for machine in machines]
@@ -122,6 +107,6 @@ def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:
     defaults = read_yaml(CONFIG_FILE)
     return {
         key: value
-        for key, value in overrides.items()
+        for key, value in with_types(overrides, "config").items()
         if value != defaults.get(key) and key not in FOLDERS
     }

@@ -8,12 +8,17 @@ from typing import Final
 
 _MAKE_ROOM: Final = "make room, then run the same command again"
 _OF_ANOTHER: Final = "use a copy of your own, or ask its owner"
+_ANOTHER_PATH: Final = "name another path"
 _MENDS: Final = {
     errno.ENOSPC: _MAKE_ROOM,
     errno.EDQUOT: _MAKE_ROOM,
     errno.EROFS: "use a copy that can be written to",
     errno.EACCES: _OF_ANOTHER,
     errno.EPERM: _OF_ANOTHER,
+    # What is to be a folder, or in one, where a file is.
+    errno.ENOTDIR: _ANOTHER_PATH,
+    errno.EEXIST: _ANOTHER_PATH,
+    errno.EISDIR: _ANOTHER_PATH,
 }
 
 

@@ -91,14 +91,14 @@ class Jobs(logging.Handler):
 class Hush(logging.Filter):
     """Lets through what `Jobs` does not tell, and makes room for it."""
 
-    def __init__(self, line: Line, targets: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, line: Line, targets: Callable[[str], Sequence[str]]) -> None:
         super().__init__()
         self._line = line
         self._targets = targets
 
     def filter(self, record: logging.LogRecord) -> bool:
         if unknown := NO_RULE.search(record.getMessage()):
-            self._line.say(f"error: {FieldError('target', self._expected(), unknown[1])}")
+            self._line.say(f"error: {FieldError('target', self._expected(unknown[1]), unknown[1])}")
             return False
         is_scheduling = record.module in SCHEDULING and record.levelno <= logging.INFO
         is_hushed = vars(record).get("event") in HUSHED
@@ -108,20 +108,20 @@ class Hush(logging.Filter):
         self._line.clear()
         return True
 
-    def _expected(self) -> str:
-        return f"one of {', '.join(self._targets())}, or a file that a rule makes"
+    def _expected(self, unknown: str) -> str:
+        return f"one of {', '.join(self._targets(unknown))}, or a file that a rule makes"
 
 
 def tell_jobs(
     logger: logging.Logger,
     line: Line,
     dry_run: Callable[[], bool],
-    targets: Callable[[], Sequence[str]],
+    targets: Callable[[str], Sequence[str]],
 ) -> None:
     """Make `logger`, which is Snakemake's, tell jobs in `line`. Its file keeps everything.
 
-    Whether it is a `dry_run`, and what `targets` there are, is asked when something is told: it is
-    not known while rules are read.
+    Whether it is a `dry_run`, and what `targets` there are in place of one that is unknown, is
+    asked when something is told: it is not known while rules are read.
     """
     # Where the disk is full, the job says so, and not every line of the log.
     logging.raiseExceptions = False

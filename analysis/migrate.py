@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import ROOT
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_folder, fail_in_one_line
 from analysis.files import write_whole
 from analysis.source import fingerprint
 from analysis.store.folders import machines, variant_files
@@ -101,7 +101,11 @@ def command_line() -> argparse.ArgumentParser:
         description="Carry results over a new way of hashing the code they belong to.",
     )
     parser.add_argument(
-        "results", type=Path, nargs="?", default=ROOT / "results", help="folder of the machines"
+        "results",
+        type=existing_folder,
+        nargs="?",
+        default=ROOT / "results",
+        help="folder of the machines",
     )
     return parser
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import fcntl
 import multiprocessing
@@ -10,14 +11,14 @@ import re
 import select
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 from contextlib import suppress
-from functools import partial
 from multiprocessing import util
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import psutil
 
@@ -65,17 +66,32 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def pass_interrupts_on() -> None:
-    """Have SIGINT and SIGTERM reach all that this program has started before it handles them as it
-    does now, which may be to wait for what it has started."""
-    for number in _heeded():
-        signal.signal(number, partial(_pass_on, signal.getsignal(number)))
+    """Have SIGINT and SIGTERM reach all that this program has started, too.
+
+    They are handled as before, which may be to wait for what was started. A handler of ours in
+    between would keep asyncio from its own, which ends all tasks before it interrupts.
+    """
+    arriving, arrived = socket.socketpair()
+    arriving.setblocking(False)
+    signal.set_wakeup_fd(arriving.fileno())
+    passing = threading.Thread(target=_pass_on, args=(arrived,), daemon=True)
+    passing.start()
+
+    def finish() -> None:
+        signal.set_wakeup_fd(-1)
+        arriving.close()
+        passing.join()
+
+    atexit.register(finish)
 
 
-def _pass_on(handler: Any, number: int, frame: FrameType | None) -> None:
-    for started in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            started.send_signal(number)
-    handler(number, frame)
+def _pass_on(arrived: socket.socket) -> None:
+    while heard := arrived.recv(1):
+        (number,) = heard
+        if number in _heeded():
+            for started in psutil.Process().children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    started.send_signal(number)
 
 
 def _heeded() -> list[signal.Signals]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -145,6 +146,43 @@ def check(
         raise FieldError(_field(error, where), *_fault(error))
 
 
+_READ: Final[Mapping[str, Callable[[str], object]]] = {
+    "integer": int,
+    "number": float,
+    "boolean": {"true": True, "false": False}.__getitem__,
+}
+"""How text is read where a schema has one of these types."""
+
+
+def with_types(data: Any, name: str) -> Any:
+    """`data` with text as what the schema `name` has at its place, where it can be read so.
+
+    Snakemake leaves numbers in a list or a mapping of its command line as text, and knows `true`
+    and `false` with a capital letter only.
+    """
+    return _with_types(data, _schema(name), _schema(name)["$defs"])
+
+
+def _with_types(data: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].rpartition("/")[2]]
+    options = schema.get("oneOf", [schema])
+
+    def part(key: str, default: Any) -> Any:
+        return next((option[key] for option in options if key in option), default)
+
+    if isinstance(data, dict):
+        known = part("properties", {})
+        return {key: _with_types(v, known.get(key, {}), definitions) for key, v in data.items()}
+    if isinstance(data, list):
+        return [_with_types(value, part("items", {}), definitions) for value in data]
+    for read in (_READ[option["type"]] for option in options if option.get("type") in _READ):
+        if isinstance(data, str):
+            with suppress(ValueError, KeyError):
+                return read(data)
+    return data
+
+
 def _floats(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
     """Every number that is no integer, with the keys that lead to it."""
     if isinstance(data, float):
@@ -184,9 +222,9 @@ def _fault(error: ValidationError) -> tuple[str, object]:
     match error.validator:
         case "additionalProperties" if isinstance(rule, bool):
             known = sorted(schema.get("properties", {}))
-            return f"one of the keys {known}", sorted(set(got) - set(known))
+            return f"one of the keys {known}", sorted(set(got) - set(known), key=str)
         case "required":
-            return f"the keys {sorted(rule)}", sorted(got)
+            return f"the keys {sorted(rule)}", sorted(got, key=str)
         case "not":
             return f"anything but {rule.get('const', rule)!r}", got
         case "oneOf":

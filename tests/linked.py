@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from analysis import ROOT
-from analysis.model.access import Access, access_of
 from analysis.model.terms import Parameters, predicted_seconds, work_of
 from analysis.study import Case, Variant
+from analysis.study.access import Access, access_of
 from tests.repository import STUDIES
 from tests.roots import make_root
 from tests.synthetic import plausible, write_machine

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from analysis.bench import case_of, main, options
-from analysis.errors import HotpathError
+from analysis.errors import FieldError, HotpathError
 from analysis.study import Study
 from tests import repository
 from tests.synthetic import COPY, STUDIES
@@ -42,6 +44,14 @@ def test_what_no_case_can_be_is_refused(
     with pytest.raises(SystemExit):
         options(COPY, COPY.variant("in_flight")).parse_args(words)
     assert words[0] in capsys.readouterr().err
+
+
+def test_what_makes_no_payload_is_one_error() -> None:
+    variant = replace(COPY.variant("in_flight"), payload="rows // (batch - 1) - 1")
+    for batch, told in (("1", "by zero"), ("2000", "at least 0, got -1")):
+        parsed = options(COPY, variant).parse_args(["--batch", batch, "--rows", "5"])
+        with pytest.raises(FieldError, match=f"^payload_bytes: expected .*{told}"):
+            case_of(COPY, variant, parsed)
 
 
 def test_an_unknown_study_is_one_error() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from analysis import cluster
 from analysis.config import Config, Machine, load_config
-from analysis.errors import FieldError, HotpathError
+from analysis.errors import FieldError
 from analysis.store.results import load_variant
 from tests.synthetic import CALLS, RUN, write_machine
 
@@ -65,8 +65,14 @@ def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, conf
     assert runs(tmp_path / "results") == [LATER, RUN]
     assert (tmp_path / "results" / "box" / "machine.json").exists()
     assert list(cluster.merge(config, "box")) == []
-    with pytest.raises(HotpathError, match="machine"):
+    with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
         list(cluster.merge(config, "other"))
+
+
+def test_a_machine_that_is_not_configured_is_not_measured(tmp_path: Path, config: Config) -> None:
+    with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
+        cluster.measure(config, {}, "other", 1)
+    assert not (tmp_path / "build").exists()
 
 
 @pytest.mark.parametrize(("gpus", "expected"), [(0, None), (1, None), (2, [0, 1])])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.config import CONFIG_FILE, load_config
+from analysis.config import CONFIG_FILE, Grid, Machine, changed, load_config
 from analysis.errors import FieldError
 from analysis.schema import read_yaml
 from analysis.study import discover
@@ -79,5 +79,21 @@ def test_numbers_in_a_list_of_a_command_line_are_numbers() -> None:
     """Snakemake takes `--config 'gpu=[0, 1]'` for a list of text."""
     assert load_config({"gpu": ["0", "1"]}).gpus == (0, 1)
     assert load_config({"gpu": ["1", "GPU-0"]}).gpus == (1, "GPU-0")
-    with pytest.raises(FieldError, match=r"gpu: expected .*, got \['-1'\]"):
+    with pytest.raises(FieldError, match=r"gpu: expected .*, got \[-1\]"):
         load_config({"gpu": ["-1"]})
+
+
+def test_numbers_deep_within_a_command_line_are_numbers_and_names_stay_names() -> None:
+    """Of `--config 'grids={...}' 'machines=[...]'` Snakemake leaves all as text."""
+    smoke = {"rounds": "3", "samples": "1", "sample_budget_s": "0.5"}
+    grids = CONFIG["grids"] | {"smoke": smoke}
+    machines = [{"name": "123", "constraint": "90", "gpus": "8", "runs": "2"}]
+    config = load_config({"grid": "smoke", "grids": grids, "machines": machines})
+    assert config.grid == Grid("smoke", 3, 1, 0.5)
+    assert config.machines == (Machine("123", constraint="90", gpus=8, runs=2),)
+    with pytest.raises(FieldError, match=r"^config: machines.0.runs: .* at most 5, got 6$"):
+        load_config({"machines": [{"name": "box", "runs": "6"}]})
+    with pytest.raises(FieldError, match=r"grids.smoke.rounds: .* integer, got '2.5'$"):
+        load_config({"grids": grids | {"smoke": smoke | {"rounds": "2.5"}}})
+    # What Snakemake says of the file's own settings is no change of them.
+    assert changed({"managed": "false", "grids": CONFIG["grids"], "gpu": "1"}) == {"gpu": 1}

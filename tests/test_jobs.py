@@ -19,7 +19,9 @@ class Told:
         self.stream = io.StringIO()
         self.logger = logging.Logger("snakemake")
         self.logger.addHandler(logging.StreamHandler(self.stream))
-        tell_jobs(self.logger, Line(self.stream), lambda: dry_run, lambda: ["build", "site"])
+        tell_jobs(
+            self.logger, Line(self.stream), lambda: dry_run, lambda unknown: ["build", "site"]
+        )
 
     def event(self, name: str, text: str = "theirs", **about: object) -> None:
         self.logger.info(text, extra={"event": name, **about})

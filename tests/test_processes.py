@@ -63,6 +63,25 @@ for number in (signal.SIGINT, signal.SIGTERM):
 pass_interrupts_on()
 subprocess.run(f"'{sys.executable}' -c '{sys.argv[1]}'; true", shell=True)
 """
+STARTER_WITHIN_ASYNCIO = """
+import asyncio, signal, subprocess, sys
+from analysis.processes import pass_interrupts_on
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.default_int_handler)
+pass_interrupts_on()
+started = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+async def work():
+    while True:
+        await asyncio.sleep(0)
+async def main():
+    tasks = [asyncio.create_task(work()) for _ in range(3)]
+    await asyncio.sleep(600)
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    started.wait()
+    print("handled", flush=True)
+"""
 
 
 def start(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -119,6 +138,20 @@ def test_a_starter_that_would_wait_for_its_programs_passes_interrupts_on(number:
     assert first_line(starter) == "ready"
     starter.send_signal(number)
     assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
+
+
+def test_an_interrupt_within_asyncio_ends_what_was_started_and_leaves_no_traceback() -> None:
+    starter = start(STARTER_WITHIN_ASYNCIO, PROGRAM)
+    assert first_line(starter) == "ready"
+    starter.send_signal(signal.SIGINT)
+    assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
+
+
+def test_an_interrupt_while_modules_are_imported_is_one_line() -> None:
+    program = start("import analysis; raise KeyboardInterrupt")
+    assert program.communicate() == ("", "interrupted\n")
+    fault = start("import analysis; raise ValueError('of ours')")
+    assert "Traceback" in fault.communicate()[1]
 
 
 def test_shared_memory_is_removed_where_its_process_was_killed_and_nobody_has_it(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from analysis.charts import study_charts
 from analysis.charts.writing import write_charts, write_index
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_folder, fail_in_one_line
 from analysis.facts.inputs import load_study_inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import find_study
@@ -22,9 +22,9 @@ def command_line() -> argparse.ArgumentParser:
         prog="python -m analysis.charts", description="Draw the charts of a study."
     )
     parser.add_argument("study")
-    parser.add_argument("--tables", type=Path, required=True, help="of this study")
+    parser.add_argument("--tables", type=existing_folder, required=True, help="of this study")
     parser.add_argument("--derived", type=Path, required=True, help="tables of its code")
-    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the charts go")
     parser.add_argument(
         "--picture", default="", help="the chart that the page will have as a picture, too"

@@ -140,6 +140,9 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
             cases |= {f"{name}.{index}": case for index, case in enumerate(given[name])}
         elif what and name in given:
             require_known(f"{where}.{name}", given[name], known[what])
+    # A figure of something and itself says nothing.
+    refuse_repeats(f"{where}: of, over", test.variants)
+    refuse_repeats(f"{where}: {', '.join(cases)}", cases.values())
     for variant in test.variants:
         for name, case in cases.items():
             if case not in subjects.cases[variant]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from analysis.facts.predicting import chips
 from analysis.facts.study_facts import StudyFacts
-from analysis.model.access import access_of
 from analysis.model.hardware import Link, Prediction, behind, predict, read_links
 from analysis.model.terms import Parameters
 from analysis.study import Variant
+from analysis.study.access import access_of
 
 ROLES = ("step", "ceiling")
 """Of the variants that are predicted."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from analysis.facts.inputs import Inputs
-from analysis.model.access import access_of
 from analysis.model.terms import Parameters, predicted_seconds, work_of
 from analysis.study import Case, Variant
+from analysis.study.access import access_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from analysis import ROOT
-from analysis.cli import fail_in_one_line
+from analysis.cli import fail_in_one_line, settings
 from analysis.config import BUILD, changed, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.files import require_room
@@ -25,7 +25,14 @@ from analysis.measure.forecast import forecast
 from analysis.measure.journal import discard_outdated, settle
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
-from analysis.measure.plan import Plan, Target, pending, target, with_companions
+from analysis.measure.plan import (
+    Plan,
+    Target,
+    pending,
+    refuse_damaged,
+    target,
+    with_companions,
+)
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 from analysis.modules import built_modules
@@ -45,6 +52,10 @@ def measure(
     config = load_config(overrides)
     require_known("study", study_name, sorted(config.studies))
     study = config.studies[study_name]
+    if variant:
+        study.variant(variant)  # FieldError for an unknown one, before anything is waited for
+    for name in among:
+        require_known("among", name, sorted(config.studies))
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {study.name}"))
         require_room(BUILD)
@@ -70,6 +81,7 @@ def measure(
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return
         refuse_other_machine(where, gpus)
+        refuse_damaged(study, where, config.grid.name)
         used = in_use(gpus, (v for v in chosen if provision.unmet(v) is None))
         plan = Plan(study, tuple(chosen), config.grid, where)
         for line in discard_outdated(plan, provision):
@@ -146,7 +158,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--variant", help="measure it again, with all that it is compared with")
     parser.add_argument("--among", nargs="*", default=[], help="studies that are measured together")
     parser.add_argument("--since", default="", help="when the first of them began, in UTC")
-    parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     return parser
 
 

@@ -65,7 +65,7 @@ def _is_pending(
     try:
         results = load_variant(path)
     except HotpathError:
-        return False  # nothing can be added to them; the tables say what is wrong
+        return False  # nothing can be added to them, see refuse_damaged
     runs = results.run_provenance()
     fresh = {
         run
@@ -81,6 +81,21 @@ def _is_pending(
         if sample.run in fresh and (sample.status != "skipped" or sample.run in standing)
     }
     return not done >= {case.id for case in variant.in_grid(grid)}
+
+
+def refuse_damaged(study: Study, where: Target, grid: str) -> None:
+    """HotpathError where results of the study on this machine are damaged: nothing can be added to
+    them, and the tables would leave the study out."""
+    for variant in study.variants:
+        path = _results_file(study, variant, where, grid)
+        try:
+            if path.exists():
+                load_variant(path)
+        except HotpathError as error:
+            raise HotpathError(
+                f"{error}; before {study.name} is measured, restore it, or move all files"
+                f" {variant.name}.* away from {path.parent}"
+            ) from error
 
 
 def _results_file(study: Study, variant: Variant, where: Target, grid: str) -> Path:

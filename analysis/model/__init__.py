@@ -1,7 +1,7 @@
 """The physical link model: the minimum cost of a variant's reads of host memory.
 
-`access` holds how a variant reads (from study.yaml), `traffic` computes the traffic on the link,
-`terms` converts it to seconds, `fit` fits a machine's parameters, and `judge` selects the
+How a variant reads is `analysis.study.access`; `traffic` computes the traffic on the link, `terms`
+converts it to seconds, `fit` fits a machine's parameters, and `judge` selects the
 predictions that are judged.
 """
 

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.model.access import Floats
 from analysis.model.judge import JUDGED_MARGIN
 from analysis.model.terms import (
     BINDS,
@@ -29,6 +28,7 @@ from analysis.model.terms import (
 )
 from analysis.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.statistics import CONFIDENCE, FEWEST_RUNS, prediction_interval
+from analysis.study.access import Floats
 
 RESAMPLES: Final = 200
 FLOOR: Final = 0.005

@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.errors import FieldError
-from analysis.model.access import Access
 from analysis.model.terms import TERMS, Parameters, term_seconds, work_of
 from analysis.model.traffic import traffic_of
 from analysis.schema import read_yaml
+from analysis.study.access import Access
 
 FILE: Final = Path(__file__).parent / "hardware.yaml"
 MEANING: Final = {

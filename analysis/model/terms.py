@@ -18,9 +18,9 @@ from typing import Final
 
 import numpy as np
 
-from analysis.model.access import Access, Floats
 from analysis.model.traffic import traffic_of
 from analysis.model.translation import Walker, Walks, walk_seconds, walks_of
+from analysis.study.access import Access, Floats
 
 TRANSLATION: Final = "translation"
 TERMS: Final = ("link", "request rate", "SM request rate", "in flight", TRANSLATION, "start-up")

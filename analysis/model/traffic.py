@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from analysis.model.access import Access
+from analysis.study.access import Access
 
 LINE_BYTES: Final = 128
 """An SM's largest request to host memory: one L1/L2 cache line (CUDA C++ Best Practices Guide,

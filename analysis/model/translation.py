@@ -15,9 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from analysis.errors import FieldError
-from analysis.model.access import Access, Floats
 from analysis.model.traffic import LINE_BYTES
+from analysis.study.access import Access, Floats
 
 ENTRY_BYTES: Final = LINE_BYTES // 8 * 4096
 """What one held translation covers: a line of page-table entries of 8 bytes, each of which maps
@@ -52,10 +51,7 @@ class Walks:
 
 
 def walks_of(access: Access) -> Walks:
-    """The walks that `access` may need; none where study.yaml does not say how large the pool is.
-
-    FieldError for a layout that is not known.
-    """
+    """The walks that `access` may need; none where it is not known how large the pool is."""
     if not access.pool_bytes:
         return Walks()
     entries = access.pool_bytes / ENTRY_BYTES
@@ -75,9 +71,6 @@ def _touches_per_row(access: Access) -> float:
         entries = access.stretch_rows * stride / ENTRY_BYTES
         return entries * (1 - math.exp(-access.request_rows / entries)) / access.request_rows
     run = access.run_rows
-    if run == 1 and access.layout not in ("scattered", "distinct", "repeated", "pages_1"):
-        expected = "scattered, distinct, repeated, contiguous or pages_<rows>"
-        raise FieldError("layout", expected, access.layout)
     length = (run - 1) * stride + access.row_bytes
     return (1 + (length - 16) / ENTRY_BYTES) / run
 

@@ -6,14 +6,13 @@ python -m analysis.profile STUDY [--case ID] [--config JSON]
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import fail_in_one_line, settings
 from analysis.config import BUILD, Config, load_config
 from analysis.errors import FieldError, HotpathError, require_known
 from analysis.files import write_whole
@@ -21,7 +20,7 @@ from analysis.gpu import open_gpus, show_only
 from analysis.measure.clock import utc_now
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
-from analysis.measure.plan import Target, target
+from analysis.measure.plan import Target, refuse_damaged, target
 from analysis.modules import built_modules
 from analysis.profile import ncu
 from analysis.source import fingerprint
@@ -61,11 +60,12 @@ CAPTURES = {"ncu": capture_ncu, "timeline": capture_timeline}
 
 def capture_all(study: Study, asked: str | None, config: Config) -> None:
     """Capture every kind, of each variant in the case `asked` for, or else in its own. If one is
-    impossible here, the provenance records the reason."""
+    impossible here, the provenance records the reason. HotpathError where that is damaged."""
     with open_gpus(config.gpus) as gpus:
         provision = Provision.of(gpus, find_toolchain(config.nvcc, config.libfabric), config)
         where = target(config, gpus)
         modules = built_modules(gpus[0].arch if config.arch == "auto" else config.arch)
+    refuse_damaged(study, where, config.grid.name)
     usable = [v for v in study.variants if v.on_gpu and provision.unmet(v) is None]
     by_case = variants_by_case(study, usable, asked)
     show_only(in_use(gpus, [variant for variants in by_case.values() for variant in variants]))
@@ -137,7 +137,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("study")
     parser.add_argument("--case", help="a case id; by default what study.yaml says")
-    parser.add_argument("--config", type=json.loads, default={}, help="overrides, as JSON")
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     return parser
 
 

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_folder, fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.report.site import build_site
 
@@ -20,14 +20,16 @@ def command_line() -> argparse.ArgumentParser:
         description="Build the site from results, tables and pages.",
     )
     parser.add_argument("--tables", type=Path, default=ROOT / "build", help="the summary's tables")
-    parser.add_argument("--results", type=Path, default=ROOT / "results", help="measured results")
+    parser.add_argument(
+        "--results", type=existing_folder, default=ROOT / "results", help="measured results"
+    )
     parser.add_argument(
         "--modules", type=Path, default=ROOT / "build" / "modules", help="modules as built"
     )
     parser.add_argument("--site", type=Path, default=ROOT / "site", help="where the site goes")
     parser.add_argument(
         "--charts",
-        type=Path,
+        type=existing_folder,
         help="all charts, as drawn from these tables; left out, they are drawn",
     )
     return parser

@@ -14,12 +14,12 @@ from markupsafe import Markup, escape
 from analysis.claims import comparison_schema
 from analysis.claims.comparison import BOUNDS, KINDS, Bounded
 from analysis.interface import FILES, programs
-from analysis.model.access import NEEDED, OPTIONAL
 from analysis.quantities import listing
 from analysis.report import __main__ as report
 from analysis.report.html import code, table
 from analysis.schema import SCHEMAS, read_yaml
 from analysis.study import Study
+from analysis.study.access import NEEDED, OPTIONAL
 
 Schema = Mapping[str, Any]
 

@@ -83,7 +83,7 @@ class Variant:
     `path` is its source file, `timed` are files outside of the study's folder that it times as
     well, `payload` is the expression for payload_bytes. `constants` (whole numbers) and `options`
     (words) parametrise the source; both are compiled in as macros. `link` describes how it reads
-    host memory, and is evaluated by analysis.model.access. `headline` is the id of the study's
+    host memory, and is evaluated by analysis.study.access. `headline` is the id of the study's
     headline case, whether the variant has it or not. `ceilings` are the ones it is a share of, None
     for all of the study's.
     """

@@ -15,6 +15,7 @@ from analysis.claims.bounds import FILE, read_bounds, settings
 from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
+from analysis.study.access import access_of
 from analysis.study.description import (
     CAPTURE_KINDS,
     PEERS,
@@ -105,13 +106,30 @@ def _variants(data: Entry, folder: Path, where: str) -> tuple[Variant, ...]:
     names = [entry["name"] for entry in data["variants"]]
     refuse_repeats(f"{where}: variants", names)
     ceilings = [entry["name"] for entry in data["variants"] if entry["role"] == "ceiling"]
+    after = {entry["name"]: entry.get("after") for entry in data["variants"]}
     for entry in data["variants"]:
         here = f"{where}: variants.{entry['name']}"
         if "after" in entry:
             require_known(f"{here}.after", entry["after"], names)
+            _refuse_circle(entry["name"], after, f"{here}.after")
         for ceiling in entry.get("ceilings", []):
             require_known(f"{here}.ceilings", ceiling, ceilings)
-    return tuple(_variant(entry, data, folder, where) for entry in data["variants"])
+    variants = tuple(_variant(entry, data, folder, where) for entry in data["variants"])
+    for variant in variants:
+        for case in variant.cases:
+            access_of(variant, case, f"{where}: variants.{variant.name}.link")
+    return variants
+
+
+def _refuse_circle(name: str, after: Mapping[str, str | None], where: str) -> None:
+    """FieldError where the variants that come before `name` lead back to it."""
+    before: list[str] = []
+    earlier = after.get(name)
+    while earlier is not None and earlier not in before:
+        before.append(earlier)
+        earlier = after.get(earlier)
+    if name in before:
+        raise FieldError(where, f"a variant that does not come after {name} itself", after[name])
 
 
 def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
@@ -160,10 +178,11 @@ def _source(folder: Path, entry: Entry, where: str) -> Path:
 
 def _files(folder: Path, names: Iterable[str], where: str) -> tuple[Path, ...]:
     """The files of these names below `folder`, which must be there."""
-    for name in names:
-        if not (folder / name).is_file():
+    paths = {name: (folder / name).resolve() for name in names}
+    for name, path in paths.items():
+        if not (path.is_file() and path.is_relative_to(folder.resolve())):
             raise FieldError(where, f"files below {folder.name}/", name)
-    return tuple((folder / name).resolve() for name in names)
+    return tuple(paths.values())
 
 
 def _cases(

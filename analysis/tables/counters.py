@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.model.access import access_of
 from analysis.model.traffic import Traffic, traffic_of
 from analysis.source import fingerprint
 from analysis.store.collect import Collected, VariantKey
 from analysis.store.counters import CAPTURED, COLUMNS, Counter
 from analysis.study import Study
+from analysis.study.access import access_of
 from analysis.tables.rows import CounterRow, columns, stacked
 
 COUNTER_COLUMNS = columns(CounterRow)

@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_folder, fail_in_one_line
+from analysis.errors import HotpathError
 from analysis.files import write_whole
 from analysis.model import METRIC
-from analysis.model.access import access_of
 from analysis.model.fit import Calibration, Fit, fit
 from analysis.model.held_back import FITTED, held_back
 from analysis.model.judge import calibrating
 from analysis.model.terms import WORK, Parameters, work_of
 from analysis.store.collect import collect
 from analysis.study import Study, discover
+from analysis.study.access import access_of
 from analysis.tables.newest import newest_apart
 from analysis.tables.summary import summarise
 
@@ -44,6 +45,16 @@ class Links:
     def to_text(self) -> str:
         """As JSON, which repeats every figure exactly."""
         return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_file(cls, path: Path) -> Links:
+        """The links whose text is in a file. HotpathError where that is another one."""
+        try:
+            return cls.from_text(path.read_text())
+        except (ValueError, AttributeError, KeyError, TypeError) as error:
+            raise HotpathError(
+                f"{path}: expected what `python -m analysis.tables.links` writes, got {error!r}"
+            ) from error
 
     @classmethod
     def from_text(cls, text: str) -> Links:
@@ -74,8 +85,7 @@ def fit_links(
 ) -> Links:
     """Fit each of `machines` to its calibrations, which both are as `collect` gives them.
 
-    A machine without its number of `sms`, or with too few calibration cases, has no fit. FieldError
-    if a study's `link` is invalid.
+    A machine without its number of `sms`, or with too few calibration cases, has no fit.
     """
     links = Links()
     own = {name: studies[name] for name in calibrating(studies)}
@@ -141,7 +151,7 @@ def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m analysis.tables.links", description="Fit the link of every machine."
     )
-    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the parameters go")
     return parser
 

@@ -26,8 +26,7 @@ def model_table(
 ) -> pd.DataFrame:
     """A prediction for every fresh row of `summary` that has a `link`, in MODEL_COLUMNS.
 
-    `machines` are as `collect` gives them; those without a fit have no predictions. FieldError if a
-    study's `link` is invalid.
+    `machines` are as `collect` gives them; those without a fit have no predictions.
     """
     tables = [
         _predictions(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_file, existing_folder, fail_in_one_line
 from analysis.errors import FieldError
 from analysis.files import write_all
 from analysis.store.collect import collect
@@ -91,9 +91,11 @@ def command_line() -> argparse.ArgumentParser:
         prog="python -m analysis.tables.of_study", description="Make the tables of one study."
     )
     parser.add_argument("study")
-    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument(
-        "--links", type=Path, help="parameters of every machine, for a study that they predict"
+        "--links",
+        type=existing_file,
+        help="parameters of every machine, for a study that they predict",
     )
     parser.add_argument("--out", type=Path, required=True, help="where the tables go")
     return parser
@@ -104,7 +106,7 @@ def main() -> None:
     study = find_study(arguments.study)
     if study.has_link and arguments.links is None:
         raise FieldError("--links", f"a file, as {study.name} is predicted", None)
-    links = Links.from_text(arguments.links.read_text()) if arguments.links else Links()
+    links = Links.from_file(arguments.links) if arguments.links else Links()
     texts = study_tables(arguments.results, study.name, {study.name: study}, links)
     write_all({arguments.out / file: text for file, text in texts.items()})
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from analysis.cli import fail_in_one_line
+from analysis.cli import existing_file, existing_folder, fail_in_one_line
 from analysis.files import write_all
 from analysis.store.folders import machines, study_folders
 from analysis.study import discover
@@ -70,9 +70,13 @@ def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m analysis.tables.together", description="Put the studies' tables together."
     )
-    parser.add_argument("--tables", type=Path, required=True, help="of every study, a folder each")
-    parser.add_argument("--links", type=Path, required=True, help="parameters of every machine")
-    parser.add_argument("--results", type=Path, required=True, help="measured results")
+    parser.add_argument(
+        "--tables", type=existing_folder, required=True, help="of every study, a folder each"
+    )
+    parser.add_argument(
+        "--links", type=existing_file, required=True, help="parameters of every machine"
+    )
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the tables go")
     return parser
 
@@ -84,7 +88,7 @@ def main() -> None:
         study: {file: (arguments.tables / study / file).read_text() for file in files}
         for study in discover()
     }
-    links = Links.from_text(arguments.links.read_text())
+    links = Links.from_file(arguments.links)
     refused = put_together(of_studies, links, arguments.results, arguments.out)
     for folder, reason in refused.items():
         print(f"warning: {folder} is left out: {reason}")

@@ -121,6 +121,13 @@ def _output(*command: str) -> str:
         raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
 
 
+def require_arch(arch: str, nvcc: Path) -> None:
+    """FieldError unless `nvcc` can build for `arch`, or for what it is a variety of, as sm_90a."""
+    known = _output(str(nvcc), "--list-gpu-code").split()
+    if arch.rstrip("af") not in known:
+        raise FieldError("config: arch", f"one of {known}, which {nvcc} can build for", arch)
+
+
 def resolve_arch(arch: str, gpus: Sequence[int | str]) -> str:
     """`arch` itself, or for `auto` the architecture of those GPUs, or sm_90 where there is none."""
     if arch != "auto":

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from analysis.facts.study_facts import StudyFacts
-from analysis.model.access import Access, access_of
 from analysis.model.traffic import (
     COPY_ENGINE_COMPLETION_BYTES,
     FRAMING_BYTES,
@@ -24,6 +23,7 @@ from analysis.quantities import percent, whole
 from analysis.report.drawings import Drawing
 from analysis.report.svg import Canvas
 from analysis.study import Study
+from analysis.study.access import Access, access_of
 
 ROW: Final = 3
 """The row that is drawn. A warp's two loads ask for one of its lines twice, as of most rows."""

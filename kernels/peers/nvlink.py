@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from analysis.model.access import Access, Floats
 from analysis.model.fit import CAUCHY_SCALE, FLOOR
 from analysis.model.held_back import is_third
 from analysis.model.traffic import traffic_of
 from analysis.quantities import quantity
+from analysis.study.access import Access, Floats
 
 WITHIN: Final = 0.05
 """The largest residual of a correct prediction."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis.errors import FieldError
-from tests.claims.studies import SPEEDUP, claim, write_study
+from tests.claims.studies import CASE, SPEEDUP, claim, write_study
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,12 @@ from tests.claims.studies import SPEEDUP, claim, write_study
             {"test": SPEEDUP | {"kind": "mean_speedup", "also": ["rows=2"]}},
             "claims.it.test.also.0",
             "a case that fast has",
+        ),
+        ({"test": SPEEDUP | {"over": "fast"}}, "claims.it.test: of, over", "every entry once"),
+        (
+            {"test": {"kind": "between_cases", "of": "slow", "over_case": CASE, "at_least": 1}},
+            "claims.it.test: case, over_case",
+            "every entry once",
         ),
         ({"test": SPEEDUP | {"metric": "gone"}}, "claims.it.test.metric", "['gpu_time'"),
         ({"test": SPEEDUP | {"limit": 3}}, "claims.it.test", "the keys ['of', 'over']"),

@@ -225,6 +225,38 @@ def test_damaged_rounds_are_measured_again_and_no_other(
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("damaged", "told"),
+    [
+        (("one.csv", ",ok,", ",okay,"), "one.csv: checksum differs from the one in one.json"),
+        (("one.json", "{", "["), "one.json: not valid JSON: "),
+        (("trouble.json", '"run"', '"ran"'), "trouble.json: expected "),
+    ],
+)
+def test_damaged_results_are_told_before_anything_is_launched(
+    study: Study,
+    where: Target,
+    measure: Callable[[], None],
+    build_folder: Path,
+    damaged: tuple[str, str, str],
+    told: str,
+) -> None:
+    assert in_child(measure) == 0
+    file, old, new = damaged
+    edit(where.root / where.machine / study.name / file, old, new)
+    for name in study.variant_names:  # so one is pending whose results are whole
+        edit(study.folder / f"{name}.py", "len(out)", "(len(out))")
+    before, rounds = contents(where.root), measured_rounds(study)
+    log = build_folder / "log"
+    assert in_child(lambda: fail_in_one_line(measure), told=log) == 1
+    *_, error = log.read_text().splitlines()
+    assert error.startswith("error: ") and told in error
+    assert "before study is measured, restore it, or move all files" in error
+    assert measured_rounds(study) == rounds
+    assert contents(where.root) == before
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_round_to_be_repeated_is_missing_from_then_on(
     study: Study, where: Target, build_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from analysis.model.access import access_of
 from analysis.model.fit import FEWEST_CASES, Calibration, Fit, fit
 from analysis.model.terms import WORK, Parameters, predicted_seconds, term_seconds, work_of
+from analysis.study.access import access_of
 from tests.linked import CALIBRATION, SMS, TRUE
 
 COPY_ENGINE = WORK.index("copy engine")

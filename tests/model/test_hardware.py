@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from analysis.errors import FieldError
-from analysis.model.access import Access
 from analysis.model.hardware import FILE, Link, Parameter, behind, predict, read_links
 from analysis.model.terms import predicted_seconds, work_of
+from analysis.study.access import Access
 from tests.linked import MIB, SMS, TRUE, rows
 
 LINKS = {link.name: link for link in read_links()}

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.model.access import Access
 from analysis.model.terms import TERMS, WORK, term_seconds, work_of
+from analysis.study.access import Access
 from tests.linked import MIB, SMS, TRUE, rows
 
 TURNS = WORK.index("turns")

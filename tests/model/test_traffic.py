@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from analysis.errors import FieldError
-from analysis.model.access import Access, access_of
 from analysis.model.traffic import (
     LOAD_BYTES,
     Traffic,
@@ -16,6 +15,7 @@ from analysis.model.traffic import (
     traffic_of,
     warp_requests,
 )
+from analysis.study.access import Access, access_of
 from tests.linked import GATHER, MIB, rows
 from tests.repository import STUDIES
 
@@ -132,6 +132,11 @@ def test_every_link_of_every_study_can_be_worked_out() -> None:
         ({"reads": "copy_engine", "warps": 1}, "warps"),
         ({"reads": "warp_rows", "row_bytes": "no_such_key"}, "no_such_key"),
         ({"reads": "warp_rows", "row_bytes": 0}, "row_bytes"),
+        ({"reads": "warp_rows", "row_bytes": 16, "warps": -1}, "warps"),
+        ({"reads": "warp_rows", "row_bytes": 16, "layout": "spiral"}, "layout: expected scattered"),
+        ({"reads": "warp_rows", "row_bytes": 16, "layout": "pages_0"}, "pages_<rows>"),
+        ({"reads": "warp_rows", "row_bytes": 16, "layout": "contiguous"}, "stretch_rows above 0"),
+        ({"reads": "warp_rows", "row_bytes": 16, "order": "falling"}, "order: expected random or"),
     ],
 )
 def test_faults_of_a_link_are_named(link: dict[str, str | int], named: str) -> None:

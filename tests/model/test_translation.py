@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.errors import FieldError
-from analysis.model.access import Access, access_of
 from analysis.model.fit import Calibration, Fit, fit
 from analysis.model.terms import TERMS, TRANSLATION, predicted_seconds, term_seconds, work_of
 from analysis.model.translation import (
@@ -19,6 +17,7 @@ from analysis.model.translation import (
     Walker,
     walks_of,
 )
+from analysis.study.access import Access, access_of
 from tests.linked import CALIBRATION, SMS, TRUE, rows
 from tests.model.test_fit import calibration
 
@@ -127,11 +126,6 @@ def test_an_order_that_begins_with_some_number_of_rows_leaves_fewer_in_random_or
 
 def test_streaming_rows_leave_the_page_tables_in_the_cache() -> None:
     assert seconds(gather(4 * GIB, streaming=1)) < seconds(gather(4 * GIB)) * 0.9
-
-
-def test_an_unknown_layout_is_refused() -> None:
-    with pytest.raises(FieldError, match="layout: expected scattered"):
-        walks_of(gather(GIB, layout="spiral"))
 
 
 def of_pools(parameters: Any, seed: int = 1) -> Calibration:

@@ -41,6 +41,15 @@ from tests.synthetic import ROOT as SYNTHETIC
             "'limit'",
             "'first'",
         ),
+        (put("second", "variants", 1, "after"), "variants.second.after", "itself", "'second'"),
+        (put("second", "variants", 0, "after"), "variants.first.after", "after first", "'second'"),
+        (put(["../study.yaml"], "tests"), "tests", "files below copy/", "'../study.yaml'"),
+        (put(["/etc/passwd"], "tests"), "tests", "files below copy/", "'/etc/passwd'"),
+        (
+            put(["../../../../../../../../etc/passwd"], "variants", 1, "timed"),
+            *("variants.second.timed", "files below ", "passwd'"),
+        ),
+        (put("../first", "variants", 2, "source"), "variants.2.source", "text like", "'../first'"),
         (put(["huge"], "variants", 1, "cases"), "variants.second.cases", "'small'", "'huge'"),
         (put([-1], "cases", "small", "rows"), "cases.small.rows.0", "at least 0", "-1"),
         (put([1.5], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "1.5"),
@@ -90,6 +99,24 @@ from tests.synthetic import ROOT as SYNTHETIC
         (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers", "'once'"),
         (put(float("nan"), "budget_s"), "budget_s", "a finite number", "nan"),
         (put({"rows": [3, 9]}, "fitted_range"), "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
+        (
+            put({"reads": "copy_engine", "warps": 1}, "variants", 1, "link"),
+            *("variants.second.link", "for copy_engine", "['warps']"),
+        ),
+        (
+            put({"reads": "warp_rows", "row_bytes": "row_bytez"}, "variants", 1, "link"),
+            *("variants.second.link.row_bytes", "arithmetic of the case", "'row_bytez'"),
+        ),
+        (
+            put({"reads": "warp_rows", "row_bytes": "rows - 1"}, "variants", 1, "link"),
+            *("variants.second.link.row_bytes", "at least 1", "0"),
+        ),
+        (
+            put(
+                {"reads": "warp_rows", "row_bytes": 16, "layout": "draw"}, *("variants", 1, "link")
+            ),
+            *("variants.second.link.layout", "scattered, distinct", "'once'"),
+        ),
     ],
 )
 def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(

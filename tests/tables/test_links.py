@@ -6,7 +6,9 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from analysis.errors import HotpathError
 from analysis.study import discover
 from analysis.tables.links import Links, collect_links
 from tests.linked import made_up
@@ -26,3 +28,10 @@ def test_a_machine_with_few_runs_has_nothing_to_hold_one_against(tmp_path: Path)
     root = made_up(tmp_path)
     links = collect_links(root / "results", discover(root))
     assert set(links.every) == {"box"} and not links.kept and not links.held
+
+
+@pytest.mark.parametrize("text", ["[project]", "[]", '{"others": {}}', '{"every": {"box": {}}}'])
+def test_a_file_of_something_else_is_one_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "links.json").write_text(text)
+    with pytest.raises(HotpathError, match=r"links\.json: expected what `python -m analysis\."):
+        Links.from_file(tmp_path / "links.json")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from analysis.errors import FieldError, HotpathError
-from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
+from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch, resolve_arch
 from tests.compiled import toolchain as found_toolchain
 
 
@@ -79,6 +79,13 @@ def test_a_named_compiler_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").touch()
     with pytest.raises(HotpathError, match=r"text: cannot be run"):
         find_toolchain(str(tmp_path / "text"))
+
+
+def test_an_architecture_that_the_compiler_does_not_know_is_refused(toolchain: Toolchain) -> None:
+    for arch in ("sm_90", "sm_90a", "sm_100f"):
+        require_arch(arch, toolchain.nvcc)
+    with pytest.raises(FieldError, match=r"config: arch: expected one of .*'sm_90'.*got 'sm_20'$"):
+        require_arch("sm_20", toolchain.nvcc)
 
 
 def test_a_named_architecture_asks_no_gpu() -> None:

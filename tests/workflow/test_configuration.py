@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from analysis.locks import take
+from tests.synthetic import CALLS, write_machine
 from tests.workflow.pipeline import SETTINGS, contents, copy_of_pipeline, snakemake, succeed
 
 
@@ -16,7 +18,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
 
 
-VARIANT = "build/measured/calls/no_such"
+MEASURED = "build/measured"
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,21 @@ VARIANT = "build/measured/calls/no_such"
         ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0 or a name like"),
         ("measure", "gpu=99", "config: gpu: expected "),
         ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
-        (VARIANT, "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
+        (f"{MEASURED}/no/python", "gpu=0", f"target: expected one of {MEASURED}/calls/VARIANT, "),
+        (f"{MEASURED}/calls/no", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
+        (f"{MEASURED}/calls/rows", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
+        ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
+        ("measure", f"machine={'long' * 26}", "config: machine: expected at most 100 characters"),
+        (
+            "measure",
+            "grids={smoke: {rounds: many}}",
+            "config: grids.smoke.rounds: expected type integer, got 'many'",
+        ),
+        (
+            "measure",
+            "machines=[{name: box, gpus: -1}]",
+            "config: machines.0.gpus: expected a number of at least 0, got -1",
+        ),
         ("measure", "machine=file", "results/file: cannot be written to; use a copy of your own"),
     ],
 )
@@ -43,6 +59,24 @@ def test_what_a_person_can_mend_is_one_error_and_starts_nothing(
     assert told in line
     assert "Traceback" not in done.stdout
     assert contents(copy / "build") | contents(copy / "results") == before
+
+
+def test_damaged_results_are_one_error_before_anything_is_measured(copy: Path) -> None:
+    """Where something of their study is pending; what is complete is left to the tables."""
+    results = copy / "results" / "test-box"
+    write_machine(copy / "results", "test-box", CALLS, rounds=1)
+    path = results / "calls" / "python.csv"
+    path.write_text(path.read_text()[:-1])
+    succeed(copy, "measure", "--dry-run")
+    (results / "calls" / "compiled.csv").unlink()
+    (results / "calls" / "compiled.json").unlink()
+    before = contents(copy / "build") | contents(results)
+    done = snakemake(copy, "measure")
+    [line] = [line for line in done.stdout.splitlines() if "error" in line.lower()]
+    assert line.startswith(f"error: {path}: checksum differs from the one in python.json; ")
+    assert done.returncode != 0 and "Traceback" not in done.stdout
+    assert contents(copy / "build") | contents(results) == before
+    shutil.rmtree(results)
 
 
 def test_a_checkout_that_is_in_use_is_left_alone_by_a_second_run(copy: Path) -> None:

@@ -7,7 +7,7 @@ BUILD_MINUTES = 30
 
 def minutes():
     """What a run may take: the budgets of its studies, twice, and what it takes to build them."""
-    effort = CONFIG.grid.rounds / config["grids"]["default"]["rounds"]
+    effort = CONFIG.grid.rounds / int(config["grids"]["default"]["rounds"])
     seconds = sum(study.budget_s for study in CONFIG.studies.values()) * max(1, effort)
     return BUILD_MINUTES + math.ceil(2 * seconds / 60)
 

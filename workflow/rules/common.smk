@@ -11,7 +11,7 @@ sys.path.insert(0, workflow.basedir)
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 
-from analysis.toolchain.compilers import find_toolchain, resolve_arch
+from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
 from analysis.toolchain.packages import package_versions
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
@@ -25,10 +25,16 @@ from analysis.source import source_files
 from analysis.terminal import Line
 
 
-def targets():
-    """What a person can ask for: rules that only name what they need, and a variant again."""
-    names = sorted(rule.name for rule in workflow.rules if rule.norun)
-    return [*names, str(TABLES / "measured" / "STUDY" / "VARIANT")]
+def targets(unknown):
+    """What a person can ask for in place of what is unknown: rules that only name what they need,
+    and a variant again."""
+    again, study = TABLES / "measured", Path(unknown).parent.name
+    if Path(unknown).parent.parent != again:
+        names = sorted(rule.name for rule in workflow.rules if rule.norun)
+        return [*names, str(again / "STUDY" / "VARIANT")]
+    if study not in CONFIG.known:
+        return [str(again / name / "VARIANT") for name in CONFIG.known]
+    return [str(again / study / name) for name in CONFIG.known[study].variant_names]
 
 
 # Where Snakemake is hushed, as by the profile, its jobs are told in our own words.
@@ -41,6 +47,7 @@ try:
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus)
     TOOLCHAIN = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
+    require_arch(ARCH, TOOLCHAIN.nvcc)
 except HotpathError as error:
     sys.exit(f"error: {error}")
 
@@ -73,6 +80,8 @@ def busy(holder):
 onstart:
     # In place of Snakemake's own lock, which stays when it is killed.
     take(Path(".snakemake/hotpath.lock"), f"snakemake, process {os.getpid()}", busy)
+    # What reads results wants their folder, if with nothing in it.
+    RESULTS.mkdir(parents=True, exist_ok=True)
     # Snakemake would let running jobs finish, and a study takes minutes.
     pass_interrupts_on()
     # While jobs wait, every job that ends would have it look once more a second, without end: half a

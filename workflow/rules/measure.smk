@@ -5,7 +5,13 @@ from analysis.gpu import GpuError, open_gpus
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.outcome import outcome
-from analysis.measure.plan import lacks_captures, leftovers, pending, target
+from analysis.measure.plan import (
+    lacks_captures,
+    leftovers,
+    pending,
+    refuse_damaged,
+    target,
+)
 from analysis.study import CAPTURE_KINDS
 
 # Beside Snakemake's memory of parameters: neither is ever there without the other.
@@ -53,6 +59,8 @@ def unfinished():
                 samples[name] = asked(lacking, marker(name))
             if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
                 captures[name] = asked(CAPTURE_KINDS, profiled(name))
+            if name in samples or name in captures:
+                refuse_damaged(study, where, grid)
     if samples or captures:
         require_room(where.root / where.machine)
     return samples, captures, where
@@ -128,6 +136,12 @@ rule measure_variant:
         "build/logs/measure/{study}/{variant}.log",
     benchmark:
         "build/benchmarks/measure/{study}/{variant}.tsv"
+    wildcard_constraints:
+        # Only the variants of that study.
+        study="|".join(
+            f"{name}(?=/({'|'.join(study.variant_names)})$)"
+            for name, study in CONFIG.known.items()
+        ),
     threads: ALL_CORES
     resources:
         gpu=1,

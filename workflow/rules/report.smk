@@ -106,6 +106,9 @@ rule report:
         files=lambda _: digest(
             [*sources("docs/**/*.*"), *STUDIES, *result_names("**/*")]
         ),
+        # Where the first page was removed since, it is published again; and once more the next
+        # time, as this is then another parameter again.
+        lost=lambda _: WHOLE.exists() and not (SITE / "index.html").exists(),
     message:
         "Building the site"
     shell:

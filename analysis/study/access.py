@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,7 +12,7 @@ import numpy.typing as npt
 
 from analysis.errors import FieldError
 from analysis.expression import evaluate
-from analysis.study import Case, Variant
+from analysis.study.description import Case, Variant
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,8 +21,14 @@ POOL: Final = {
     *("streaming", "request_rows", "stretch_rows"),
 }
 """Keys that say where the rows lie, for the model's term of address translation."""
-WORDS: Final = ("layout", "order")
-"""Keys whose value is a word, or a key of the case that has one."""
+WORDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
+    "layout": (
+        "scattered, distinct, repeated, contiguous or pages_<rows>",
+        re.compile(r"scattered|distinct|repeated|contiguous|pages_[1-9][0-9]*"),
+    ),
+    "order": ("random or ascending", re.compile(r"random|ascending")),
+}
+"""Keys whose value is a word, or a key of the case that has one: those words, and their form."""
 
 NEEDED: Final = {
     "warp_rows": {"row_bytes"},
@@ -90,48 +98,60 @@ class Access:
         return self.order == "ascending" and self.rows >= self.order_from_rows
 
 
-def access_of(variant: Variant, case: Case) -> Access | None:
+def access_of(variant: Variant, case: Case, where: str = "link") -> Access | None:
     """How `variant` reads in `case`; None if study.yaml has no `link` for it.
 
     A stride of 0, or none, means rows without gaps. By default, a warp has the row it reads in
-    flight. FieldError names a key that is missing, not allowed, or not whole-number arithmetic of
-    the case's keys and the variant's constants.
+    flight. FieldError names a key, below `where`, that is missing, not allowed, not whole-number
+    arithmetic of the case's keys and the variant's constants, or not one of its WORDS. A study is
+    refused when it is loaded, so of one that is, none is raised.
     """
-    if variant.link is None:
+    link = variant.link
+    if link is None:
         return None
-    where = f"variants.{variant.name}.link"
-    reads = str(variant.link["reads"])
-    given = set(variant.link) - {"reads"}
+    reads = str(link["reads"])
+    given = set(link) - {"reads"}
     allowed = NEEDED[reads] | OPTIONAL[reads]
     if not NEEDED[reads] <= given <= allowed:
         expected = f"{sorted(NEEDED[reads])} and of {sorted(OPTIONAL[reads])} for {reads}"
         raise FieldError(where, expected, sorted(given))
     numbers: dict[str, Any] = {
-        key: _number(variant, case, key, positive=key in NEEDED[reads])
+        key: _number(
+            link[key],
+            {**variant.constants, **case.values},
+            f"{where}.{key}",
+            positive=key in NEEDED[reads],
+        )
         for key in given - set(WORDS)
     }
     if reads in ("warp_rows", "thread_rows"):
         for key in ("stride_bytes", "in_flight_bytes"):
             numbers[key] = numbers.get(key) or numbers["row_bytes"]
     access = Access(reads, **{"payload_bytes": case.payload_bytes, **numbers})
-    words: dict[str, Any] = {key: _word(variant, case, key) for key in given & set(WORDS)}
-    return replace(access, **words)
+    words: dict[str, Any] = {
+        key: _word(key, link[key], case, f"{where}.{key}") for key in given & set(WORDS)
+    }
+    access = replace(access, **words)
+    if access.layout == "contiguous" and not (access.request_rows and access.stretch_rows):
+        expected = "request_rows and stretch_rows above 0, as the layout is contiguous"
+        raise FieldError(where, expected, sorted(given))
+    return access
 
 
-def _number(variant: Variant, case: Case, key: str, *, positive: bool) -> int:
-    assert variant.link is not None
-    where, written = f"variants.{variant.name}.link.{key}", variant.link[key]
+def _number(written: str | int, names: Mapping[str, object], where: str, *, positive: bool) -> int:
     try:
-        number = evaluate(written, {**variant.constants, **case.values})
+        number = evaluate(written, names)
     except ValueError as error:
         expected = f"whole-number arithmetic of the case and the constants ({error})"
         raise FieldError(where, expected, written) from error
     if number < positive:
-        raise FieldError(where, "a positive number", number)
+        raise FieldError(where, f"a number of at least {int(positive)}", number)
     return number
 
 
-def _word(variant: Variant, case: Case, key: str) -> str:
-    assert variant.link is not None
-    written = str(variant.link[key])
-    return str(case.values.get(written, written))
+def _word(key: str, written: str | int, case: Case, where: str) -> str:
+    expected, form = WORDS[key]
+    word = str(case.values.get(str(written), written))
+    if not form.fullmatch(word):
+        raise FieldError(where, f"{expected}, or a key of the case that says it", word)
+    return word

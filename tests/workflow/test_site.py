@@ -1,0 +1,22 @@
+"""The site as the pipeline keeps it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.workflow.pipeline import copy_of_pipeline, succeed
+
+
+def test_a_site_whose_first_page_was_removed_is_published_again(tmp_path: Path) -> None:
+    copy = copy_of_pipeline(tmp_path / "hotpath")
+    for other in ("copy", "strides"):
+        shutil.rmtree(copy / "kernels" / other)
+        (copy / "docs" / "studies" / f"{other}.md").unlink()
+    shutil.rmtree(copy / "results")  # what reads results takes there to be none
+    page = copy / "site" / "index.html"
+    succeed(copy)
+    assert "Nothing to be done" in succeed(copy)
+    page.unlink()
+    succeed(copy)
+    assert page.exists()
