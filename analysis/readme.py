@@ -5,6 +5,7 @@ python -m analysis.readme
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -98,6 +99,8 @@ def _line(variant: Variant, rate: Rate, most: float, name_columns: int) -> str:
 
 
 def main() -> None:
+    about = "Put the rates of one study, from the committed results, into README.md."
+    argparse.ArgumentParser(prog="python -m analysis.readme", description=about).parse_args()
     readme = ROOT / "README.md"
     readme.write_text(updated(readme.read_text(), ROOT / "results", discover()))
 

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.intervals import with_reach
+from analysis.charts.intervals import within_reach
 from analysis.charts.theme import (
     COLOURS,
     GREY,
@@ -168,9 +168,9 @@ def _lines(
     style: dict[str, Any] = {"style": "ceiling"} if roles == CEILINGS else {}
     line = base.mark_line(strokeWidth=1.8, **style).encode(y=y, detail="variant:N")
     interval = (
-        with_reach(base, value)
+        within_reach(base, value)
         .mark_rule(strokeWidth=1.5, **style)
-        .encode(y=alt.Y(f"{value}_low:Q", title=title), y2="reach:Q")
+        .encode(y=alt.Y("begin:Q", title=title), y2="reach:Q")
     )
     point = base.mark_point(filled=True, size=34, cursor="pointer", **style).encode(
         y=y, shape=alt.condition(IS_STALE, STALE_SHAPE, alt.value(SHAPES[0]))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.intervals import with_reach
+from analysis.charts.intervals import within_reach
 from analysis.charts.theme import Chart, finish, panels, tooltip
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import PREDICTED
@@ -28,7 +28,7 @@ def line_panels(
 
     Points lead to their samples, and those that are stale are crosses. Rows whose state is
     PREDICTED are a dashed line without points. `selects` are those of `panels`, whose filters are
-    in `base`. `with_intervals` draws the rates' intervals, too, by `with_reach`.
+    in `base`. `with_intervals` draws the rates' intervals, too, by `within_reach`.
     """
     measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
     points = measured.mark_point(filled=True, size=45, cursor="pointer").encode(
@@ -39,8 +39,8 @@ def line_panels(
         predicted = base.transform_filter(f"datum.state === '{PREDICTED}'")
         layers.insert(0, predicted.mark_line(strokeWidth=1.2, strokeDash=[4, 3]))
     if with_intervals:
-        reaching = with_reach(measured, "rate")
-        layers.append(reaching.mark_rule().encode(y="rate_low:Q", y2="reach:Q"))
+        reaching = within_reach(measured, "rate")
+        layers.append(reaching.mark_rule().encode(y="begin:Q", y2="reach:Q"))
     chart = panels(alt.layer(*layers).properties(height=HEIGHT_PX), rows, *selects)
     return finish(chart, description, margin=70, compact_margin=60)
 

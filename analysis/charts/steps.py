@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.intervals import IS_WHOLE, with_reach
+from analysis.charts.intervals import ENDS, drawn_whole, within_reach
 from analysis.charts.theme import (
     LABEL_LIMIT_PX,
     SHOWN_ROLES,
@@ -91,15 +91,14 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
 
 def _intervals(measured: alt.Chart, value: str) -> list[alt.Chart]:
     """A rule with a tick at each end that it is drawn to."""
-    reaching = with_reach(measured, value)
-    ends = {f"{value}_low": measured, "end": reaching.transform_filter(IS_WHOLE)}
+    reaching = within_reach(measured, value)
     return [
-        reaching.mark_rule(style="interval", strokeWidth=1.2).encode(
-            x=f"{value}_low:Q", x2="reach:Q"
-        ),
+        reaching.mark_rule(style="interval", strokeWidth=1.2).encode(x="begin:Q", x2="reach:Q"),
         *(
-            drawn.mark_tick(style="interval", thickness=1, size=9).encode(x=f"{end}:Q")
-            for end, drawn in ends.items()
+            drawn_whole(reaching, value, end)
+            .mark_tick(style="interval", thickness=1, size=9)
+            .encode(x=f"{end}:Q")
+            for end in ENDS
         ),
     ]
 

@@ -36,6 +36,7 @@ from analysis.measure.plan import (
     plans,
 )
 from analysis.records import read_records
+from analysis.schema import read_json
 from analysis.store.samples import Sample, checksum, read_samples
 from analysis.study import Study
 
@@ -96,14 +97,16 @@ class Journal:
         """The record of every finished round, by its number.
 
         Files of a round that are not whole are left out, with a word, so it is measured again.
+        HotpathError names the list of discarded rounds where that is damaged.
         """
         found: dict[int, RoundRecord] = {}
+        discarded = {entry["start"] for entry in self.repeated}
         for number in range(self.rounds):
             if not self._record_file(number).exists():
                 continue
             try:
                 record = RoundRecord(**json.loads(self._record_file(number).read_text()))
-                if record.start in {entry["start"] for entry in self.repeated}:
+                if record.start in discarded:
                     continue
                 if checksum(self.round_file(number)) != record.samples_sha256:
                     raise ValueError("the samples are not those of the record")
@@ -122,7 +125,8 @@ class Journal:
     def repeated(self) -> list[dict[str, Any]]:
         """The rounds that are measured again: `round`, `why`, and the `start` of the first try."""
         path = self._repeats_file
-        return json.loads(path.read_text()) if path.exists() else []
+        entries: list[dict[str, Any]] = read_json(path) if path.exists() else []
+        return entries
 
     def begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -39,8 +39,18 @@ Entry = Mapping[str, Any]
 
 
 def discover(root: Path = ROOT) -> dict[str, Study]:
-    """Every study of the repository by name: kernels/*/study.yaml and allocator/study.yaml."""
-    return {name: load_study(file) for name, file in _descriptions(root).items()}
+    """Every study of the repository by name: kernels/*/study.yaml and allocator/study.yaml.
+
+    FieldError names the first invalid field, also where one study names another.
+    """
+    studies = {name: load_study(file) for name, file in _descriptions(root).items()}
+    for name, study in studies.items():
+        if study.limit is not None:
+            where = f"{name}/study.yaml: limit"
+            require_known(f"{where}.study", study.limit["study"], sorted(studies))
+            of = studies[study.limit["study"]]
+            require_known(f"{where}.variant", study.limit["variant"], of.variant_names)
+    return studies
 
 
 def find_study(name: str, root: Path = ROOT) -> Study:

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.charts.intervals import between_reaches
+from analysis.charts.intervals import ENDS, drawn_whole, within_reach
 from analysis.charts.theme import Chart, finish, panels, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import MeasuredRow
@@ -83,12 +83,10 @@ def price_chart(facts: StudyFacts) -> Chart | None:
         tooltip=tooltips("memory", "part", "size_text", "time", "interval", "speed"),
         href="href:N",
     )
-    reaching = between_reaches(base, "seconds")
+    reaching = within_reach(base, "seconds")
     ends = [
-        reaching.transform_filter(f"datum.{end} === datum.seconds_{side}")
-        .mark_tick(thickness=1, size=9)
-        .encode(x=_along(end))
-        for end, side in (("begin", "low"), ("reach", "high"))
+        drawn_whole(reaching, "seconds", end).mark_tick(thickness=1, size=9).encode(x=_along(end))
+        for end in ENDS
     ]
     chart: Any = panels(
         alt.layer(

@@ -20,6 +20,7 @@ import pytest
 
 from analysis.cli import fail_in_one_line
 from analysis.config import load_config
+from analysis.errors import HotpathError
 from analysis.measure import __main__ as program
 from analysis.measure.journal import Journal, discard_outdated, settle
 from analysis.measure.plan import PUBLISHING, Plan, Target, leftovers, pending
@@ -270,6 +271,22 @@ def test_a_round_to_be_repeated_is_missing_from_then_on(
     run_rounds(plan, HERE, host(build_folder))
     assert Journal(plan).missing() == []
     assert [(entry["round"], entry["why"]) for entry in Journal(plan).repeated] == [(1, ["noise"])]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_damaged_list_of_repeats_is_one_error_and_costs_no_round(
+    study: Study, where: Target, build_folder: Path
+) -> None:
+    plan = Plan(study, study.variants, GRID, where)
+    run_rounds(plan, HERE, host(build_folder))
+    Journal(plan).repeat(1, ["noise"])
+    listed = Journal(plan).folder / "repeated.json"
+    whole = listed.read_text()
+    listed.write_text(whole[:-3])
+    with pytest.raises(HotpathError, match=r"repeated\.json: not valid JSON"):
+        Journal(plan).missing()
+    listed.write_text(whole)
+    assert Journal(plan).missing() == [1]
 
 
 @pytest.mark.usefixtures("quick")

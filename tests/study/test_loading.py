@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from analysis.errors import FieldError, HotpathError
-from analysis.study import find_study, load_study
+from analysis.study import discover, find_study, load_study
 from tests.study.described import description, drop, load, put
 from tests.synthetic import ROOT as SYNTHETIC
 
@@ -217,6 +218,23 @@ def test_a_folder_that_cannot_name_a_study_is_refused(
         (tmp_path / each / "study.yaml").touch()
     with pytest.raises(FieldError, match=told):
         find_study("allocator", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ({"study": "cpy", "variant": "v1"}, r"limit\.study: expected one of .*got 'cpy'"),
+        ({"study": "calls", "variant": "v9"}, r"limit\.variant: expected one of .*got 'v9'"),
+    ],
+)
+def test_a_limit_that_no_study_has_is_refused(
+    tmp_path: Path, limit: dict[str, str], told: str
+) -> None:
+    shutil.copytree(SYNTHETIC / "kernels", tmp_path / "kernels")
+    described = tmp_path / "kernels" / "copy" / "study.yaml"
+    described.write_text(f"limit: {json.dumps(limit)}\n{described.read_text()}")
+    with pytest.raises(FieldError, match=rf"^copy/study\.yaml: {told}"):
+        discover(tmp_path)
 
 
 def test_a_study_is_found_though_another_one_is_broken(tmp_path: Path) -> None:
