@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from analysis.statistics import CONFIDENCE, SAME_WITHIN
@@ -123,6 +124,6 @@ def runs_phrase(runs: int, hosts: int) -> str:
     return f"{runs} runs, {hosts} host{'s' * (hosts > 1)}"
 
 
-def listing(items: list[str]) -> str:
+def listing(items: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)

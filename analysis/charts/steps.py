@@ -49,9 +49,14 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         return None
     value = "rate" if facts.figures.are_rates else "seconds"
     points = facts.points
+    # A page tells once which variants no machine could run.
+    empty = set(facts.unreached) - set(points.loc[points[value].notna(), "variant"])
+    points = points[~points["variant"].isin(empty)]
     if facts.figures.are_rates:
         # What delivers no bytes has no rate; its times are for tables.
         points = points[points["payload_bytes"] > 0]
+    if points.empty:
+        return None
     keys = varying_keys(points, facts)
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
     row = variant_rows(order, points)

@@ -74,6 +74,17 @@ class StudyFacts:
         """Cases that were skipped or failed, by SkippedRow."""
         return self.inputs.of_study(self.inputs.skipped, self.study)
 
+    @cached_property
+    def unreached(self) -> Mapping[str, str]:
+        """Why variants have a figure on no machine that tried them: the reasons for which they were
+        skipped, by their names."""
+        without = self.skipped[~self.skipped["variant"].isin(self.summary["variant"])]
+        return {
+            str(variant): "; ".join(dict.fromkeys(tried["reason"]))
+            for variant, tried in without.groupby("variant")
+            if set(tried["status"]) == {"skipped"}
+        }
+
     @property
     def published(self) -> list[PublishedRow]:
         """What others printed."""

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from analysis.facts.captures import STALE, Capture
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import listing
-from analysis.report.html import NO_HTML, code, joined, plain
+from analysis.report.html import NO_HTML, code, folded, joined, plain
 from analysis.study import Variant
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
@@ -28,9 +28,11 @@ def uncaptured(facts: StudyFacts) -> Markup:
     for variant in facts.study.variants:
         for sentence in gaps(facts, variant):
             variants.setdefault(sentence, []).append(code(variant.name))
-    item = Markup('<li>{}<details class="hp-more"><summary>{} variant{}</summary>{}</details></li>')
     items = NO_HTML.join(
-        item.format(Markup(sentence), len(names), "s" * (len(names) > 1), joined(", ", names))
+        Markup("<li>{}{}</li>").format(
+            Markup(sentence),
+            folded(f"{len(names)} variant{'s' * (len(names) > 1)}", joined(", ", names)),
+        )
         for sentence, names in variants.items()
     )
     return Markup("<ul>{}</ul>").format(items) if items else NO_HTML

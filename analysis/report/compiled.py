@@ -10,22 +10,29 @@ from analysis.facts.captures import kernel_name
 from analysis.facts.rows import KernelResources
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import listing, quantity, whole
-from analysis.report.html import NO_HTML, code, table
+from analysis.report.html import NO_HTML, code, joined, table
 from analysis.study import Variant
 
 
-def resources(facts: StudyFacts, variant: Variant) -> str:
-    """What the variant's kernels take, those together that take the same; Markdown."""
+def compiled(facts: StudyFacts, variant: Variant) -> Markup:
+    """What the variant's kernels take, load and store; HTML."""
+    return _resources(facts, variant) + _machine_code(facts, variant)
+
+
+def _resources(facts: StudyFacts, variant: Variant) -> Markup:
+    """What the kernels take, those together that take the same."""
     kernels = facts.resources(variant.name)
-    names: dict[str, list[str]] = {}  # of kernels, by what they take
+    names: dict[str, list[Markup]] = {}  # of kernels, by what they take
     for kernel in kernels:
-        names.setdefault(_taken(kernel), []).append(f"`{kernel_name(kernel.kernel)}`")
+        names.setdefault(_taken(kernel), []).append(code(kernel_name(kernel.kernel)))
     if not names:
-        return ""
+        return NO_HTML
     if len(names) <= len({kernel.arch for kernel in kernels}):
-        return f"Compiled: {'; '.join(names)}."
-    by_kernel = [f"{listing(found)} with {taken}" for taken, found in names.items()]
-    return f"Compiled: {'; '.join(by_kernel)}."
+        return Markup("<p>Compiled: {}.</p>").format("; ".join(names))
+    by_kernel = [
+        Markup("{} with {}").format(Markup(listing(found)), taken) for taken, found in names.items()
+    ]
+    return Markup("<p>Compiled: {}.</p>").format(joined("; ", by_kernel))
 
 
 def _taken(kernel: KernelResources) -> str:
@@ -39,8 +46,8 @@ def _taken(kernel: KernelResources) -> str:
     return ", ".join(words)
 
 
-def machine_code(facts: StudyFacts, variant: Variant) -> Markup:
-    """Loads and stores of the variant's kernels beside those of the one before; HTML."""
+def _machine_code(facts: StudyFacts, variant: Variant) -> Markup:
+    """Loads and stores of the kernels beside those of the variant before."""
     built = facts.machine_code(variant.name)
     if built is None:
         return NO_HTML

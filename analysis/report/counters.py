@@ -12,7 +12,7 @@ from analysis.facts.captures import CAPTURED, Capture
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, listing, percent, quantity, whole
 from analysis.report.captured import titled
-from analysis.report.html import NO_HTML, link, table
+from analysis.report.html import NO_HTML, joined, link, table
 from analysis.study import Variant, parse_case
 
 SHOWN_STALLS: Final = 2
@@ -157,11 +157,13 @@ class _Column(NamedTuple):
 
 
 def counter_tables(facts: StudyFacts, variant: Variant, root: str) -> Markup:
-    """Counters of the variant beside those of the one before it, a table a machine that has
-    them."""
+    """What the variant changed, and its counters beside those of the one before it, a table a
+    machine that has them."""
     if not variant.on_gpu:
         return NO_HTML
-    return NO_HTML.join(_counters_on(facts, machine, variant, root) for machine in facts.machines)
+    changes = joined("", (Markup("<li>{}</li>").format(proof) for proof in proofs(facts, variant)))
+    tables = (_counters_on(facts, machine, variant, root) for machine in facts.machines)
+    return (Markup("<ul>{}</ul>").format(changes) if changes else NO_HTML) + joined("", tables)
 
 
 def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -> Markup:

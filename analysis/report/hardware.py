@@ -22,7 +22,7 @@ from analysis.facts.comparison import (
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import listing, percent, ratio, ratio_interval
-from analysis.report.html import code, grouped_table, joined, plain, table
+from analysis.report.html import code, folded_tables, joined, plain, table
 from analysis.report.machines import described_facts
 from analysis.report.sentences import NOTHING
 from analysis.study import Variant
@@ -118,16 +118,16 @@ def figures_table(comparison: Comparison) -> str | Markup:
     machines = comparison.machines
     if not machines:
         return NOTHING
-    groups = []
+    groups = {}
     for facts in comparison.studies.values():
         rows = [
             [code(variant.name), *(_cell(comparison, facts, one, variant) for one in machines)]
             for variant in facts.study.subjects
         ]
         if filled := [row for row in rows if any(row[1:])]:
-            groups.append((Markup("{}").format(facts.study.title), filled))
+            groups[facts.study.title] = filled
     columns = ["variant", *map(comparison.called, machines)]
-    return grouped_table(columns, groups, numeric=columns[1:])
+    return folded_tables(columns, groups, numeric=columns[1:])
 
 
 def _cell(comparison: Comparison, facts: StudyFacts, machine: Subject, variant: Variant) -> str:

@@ -6,7 +6,7 @@ What is not Markup is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -45,6 +45,13 @@ def joined(separator: str, parts: Iterable[object]) -> Markup:
     return Markup(separator).join(Markup("{}").format(part) for part in parts)
 
 
+def folded(summary: object, content: object) -> Markup:
+    """`content` below a line that opens it."""
+    return Markup('<details class="hp-more"><summary>{}</summary>{}</details>').format(
+        summary, content
+    )
+
+
 def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
@@ -72,20 +79,22 @@ def without_empty(
     return [columns[place] for place in filled], [[row[place] for place in filled] for row in rows]
 
 
-def grouped_table(
+def folded_tables(
     columns: Sequence[str],
-    groups: Iterable[tuple[Markup, Iterable[Sequence[object]]]],
+    groups: Mapping[Markup | str, Sequence[Sequence[object]]],
     *,
     numeric: Sequence[str] = (),
 ) -> Markup:
-    """A table whose rows come in groups, each under a heading as wide as the table."""
-    heading = Markup('<tr><th class="hp-group" scope="rowgroup" colspan="{}">{}</th></tr>')
-    bodies = []
-    for title, rows in groups:
-        lines = (Markup("<tr>{}</tr>").format(_cells(columns, row, numeric)) for row in rows)
-        first = heading.format(len(columns), title)
-        bodies.append(Markup("<tbody>{}{}</tbody>").format(first, NO_HTML.join(lines)))
-    return _framed(_head(columns, numeric), *bodies)
+    """A table for each of some groups of rows, folded below the group's name and its number of
+    rows."""
+    count = Markup("{} ({})")
+    return joined(
+        "",
+        (
+            folded(count.format(name, len(rows)), table(columns, rows, numeric=numeric))
+            for name, rows in groups.items()
+        ),
+    )
 
 
 def _head(columns: Sequence[str], numeric: Sequence[str]) -> Markup:

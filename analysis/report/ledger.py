@@ -20,7 +20,7 @@ from analysis.facts.verdicts import PUBLISHED, UNDECIDED
 from analysis.quantities import INTERVAL, listing
 from analysis.report.badges import badge, outcome
 from analysis.report.fragments import Place, root_from
-from analysis.report.html import NO_HTML, code, joined, link, table, without_empty
+from analysis.report.html import NO_HTML, code, folded, joined, link, table, without_empty
 
 COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
@@ -254,9 +254,7 @@ def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
     first, *rest = (part.sentence(with_case=claim.in_several_cases) for part in parts)
     if len(parts) <= UNFOLDED:
         return joined("<br>", [first, *rest])
-    return Markup('{}<details class="hp-more"><summary>and {} more</summary>{}</details>').format(
-        first, len(rest), joined("<br>", rest)
-    )
+    return Markup("{}{}").format(first, folded(f"and {len(rest)} more", joined("<br>", rest)))
 
 
 def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:

@@ -11,7 +11,7 @@ from analysis.facts.links import LinkRate, calibrated_machine, link_rates
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.hardware import MEANING, Parameter, read_links
 from analysis.quantities import digits, gigabytes_per_second, quantity, signed_percent
-from analysis.report.html import code, grouped_table
+from analysis.report.html import code, folded_tables
 from analysis.report.model import UNCALIBRATED
 
 
@@ -30,12 +30,11 @@ def predictions(studies: Mapping[str, StudyFacts]) -> str:
         groups.setdefault(where, []).append(_row(one))
     columns = ["study", "variant", "predicted", "limited by", "if only the link limited"]
     columns += ["measured", "measured against predicted"]
-    listed = [(Markup("{}").format(title), rows) for title, rows in groups.items()]
     sentence = (
         f"The chip is that of {called}, as calibrated behind {known.link.title}: how many"
         " reads it has outstanding, and how it translates addresses. Only the link is another."
     )
-    return f"{sentence}\n\n{grouped_table(columns, listed, numeric=[columns[2], *columns[4:]])}"
+    return f"{sentence}\n\n{folded_tables(columns, groups, numeric=[columns[2], *columns[4:]])}"
 
 
 def _row(one: LinkRate) -> list[object]:
@@ -49,17 +48,14 @@ def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
     """Every parameter of every link with its source, or as the assumption that it is."""
     known = calibrated_machine(studies)
     own = known.own_values() if known else {}
-    groups = [
-        (
-            Markup("{}").format(link.title),
-            [
-                [MEANING[name], _value(parameter, own.get(name)), _origin(parameter)]
-                for name, parameter in link.parameters.items()
-            ],
-        )
+    groups = {
+        link.title: [
+            [MEANING[name], _value(parameter, own.get(name)), _origin(parameter)]
+            for name, parameter in link.parameters.items()
+        ]
         for link in read_links()
-    ]
-    listed = grouped_table(["parameter", "value", "from"], groups, numeric=["value"])
+    }
+    listed = folded_tables(["parameter", "value", "from"], groups, numeric=["value"])
     return Markup('<div class="hp-prose">{}</div>').format(listed)
 
 

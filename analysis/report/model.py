@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Final
+
+from markupsafe import Markup
 
 from analysis.errors import FieldError, require_known
 from analysis.facts.inputs import Inputs
 from analysis.facts.predicting import chips
-from analysis.facts.rows import ModelRow, rows_of
+from analysis.facts.rows import CounterRow, ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.model import METRIC
 from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
@@ -25,7 +28,7 @@ from analysis.quantities import (
     quantity_interval,
     signed_percent,
 )
-from analysis.report.html import code, grouped_table, joined, table
+from analysis.report.html import code, folded, folded_tables, joined, table
 from analysis.report.sentences import NOTHING
 from analysis.study import Case, CaseValue, Variant
 
@@ -71,7 +74,8 @@ def unjudged(facts: StudyFacts) -> str:
     if not rows:
         return "The model judges every variant in every case."
     columns = ["variant", "machine", "cases judged", "why not the others"]
-    return f"What the model cannot judge:\n\n{table(columns, rows, numeric=columns[2:3])}"
+    reasons = table(columns, rows, numeric=columns[2:3])
+    return folded("What the model cannot judge, and why", reasons)
 
 
 def _why_unpredicted(variant: Variant) -> str:
@@ -237,24 +241,42 @@ def model_table(facts: StudyFacts) -> str:
         return UNCALIBRATED
     columns = ["machine", "variant", "bound by", "times the next term", "predicted", "measured"]
     columns += ["predicted rate", "measured rate", "measured against predicted"]
-    return table(columns, rows, numeric=columns[3:])
+    limits = table(columns, rows, numeric=columns[3:])
+    return folded("What limits each variant, and how far it is from that", limits)
 
 
-def counter_table(facts: StudyFacts) -> str:
-    """Predicted counters of the hardware against counted ones."""
+def counter_table(facts: StudyFacts) -> str | Markup:
+    """Predicted counters of the hardware against counted ones: how near they are, and all of them
+    folded by case."""
     if not facts.predicted_counters:
         return "No counters of what the model predicts have been captured yet."
-    groups: dict[tuple[str, str], list[list[object]]] = {}
+    compared: dict[tuple[str, str], list[CounterRow]] = {}
+    groups: dict[Markup | str, list[list[object]]] = {}
     for row in facts.predicted_counters:
+        called = facts.inputs.called(row.machine)
+        compared.setdefault((called, row.metric), []).append(row)
         line: list[object] = [
             *(code(row.variant), code(row.metric)),
             *(_count(value, row.unit) for value in (row.predicted, row.counted)),
             signed_percent(row.residual),
         ]
-        groups.setdefault((facts.inputs.called(row.machine), row.case), []).append(line)
-    titled = [(joined(", ", place), rows) for place, rows in groups.items()]
+        groups.setdefault(joined(", ", (called, row.case)), []).append(line)
     columns = ["variant", "counter", "predicted", "counted", "counted against predicted"]
-    return grouped_table(columns, titled, numeric=columns[2:])
+    every = folded_tables(columns, groups, numeric=columns[2:])
+    near = ["machine", "counter", "compared", "median distance", "furthest", "where"]
+    rows = [[machine, code(name), *_nearness(of)] for (machine, name), of in compared.items()]
+    return table(near, rows, numeric=near[2:5]) + every
+
+
+def _nearness(compared: Sequence[CounterRow]) -> list[str]:
+    """How many counts there are, how near they are to the predicted ones, and the furthest."""
+    furthest = max(compared, key=lambda row: abs(row.residual))
+    return [
+        str(len(compared)),
+        percent(median(abs(row.residual) for row in compared)),
+        signed_percent(furthest.residual),
+        f"{furthest.variant} {furthest.case}",
+    ]
 
 
 def _count(value: float, unit: str) -> str:

@@ -42,12 +42,11 @@ def lead(facts: StudyFacts) -> str:
 
 def _out_of_reach(facts: StudyFacts) -> str:
     """How many variants have a figure on no machine that tried them, by the reason; Markdown."""
-    rows = facts.skipped[~facts.skipped["variant"].isin(facts.summary["variant"])]
-    if rows.empty:
-        return ""
     names: dict[str, list[str]] = {}
-    for variant, reasons in rows.groupby("variant")["reason"]:
-        names.setdefault("; ".join(dict.fromkeys(reasons)), []).append(str(variant))
+    for variant, reason in facts.unreached.items():
+        names.setdefault(reason, []).append(variant)
+    if not names:
+        return ""
     most_first = sorted(names.items(), key=lambda one: len(one[1]), reverse=True)
     told = listing([f"{len(alike)} ({plain(reason)})" for reason, alike in most_first])
     return f"Without a figure on any machine are, of {len(facts.study.variants)} variants, {told}."

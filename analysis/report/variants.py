@@ -23,8 +23,8 @@ from analysis.quantities import (
     ratio_interval,
     runs_phrase,
 )
-from analysis.report.compiled import machine_code, resources
-from analysis.report.counters import counter_tables, proofs
+from analysis.report.compiled import compiled
+from analysis.report.counters import counter_tables
 from analysis.report.differences import (
     LANGUAGES,
     code_difference,
@@ -33,8 +33,8 @@ from analysis.report.differences import (
     setting_difference,
 )
 from analysis.report.fragments import Place, root_from
-from analysis.report.html import NO_HTML, copied, link, table
-from analysis.report.sentences import NOTHING, reach_sentence, result_sentence
+from analysis.report.html import NO_HTML, copied, folded, joined, link, plain, table
+from analysis.report.sentences import reach_sentence, result_sentence
 from analysis.study import Variant
 
 SHORT_LINES: Final = 30
@@ -44,69 +44,76 @@ MODES_MARK: Final = " ‡"
 
 
 def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int = 3) -> str:
-    """A section for every variant with one of `roles`, in the order of study.yaml; Markdown."""
+    """A section for every variant with one of `roles`, in the order of study.yaml, and below them a
+    paragraph for each that no machine could run; Markdown."""
     are_numbered = tuple(roles) == ("step",)
-    return "\n\n".join(
-        _section(facts, variant, f"{index}. " if are_numbered else "", place, level)
-        for index, variant in enumerate(facts.study.with_role(*roles))
-    )
+    reached: list[str] = []
+    unreached: list[str] = []
+    for variant in facts.study.with_role(*roles):
+        if variant.name in facts.unreached:
+            unreached.append(_paragraph(facts, variant, place))
+        else:
+            number = f"{len(reached)}. " if are_numbered else ""
+            reached.append(_section(facts, variant, number + variant.title, place, level))
+    heading = ["Without a figure on any machine:"] if unreached else []
+    return "\n\n".join([*reached, *heading, *unreached])
 
 
-def _section(facts: StudyFacts, variant: Variant, number: str, place: Place, level: int) -> str:
-    title = f"{number}{variant.title}"
-    sentences = _sentences(facts, variant)
-    is_measured = any(facts.figures.time(machine, variant) for machine in facts.machines)
+def _section(facts: StudyFacts, variant: Variant, title: str, place: Place, level: int) -> str:
     label = escape(title)  # of the table of contents; the name is for search, which finds headings
+    difference = code_difference(facts.study, variant)
+    is_short = difference.count("\n") < SHORT_LINES
     parts = [
         f'{"#" * level} {title} `{variant.name}` {{: #{variant.name} data-toc-label="{label}"}}',
-        f"After [`{variant.after}`](#{variant.after})" if variant.after else "",
-        "\n".join(f"- {sentence}" for sentence in sentences),
+        _after(variant),
+        "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),
-        *_difference(facts, variant),
-        "\n".join(f"- {sentence}" for sentence in proofs(facts, variant)),
-        resources(facts, variant),
-        # Where there is no figure at all, sentences have said why.
-        _figures(facts, variant, place.root) if is_measured or not sentences else "",
-        *_evidence(facts, variant, place),
-        _command(facts, variant),
+        _settings(facts, variant, difference),
+        fenced(difference, "diff") if difference and is_short else "",
+        _evidence(facts, variant, place, "" if is_short else difference),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _difference(facts: StudyFacts, variant: Variant) -> list[str]:
-    """How the variant differs from the one before it, where that is short; Markdown."""
-    parts = []
+def _paragraph(facts: StudyFacts, variant: Variant, place: Place) -> str:
+    difference = code_difference(facts.study, variant)
+    sentences = [
+        f"**{variant.title}**{{: #{variant.name} }} `{variant.name}`:"
+        f" skipped: {plain(facts.unreached[variant.name])}.",
+        _after(variant),
+        variant.idea.strip(),
+        _settings(facts, variant, difference),
+    ]
+    text = " ".join(sentence for sentence in sentences if sentence)
+    return f"{text}\n\n{_evidence(facts, variant, place, difference)}"
+
+
+def _after(variant: Variant) -> str:
+    return f"After [`{variant.after}`](#{variant.after})." if variant.after else ""
+
+
+def _settings(facts: StudyFacts, variant: Variant, difference: str) -> str:
+    """What differs from the variant before beside the code, or that nothing does; Markdown."""
     settings = setting_difference(facts.study, variant)
     if settings:
-        parts.append(f"study.yaml sets {listing(settings)}.")
-    difference = code_difference(facts.study, variant)
-    if difference and not _is_long(difference):
-        parts.append(fenced(difference, "diff"))
-    elif variant.after and not difference and not settings:
-        parts.append(f"The same source as `{variant.after}`, unchanged.")
-    return parts
+        return f"study.yaml sets {listing(settings)}."
+    is_same = variant.after and not difference
+    return f"The same source as `{variant.after}`, unchanged." if is_same else ""
 
 
-def _is_long(text: str) -> bool:
-    return text.count("\n") >= SHORT_LINES
-
-
-def _evidence(facts: StudyFacts, variant: Variant, place: Place) -> list[str]:
-    """What a reader may want to see for himself, each folded; HTML."""
-    difference = code_difference(facts.study, variant)
+def _evidence(facts: StudyFacts, variant: Variant, place: Place, difference: str) -> Markup:
+    """What a reader may want to see for himself, each folded, with `difference` if it is not shown;
+    HTML."""
     folder = f"evidence/{facts.study.name}/{variant.name}"
     source = highlighted(variant.path.read_text(), LANGUAGES[variant.path.suffix])
-    root = root_from(f"{folder}/")
+    shown = highlighted(difference, "diff") if difference else NO_HTML
     found = {
-        "difference": (
-            f"Difference from {variant.after}",
-            highlighted(difference, "diff") if _is_long(difference) else NO_HTML,
-        ),
+        "difference": (f"Difference from {variant.after}", shown),
         "source": (f"Full source: {variant.path.name}", source),
-        "machine_code": ("Machine code: loads and stores", machine_code(facts, variant)),
-        "counters": ("Hardware counters", counter_tables(facts, variant, root)),
+        "machine_code": ("Machine code", compiled(facts, variant)),
+        "counters": ("Hardware counters", counter_tables(facts, variant, root_from(f"{folder}/"))),
     }
-    return [
+    pages = (
         place.folded(
             f"{folder}/{what}.html",
             summary,
@@ -116,14 +123,20 @@ def _evidence(facts: StudyFacts, variant: Variant, place: Place) -> list[str]:
         )
         for what, (summary, content) in found.items()
         if content
-    ]
+    )
+    figures = _figures(facts, variant, place.root)
+    return Markup('<div class="hp-evidence">{}{}{}</div>').format(
+        folded("Figures", figures) if figures else NO_HTML,
+        joined("", pages),
+        folded("Measure it again", _command(facts, variant)),
+    )
 
 
-def _command(facts: StudyFacts, variant: Variant) -> str:
-    """What measures the variant again; HTML."""
+def _command(facts: StudyFacts, variant: Variant) -> Markup:
+    """What measures the variant again."""
     target = f"build/measured/{facts.study.name}/{variant.name}"
     command = copied(f"snakemake --cores 8 -f {target}")
-    return Markup('<p class="hp-command">Measure it again: {}</p>').format(command)
+    return Markup('<p class="hp-command">{}</p>').format(command)
 
 
 def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:
@@ -138,10 +151,10 @@ Column = Callable[[str, MeasuredRow], str]
 """What a column of the table of figures shows, of a machine and the time measured on it."""
 
 
-def _figures(facts: StudyFacts, variant: Variant, root: str) -> str:
-    """What the variant takes on each machine in its shown case."""
-    if not facts.machines:
-        return NOTHING
+def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
+    """What the variant takes on each machine in its shown case; empty where it has no figure."""
+    if not any(facts.figures.time(machine, variant) for machine in facts.machines):
+        return NO_HTML
     case = facts.figures.shown_case(variant)
     columns = _columns(facts, variant)
     rows: list[list[object]] = []

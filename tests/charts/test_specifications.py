@@ -10,10 +10,15 @@ import altair as alt
 import pandas as pd
 import pytest
 
+from analysis.charts import study_charts
 from analysis.charts.theme import Chart, finish, palettes, panels, select
 from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs
+from analysis.facts.study_facts import StudyFacts
+from analysis.study import discover
 from tests.charts.conftest import Charts
+from tests.roots import make_inputs, make_root, rows_without_value
+from tests.synthetic import add_run, provenance_of, write_machine
 
 
 def drawn_names(chart: Chart, folder: Path, name: str) -> set[str]:
@@ -27,6 +32,26 @@ def test_common_charts_show_every_variant(
 ) -> None:
     names = set(two_machines.studies["copy"].variant_names)
     assert names <= drawn_names(charts["copy"][name], tmp_path, name)
+
+
+def test_what_no_machine_could_run_is_drawn_only_if_it_was_published(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    published, failed, *others = study.variants
+    unpublished = study.variant("library")
+    measured = [variant for variant in others if variant != unpublished]
+    write_machine(root / "results", "box", study, variants=measured)
+    for variant, status in ((published, "skipped"), (failed, "failed"), (unpublished, "skipped")):
+        rows = rows_without_value(study, variant, status, "needs 4 GPUs")
+        provenance = provenance_of(study, variant)
+        add_run(root / "results", "box", "copy", variant.name, rows, provenance)
+    facts = StudyFacts(make_inputs(root), study)
+    assert set(facts.unreached) == {published.name, unpublished.name}
+    chart = study_charts(facts)["steps"]
+    assert chart is not None
+    drawn = drawn_names(chart, tmp_path, "steps")
+    assert drawn >= {variant.name for variant in (published, failed, *measured)}
+    assert unpublished.name not in drawn
 
 
 def test_written_charts_are_valid_and_refer_to_their_data(charts: Charts, tmp_path: Path) -> None:

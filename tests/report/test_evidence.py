@@ -13,7 +13,7 @@ import pytest
 from analysis.facts.study_facts import StudyFacts
 from analysis.profile.timeline import normalised
 from analysis.report.captured import gaps
-from analysis.report.compiled import machine_code
+from analysis.report.compiled import compiled
 from analysis.report.copies import copy_tables
 from analysis.report.counters import QUANTITIES, counter_tables, proofs, walk_tables
 from analysis.report.sources import stage_sources
@@ -37,10 +37,10 @@ def test_an_unread_module_says_why(tmp_path: Path) -> None:
     sass.write_code(tmp_path / "code.csv", "copy", step.name, [], "no tool <here>")
     facts = StudyFacts(make_inputs(make_root(tmp_path / "root")), COPY)
     unread = replace(facts.inputs, machine_code=sass.read_code(tmp_path / "code.csv"))
-    sentence = machine_code(StudyFacts(unread, COPY), step)
+    sentence = compiled(StudyFacts(unread, COPY), step)
     assert sentence == "<p>The machine code was not read: no tool &lt;here&gt;.</p>"
     assert sass.read_code(tmp_path / "none.csv") == {}
-    assert machine_code(facts, step) == ""
+    assert compiled(facts, step) == ""
 
 
 def test_machine_code_stands_beside_that_of_the_step_before(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_machine_code_stands_beside_that_of_the_step_before(tmp_path: Path) -> N
     read = sass.read_code(tmp_path / "all.csv")
     assert {name: read["copy", name].kernels for name in written} == written
     inputs = replace(make_inputs(make_root(tmp_path / "root")), machine_code=read)
-    shown = machine_code(StudyFacts(inputs, COPY), COPY.variant("in_flight"))
+    shown = compiled(StudyFacts(inputs, COPY), COPY.variant("in_flight"))
     assert shown.index("warps") < shown.index("in_flight")
     assert shown.replace("\u00a0", " ").count("1 of 8 B, 2 of 16 B") == 2
     assert "1.02 kB" in shown

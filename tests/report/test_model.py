@@ -13,6 +13,7 @@ from analysis.errors import FieldError
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import USES, judged
+from analysis.quantities import signed_percent
 from analysis.report.model import (
     counter_table,
     judgement,
@@ -102,9 +103,16 @@ def test_one_run_is_said_to_be_one(calibrated: Inputs) -> None:
 
 def test_counters_stand_beside_what_was_predicted(calibrated: Inputs) -> None:
     page = counter_table(StudyFacts(calibrated, GATHER))
-    assert "v3_loads_first" in page
+    nearest, every = page.split("<details", 1)
+    rows = StudyFacts(calibrated, GATHER).predicted_counters
+    names = {row.metric for row in rows}
+    assert all(nearest.count(f"<code>{name}</code>") == 1 for name in names)
+    furthest = max(rows, key=lambda row: abs(row.residual))
+    assert f"<td>{furthest.variant} {furthest.case}</td>" in nearest
+    assert signed_percent(furthest.residual) in nearest
     # What all rows of a machine share is told once.
-    assert page.count(GATHER.headline) == page.count('scope="rowgroup"') == 1
+    assert every.count(GATHER.headline) == every.count("<table") == 1
+    assert every.count("<tr>") == len(rows) + 1
 
 
 def test_pages_show_the_model(calibrated: Inputs, calibrated_root: Path) -> None:

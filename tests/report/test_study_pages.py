@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from analysis.derived import ABSENT
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
+from analysis.report.compiled import compiled
 from analysis.report.fragments import Place
 from analysis.report.home import contradicted_beliefs
 from analysis.report.sentences import NOTHING
@@ -21,7 +23,7 @@ from tests.roots import make_inputs, make_root, rows_without_value
 from tests.synthetic import CALLS, COPY, add_run, provenance_of, samples_of, write_machine
 
 
-def test_sections_show_registers_and_spills(measured: StudyFacts, tmp_path: Path) -> None:
+def test_registers_and_spills_are_folded_in(measured: StudyFacts, tmp_path: Path) -> None:
     step = measured.study.with_role("step")[1].name
     resources = pd.DataFrame(
         [["copy", step, "sm_90", "gather", 40, 0, 8, 16, 16]],
@@ -29,11 +31,15 @@ def test_sections_show_registers_and_spills(measured: StudyFacts, tmp_path: Path
     )
     facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
     page = sections(facts, ["step"], Place(tmp_path, "../"))
-    assert "40 registers a thread for sm_90, 32 B of spills" in page
+    address = f"evidence/copy/{step}/machine_code.html"
+    assert f'data-fragment="../{address}"' in page
+    shown = (tmp_path / address).read_text()
+    assert "40 registers a thread for sm_90, 32 B of spills" in shown
 
 
-def test_kernels_that_differ_are_told_by_name(measured: StudyFacts, tmp_path: Path) -> None:
-    step = measured.study.with_role("step")[1].name
+def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
+    variant = measured.study.with_role("step")[1]
+    step = variant.name
     rows = [
         ["copy", step, "sm_90", symbol, registers, 0, 0, 0, 0]
         for symbol, registers in (("_Z4copyILi1EEvv", 40), ("_Z4copyILi2EEvv", 40), ("fill", 8))
@@ -41,11 +47,14 @@ def test_kernels_that_differ_are_told_by_name(measured: StudyFacts, tmp_path: Pa
     columns = measured.inputs.resources.columns
     for shown, said in (
         (rows[:2], "Compiled: 40 registers a thread for sm_90, no spills."),
-        (rows, "Compiled: `copy<1>` and `copy<2>` with 40 registers a thread"),
+        (
+            rows,
+            "Compiled: <code>copy&lt;1&gt;</code> and <code>copy&lt;2&gt;</code> with 40 registers",
+        ),
     ):
         resources = pd.DataFrame(shown, columns=columns)
         facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
-        assert said in sections(facts, ["step"], Place(tmp_path, "../"))
+        assert said in compiled(facts, variant)
 
 
 def test_a_page_begins_with_what_was_found(tmp_path: Path) -> None:
@@ -183,6 +192,26 @@ def test_what_is_missing_for_one_reason_is_said_once(tmp_path: Path) -> None:
     assert page.count("no profiler has been run") == 1
     told = f"on any machine are, of {len(study.variants)} variants, 2 (needs 4 GPUs) and 1 (needs 3"
     assert told in lead(facts)
-    # A variant without any figure has the reason in words, and no table of its own.
-    shown = sections(facts, ("step",), Place(tmp_path, "../../"))
-    assert shown.count("needs 4 GPUs") == 2
+
+
+def test_what_no_machine_could_run_comes_after_what_has_figures(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    first, second, third, fourth, *others = study.with_role("step")
+    write_machine(root / "results", "box", study, variants=[first, third, *others])
+    for variant, status in ((second, "skipped"), (fourth, "failed")):
+        rows = rows_without_value(study, variant, status, "needs <4> GPUs")
+        provenance = provenance_of(study, variant)
+        add_run(root / "results", "box", "copy", variant.name, rows, provenance)
+    facts = StudyFacts(make_inputs(root), study)
+    assert facts.unreached == {second.name: "needs <4> GPUs"}
+    page = sections(facts, ("step",), Place(tmp_path, "../../"))
+    told, untold = page.split("Without a figure on any machine:")
+    assert re.findall(r"^### .* `(\w+)`", told, re.MULTILINE) == [
+        step.name for step in (first, third, fourth, *others)
+    ]
+    assert f"**{second.title}**{{: #{second.name} }} `{second.name}`: skipped" in untold
+    assert f"After [`{first.name}`](#{first.name}). {second.idea.strip()}" in untold
+    for name in ("difference", "source"):
+        assert f'data-fragment="../../evidence/copy/{second.name}/{name}.html"' in untold
+    assert "Figures" in told and "Figures" not in untold

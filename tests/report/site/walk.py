@@ -113,6 +113,8 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
         await figure.scroll_into_view_if_needed()
         await page.wait_for_function(_DRAWN, arg=await figure.element_handle())
         seen.charts.append(await figure.evaluate(_CHART))
+    # axe would take what is below a block that is not laid out yet to lie upon it.
+    await page.add_style_tag(content="* { content-visibility: visible !important; }")
     await page.evaluate(Path(AXE_FILE_PATH).read_text())
     seen.axe += await page.evaluate(_AXE)
     await _switch(page, "default")
