@@ -80,8 +80,8 @@ def _sum_up(verdicts: Sequence[str]) -> str:
 def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
     """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML.
 
-    `ids` selects some of them; those that are tested nowhere are only named, as all claims tell
-    why. HotpathError names one that the study does not have.
+    `ids` selects some of them, which are not counted; those that are tested nowhere are only named,
+    as all claims tell why. HotpathError names one that the study does not have.
     """
     known = [claim.id for claim in facts.study.claims]
     for one in ids:
@@ -89,16 +89,19 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
     judged = [_judge(facts, claim) for claim in facts.study.claims if not ids or claim.id in ids]
     untested = [one for one in judged if ids and {*one.verdicts} == {NOT_TESTED}]
     listed = [one for one in judged if one not in untested]
-    kinds = {
-        "Of the write-up": [one for one in listed if not one.claim.ours],
-        "Ours": [one for one in listed if one.claim.ours],
-    }
-    # An anchor is on the page once: where all claims are.
-    parts = [
-        _counted(facts, title, claims, place, anchored=not ids)
-        for title, claims in kinds.items()
-        if claims
-    ]
+    theirs = [one for one in listed if not one.claim.ours]
+    ours = [one for one in listed if one.claim.ours]
+    parts: list[str] = []
+    for title, claims in (("Of the write-up", theirs), ("Ours", ours)):
+        if not claims:
+            continue
+        # Some that a page tells are ours if nothing else is said.
+        if not ids or claims is theirs:
+            parts.append(f"**{title}:**")
+        if not ids or any(map(_is_fitted, claims)):
+            parts.append(_count(facts, claims))
+        # An anchor is on the page once: where all claims are.
+        parts.append(_listed(facts, claims, place, anchored=not ids))
     if untested:
         names = (
             link(f"#{claim_anchor(facts.study.name, one.claim.id)}", code(one.claim.id))
@@ -113,14 +116,10 @@ def _judge(facts: StudyFacts, claim: Claim) -> Judged:
     return Judged(claim, [(row, facts.verdicts.shown(row)) for row in rows])
 
 
-def _counted(
-    facts: StudyFacts, title: str, claims: Sequence[Judged], place: Place, *, anchored: bool
-) -> str:
-    """How often `claims` hold on every machine, then each of them; Markdown and HTML."""
+def _listed(facts: StudyFacts, claims: Sequence[Judged], place: Place, *, anchored: bool) -> Markup:
     listed = NO_HTML.join(_folded(facts, judged, place, anchored=anchored) for judged in claims)
     # Each is in the index of search by itself.
-    boxes = f'<div class="hp-claims" data-search-exclude>{listed}</div>'
-    return f"**{title}:**\n\n{_count(facts, claims)}\n\n{boxes}"
+    return Markup('<div class="hp-claims" data-search-exclude>{}</div>').format(listed)
 
 
 def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
@@ -132,6 +131,11 @@ def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
         for row, verdict in judged.rows:
             verdicts.setdefault(_counted_at(facts, row), []).append(verdict)
     return "\n".join(f"- {place}: {_sum_up(found)}." for place, found in verdicts.items())
+
+
+def _is_fitted(judged: Judged) -> bool:
+    """Whether the claim has a verdict by a bound that was set after its run."""
+    return any(row.bound == AFTERWARDS and row.verdict != NOT_TESTED for row, _ in judged.rows)
 
 
 def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:

@@ -80,7 +80,8 @@ def drawing(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
 
 @study_macro
 def variants(page: Page, facts: StudyFacts, *roles: str) -> str:
-    """A section for each variant: its idea, its difference in code, its figures.
+    """A section for each variant: what came out, its idea, its difference in code, and its evidence
+    in folds; a paragraph for each that no machine could run.
 
     roles: `step`, `reference`, `ceiling` or `beyond`; one or several
     """

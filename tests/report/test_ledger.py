@@ -128,6 +128,11 @@ def test_a_page_can_tell_some_claims_by_their_ids(tmp_path: Path, place: Place) 
     facts = StudyFacts(read(tmp_path, study), study)
     page = claims_of(facts, place, ["target"])
     assert "Faster." in page and "It is so." not in page
+    assert page.startswith(f"- {WHERE}: "), "that its bound was set afterwards"
+    rows = facts.inputs.claims.assign(bound="before")
+    told = claims_of(StudyFacts(replace(facts.inputs, claims=rows), study), place, ["target"])
+    assert told.startswith("<div") and "Ours" not in page + told
+    assert "**Of the write-up:**" in claims_of(facts, place, ["it"])
     with pytest.raises(FieldError, match=r"claims of copy: expected .*target.*, got 'else'"):
         claims_of(facts, place, ["else"])
 
