@@ -1,4 +1,4 @@
-"""Hardware counters of a variant beside those of the one before it, and what changed by them."""
+"""Hardware counters of a variant beside those of the one before it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from analysis.facts.captures import CAPTURED, Capture
+from analysis.facts.captures import Capture
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import digits, listing, percent, quantity, whole
 from analysis.report.captured import titled
-from analysis.report.html import NO_HTML, joined, link, table
+from analysis.report.html import NO_HTML, link, table
 from analysis.study import Variant, parse_case
 
 SHOWN_STALLS: Final = 2
@@ -141,13 +141,6 @@ QUANTITIES: Final[Mapping[str, Callable[[Counters, int], str]]] = {
 """Rows of the table of counters: how each is written, given the payload of the case in bytes."""
 
 
-PROOFS: Final = (
-    *("read over the link", "requests to host memory", "sectors per request"),
-    "reads of page tables",
-)
-"""Rows that show what a step changed."""
-
-
 class _Column(NamedTuple):
     """Counters of one variant in a table of them."""
 
@@ -157,13 +150,11 @@ class _Column(NamedTuple):
 
 
 def counter_tables(facts: StudyFacts, variant: Variant, root: str) -> Markup:
-    """What the variant changed, and its counters beside those of the one before it, a table a
-    machine that has them."""
+    """Counters of the variant beside those of the one before it, a table a machine that has
+    them."""
     if not variant.on_gpu:
         return NO_HTML
-    changes = joined("", (Markup("<li>{}</li>").format(proof) for proof in proofs(facts, variant)))
-    tables = (_counters_on(facts, machine, variant, root) for machine in facts.machines)
-    return (Markup("<ul>{}</ul>").format(changes) if changes else NO_HTML) + joined("", tables)
+    return NO_HTML.join(_counters_on(facts, machine, variant, root) for machine in facts.machines)
 
 
 def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -> Markup:
@@ -213,30 +204,6 @@ def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
         table(columns, counted, caption=f"Counted on {called}, case {case}", numeric=columns[1:])
         for case, counted in rows.items()
     )
-
-
-def proofs(facts: StudyFacts, variant: Variant) -> list[str]:
-    """What the variant changed by the counters, a sentence a machine that has them fresh."""
-    if not variant.after or not variant.on_gpu:
-        return []
-    pair = (facts.study.variant(variant.after), variant)
-    sentences = []
-    for machine in facts.machines:
-        captures = [facts.captures.find(machine, one, "ncu") for one in pair]
-        is_fresh = all(capture.state == CAPTURED for capture in captures)
-        if not is_fresh or captures[0].case != captures[1].case:
-            continue
-        before, after = (_column(*one) for one in zip(pair, captures, strict=True))
-        changes = "; ".join(filter(None, (_change(name, before, after) for name in PROOFS)))
-        if changes:
-            sentences.append(f"Counted on {facts.inputs.called(machine)}: {changes}.")
-    return sentences
-
-
-def _change(name: str, before: _Column, after: _Column) -> str:
-    """A quantity now and before; empty where it is the same or was not counted."""
-    then, now = (QUANTITIES[name](one.counters, one.payload) for one in (before, after))
-    return f"{name} {now}, before {then}" if then and now and then != now else ""
 
 
 def _column(variant: Variant, capture: Capture) -> _Column:
