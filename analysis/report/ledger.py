@@ -33,6 +33,8 @@ SUMMED: Final = {
 """What one verdict says of its claim, and several of theirs."""
 SET_AFTERWARDS: Final = "ours, set afterwards"
 """Of a bound that was set after the runs it is held against, or in no commit yet."""
+IN_VIEW: Final = 20
+"""Up to so many claims of one kind stand in view on the page of a study."""
 UNFOLDED: Final = 4
 """Up to so many comparisons of one claim stand in view."""
 
@@ -59,7 +61,7 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
         if facts.study.claims:
             title = facts.study.title
             parts.append(f"## [{title}]({pages[name]})" if name in pages else f"## {title}")
-            parts.append(claims_of(facts, place))
+            parts.append(claims_of(facts, place, most=len(facts.study.claims)))
             for claim in facts.study.claims:
                 verdicts += _judge(facts, claim).verdicts
     if not parts:
@@ -77,8 +79,9 @@ def _sum_up(verdicts: Sequence[str]) -> str:
     return listing([f"{n} {SUMMED[name][n != 1]}" for name, n in counts.items() if n])
 
 
-def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
-    """The write-up's claims and then ours, each kind counted and listed; Markdown and HTML.
+def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: int = IN_VIEW) -> str:
+    """The write-up's claims and then ours, each kind counted and listed, and more than `most` of a
+    kind folded; Markdown and HTML.
 
     `ids` selects some of them, which are not counted; those that are tested nowhere are only named,
     as all claims tell why. HotpathError names one that the study does not have.
@@ -101,7 +104,8 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = ()) -> str:
         if not ids or any(map(_is_fitted, claims)):
             parts.append(_count(facts, claims))
         # An anchor is on the page once: where all claims are.
-        parts.append(_listed(facts, claims, place, anchored=not ids))
+        boxes = _listed(facts, claims, place, anchored=not ids)
+        parts.append(folded(f"The {len(claims)} claims", boxes) if len(claims) > most else boxes)
     if untested:
         names = (
             link(f"#{claim_anchor(facts.study.name, one.claim.id)}", code(one.claim.id))

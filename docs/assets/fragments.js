@@ -76,8 +76,10 @@ async function openTarget() {
   const id = targetId();
   const there = id && document.getElementById(id);
   const fold = there ? there.closest(FOLDED) : id && foldOf(id);
+  for (let around = fold || there; around; around = around.parentElement) {
+    if (around.localName === "details") around.open = true;
+  }
   if (!fold) return;
-  fold.open = true;
   await load(fold);
   const target = document.getElementById(id) ?? fold;
   target.classList.add("hp-target");

@@ -12,7 +12,7 @@ from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
 from analysis.report.badges import outcome
 from analysis.report.fragments import Place
-from analysis.report.ledger import claims_of, ledger
+from analysis.report.ledger import IN_VIEW, claims_of, ledger
 from tests.claims.studies import (
     FEW_SMS,
     NEW,
@@ -135,6 +135,20 @@ def test_a_page_can_tell_some_claims_by_their_ids(tmp_path: Path, place: Place) 
     assert "**Of the write-up:**" in claims_of(facts, place, ["it"])
     with pytest.raises(FieldError, match=r"claims of copy: expected .*target.*, got 'else'"):
         claims_of(facts, place, ["else"])
+
+
+def test_many_claims_are_folded_but_in_the_ledger(tmp_path: Path, place: Place) -> None:
+    many = [{**claim(**SPEEDUP), "id": f"it_{index}"} for index in range(IN_VIEW + 1)]
+    study = write_study(tmp_path, *many)
+    measure(tmp_path / "results", study)
+    facts = StudyFacts(read(tmp_path, study), study)
+    told = f"<summary>The {len(many)} claims</summary>"
+    page = claims_of(facts, place)
+    assert told in page
+    assert page.index(told) < page.index('id="copy-it_0"')
+    assert told not in ledger({"copy": facts}, {}, place)
+    few = replace(study, claims=study.claims[1:])
+    assert "claims</summary>" not in claims_of(StudyFacts(facts.inputs, few), place)
 
 
 def test_of_many_parts_the_nearest_to_failing_is_in_view(tmp_path: Path, place: Place) -> None:

@@ -319,6 +319,24 @@ def test_on_paper_claims_are_told_and_tables_are_whole(browser: Browser, address
     visit.page.context.close()
 
 
+def test_a_link_opens_all_folds_around_what_it_leads_to(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    visit.open(f"studies/{STUDY}/")
+    visit.page.evaluate(
+        """() => {
+          const outer = document.createElement("details");
+          const list = document.querySelector("#claims ~ .hp-claims");
+          list.replaceWith(outer);
+          outer.append(list);
+        }"""
+    )
+    claim = visit.page.locator(f"#{STUDY}-misalignment_is_the_limit")
+    expect(claim).to_be_hidden()
+    visit.page.evaluate(f"location.hash = '{STUDY}-misalignment_is_the_limit'")
+    expect(claim.locator(".hp-table")).to_be_visible()
+    visit.page.context.close()
+
+
 def test_evidence_is_loaded_when_it_is_opened(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/#v1_vectorized-source")
