@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, select
+from analysis.charts.theme import Chart, finish, panels, present, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, ratio, ratio_interval
@@ -33,8 +33,8 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
         for key in table[["machine", "study", "variant"]].itertuples(index=False)
     ]
     clocks = list(dict.fromkeys(table["clock"]))
-    cases = [case.id for variant in facts.study.variants for case in variant.cases]
-    order = list(dict.fromkeys(case for case in cases if case in set(table["case"])))
+    cases = dict.fromkeys(case.id for variant in facts.study.variants for case in variant.cases)
+    order = present(cases, table["case"])
     base = alt.Chart().encode(
         y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=False, labelLimit=190)),
         color=alt.Color(

@@ -8,7 +8,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import GREY, WIDE_LABELS, Chart, finish, select
+from analysis.charts.theme import GREY, WIDE_LABELS, Chart, finish, present, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.comparison import (
     FASTER,
@@ -97,7 +97,7 @@ def machines_chart(comparison: Comparison) -> Chart | None:
 def _selects(table: pd.DataFrame) -> list[alt.Parameter]:
     """The machine, what it is held against, the study, and how many rows there are."""
     bases = list(dict.fromkeys(table["machine"]))
-    against = [f"*{kind}" for kind in KINDS if kind in set(table["kind"])]
+    against = [f"*{kind}" for kind in present(KINDS, table["kind"])]
     names = [KINDS[one[1:]] for one in against]
     others = list(dict.fromkeys(table["against"]))
     binding = alt.binding_select(

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, select
+from analysis.charts.theme import Chart, finish, panels, present, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import JUDGED_WITHIN, LINK, USES
@@ -23,7 +23,7 @@ def model_chart(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     machines = sorted(set(table["machine"]))
-    variants = [name for name in facts.study.variant_names if name in set(table["variant"])]
+    variants = present(facts.study.variant_names, table["variant"])
     y = alt.Y(
         "residual:Q",
         title="measured against predicted",

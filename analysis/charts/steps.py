@@ -16,6 +16,7 @@ from analysis.charts.theme import (
     clock_select,
     finish,
     panels,
+    present,
     shown,
     tooltip,
     variant_rows,
@@ -65,7 +66,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
     measured = base.transform_filter("datum.state !== 'published'")
     bars = measured.transform_filter("datum.role !== 'ceiling'")
-    roles = [role for role in SHOWN_ROLES if role in set(points["role"])]
+    roles = present(SHOWN_ROLES, points["role"])
     colour = alt.Color(
         "role:N",
         scale=alt.Scale(domain=SHOWN_ROLES),

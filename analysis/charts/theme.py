@@ -6,7 +6,7 @@ chart another palette.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -208,13 +208,18 @@ def _give(chart: Any, *parameters: alt.Parameter) -> None:
     chart.params = [*known, *(one.param for one in parameters)]
 
 
+def present(names: Iterable[str], column: pd.Series) -> list[str]:
+    """Those of `names` that are in `column`, in their order."""
+    found = set(column)
+    return [name for name in names if name in found]
+
+
 def variant_rows(names: Sequence[str], table: pd.DataFrame) -> alt.Y:
     """A row for each variant in `table`, in the order of `names`."""
-    drawn = [name for name in names if name in set(table["variant"])]
     axis = alt.Axis(
         labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, domain=False, ticks=False, grid=False
     )
-    return alt.Y("variant:N", sort=drawn, title=None, axis=axis)
+    return alt.Y("variant:N", sort=present(names, table["variant"]), title=None, axis=axis)
 
 
 def clock_select(facts: StudyFacts) -> alt.Parameter:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, select
+from analysis.charts.theme import Chart, finish, present, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.captures import STALE, kernel_name, read_events
 from analysis.facts.study_facts import StudyFacts
@@ -111,7 +111,7 @@ def _selects(facts: StudyFacts, events: pd.DataFrame) -> list[alt.Parameter]:
     captured = set(zip(events["machine"], events["variant"], strict=True))
     machines = list(dict.fromkeys(events["machine"]))
     fastest = facts.ranking.fastest(machines[0])
-    variants = [name for name in facts.study.variant_names if name in set(events["variant"])]
+    variants = present(facts.study.variant_names, events["variant"])
     first = [name for name in variants if (machines[0], name) in captured]
     chosen = fastest.name if fastest and fastest.name in first else first[0]
     ends = [end for end in WINDOWS_US if end < events["end_us"].max()]
@@ -145,7 +145,7 @@ def _lanes(events: pd.DataFrame) -> alt.Y:
 def kind_colours(events: pd.DataFrame) -> dict[str, alt.Fill | alt.Stroke]:
     """Fill and stroke of bars: one colour a kind of event, the same in every chart; those that
     occur are explained."""
-    kinds = [kind for kind in KINDS if kind in set(events["kind"])]
+    kinds = present(KINDS, events["kind"])
     legend = alt.Legend(orient="top", title=None, symbolType="square", values=kinds)
     scale = alt.Scale(domain=KINDS)
     return {

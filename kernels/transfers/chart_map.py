@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import CELL_PX, Chart, finish, panels, select
+from analysis.charts.theme import CELL_PX, Chart, finish, panels, present, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, quantity, quantity_interval, ratio
@@ -70,7 +70,7 @@ def map_chart(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
-    memories = [ANY, *(kind for kind in MEMORIES if kind in set(table["memory"]))]
+    memories = [ANY, *present(MEMORIES, table["memory"])]
     shown = "datum.direction === direction_shown && datum.memory === memory_shown"
     base = alt.Chart().encode(
         x=alt.X("count:O", title="pieces", axis=alt.Axis(labelAngle=0, orient="top")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from analysis.charts.theme import present
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import parse_case
 
@@ -38,7 +39,7 @@ def tooltips(*fields: str) -> list[alt.Tooltip]:
 
 
 def known_directions(table: pd.DataFrame) -> list[str]:
-    return [direction for direction in DIRECTIONS if direction in set(table["direction"])]
+    return present(DIRECTIONS, table["direction"])
 
 
 def binary(size: int) -> str:
