@@ -100,12 +100,10 @@ def _selects(table: pd.DataFrame) -> list[alt.Parameter]:
     against = [f"*{kind}" for kind in present(KINDS, table["kind"])]
     names = [KINDS[one[1:]] for one in against]
     others = list(dict.fromkeys(table["against"]))
-    binding = alt.binding_select(
-        options=[*against, *others], labels=[*names, *others], name="against"
-    )
+    labels = [*names, *others]
     return [
         select("machine_shown", "machine", bases, table["machine"].mode()[0]),
-        alt.param(name="against_shown", value=against[0], bind=binding),
+        select("against_shown", "against", [*against, *others], against[0], labels=labels),
         select("study_shown", "study", [None, *dict.fromkeys(table["study"])], None),
         select("rows_shown", "rows", [FEW, None], FEW),
     ]

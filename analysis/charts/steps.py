@@ -18,6 +18,7 @@ from analysis.charts.theme import (
     panels,
     present,
     shown,
+    si_axis,
     tooltip,
     variant_rows,
     varying_keys,
@@ -148,8 +149,8 @@ def _axis(facts: StudyFacts, value: str) -> alt.X:
     if facts.figures.are_rates:
         scale = alt.Scale(zero=True)
         return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=scale, stack=None)
-    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", grid=True)
-    return alt.X(f"{value}:Q", title="time, s", scale=alt.Scale(type="log"), axis=axis)
+    scale, axis = alt.Scale(type="log"), si_axis("s", grid=True)
+    return alt.X(f"{value}:Q", title="time, s", scale=scale, axis=axis)
 
 
 def _labels(measured: alt.Chart) -> list[alt.Chart]:

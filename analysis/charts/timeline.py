@@ -117,11 +117,10 @@ def _selects(facts: StudyFacts, events: pd.DataFrame) -> list[alt.Parameter]:
     ends = [end for end in WINDOWS_US if end < events["end_us"].max()]
     windows = [None, *ends, *(-end for end in ends)]
     labels = ["all of it", *(f"the {end} {whole(w)} µs" for end in ("first", "last") for w in ends)]
-    binding = alt.binding_select(options=windows, labels=labels, name="show")
     return [
         select("machine_shown", "machine", machines, machines[0]),
         select("variant_shown", "variant", variants, chosen),
-        alt.param(name="window_us", value=None, bind=binding),
+        select("window_us", "show", windows, None, labels=labels),
     ]
 
 

@@ -13,7 +13,7 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, quantity, quantity_interval, ratio
 
 from .advise import advise, moves
-from .chart_parts import binary, known_directions
+from .chart_parts import binary, direction_select
 from .kinds import MEMORIES, method_of
 
 ANY = "any"
@@ -100,7 +100,7 @@ def map_chart(facts: StudyFacts) -> Chart | None:
         ).properties(height=ROW_PX * len(sizes)),
         table.assign(label=table["method"] + " " + table["loop"]),
         select("memory_shown", "memory", memories, "pinned" if "pinned" in memories else ANY),
-        select("direction_shown", "direction", known_directions(table), "h2d"),
+        direction_select(table),
     ).transform_filter(shown)
     description = (
         f"{facts.study.title}: the fastest way of moving pieces in each cell of size and count,"
