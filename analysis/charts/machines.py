@@ -19,16 +19,9 @@ from analysis.facts.comparison import (
     SLOWER,
     UNKNOWN,
     Comparison,
-    Figure,
     Ratio,
 )
-from analysis.quantities import (
-    INTERVAL,
-    gigabytes_per_second,
-    quantity,
-    ratio,
-    ratio_interval,
-)
+from analysis.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.study import parse_case
 
 ROW_PX: Final = 17
@@ -188,16 +181,9 @@ def _row(comparison: Comparison, one: Ratio) -> tuple[object, ...]:
         *(one.of.variant.title, one.of.case, clock, one.verdict),
         *(one.value, low, high, one.surprise),
         *(ratio(one.value), ratio_interval(low, high)),
-        *(written(one.of), written(one.against)),
+        *(speed(figure.payload_bytes, figure.seconds) for figure in (one.of, one.against)),
         samples_address(one.base.machine, one.of.study, one.of.variant.name),
     )
-
-
-def written(figure: Figure) -> str:
-    """The payload rate where there is one, else the time."""
-    if figure.payload_bytes:
-        return gigabytes_per_second(figure.payload_bytes / figure.seconds / 1e9)
-    return quantity(figure.seconds, "s")
 
 
 def _difference(case: str, shown: str) -> str:

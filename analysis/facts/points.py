@@ -12,7 +12,13 @@ import pandas as pd
 from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED, Figures
 from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, PublishedRow, rows_of
-from analysis.quantities import digits, digits_interval, quantity, quantity_interval
+from analysis.quantities import (
+    digits,
+    digits_interval,
+    quantity,
+    quantity_interval,
+    with_interval,
+)
 from analysis.records import columns
 from analysis.store.published import best_statement
 from analysis.study import Case, Variant, parse_case
@@ -153,7 +159,7 @@ def _values(
         values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
         if figures.are_rates:
             short, interval = digits(rates[0]), digits_interval(rates[1], rates[2])
-    label = f"{short} ({interval})" if interval else short
+    label = with_interval(short, interval)
     return values | {"label": label, "short": short, "interval": interval}
 
 

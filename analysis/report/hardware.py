@@ -8,20 +8,18 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.charts.machines import written
 from analysis.facts.comparison import (
     FASTER,
     PUBLISHED,
     SLOWER,
     Comparison,
-    Figure,
     Ratio,
     Subject,
     host_of,
 )
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import listing, percent, ratio, ratio_interval
+from analysis.quantities import listing, percent, ratio, ratio_interval, speed
 from analysis.report.html import code, folded_tables, joined, plain, table
 from analysis.report.machines import described_facts
 from analysis.report.sentences import NOTHING
@@ -136,8 +134,7 @@ def _cell(comparison: Comparison, facts: StudyFacts, machine: Subject, variant: 
     if row is None:
         return ""
     case = facts.figures.shown_case(variant)
-    place = (facts.study.name, variant, case.id, case.payload_bytes, row.metric)
-    figure = written(Figure(*place, row.median, row.ci_low, row.ci_high))
+    figure = speed(case.payload_bytes, row.median)
     if row.stale:
         return f"{figure} (stale)"
     share = facts.figures.limit_share(machine.name, variant, case, row.metric)

@@ -13,14 +13,14 @@ from analysis.facts.findings import Slower, Told, findings, largest_surprise
 from analysis.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
-    gigabytes_per_second,
     is_at_limit,
     listing,
     percent,
-    quantity,
     ratio,
     ratio_interval,
     runs_phrase,
+    speed,
+    with_interval,
 )
 from analysis.report.agreement import agreement_sentence
 from analysis.report.findings import finding_item
@@ -100,10 +100,8 @@ def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
 def _speed(facts: StudyFacts, step: Step) -> str:
     """The rate where the study has rates, else the time."""
     assert step.time is not None
-    if not facts.figures.are_rates:
-        return quantity(step.time.median, "s")
     payload = facts.figures.shown_case(step.variant).payload_bytes
-    return gigabytes_per_second(payload / step.time.median / 1e9)
+    return speed(payload if facts.figures.are_rates else 0, step.time.median)
 
 
 def _gain(facts: StudyFacts, journey: Journey) -> Markup:
@@ -195,9 +193,7 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
 
 def _measured(told: Told) -> str:
     """The figure that tells it, with its interval where that has any width."""
-    interval = told.interval()
-    figure = told.write(told.figures.measured)
-    return f"{figure} ({interval})" if interval else figure
+    return with_interval(told.write(told.figures.measured), told.interval())
 
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:

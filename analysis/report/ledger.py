@@ -17,7 +17,7 @@ from analysis.facts.addresses import claim_anchor, samples_address
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.facts.verdicts import PUBLISHED, UNDECIDED
-from analysis.quantities import INTERVAL, listing
+from analysis.quantities import INTERVAL, listing, with_interval
 from analysis.report.badges import badge, outcome
 from analysis.report.fragments import Place, root_from
 from analysis.report.html import NO_HTML, code, folded, joined, link, table, without_empty
@@ -180,9 +180,8 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
     """Each verdict with the machines it is true of, and what they measured."""
     machines: dict[str, list[str]] = {}
     for row, verdict in judged.rows:
-        interval = _interval(facts, judged.claim, row)
-        figures = [_written(facts, judged.claim, row.measured), interval and f"({interval})"]
-        measured = " ".join(filter(None, figures))
+        figure = _written(facts, judged.claim, row.measured)
+        measured = with_interval(figure, _interval(facts, judged.claim, row))
         where = _where(facts, row)
         told = f"{where}: {measured}" if measured else where
         machines.setdefault(verdict, []).append(told)

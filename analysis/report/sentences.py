@@ -8,7 +8,15 @@ from typing import Final
 from analysis.claims.kinds import Speedup
 from analysis.facts.rows import ClaimRow, MeasuredRow, RatioRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import WITHIN, is_at_limit, listing, percent, ratio, ratio_interval
+from analysis.quantities import (
+    WITHIN,
+    is_at_limit,
+    listing,
+    percent,
+    ratio,
+    ratio_interval,
+    with_interval,
+)
 from analysis.report.html import plain
 from analysis.statistics import SAME_WITHIN
 from analysis.study import Variant
@@ -115,8 +123,7 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
 
 
 def _with_interval(value: float, row: MeasuredRow | RatioRow | ClaimRow) -> str:
-    interval = ratio_interval(row.ci_low, row.ci_high)
-    return f"{ratio(value)} ({interval})" if interval else ratio(value)
+    return with_interval(ratio(value), ratio_interval(row.ci_low, row.ci_high))
 
 
 def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
@@ -124,7 +131,7 @@ def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str
     it; `measure` is SPEED or RATE."""
     other, value = f"`{row.against}`", row.ratio
     interval = ratio_interval(row.ci_low, row.ci_high)
-    whole = f"{ratio(value)} its {measure}{f' ({interval})' if interval else ''} by {clock}"
+    whole = f"{with_interval(f'{ratio(value)} its {measure}', interval)} by {clock}"
     match row.verdict:
         case "same":
             return f"{this} is the same as {other} within {WITHIN}: {whole}"

@@ -22,6 +22,7 @@ from analysis.quantities import (
     ratio,
     ratio_interval,
     runs_phrase,
+    with_interval,
 )
 from analysis.report.compiled import compiled
 from analysis.report.counters import counter_tables
@@ -221,9 +222,8 @@ def _ratio(
     row = facts.figures.comparison(machine, variant, before)
     if row is None:
         return ""
-    interval = ratio_interval(row.ci_low, row.ci_high)
     by = " by rate" if facts.figures.is_of_rates(row) else ""
-    return ratio(row.ratio) + (f" ({interval})" if interval else "") + by
+    return with_interval(ratio(row.ratio), ratio_interval(row.ci_low, row.ci_high)) + by
 
 
 def _share(
