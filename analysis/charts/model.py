@@ -93,14 +93,9 @@ def _along() -> alt.X:
 
 def _with_labels(table: pd.DataFrame, facts: StudyFacts) -> pd.DataFrame:
     """`table` with the rate in GB/s and what tooltips write."""
-    payloads = {
-        (variant.name, case.id): case.payload_bytes
-        for variant in facts.study.variants
-        for case in variant.cases
-    }
     measured = zip(table["variant"], table["case"], strict=True)
     return table.drop(columns=["judged", "use"]).assign(
-        rate=[payloads[pair] for pair in measured] / table["predicted"] / 1e9,
+        rate=[facts.study.payloads[pair] for pair in measured] / table["predicted"] / 1e9,
         judged=table["judged"].astype(int),
         use=table["use"],
         times=table["margin"].map(digits),

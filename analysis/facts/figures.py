@@ -129,17 +129,9 @@ class Figures:
     def _payloads(self, row: RatioRow) -> tuple[int, int]:
         """Bytes that the two of a ratio deliver in its case; 0 for one that has no such case."""
         own, other = (
-            self._payload_of.get((name, row.case), 0) for name in (row.variant, row.against)
+            self.study.payloads.get((name, row.case), 0) for name in (row.variant, row.against)
         )
         return own, other
-
-    @cached_property
-    def _payload_of(self) -> Mapping[tuple[str, str], int]:
-        return {
-            (variant.name, case.id): case.payload_bytes
-            for variant in self.study.variants
-            for case in variant.cases
-        }
 
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str

@@ -92,7 +92,7 @@ def journey_of(facts: StudyFacts) -> Journey | None:
 
 
 def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
-    return any(case.id == facts.study.headline for case in variant.cases)
+    return variant.case(facts.study.headline) is not None
 
 
 def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:

@@ -84,7 +84,7 @@ def variants_by_case(
     for variant in variants:
         captured = study.captured_of(variant)
         case = asked or (captured.case if captured else "")
-        if case in {known.id for known in variant.cases}:
+        if variant.case(case):
             found.setdefault(case, []).append(variant)
     if not found:
         expected = f"one that a variant of {study.name} has here"

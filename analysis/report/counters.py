@@ -240,6 +240,6 @@ def _change(name: str, before: _Column, after: _Column) -> str:
 
 
 def _column(variant: Variant, capture: Capture) -> _Column:
-    # The variant may no longer have the case.
-    payloads = {case.id: case.payload_bytes for case in variant.cases}
-    return _Column(titled(variant, capture), capture.counters, payloads.get(capture.case, 0))
+    case = variant.case(capture.case)  # which it may no longer have
+    payload = case.payload_bytes if case else 0
+    return _Column(titled(variant, capture), capture.counters, payload)

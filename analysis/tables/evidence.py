@@ -139,10 +139,10 @@ class MachineResults:
         return Figure(*mean_estimate([median(rounds) for rounds in runs]))
 
     def payload(self, variant: str, case: str) -> int:
-        cases = {one.id: one.payload_bytes for one in self.study.variant(variant).cases}
-        if not cases[case]:
+        payload = self.study.payloads[variant, case]
+        if not payload:
             raise NotTested(f"{variant} delivers no bytes")
-        return cases[case]
+        return payload
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         rows = self._printed
