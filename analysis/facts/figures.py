@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from analysis.facts.inputs import Inputs
-from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, RatioRow, SkippedRow, rows_of
+from analysis.facts.rows import (
+    RUN_SEPARATOR,
+    MeasuredRow,
+    PublishedRow,
+    RatioRow,
+    SkippedRow,
+    rows_of,
+)
 from analysis.statistics import verdict
+from analysis.store.published import best_statement
 from analysis.store.results import Provenance
 from analysis.study import Case, Study, Variant
 
@@ -71,6 +80,17 @@ class Figures:
         """Skipped and failed cases by machine, variant and case."""
         rows = rows_of(self.inputs.of_study(self.inputs.skipped, self.study), SkippedRow)
         return {(row.machine, row.variant, row.case): row for row in rows}
+
+    @cached_property
+    def printed(self) -> list[PublishedRow]:
+        """The best statement of each source on a variant that the study has and a case, as a time
+        or a rate, by a metric of the study."""
+        study = self.study
+        return [
+            row if row.metric in study.metrics else replace(row, metric=study.time_metrics[0])
+            for row in rows_of(best_statement(self.inputs.published[study.name]), PublishedRow)
+            if row.variant in study.variant_names and not math.isnan(row.seconds)
+        ]
 
     def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
         return self.measured.get((machine, variant, case, metric))
