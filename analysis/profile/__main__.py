@@ -114,7 +114,7 @@ def keep(
 ) -> None:
     """Store a capture, or the reason why there is none, next to the variant's samples."""
     captured = folder / f"{variant.name}.{kind}.csv"
-    destination = where.root / where.machine / study.name / captured.name
+    destination = where.folder / study.name / captured.name
     if captured.exists():
         write_whole(destination, captured.read_text())
     elif not reason:
