@@ -174,7 +174,7 @@ def _row(comparison: Comparison, one: Ratio) -> tuple[object, ...]:
     facts = comparison.studies[one.of.study]
     low, high = one.interval
     clock = facts.study.metrics[one.of.metric].label
-    shown = facts.figures.shown_case(one.of.variant).id
+    shown = facts.study.shown_case(one.of.variant).id
     return (
         *(one.base.name, one.other.name, one.other.kind, one.of.study),
         f"{one.of.study} / {one.of.variant.name}{_difference(one.of.case, shown)}",

@@ -200,7 +200,7 @@ class Comparison:
         printed = list(_printed(facts))
         cases: dict[str, dict[str, int]] = {}
         for variant in facts.study.subjects:
-            shown = facts.figures.shown_case(variant)
+            shown = facts.study.shown_case(variant)
             cases[variant.name] = {shown.id: shown.payload_bytes}
         for _, figure in printed:
             cases[figure.variant.name][figure.case] = figure.payload_bytes
@@ -245,7 +245,7 @@ def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:
     row = facts.figures.time(machine, variant)
     if row is not None:
         return "stale" if row.stale else ""
-    return facts.figures.absence(machine, variant, facts.figures.shown_case(variant)).state
+    return facts.figures.absence(machine, variant, facts.study.shown_case(variant)).state
 
 
 def _printed(facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:

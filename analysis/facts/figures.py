@@ -101,10 +101,6 @@ class Figures:
         shown = self.study.with_role("step", "beyond") or self.study.variants
         return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
 
-    def shown_case(self, variant: Variant) -> Case:
-        """As `Study.shown_case`."""
-        return self.study.shown_case(variant)
-
     def time(self, machine: str, variant: Variant) -> MeasuredRow | None:
         """The time in the shown case, by the preferred metric that was measured."""
         rows = self.times(machine, variant)
@@ -113,7 +109,7 @@ class Figures:
     def times(self, machine: str, *variants: Variant) -> list[MeasuredRow]:
         """Times of all `variants` in the first one's shown case, by the preferred metric that may
         compare them and was measured of each; empty where there is none."""
-        case = self.shown_case(variants[0]).id
+        case = self.study.shown_case(variants[0]).id
         for metric in self.study.metrics_for(*variants):
             keys = [(machine, variant.name, case, metric) for variant in variants]
             if all(key in self.measured for key in keys):
@@ -122,7 +118,7 @@ class Figures:
 
     def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
         """One metric in the shown case."""
-        return self.find(machine, variant.name, self.shown_case(variant).id, metric)
+        return self.find(machine, variant.name, self.study.shown_case(variant).id, metric)
 
     def by_run(self, row: MeasuredRow) -> list[tuple[Provenance, float]]:
         """The runs that a figure stands on, oldest first, and the median of each. None where it is
@@ -134,7 +130,7 @@ class Figures:
 
     def comparison(self, machine: str, variant: Variant, other: Variant) -> RatioRow | None:
         """The ratio in the shown case, by the preferred metric that compares the two."""
-        case = self.shown_case(variant).id
+        case = self.study.shown_case(variant).id
         for metric in self.study.metrics_for(variant, other):
             row = self.ratios.get((machine, variant.name, other.name, case, metric))
             if row is not None:
@@ -176,14 +172,14 @@ class Figures:
         row = self.time(machine, variant)
         if row is None or row.stale:
             return None
-        return self.limit_share(machine, variant, self.shown_case(variant), row.metric)
+        return self.limit_share(machine, variant, self.study.shown_case(variant), row.metric)
 
     def share_of(self, machine: str, variant: Variant, ceiling: Variant) -> float | None:
         """How near the variant comes to this ceiling in its shown case; None if stale."""
         row = self.time(machine, variant)
         if row is None or row.stale:
             return None
-        return self._share(machine, variant, ceiling, self.shown_case(variant), row.metric)
+        return self._share(machine, variant, ceiling, self.study.shown_case(variant), row.metric)
 
     def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
         """Why there is no figure of this case."""

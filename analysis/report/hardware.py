@@ -133,7 +133,7 @@ def _cell(comparison: Comparison, facts: StudyFacts, machine: Subject, variant: 
     row = facts.figures.time(machine.name, variant)
     if row is None:
         return ""
-    case = facts.figures.shown_case(variant)
+    case = facts.study.shown_case(variant)
     figure = speed(case.payload_bytes, row.median)
     if row.stale:
         return f"{figure} (stale)"

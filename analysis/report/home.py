@@ -83,7 +83,7 @@ def _mark(facts: StudyFacts, step: Step, *, is_end: bool) -> Mark:
     kind = ("stale" if row.stale else step.variant.role) + " end" * is_end
     values = row.median, row.ci_low, row.ci_high
     if facts.figures.are_rates:
-        payload = facts.figures.shown_case(step.variant).payload_bytes
+        payload = facts.study.shown_case(step.variant).payload_bytes
         values = payload / row.median, payload / row.ci_high, payload / row.ci_low
     return Mark(*values, kind, f"{step.variant.name}: {_speed(facts, step)}")
 
@@ -93,14 +93,14 @@ def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
     last = journey.last
     if journey.limit is None or last.time is None or last.share is None:
         return None
-    payload = facts.figures.shown_case(last.variant).payload_bytes
+    payload = facts.study.shown_case(last.variant).payload_bytes
     return payload / last.time.median / last.share
 
 
 def _speed(facts: StudyFacts, step: Step) -> str:
     """The rate where the study has rates, else the time."""
     assert step.time is not None
-    payload = facts.figures.shown_case(step.variant).payload_bytes
+    payload = facts.study.shown_case(step.variant).payload_bytes
     return speed(payload if facts.figures.are_rates else 0, step.time.median)
 
 

@@ -164,7 +164,7 @@ def rate_table(
     variant has. FieldError for a key that the case lacks, or that changes what is delivered.
     """
     variant = facts.study.variant(name)
-    shown = facts.figures.shown_case(variant)
+    shown = facts.study.shown_case(variant)
     for key in (down, across):
         require_known("case key", key, sorted(shown.values))
     like = [case for case in variant.cases if _apart(shown, case) <= {down, across}]
@@ -218,7 +218,7 @@ def model_table(facts: StudyFacts) -> str:
     }
     rows = []
     for variant in facts.study.variants:
-        case = facts.figures.shown_case(variant)
+        case = facts.study.shown_case(variant)
         for machine in facts.machines:
             row = predicted.get((machine, variant.name, case.id))
             if row is None:

@@ -60,7 +60,7 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     reached = f"{share}the rate of `{limit.ceiling}`"
     if gain:
         return f"{gain} It reaches {reached}."
-    where = _where(facts, machine, facts.figures.shown_case(variant).id)
+    where = _where(facts, machine, facts.study.shown_case(variant).id)
     return f"{where}{_this(variant)} reaches {reached}."
 
 
@@ -170,7 +170,7 @@ def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
     row = facts.figures.time(machine, variant)
     name = f"`{variant.name}`"
     if row is None:
-        absence = facts.figures.absence(machine, variant, facts.figures.shown_case(variant))
+        absence = facts.figures.absence(machine, variant, facts.study.shown_case(variant))
         if absence.reason:
             return f"{name} was {absence.state}: {plain(absence.reason)}."
         return f"{name} has not been measured."
@@ -190,7 +190,7 @@ def order_sentences(facts: StudyFacts) -> list[str]:
         steps = [
             (step, row.median)
             for step in facts.study.with_role("step")
-            if facts.figures.shown_case(step).id == facts.study.headline
+            if facts.study.shown_case(step).id == facts.study.headline
             and (row := facts.figures.time(machine, step)) is not None
             and not row.stale
         ]

@@ -108,7 +108,7 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
     their rates in the first one's shown case, a table a machine; or times, where that
     delivers no bytes."""
     variants = [facts.study.variant(name) for name in names]
-    payload = facts.figures.shown_case(variants[0]).payload_bytes
+    payload = facts.study.shown_case(variants[0]).payload_bytes
     columns = ["run", "fixed loop on one core", "copied by one core", *names]
     tables = []
     for machine in facts.machines:
