@@ -14,6 +14,7 @@ from analysis.claims import Claim
 from analysis.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 from analysis.errors import require_known
 from analysis.facts.addresses import claim_anchor, samples_address
+from analysis.facts.findings import written_interval
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.facts.verdicts import PUBLISHED, UNDECIDED
@@ -181,7 +182,7 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
     machines: dict[str, list[str]] = {}
     for row, verdict in judged.rows:
         figure = _written(facts, judged.claim, row.measured)
-        measured = with_interval(figure, _interval(facts, judged.claim, row))
+        measured = with_interval(figure, _interval(judged.claim, row))
         where = _where(facts, row)
         told = f"{where}: {measured}" if measured else where
         machines.setdefault(verdict, []).append(told)
@@ -229,7 +230,7 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
         [
             _where(facts, row),
             _written(facts, claim, row.measured),
-            _interval(facts, claim, row),
+            _interval(claim, row),
             _verdict(verdict, row.bound),
             _reason(facts, claim, row),
             _samples(facts, claim, row.machine, root),
@@ -272,11 +273,6 @@ def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
     return "" if math.isnan(value) else claim.write(value, facts.study.units)
 
 
-def _interval(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
-    is_known = not (math.isnan(row.ci_low) or math.isnan(row.ci_high))
-    is_exact = row.ci_low == row.ci_high
-    if not is_known or is_exact:
-        return ""
-    (test,) = claim.tests
-    unit = test.figure_unit(facts.study.units)
-    return test.write_interval(row.measured, row.ci_low, row.ci_high, unit)
+def _interval(claim: Claim, row: ClaimRow) -> str:
+    """The interval of its figure, which only a single comparison has."""
+    return written_interval(claim.tests[0], row) if len(claim.tests) == 1 else ""
