@@ -119,7 +119,7 @@ def figures_table(comparison: Comparison) -> str | Markup:
     groups = {}
     for facts in comparison.studies.values():
         rows = [
-            [code(variant.name), *(_cell(comparison, facts, one, variant) for one in machines)]
+            [code(variant.name), *(_cell(facts, one, variant) for one in machines)]
             for variant in facts.study.subjects
         ]
         if filled := [row for row in rows if any(row[1:])]:
@@ -128,7 +128,7 @@ def figures_table(comparison: Comparison) -> str | Markup:
     return folded_tables(columns, groups, numeric=columns[1:])
 
 
-def _cell(comparison: Comparison, facts: StudyFacts, machine: Subject, variant: Variant) -> str:
+def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
     """The rate or time in the shown case, and its share of the fastest ceiling there."""
     row = facts.figures.time(machine.name, variant)
     if row is None:

@@ -114,7 +114,7 @@ def _gain(facts: StudyFacts, journey: Journey) -> Markup:
         joined(" → ", speeds),
         gain,
         joined(" → ", (step.variant.title for step in steps)),
-        _shares(facts, journey),
+        _shares(journey),
     )
 
 
@@ -128,7 +128,7 @@ def _gain_of(facts: StudyFacts, journey: Journey) -> str:
     return "" if row is None else ratio(1 / row.ratio)
 
 
-def _shares(facts: StudyFacts, journey: Journey) -> str:
+def _shares(journey: Journey) -> str:
     """What the two are of the limit, or of a reference where no limit is known."""
     limit = journey.limit
     if limit is None:
