@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.charts.theme import Chart, finish, present, select
 from analysis.facts.addresses import samples_address
-from analysis.facts.captures import STALE, kernel_name, read_events
+from analysis.facts.captures import STALE, Capture, kernel_name, read_events
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, whole
 
@@ -73,17 +73,16 @@ def timeline_chart(facts: StudyFacts) -> Chart | None:
 def timeline_events(facts: StudyFacts) -> pd.DataFrame:
     """Every event of every timeline of the study: times in µs, what it is, and whether stale."""
     frames = [
-        _events(facts, machine, variant.name)
+        _events(facts, machine, variant.name, capture)
         for machine in facts.machines
         for variant in facts.study.variants
-        if facts.captures.find(machine, variant, "timeline").is_there
+        if (capture := facts.captures.find(machine, variant, "timeline")).is_there
     ]
     frames = [frame for frame in frames if not frame.empty]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _events(facts: StudyFacts, machine: str, name: str) -> pd.DataFrame:
-    capture = facts.captures.find(machine, facts.study.variant(name), "timeline")
+def _events(facts: StudyFacts, machine: str, name: str, capture: Capture) -> pd.DataFrame:
     events = read_events(capture.path)
     streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
     return pd.DataFrame(

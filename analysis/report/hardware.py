@@ -155,11 +155,10 @@ def hosts(comparison: Comparison) -> str:
     for machine in comparison.machines:
         found: dict[str, Mapping[str, Any]] = {}
         runs: dict[str, set[str]] = {}
-        for (where, _, _), newest in comparison.inputs.provenance.items():
-            for entry in (newest, *newest["runs"]) if where == machine.name else ():
-                host = host_of(entry)
-                found[host] = entry["machine"]
-                runs.setdefault(host, set()).add(entry["run"])
+        for _, entry in comparison.inputs.runs_on(machine.name):
+            host = host_of(entry)
+            found[host] = entry["machine"]
+            runs.setdefault(host, set()).add(entry["run"])
         rows = [
             [
                 code(host),
