@@ -103,15 +103,6 @@ def _selects(table: pd.DataFrame) -> list[alt.Parameter]:
 
 
 def _layers() -> list[alt.Chart]:
-    order = alt.EncodingSortField(field="surprise", op="max", order="descending")
-    axis = alt.Axis(
-        labelFont=WIDE_LABELS,
-        labelExpr="compact ? split(datum.label, ' / ')[1] : datum.label",
-        labelLimit=alt.ExprRef(f"compact ? {COMPACT_LABEL_PX} : {LABEL_PX}"),
-        domain=False,
-        ticks=False,
-        grid=False,
-    )
     across = alt.X(
         "ratio:Q",
         title=TITLE,
@@ -131,16 +122,7 @@ def _layers() -> list[alt.Chart]:
             *(("other", "the other figure"), ("label", "ratio"), ("interval", "interval")),
         )
     ]
-    base = (
-        alt.Chart()
-        .transform_joinaggregate(worst="max(surprise)", groupby=["variant"])
-        .transform_window(
-            sort=[alt.SortField("worst", order="descending"), alt.SortField("variant")],
-            rank="dense_rank()",
-        )
-        .transform_filter("rows_shown === null || datum.rank <= rows_shown")
-        .encode(y=alt.Y("variant:N", sort=order, title=None, axis=axis))
-    )
+    base = _rows()
     ratios = base.encode(color=colour)
     intervals = ratios.transform_filter("isValid(datum.ratio_low) && isValid(datum.ratio_high)")
     one = alt.Chart(pd.DataFrame({"one": [1]})).mark_rule(style="ceiling", strokeDash=[4, 3])
@@ -168,6 +150,29 @@ def _layers() -> list[alt.Chart]:
         .mark_text(align="left", dx=10)
         .encode(x=alt.value("width"), text="told:N"),
     ]
+
+
+def _rows() -> alt.Chart:
+    """A row a variant, those first that differ most, and as many as are chosen."""
+    order = alt.EncodingSortField(field="surprise", op="max", order="descending")
+    axis = alt.Axis(
+        labelFont=WIDE_LABELS,
+        labelExpr="compact ? split(datum.label, ' / ')[1] : datum.label",
+        labelLimit=alt.ExprRef(f"compact ? {COMPACT_LABEL_PX} : {LABEL_PX}"),
+        domain=False,
+        ticks=False,
+        grid=False,
+    )
+    return (
+        alt.Chart()
+        .transform_joinaggregate(worst="max(surprise)", groupby=["variant"])
+        .transform_window(
+            sort=[alt.SortField("worst", order="descending"), alt.SortField("variant")],
+            rank="dense_rank()",
+        )
+        .transform_filter("rows_shown === null || datum.rank <= rows_shown")
+        .encode(y=alt.Y("variant:N", sort=order, title=None, axis=axis))
+    )
 
 
 def _row(comparison: Comparison, one: Ratio) -> tuple[object, ...]:
