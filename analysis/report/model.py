@@ -18,7 +18,7 @@ from analysis.facts.rows import CounterRow, ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.model import METRIC
 from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
-from analysis.model.terms import MEANING
+from analysis.model.terms import ABOUT
 from analysis.quantities import (
     INTERVAL,
     digits,
@@ -45,7 +45,7 @@ def parameter_table(inputs: Inputs) -> str:
         unit = row.unit if row.unit == "1" else row.unit.removeprefix("1")
         rows.append(
             [
-                *(inputs.called(row.machine), code(row.parameter), MEANING[row.parameter]),
+                *(inputs.called(row.machine), code(row.parameter), ABOUT[row.parameter].meaning),
                 quantity(row.value, unit) or "not measured",
                 quantity_interval(row.value, row.ci_low, row.ci_high, unit),
                 "one run" if row.runs == 1 else f"{row.runs} runs",
