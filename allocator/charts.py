@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.patterns import heat
-from analysis.charts.theme import Chart, finish, select
+from analysis.charts.theme import Chart, finish, select, si_axis
 from analysis.claims.kinds import Speedup
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, ratio
@@ -97,7 +97,7 @@ def latency(facts: StudyFacts) -> Chart | None:
             y=alt.Y(
                 "seconds:Q",
                 scale=alt.Scale(type="log"),
-                axis=alt.Axis(labelExpr="format(datum.value, '~s') + 's'"),
+                axis=si_axis("s"),
                 title="time of an operation",
             ),
             color=alt.Color("variant:N", legend=alt.Legend(title=None, orient="bottom")),
@@ -138,7 +138,7 @@ def memory_map(facts: StudyFacts) -> Chart | None:
         .encode(
             x=alt.X("begin:Q", title="operation"),
             x2="end:Q",
-            y=alt.Y("low:Q", title="address, segments stacked", axis=_bytes_axis()),
+            y=alt.Y("low:Q", title="address, segments stacked", axis=si_axis("B")),
             y2="high:Q",
             color=alt.Color("log:O", legend=None),
             tooltip=["size:N", "begin:Q", "end:Q"],
@@ -162,7 +162,7 @@ def heap(facts: StudyFacts) -> Chart | None:
         .mark_line(interpolate="step-after")
         .encode(
             x=alt.X("operation:Q", title="operation"),
-            y=alt.Y("bytes:Q", title=None, axis=_bytes_axis()),
+            y=alt.Y("bytes:Q", title=None, axis=si_axis("B")),
             color=alt.Color("what:N", legend=alt.Legend(title=None, orient="bottom")),
             tooltip=["what:N", "operation:Q", "label:N"],
         )
@@ -170,7 +170,3 @@ def heap(facts: StudyFacts) -> Chart | None:
     )
     what = f"Bytes asked for, and bytes each allocator has reserved, over the pattern {pattern}."
     return finish(chart, what, margin=80, compact_margin=70)
-
-
-def _bytes_axis() -> alt.Axis:
-    return alt.Axis(labelExpr="format(datum.value, '~s') + 'B'")

@@ -70,7 +70,7 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
 
 def default_case(study: Study, variant: Variant) -> Case:
     """The study's headline, where the variant has it, else the first of its cases."""
-    return next((case for case in variant.cases if case.id == study.headline), variant.cases[0])
+    return variant.case(study.headline) or variant.cases[0]
 
 
 def _option(key: str) -> str:

@@ -77,6 +77,18 @@ def gigabytes_per_second(rate: float) -> str:
     return "" if math.isnan(rate) else f"{digits(rate)} GB/s"
 
 
+def speed(payload_bytes: float, seconds: float) -> str:
+    """The payload rate of an operation; its time where it delivers no bytes."""
+    if not payload_bytes:
+        return quantity(seconds, "s")
+    return gigabytes_per_second(payload_bytes / seconds / 1e9)
+
+
+def with_interval(figure: str, interval: str) -> str:
+    """`figure (interval)`; only the figure where it has none."""
+    return f"{figure} ({interval})" if interval else figure
+
+
 def ratio(value: float) -> str:
     """A ratio with its sign: three decimals near 1, where the verdict is decided."""
     return f"{_ratio_digits(value)}×"

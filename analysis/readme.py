@@ -62,7 +62,7 @@ def rates(study: Study, machine: str, results: Path) -> dict[str, Rate]:
     by_metric = {(row["variant"], row["metric"]): row for row in rows}
     found: dict[str, Rate] = {}
     for variant in study.with_role(*ROLES):
-        payload = {case.id: case.payload_bytes for case in variant.cases}.get(study.headline, 0)
+        payload = study.payloads.get((variant.name, study.headline), 0)
         metrics = [name for name in study.metrics_for(variant) if (variant.name, name) in by_metric]
         if payload and metrics:
             row = by_metric[variant.name, metrics[0]]

@@ -15,7 +15,8 @@ from analysis.migrate import Migration
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.study import Study, Variant
-from tests.store.runs import RUNS, edit_json, store
+from tests.editing import edit_json
+from tests.store.runs import RUNS, store
 from tests.synthetic import CALLS, STUDIES
 
 KERNEL = CALLS.variant("kernel")

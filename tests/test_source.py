@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +23,7 @@ from analysis.source import (
     timed_files,
 )
 from analysis.study import Study, load_study
+from tests.editing import replace_in
 
 VARIANTS = ("v3_loads_first", "v4_grid_stride", "batch_memcpy", "torch_index_select")
 
@@ -47,15 +47,6 @@ def changed(folder: Path, edit: Callable[[], None]) -> set[str]:
     edit()
     after = prints(folder)
     return {name for name in before if before[name] != after[name]}
-
-
-def replace(path: Path, old: str, new: str) -> None:
-    """Edit a file, and let no clock's resolution hide that it changed."""
-    text = path.read_text()
-    assert old in text
-    modified = path.stat().st_mtime_ns
-    path.write_text(text.replace(old, new))
-    os.utime(path, ns=(modified, modified + 1))
 
 
 @pytest.fixture
@@ -118,7 +109,7 @@ def test_a_file_listed_twice_is_one_program() -> None:
 def test_what_does_not_change_the_program_keeps_every_fingerprint(
     gather: Path, file: str, old: str, new: str
 ) -> None:
-    assert changed(gather, partial(replace, gather / file, old, new)) == set()
+    assert changed(gather, partial(replace_in, gather / file, old, new)) == set()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +127,7 @@ def test_what_does_not_change_the_program_keeps_every_fingerprint(
 def test_an_edit_of_a_variants_file_changes_what_is_made_of_it_only(
     gather: Path, file: str, old: str, new: str
 ) -> None:
-    touched = changed(gather, partial(replace, gather / file, old, new))
+    touched = changed(gather, partial(replace_in, gather / file, old, new))
     assert touched == {v.name for v in load(gather).variants if v.path.name == file}
 
 
@@ -151,12 +142,12 @@ def test_an_edit_of_a_variants_file_changes_what_is_made_of_it_only(
 def test_shared_code_belongs_to_every_compiled_variant(
     gather: Path, file: str, old: str, new: str
 ) -> None:
-    touched = changed(gather, partial(replace, gather / file, old, new))
+    touched = changed(gather, partial(replace_in, gather / file, old, new))
     assert touched == compiled(gather)
 
 
 def test_the_workload_belongs_to_every_variant(gather: Path) -> None:
-    edit = partial(replace, gather / "workload.py", "POISON = 0xA5", "POISON = 0x5A")
+    edit = partial(replace_in, gather / "workload.py", "POISON = 0xA5", "POISON = 0x5A")
     assert changed(gather, edit) == set(prints(gather))
 
 
@@ -164,7 +155,7 @@ def test_a_constant_belongs_to_every_variant_that_has_no_own(gather: Path) -> No
     shared = {
         variant.name for variant in load(gather).variants if variant.constants["token_bytes"] == 656
     }
-    edit = partial(replace, gather / "study.yaml", "token_bytes: 656", "token_bytes: 688")
+    edit = partial(replace_in, gather / "study.yaml", "token_bytes: 656", "token_bytes: 688")
     assert changed(gather, edit) == shared
 
 
@@ -173,7 +164,7 @@ def test_a_constant_belongs_to_every_variant_that_has_no_own(gather: Path) -> No
 )
 def test_a_variants_own_settings_are_its_alone(gather: Path, setting: str) -> None:
     def edit() -> None:
-        replace(gather / "study.yaml", "after: v2_warp", f"{setting}\n    after: v2_warp")
+        replace_in(gather / "study.yaml", "after: v2_warp", f"{setting}\n    after: v2_warp")
 
     assert changed(gather, edit) == {"v3_loads_first"}
 
@@ -181,18 +172,18 @@ def test_a_variants_own_settings_are_its_alone(gather: Path, setting: str) -> No
 def test_the_order_of_flags_counts(gather: Path) -> None:
     def flags(value: str) -> Callable[[], None]:
         return partial(
-            replace, gather / "study.yaml", "after: v2_warp", f"{value}\n    after: v2_warp"
+            replace_in, gather / "study.yaml", "after: v2_warp", f"{value}\n    after: v2_warp"
         )
 
     flags("flags: [-DA, -UA]")()
-    edit = partial(replace, gather / "study.yaml", "[-DA, -UA]", "[-UA, -DA]")
+    edit = partial(replace_in, gather / "study.yaml", "[-DA, -UA]", "[-UA, -DA]")
     assert changed(gather, edit) == {"v3_loads_first"}
 
 
 def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) -> None:
     (gather / "inner").mkdir()
     (gather / "inner" / "lanes.h").write_text("constexpr int kLanes = 32;\n")
-    replace(
+    replace_in(
         gather / "operator.h",
         "#include <cstdint>",
         '#include <cstdint>\n  #  include "inner/lanes.h"\n#include "not_here.h"',
@@ -206,7 +197,7 @@ def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) ->
         "v3_loads_first.cu",
         "workload.py",
     ]
-    edit = partial(replace, gather / "inner" / "lanes.h", "32", "64")
+    edit = partial(replace_in, gather / "inner" / "lanes.h", "32", "64")
     assert changed(gather, edit) == compiled(gather)
 
 
@@ -311,7 +302,7 @@ def test_python_files_a_study_imports_from_itself_belong_to_it(tmp_path: Path) -
     assert other in source_files(study, study.variant("clock"))
     print_of = partial(fingerprint, study, study.variant("clock"))
     before = print_of()
-    replace(other, "THING = 1", "THING = 2")
+    replace_in(other, "THING = 1", "THING = 2")
     assert print_of() != before
 
 
@@ -325,14 +316,14 @@ def test_what_is_timed_elsewhere_belongs_to_the_variant_that_times_it(tmp_path: 
     moved = dataclasses.replace(variant, timed=(elsewhere,))
     before = fingerprint(study, moved)
     assert before == fingerprint(study, variant)
-    replace(elsewhere, "Final = 2 * 2**20", "Final = 4 * 2**20")
+    replace_in(elsewhere, "Final = 2 * 2**20", "Final = 4 * 2**20")
     assert fingerprint(study, moved) != before
     assert timed_files(study, study.variant("pinned_loop"))[-1].name != "host_memory.py"
 
 
 def test_what_only_tests_use_belongs_to_no_variant(tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "allocator", tmp_path / "allocator")
-    edit = partial(replace, folder / "state_check.h", "capacity)", "capacity_)")
+    edit = partial(replace_in, folder / "state_check.h", "capacity)", "capacity_)")
     assert changed(folder, edit) == set()
     study = load(folder)
     final = study.variant("p4_final")
@@ -344,6 +335,6 @@ def test_what_only_tests_use_belongs_to_no_variant(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["tests: [missing.h]", "tests: [..]"])
 def test_a_file_that_is_listed_must_be_there(gather: Path, key: str) -> None:
-    replace(gather / "study.yaml", "budget_s: 120", f"budget_s: 120\n{key}")
+    replace_in(gather / "study.yaml", "budget_s: 120", f"budget_s: 120\n{key}")
     with pytest.raises(FieldError, match=r"h2d_gather/study.yaml: tests: expected files below"):
         load(gather)

@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, select
-from analysis.facts.addresses import samples_address
+from analysis.charts.theme import Chart, finish, panels, present, select
+from analysis.facts.addresses import samples_addresses
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, ratio, ratio_interval
 from analysis.statistics import SAME_WITHIN
@@ -28,13 +28,10 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
     table["interval"] = [
         ratio_interval(*ends) for ends in table[["ci_low", "ci_high"]].to_numpy(dtype=float)
     ]
-    table["href"] = [
-        samples_address(*key)
-        for key in table[["machine", "study", "variant"]].itertuples(index=False)
-    ]
+    table["href"] = samples_addresses(table)
     clocks = list(dict.fromkeys(table["clock"]))
-    cases = [case.id for variant in facts.study.variants for case in variant.cases]
-    order = list(dict.fromkeys(case for case in cases if case in set(table["case"])))
+    cases = dict.fromkeys(case.id for variant in facts.study.variants for case in variant.cases)
+    order = present(cases, table["case"])
     base = alt.Chart().encode(
         y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=False, labelLimit=190)),
         color=alt.Color(

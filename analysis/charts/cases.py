@@ -20,6 +20,7 @@ from analysis.charts.theme import (
     partly_keyed,
     select,
     shown,
+    si_axis,
     tooltip,
     varying_keys,
 )
@@ -152,7 +153,7 @@ def _lines(
     """
     title = "payload rate, GB/s" if value == "rate" else "time"
     scale = alt.Scale(zero=True) if value == "rate" else alt.Scale(type="log")
-    axis = alt.Axis() if value == "rate" else alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
+    axis = alt.Axis() if value == "rate" else si_axis("s")
     focused = "variant_shown === null || datum.variant === variant_shown"
     base: Any = (
         alt.Chart()

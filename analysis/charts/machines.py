@@ -8,7 +8,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import GREY, WIDE_LABELS, Chart, finish, select
+from analysis.charts.theme import GREY, WIDE_LABELS, Chart, finish, present, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.comparison import (
     FASTER,
@@ -19,16 +19,9 @@ from analysis.facts.comparison import (
     SLOWER,
     UNKNOWN,
     Comparison,
-    Figure,
     Ratio,
 )
-from analysis.quantities import (
-    INTERVAL,
-    gigabytes_per_second,
-    quantity,
-    ratio,
-    ratio_interval,
-)
+from analysis.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.study import parse_case
 
 ROW_PX: Final = 17
@@ -97,30 +90,19 @@ def machines_chart(comparison: Comparison) -> Chart | None:
 def _selects(table: pd.DataFrame) -> list[alt.Parameter]:
     """The machine, what it is held against, the study, and how many rows there are."""
     bases = list(dict.fromkeys(table["machine"]))
-    against = [f"*{kind}" for kind in KINDS if kind in set(table["kind"])]
+    against = [f"*{kind}" for kind in present(KINDS, table["kind"])]
     names = [KINDS[one[1:]] for one in against]
     others = list(dict.fromkeys(table["against"]))
-    binding = alt.binding_select(
-        options=[*against, *others], labels=[*names, *others], name="against"
-    )
+    labels = [*names, *others]
     return [
         select("machine_shown", "machine", bases, table["machine"].mode()[0]),
-        alt.param(name="against_shown", value=against[0], bind=binding),
+        select("against_shown", "against", [*against, *others], against[0], labels=labels),
         select("study_shown", "study", [None, *dict.fromkeys(table["study"])], None),
         select("rows_shown", "rows", [FEW, None], FEW),
     ]
 
 
 def _layers() -> list[alt.Chart]:
-    order = alt.EncodingSortField(field="surprise", op="max", order="descending")
-    axis = alt.Axis(
-        labelFont=WIDE_LABELS,
-        labelExpr="compact ? split(datum.label, ' / ')[1] : datum.label",
-        labelLimit=alt.ExprRef(f"compact ? {COMPACT_LABEL_PX} : {LABEL_PX}"),
-        domain=False,
-        ticks=False,
-        grid=False,
-    )
     across = alt.X(
         "ratio:Q",
         title=TITLE,
@@ -140,16 +122,7 @@ def _layers() -> list[alt.Chart]:
             *(("other", "the other figure"), ("label", "ratio"), ("interval", "interval")),
         )
     ]
-    base = (
-        alt.Chart()
-        .transform_joinaggregate(worst="max(surprise)", groupby=["variant"])
-        .transform_window(
-            sort=[alt.SortField("worst", order="descending"), alt.SortField("variant")],
-            rank="dense_rank()",
-        )
-        .transform_filter("rows_shown === null || datum.rank <= rows_shown")
-        .encode(y=alt.Y("variant:N", sort=order, title=None, axis=axis))
-    )
+    base = _rows()
     ratios = base.encode(color=colour)
     intervals = ratios.transform_filter("isValid(datum.ratio_low) && isValid(datum.ratio_high)")
     one = alt.Chart(pd.DataFrame({"one": [1]})).mark_rule(style="ceiling", strokeDash=[4, 3])
@@ -179,27 +152,43 @@ def _layers() -> list[alt.Chart]:
     ]
 
 
+def _rows() -> alt.Chart:
+    """A row a variant, those first that differ most, and as many as are chosen."""
+    order = alt.EncodingSortField(field="surprise", op="max", order="descending")
+    axis = alt.Axis(
+        labelFont=WIDE_LABELS,
+        labelExpr="compact ? split(datum.label, ' / ')[1] : datum.label",
+        labelLimit=alt.ExprRef(f"compact ? {COMPACT_LABEL_PX} : {LABEL_PX}"),
+        domain=False,
+        ticks=False,
+        grid=False,
+    )
+    return (
+        alt.Chart()
+        .transform_joinaggregate(worst="max(surprise)", groupby=["variant"])
+        .transform_window(
+            sort=[alt.SortField("worst", order="descending"), alt.SortField("variant")],
+            rank="dense_rank()",
+        )
+        .transform_filter("rows_shown === null || datum.rank <= rows_shown")
+        .encode(y=alt.Y("variant:N", sort=order, title=None, axis=axis))
+    )
+
+
 def _row(comparison: Comparison, one: Ratio) -> tuple[object, ...]:
     facts = comparison.studies[one.of.study]
     low, high = one.interval
     clock = facts.study.metrics[one.of.metric].label
-    shown = facts.figures.shown_case(one.of.variant).id
+    shown = facts.study.shown_case(one.of.variant).id
     return (
         *(one.base.name, one.other.name, one.other.kind, one.of.study),
         f"{one.of.study} / {one.of.variant.name}{_difference(one.of.case, shown)}",
         *(one.of.variant.title, one.of.case, clock, one.verdict),
         *(one.value, low, high, one.surprise),
         *(ratio(one.value), ratio_interval(low, high)),
-        *(written(one.of), written(one.against)),
+        *(speed(figure.payload_bytes, figure.seconds) for figure in (one.of, one.against)),
         samples_address(one.base.machine, one.of.study, one.of.variant.name),
     )
-
-
-def written(figure: Figure) -> str:
-    """The payload rate where there is one, else the time."""
-    if figure.payload_bytes:
-        return gigabytes_per_second(figure.payload_bytes / figure.seconds / 1e9)
-    return quantity(figure.seconds, "s")
 
 
 def _difference(case: str, shown: str) -> str:

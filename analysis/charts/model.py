@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, select
-from analysis.facts.addresses import samples_address
+from analysis.charts.theme import Chart, finish, panels, present, select
+from analysis.facts.addresses import samples_addresses
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import JUDGED_WITHIN, LINK, USES
 from analysis.model.terms import TERMS
@@ -23,17 +23,31 @@ def model_chart(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     machines = sorted(set(table["machine"]))
-    variants = [name for name in facts.study.variant_names if name in set(table["variant"])]
+    variants = present(facts.study.variant_names, table["variant"])
+    within = max(JUDGED_WITHIN.get(term, 0) for term in (LINK, *table["binding"]))
+    ends = pd.DataFrame({"low": [-within], "high": [within]})
+    band = alt.Chart(ends).mark_rect(style="band").encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    chart: Any = panels(
+        alt.layer(band, _points(table)).properties(height=HEIGHT_PX),
+        _with_labels(table, facts),
+        select("variant_shown", "variant", [None, *variants], None),
+    ).transform_filter("variant_shown === null || datum.variant === variant_shown")
+    description = (
+        f"{facts.study.title}: how much longer each measured time is than the link model's, over"
+        f" the predicted rate, for {len(machines)} machines."
+    )
+    return finish(chart, description, margin=80, compact_margin=70)
+
+
+def _points(table: pd.DataFrame) -> alt.Chart:
+    """A point a variant and case, in the colour of what binds it."""
     y = alt.Y(
         "residual:Q",
         title="measured against predicted",
         axis=alt.Axis(format="+.0%"),
         scale=alt.Scale(zero=True),
     )
-    within = max(JUDGED_WITHIN.get(term, 0) for term in (LINK, *table["binding"]))
-    ends = pd.DataFrame({"low": [-within], "high": [within]})
-    band = alt.Chart(ends).mark_rect(style="band").encode(y=alt.Y("low:Q", title=None), y2="high:Q")
-    points = (
+    points: alt.Chart = (
         alt.Chart()
         .mark_point(size=45, cursor="pointer")
         .encode(
@@ -69,16 +83,7 @@ def model_chart(facts: StudyFacts) -> Chart | None:
             href="href:N",
         )
     )
-    chart: Any = panels(
-        alt.layer(band, points).properties(height=HEIGHT_PX),
-        _with_labels(table, facts),
-        select("variant_shown", "variant", [None, *variants], None),
-    ).transform_filter("variant_shown === null || datum.variant === variant_shown")
-    description = (
-        f"{facts.study.title}: how much longer each measured time is than the link model's, over"
-        f" the predicted rate, for {len(machines)} machines."
-    )
-    return finish(chart, description, margin=80, compact_margin=70)
+    return points
 
 
 def _along() -> alt.X:
@@ -93,22 +98,14 @@ def _along() -> alt.X:
 
 def _with_labels(table: pd.DataFrame, facts: StudyFacts) -> pd.DataFrame:
     """`table` with the rate in GB/s and what tooltips write."""
-    payloads = {
-        (variant.name, case.id): case.payload_bytes
-        for variant in facts.study.variants
-        for case in variant.cases
-    }
     measured = zip(table["variant"], table["case"], strict=True)
     return table.drop(columns=["judged", "use"]).assign(
-        rate=[payloads[pair] for pair in measured] / table["predicted"] / 1e9,
+        rate=[facts.study.payloads[pair] for pair in measured] / table["predicted"] / 1e9,
         judged=table["judged"].astype(int),
         use=table["use"],
         times=table["margin"].map(digits),
         limit=[quantity(value, "s") for value in table["predicted"]],
         time=[quantity(value, "s") for value in table["measured"]],
         difference=table["residual"].map(signed_percent),
-        href=[
-            samples_address(*key)
-            for key in table[["machine", "study", "variant"]].itertuples(index=False)
-        ],
+        href=samples_addresses(table),
     )

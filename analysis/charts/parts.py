@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
+from analysis.charts.theme import present
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
 
@@ -47,7 +48,7 @@ def part_bars(
     """A stacked bar a `row` of `rows`, each part in the colour it has in every chart of the study;
     `tips` are the columns shown of a bar that is pointed at, and what they are called."""
     labels = [metric.label for metric in facts.study.metrics.values() if metric.part_of]
-    drawn = [label for label in labels if label in set(rows["part"])]
+    drawn = present(labels, rows["part"])
     legend = alt.Legend(orient="top", title=None, symbolType="square", values=drawn)
     bars: alt.Chart = (
         alt.Chart()

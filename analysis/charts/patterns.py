@@ -9,7 +9,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import CELL_PX, Chart, finish
+from analysis.charts.theme import CELL_PX, Chart, finish, present
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, quantity, ratio, ratio_interval
 from analysis.study import Study
@@ -71,7 +71,7 @@ def by_pattern(
     study: Study, table: pd.DataFrame, colour: alt.Color, tooltip: Sequence[Any], what: str
 ) -> Chart:
     """A cell for each row of `table`, by its `pattern` and `variant`, with its `label`."""
-    names = [name for name in study.variant_names if name in set(table["variant"])]
+    names = present(study.variant_names, table["variant"])
     base: Any = alt.Chart().encode(
         x=alt.X("variant:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
         y=alt.Y("pattern:N", sort=[*dict.fromkeys(_patterns(study)), MEAN], title=None),

@@ -16,7 +16,9 @@ from analysis.charts.theme import (
     clock_select,
     finish,
     panels,
+    present,
     shown,
+    si_axis,
     tooltip,
     variant_rows,
     varying_keys,
@@ -65,7 +67,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
     measured = base.transform_filter("datum.state !== 'published'")
     bars = measured.transform_filter("datum.role !== 'ceiling'")
-    roles = [role for role in SHOWN_ROLES if role in set(points["role"])]
+    roles = present(SHOWN_ROLES, points["role"])
     colour = alt.Color(
         "role:N",
         scale=alt.Scale(domain=SHOWN_ROLES),
@@ -147,8 +149,8 @@ def _axis(facts: StudyFacts, value: str) -> alt.X:
     if facts.figures.are_rates:
         scale = alt.Scale(zero=True)
         return alt.X(f"{value}:Q", title="payload rate, GB/s", scale=scale, stack=None)
-    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", grid=True)
-    return alt.X(f"{value}:Q", title="time, s", scale=alt.Scale(type="log"), axis=axis)
+    scale, axis = alt.Scale(type="log"), si_axis("s", grid=True)
+    return alt.X(f"{value}:Q", title="time, s", scale=scale, axis=axis)
 
 
 def _labels(measured: alt.Chart) -> list[alt.Chart]:

@@ -6,7 +6,7 @@ chart another palette.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -176,11 +176,17 @@ def both_palettes() -> dict[str, Any]:
 
 
 def select(
-    name: str, label: str, options: Sequence[object], value: object, none: str = "all"
+    name: str,
+    label: str,
+    options: Sequence[object],
+    value: object,
+    none: str = "all",
+    labels: Sequence[str] = (),
 ) -> alt.Parameter:
-    """A select above the chart; None among `options` is called `none`."""
-    labels = [none if option is None else str(option) for option in options]
-    binding = alt.binding_select(options=list(options), labels=labels, name=label)
+    """A select above the chart. Its `options` are called by their `labels`; left out, each is
+    called what it is, and None `none`."""
+    labels = labels or [none if option is None else str(option) for option in options]
+    binding = alt.binding_select(options=list(options), labels=list(labels), name=label)
     return alt.param(name=name, value=value, bind=binding)
 
 
@@ -208,22 +214,29 @@ def _give(chart: Any, *parameters: alt.Parameter) -> None:
     chart.params = [*known, *(one.param for one in parameters)]
 
 
+def present(names: Iterable[str], column: pd.Series) -> list[str]:
+    """Those of `names` that are in `column`, in their order."""
+    found = set(column)
+    return [name for name in names if name in found]
+
+
+def si_axis(unit: str, **options: Any) -> alt.Axis:
+    """An axis of a quantity in this base unit, with SI prefixes; `options` are Altair's."""
+    return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'", **options)
+
+
 def variant_rows(names: Sequence[str], table: pd.DataFrame) -> alt.Y:
     """A row for each variant in `table`, in the order of `names`."""
-    drawn = [name for name in names if name in set(table["variant"])]
     axis = alt.Axis(
         labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, domain=False, ticks=False, grid=False
     )
-    return alt.Y("variant:N", sort=drawn, title=None, axis=axis)
+    return alt.Y("variant:N", sort=present(names, table["variant"]), title=None, axis=axis)
 
 
 def clock_select(facts: StudyFacts) -> alt.Parameter:
     """Which time to show: by default each variant's own, the one it is compared by."""
     clocks = [facts.study.metrics[metric].label for metric in facts.study.time_metrics]
-    binding = alt.binding_select(
-        options=[None, *clocks], labels=["as compared", *clocks], name="clock"
-    )
-    return alt.param(name="clock_shown", value=None, bind=binding)
+    return select("clock_shown", "clock", [None, *clocks], None, none="as compared")
 
 
 def varying_keys(points: pd.DataFrame, facts: StudyFacts) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, select
+from analysis.charts.theme import Chart, finish, present, select
 from analysis.facts.addresses import samples_address
-from analysis.facts.captures import STALE, kernel_name, read_events
+from analysis.facts.captures import STALE, Capture, kernel_name, read_events
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, whole
 
@@ -73,17 +73,16 @@ def timeline_chart(facts: StudyFacts) -> Chart | None:
 def timeline_events(facts: StudyFacts) -> pd.DataFrame:
     """Every event of every timeline of the study: times in µs, what it is, and whether stale."""
     frames = [
-        _events(facts, machine, variant.name)
+        _events(facts, machine, variant.name, capture)
         for machine in facts.machines
         for variant in facts.study.variants
-        if facts.captures.find(machine, variant, "timeline").is_there
+        if (capture := facts.captures.find(machine, variant, "timeline")).is_there
     ]
     frames = [frame for frame in frames if not frame.empty]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _events(facts: StudyFacts, machine: str, name: str) -> pd.DataFrame:
-    capture = facts.captures.find(machine, facts.study.variant(name), "timeline")
+def _events(facts: StudyFacts, machine: str, name: str, capture: Capture) -> pd.DataFrame:
     events = read_events(capture.path)
     streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
     return pd.DataFrame(
@@ -111,17 +110,16 @@ def _selects(facts: StudyFacts, events: pd.DataFrame) -> list[alt.Parameter]:
     captured = set(zip(events["machine"], events["variant"], strict=True))
     machines = list(dict.fromkeys(events["machine"]))
     fastest = facts.ranking.fastest(machines[0])
-    variants = [name for name in facts.study.variant_names if name in set(events["variant"])]
+    variants = present(facts.study.variant_names, events["variant"])
     first = [name for name in variants if (machines[0], name) in captured]
     chosen = fastest.name if fastest and fastest.name in first else first[0]
     ends = [end for end in WINDOWS_US if end < events["end_us"].max()]
     windows = [None, *ends, *(-end for end in ends)]
     labels = ["all of it", *(f"the {end} {whole(w)} µs" for end in ("first", "last") for w in ends)]
-    binding = alt.binding_select(options=windows, labels=labels, name="show")
     return [
         select("machine_shown", "machine", machines, machines[0]),
         select("variant_shown", "variant", variants, chosen),
-        alt.param(name="window_us", value=None, bind=binding),
+        select("window_us", "show", windows, None, labels=labels),
     ]
 
 
@@ -145,7 +143,7 @@ def _lanes(events: pd.DataFrame) -> alt.Y:
 def kind_colours(events: pd.DataFrame) -> dict[str, alt.Fill | alt.Stroke]:
     """Fill and stroke of bars: one colour a kind of event, the same in every chart; those that
     occur are explained."""
-    kinds = [kind for kind in KINDS if kind in set(events["kind"])]
+    kinds = present(KINDS, events["kind"])
     legend = alt.Legend(orient="top", title=None, symbolType="square", values=kinds)
     scale = alt.Scale(domain=KINDS)
     return {

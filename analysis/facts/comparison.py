@@ -13,10 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.facts.inputs import Inputs
-from analysis.facts.rows import MeasuredRow, PublishedRow, rows_of
+from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.statistics import SAME_WITHIN
-from analysis.store.published import best_statement
 from analysis.study import Variant
 
 MACHINE: Final = "machine"
@@ -201,7 +200,7 @@ class Comparison:
         printed = list(_printed(facts))
         cases: dict[str, dict[str, int]] = {}
         for variant in facts.study.subjects:
-            shown = facts.figures.shown_case(variant)
+            shown = facts.study.shown_case(variant)
             cases[variant.name] = {shown.id: shown.payload_bytes}
         for _, figure in printed:
             cases[figure.variant.name][figure.case] = figure.payload_bytes
@@ -246,17 +245,12 @@ def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:
     row = facts.figures.time(machine, variant)
     if row is not None:
         return "stale" if row.stale else ""
-    return facts.figures.absence(machine, variant, facts.figures.shown_case(variant)).state
+    return facts.figures.absence(machine, variant, facts.study.shown_case(variant)).state
 
 
 def _printed(facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
     """What each source printed as a time or a rate, of variants that the study has."""
-    study = facts.study
-    for row in rows_of(best_statement(facts.inputs.published[study.name]), PublishedRow):
-        if row.variant in study.variant_names and not math.isnan(row.seconds):
-            metric = row.metric if row.metric in study.metrics else study.time_metrics[0]
-            place = (study.name, study.variant(row.variant), row.case, row.payload_bytes, metric)
-            yield (
-                Subject(f"published: {row.source}", PUBLISHED),
-                Figure(*place, *(row.seconds,) * 3),
-            )
+    for row in facts.figures.printed:
+        variant = facts.study.variant(row.variant)
+        place = (facts.study.name, variant, row.case, row.payload_bytes, row.metric)
+        yield Subject(f"published: {row.source}", PUBLISHED), Figure(*place, *(row.seconds,) * 3)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from analysis.facts.inputs import Inputs
-from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, RatioRow, SkippedRow, rows_of
+from analysis.facts.rows import (
+    RUN_SEPARATOR,
+    MeasuredRow,
+    PublishedRow,
+    RatioRow,
+    SkippedRow,
+    rows_of,
+)
 from analysis.statistics import verdict
+from analysis.store.published import best_statement
 from analysis.store.results import Provenance
 from analysis.study import Case, Study, Variant
 
@@ -72,6 +81,17 @@ class Figures:
         rows = rows_of(self.inputs.of_study(self.inputs.skipped, self.study), SkippedRow)
         return {(row.machine, row.variant, row.case): row for row in rows}
 
+    @cached_property
+    def printed(self) -> list[PublishedRow]:
+        """The best statement of each source on a variant that the study has and a case, as a time
+        or a rate, by a metric of the study."""
+        study = self.study
+        return [
+            row if row.metric in study.metrics else replace(row, metric=study.time_metrics[0])
+            for row in rows_of(best_statement(self.inputs.published[study.name]), PublishedRow)
+            if row.variant in study.variant_names and not math.isnan(row.seconds)
+        ]
+
     def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
         return self.measured.get((machine, variant, case, metric))
 
@@ -81,10 +101,6 @@ class Figures:
         shown = self.study.with_role("step", "beyond") or self.study.variants
         return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
 
-    def shown_case(self, variant: Variant) -> Case:
-        """As `Study.shown_case`."""
-        return self.study.shown_case(variant)
-
     def time(self, machine: str, variant: Variant) -> MeasuredRow | None:
         """The time in the shown case, by the preferred metric that was measured."""
         rows = self.times(machine, variant)
@@ -93,7 +109,7 @@ class Figures:
     def times(self, machine: str, *variants: Variant) -> list[MeasuredRow]:
         """Times of all `variants` in the first one's shown case, by the preferred metric that may
         compare them and was measured of each; empty where there is none."""
-        case = self.shown_case(variants[0]).id
+        case = self.study.shown_case(variants[0]).id
         for metric in self.study.metrics_for(*variants):
             keys = [(machine, variant.name, case, metric) for variant in variants]
             if all(key in self.measured for key in keys):
@@ -102,7 +118,7 @@ class Figures:
 
     def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
         """One metric in the shown case."""
-        return self.find(machine, variant.name, self.shown_case(variant).id, metric)
+        return self.find(machine, variant.name, self.study.shown_case(variant).id, metric)
 
     def by_run(self, row: MeasuredRow) -> list[tuple[Provenance, float]]:
         """The runs that a figure stands on, oldest first, and the median of each. None where it is
@@ -114,7 +130,7 @@ class Figures:
 
     def comparison(self, machine: str, variant: Variant, other: Variant) -> RatioRow | None:
         """The ratio in the shown case, by the preferred metric that compares the two."""
-        case = self.shown_case(variant).id
+        case = self.study.shown_case(variant).id
         for metric in self.study.metrics_for(variant, other):
             row = self.ratios.get((machine, variant.name, other.name, case, metric))
             if row is not None:
@@ -129,17 +145,9 @@ class Figures:
     def _payloads(self, row: RatioRow) -> tuple[int, int]:
         """Bytes that the two of a ratio deliver in its case; 0 for one that has no such case."""
         own, other = (
-            self._payload_of.get((name, row.case), 0) for name in (row.variant, row.against)
+            self.study.payloads.get((name, row.case), 0) for name in (row.variant, row.against)
         )
         return own, other
-
-    @cached_property
-    def _payload_of(self) -> Mapping[tuple[str, str], int]:
-        return {
-            (variant.name, case.id): case.payload_bytes
-            for variant in self.study.variants
-            for case in variant.cases
-        }
 
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str
@@ -164,14 +172,14 @@ class Figures:
         row = self.time(machine, variant)
         if row is None or row.stale:
             return None
-        return self.limit_share(machine, variant, self.shown_case(variant), row.metric)
+        return self.limit_share(machine, variant, self.study.shown_case(variant), row.metric)
 
     def share_of(self, machine: str, variant: Variant, ceiling: Variant) -> float | None:
         """How near the variant comes to this ceiling in its shown case; None if stale."""
         row = self.time(machine, variant)
         if row is None or row.stale:
             return None
-        return self._share(machine, variant, ceiling, self.shown_case(variant), row.metric)
+        return self._share(machine, variant, ceiling, self.study.shown_case(variant), row.metric)
 
     def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
         """Why there is no figure of this case."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from analysis.claims import Claim
-from analysis.claims.comparison import Bounded
+from analysis.claims.comparison import Bounded, Comparison
 from analysis.claims.findings import Finding
 from analysis.claims.verdicts import HOLDS, NOT_TESTED
 from analysis.facts.journeys import machines_by_evidence
@@ -15,6 +15,14 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.study import Variant
 
 Figures = ClaimRow | ClaimPartRow
+
+
+def written_interval(test: Comparison, figures: Figures) -> str:
+    """The interval of what `test` found, as its kind writes one; empty where it has no width."""
+    low, high = figures.ci_low, figures.ci_high
+    if math.isnan(low) or math.isnan(high) or low == high:
+        return ""
+    return test.write_interval(figures.measured, low, high, figures.unit)
 
 
 @dataclass(frozen=True)
@@ -28,24 +36,22 @@ class Told:
     figures: Figures
     others: tuple[ClaimRow, ...] = ()
 
+    @property
+    def test(self) -> Comparison:
+        return self.claim.tests[self.part - 1]
+
     def write(self, value: float) -> str:
         """A figure of the comparison as its kind writes one; empty where there is none."""
-        test = self.claim.tests[self.part - 1]
-        return "" if math.isnan(value) else test.write(value, self.figures.unit)
+        return "" if math.isnan(value) else self.test.write(value, self.figures.unit)
 
     def interval(self) -> str:
-        low, high = self.figures.ci_low, self.figures.ci_high
-        if math.isnan(low) or math.isnan(high) or low == high:
-            return ""
-        test, figures = self.claim.tests[self.part - 1], self.figures
-        return test.write_interval(figures.measured, low, high, figures.unit)
+        return written_interval(self.test, self.figures)
 
     def bound(self) -> str:
         """What the comparison is held against, in words; empty where that is not a bound."""
-        test = self.claim.tests[self.part - 1]
-        if not isinstance(test, Bounded):
+        if not isinstance(self.test, Bounded):
             return ""
-        return f"{test.bound.name.replace('_', ' ')} {self.write(test.bound.value)}"
+        return f"{self.test.bound.name.replace('_', ' ')} {self.write(self.test.bound.value)}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,6 @@ def _expected(told: Told) -> float:
     """The published figure, or the bound that is not met; NaN where there is neither."""
     if not math.isnan(told.figures.published):
         return told.figures.published
-    test = told.claim.tests[told.part - 1]
-    if told.figures.verdict == HOLDS or not isinstance(test, Bounded):
+    if told.figures.verdict == HOLDS or not isinstance(told.test, Bounded):
         return math.nan
-    return test.bound.value
+    return told.test.bound.value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -98,6 +98,12 @@ class Inputs:
         machine, study, variant = key
         named = (self.results / machine / study / f"{variant}{kind}" for kind in sorted(KINDS))
         return [path for path in named if path.exists()]
+
+    def runs_on(self, machine: str) -> Iterator[tuple[str, Provenance]]:
+        """Study and provenance of every run that is kept of each variant on a machine."""
+        for (where, study, _), newest in self.provenance.items():
+            if where == machine:
+                yield from ((study, entry) for entry in (newest, *newest["runs"]))
 
     def is_current(self, key: VariantKey) -> bool:
         """Whether the newest samples of a variant, which there is still, are of its code today."""

@@ -92,7 +92,7 @@ def journey_of(facts: StudyFacts) -> Journey | None:
 
 
 def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
-    return any(case.id == facts.study.headline for case in variant.cases)
+    return variant.case(facts.study.headline) is not None
 
 
 def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:
@@ -133,7 +133,7 @@ def _calibrated(
         return None
     other = StudyFacts(facts.inputs, facts.inputs.studies[named["study"]])
     mover = other.study.variant(named["variant"])
-    payload = facts.figures.shown_case(variant).payload_bytes
+    payload = facts.study.shown_case(variant).payload_bytes
     for case in mover.cases:
         for metric in other.study.metrics_for(mover) if case.payload_bytes == payload else ():
             row = other.figures.find(machine, mover.name, case.id, metric)
@@ -145,7 +145,7 @@ def _calibrated(
 def _prediction(facts: StudyFacts, machine: str, variant: Variant) -> ModelRow | None:
     """The link model's time in the shown case, where the link or translation surely limits it."""
     table = facts.predictions
-    case = facts.figures.shown_case(variant).id
+    case = facts.study.shown_case(variant).id
     is_shown = (table["machine"] == machine) & (table["variant"] == variant.name)
     rows = rows_of(table[is_shown & (table["case"] == case) & table["judged"]], ModelRow)
     return rows[0] if rows else None

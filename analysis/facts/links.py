@@ -77,7 +77,7 @@ def link_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
         for facts in studies.values():
             chosen = () if facts.study.calibrates else facts.study.with_role(*ROLES)
             for variant in chosen:
-                case = facts.figures.shown_case(variant)
+                case = facts.study.shown_case(variant)
                 access = access_of(variant, case)
                 if access is None:
                     continue
@@ -90,7 +90,7 @@ def link_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
 def _rate(
     facts: StudyFacts, known: Calibrated, link: Link, variant: Variant, prediction: Prediction
 ) -> LinkRate:
-    case = facts.figures.shown_case(variant)
+    case = facts.study.shown_case(variant)
     row = facts.figures.find(known.machine, variant.name, case.id, "gpu_time")
     is_own = link == known.link and row is not None and not row.stale
     return LinkRate(

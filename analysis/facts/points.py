@@ -11,10 +11,15 @@ import pandas as pd
 
 from analysis.facts.addresses import samples_address
 from analysis.facts.figures import NOT_MEASURED, Figures
-from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, PublishedRow, rows_of
-from analysis.quantities import digits, digits_interval, quantity, quantity_interval
+from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow
+from analysis.quantities import (
+    digits,
+    digits_interval,
+    quantity,
+    quantity_interval,
+    with_interval,
+)
 from analysis.records import columns
-from analysis.store.published import best_statement
 from analysis.study import Case, Variant, parse_case
 
 CASE_PREFIX = "case_"
@@ -153,7 +158,7 @@ def _values(
         values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
         if figures.are_rates:
             short, interval = digits(rates[0]), digits_interval(rates[1], rates[2])
-    label = f"{short} ({interval})" if interval else short
+    label = with_interval(short, interval)
     return values | {"label": label, "short": short, "interval": interval}
 
 
@@ -169,16 +174,12 @@ def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
 
 def _published(figures: Figures) -> Iterator[tuple[Point, Case]]:
     """What has been printed of the study, beside every machine."""
-    study = figures.study
-    for row in rows_of(best_statement(figures.inputs.published[study.name]), PublishedRow):
-        if row.variant not in study.variant_names or math.isnan(row.seconds):
-            continue
-        variant = study.variant(row.variant)
-        metric = row.metric if row.metric in study.metrics else study.time_metrics[0]
+    for row in figures.printed:
+        variant = figures.study.variant(row.variant)
         case = Case(parse_case(row.case), row.payload_bytes, "default")
         for machine in figures.machines:
             point = Point(
-                **_place(figures, machine, variant, case, metric),
+                **_place(figures, machine, variant, case, row.metric),
                 **_values(figures, case, row.seconds, math.nan, math.nan),
                 state="published",
                 is_default=1,

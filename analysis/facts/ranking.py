@@ -23,11 +23,11 @@ class Ranking:
         """
         figures, study = self.figures, self.figures.study
         steps = study.with_role("step", "beyond")
-        payload = figures.shown_case(steps[0]).payload_bytes if steps else 0
+        payload = study.shown_case(steps[0]).payload_bytes if steps else 0
         measured = [
             (row.median, step)
             for step in steps
-            if figures.shown_case(step).payload_bytes == payload
+            if study.shown_case(step).payload_bytes == payload
             and dict(step.constants) == dict(study.constants)
             and step.ceilings != ()
             and not study.is_repeat(step)

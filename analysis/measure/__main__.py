@@ -70,7 +70,7 @@ def measure(
         arch = resolve_arch(config.arch, config.gpus)
         provision = Provision.of(gpus, toolchain, config)
         where = target(config, gpus)
-        require_room(where.root / where.machine / study.name)
+        require_room(where.folder / study.name)
         for line in settle(study, where, config.grid.name):
             print(line, flush=True)
         if variant:
@@ -103,7 +103,7 @@ def measure(
         for line in publish(plan, provision, host):
             print(line, file=sys.stderr)
         if where.root == BUILD / "unnamed":
-            folder = (where.root / where.machine / study.name).relative_to(ROOT)
+            folder = (where.folder / study.name).relative_to(ROOT)
             print(
                 f"{study.name}: this machine has no name, so the samples are in {folder}, which no "
                 "site shows; measured with --config machine=NAME, `snakemake site` shows them"
@@ -122,7 +122,7 @@ def told_command(study: str, variant: str | None, overrides: dict[str, object]) 
 def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
     """Raise HotpathError if the results are those of a machine with more GPUs than are found now:
     rows of skipped cases would replace its samples."""
-    path = where.root / where.machine / "machine.json"
+    path = where.folder / "machine.json"
     if not path.exists():
         return
     described = read_json(path)

@@ -70,9 +70,7 @@ def forecast(
 
 def _is_published(study: Study, where: Target, since: str) -> bool:
     """Whether there are results of the study from `since` on, of a run that may be older."""
-    folder = where.root / where.machine / study.name
-    paths = [folder / f"{variant.name}.csv" for variant in study.variants]
-    return any(changed_at(path) >= since for path in paths if path.exists())
+    return any(changed_at(path) >= since for path in where.samples_files(study).values())
 
 
 def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]]:
@@ -81,8 +79,7 @@ def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]
     Where that differs between variants, also those of the others' newest runs: what a cell took is
     known from the start of the next one, whichever variant's that is.
     """
-    folder = where.root / where.machine / study.name
-    paths = {v.name: path for v in study.variants if (path := folder / f"{v.name}.csv").exists()}
+    paths = where.samples_files(study)
     newest = {name: read_newest_run(path) for name, path in paths.items()}
     runs = {rows[0].run for rows in newest.values() if rows}
     for name, rows in newest.items():

@@ -21,7 +21,7 @@ from analysis.errors import FieldError, require_known
 from analysis.measure.cell import Skip
 from analysis.measure.data import random_bytes
 from analysis.measure.host_memory import HUGE_PAGE, NoHugePages, huge_bytes
-from analysis.measure.memory import CudaError, cuda
+from analysis.measure.memory import CudaError, bytes_at, cuda
 
 KINDS: Final = (
     *("pinned", "registered", "registered_huge", "registered_1gib"),
@@ -103,7 +103,7 @@ class LargePool:
 
     def close(self) -> None:
         """Undo what was registered, mapped and allocated, latest first. Idempotent."""
-        with self._timed("free", keep=True):
+        with self._timed("free"):
             self._undo.close()
 
     def __del__(self) -> None:
@@ -115,12 +115,12 @@ class LargePool:
         if allocate := _BY_CUDA.get(self.memory):
             with self._timed("register"):
                 self.pointer = allocate(size, self._undo)
-            self.bytes = _array(self.pointer, size)
+            self.bytes = bytes_at(self.pointer, size)
             with self._timed("touch"):
                 fill(self.bytes, rng)
             return
         self.pointer = _FROM_SYSTEM[self.memory](size, self._undo)
-        self.bytes = _array(self.pointer, size)
+        self.bytes = bytes_at(self.pointer, size)
         with self._timed("touch"):
             fill(self.bytes[:GIB] if self.memory == "aliased" else self.bytes, rng)
         have = huge_bytes(self.pointer) if self.memory == "registered_huge" else size
@@ -143,12 +143,11 @@ class LargePool:
             self._undo.callback(_release, cudart.cudaHostUnregister, at)
 
     @contextmanager
-    def _timed(self, part: str, keep: bool = False) -> Iterator[None]:
-        """Time a part. With `keep`, only the first time counts."""
+    def _timed(self, part: str) -> Iterator[None]:
+        """Time a part; only the first time counts."""
         start = time.perf_counter_ns()
         yield
-        if not (keep and part in self.seconds):
-            self.seconds[part] = (time.perf_counter_ns() - start) * 1e-9
+        self.seconds.setdefault(part, (time.perf_counter_ns() - start) * 1e-9)
 
 
 def fill(memory: Bytes, rng: np.random.Generator) -> None:
@@ -275,10 +274,6 @@ def _copied_to_device(host: Bytes, undo: ExitStack) -> int:
 
 def _release(call: Callable[[int], tuple[Any, ...]], pointer: int) -> None:
     cuda(call(pointer))
-
-
-def _array(pointer: int, size: int) -> Bytes:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
 
 
 _Allocate = Callable[[int, ExitStack], int]

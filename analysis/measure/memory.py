@@ -106,12 +106,16 @@ class DeviceArray:
             cudart.cudaFree(self.pointer)
 
 
+def bytes_at(pointer: int, size: int) -> npt.NDArray[np.uint8]:
+    """The memory at an address as uint8 [size], which does not keep it."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
+
+
 def pinned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """An uninitialised array in page-locked host memory, kept until the process ends."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     pointer = cuda(cudart.cudaHostAlloc(size, cudart.cudaHostAllocMapped))
-    buffer = (ctypes.c_uint8 * size).from_address(int(pointer))
-    return np.ctypeslib.as_array(buffer).view(dtype).reshape(shape)
+    return bytes_at(int(pointer), size).view(dtype).reshape(shape)
 
 
 def managed(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
@@ -125,8 +129,7 @@ def managed(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     if size > free // 4:
         raise HotpathError(f"managed memory: {size} B is more than a quarter of {free} B free")
     pointer = cuda(cudart.cudaMallocManaged(size, cudart.cudaMemAttachGlobal))
-    buffer = (ctypes.c_uint8 * size).from_address(int(pointer))
-    return np.ctypeslib.as_array(buffer).view(dtype).reshape(shape)
+    return bytes_at(int(pointer), size).view(dtype).reshape(shape)
 
 
 def move_to_host(array: Array, stream: int) -> None:

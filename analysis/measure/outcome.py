@@ -37,7 +37,7 @@ def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> 
         of = [name.split("/")[0] for _, name in names]
         yield f"skipped: {len(of)} variants of {', '.join(dict.fromkeys(of))}: {reason}"
     if any(new):
-        folder = where.root / where.machine
+        folder = where.folder
         yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
 
 
@@ -47,6 +47,5 @@ def _newest_log(study: Study, logs: Path) -> Path:
 
 def _samples_since(since: str, study: Study, where: Target) -> list[Sample]:
     """The newest run of each variant that was published since; it may have begun before."""
-    folder = where.root / where.machine / study.name
-    paths = [folder / f"{variant.name}.csv" for variant in study.variants]
+    paths = where.samples_files(study).values()
     return [s for path in paths if changed_at(path) >= since for s in read_newest_run(path)]

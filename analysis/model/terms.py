@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass, fields
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -87,39 +87,29 @@ class Parameters:
         return np.array(astuple(self), dtype=float)
 
 
-MEANING: Final = {
-    "link_rate": "effective rate of the link, bytes on the wire",
-    "half_line": "extra cost of a request for half a host line, in bytes on the wire",
-    "request_rate": "maximum rate of the chip's reads of host memory",
-    "sm_request_rate": "maximum rate of one multiprocessor's reads of host memory",
-    "latency": "one turn of a warp: index, round trip, store",
-    "start_up": "start-up time of a kernel",
-    "index_latency": "look-up of the first row in device memory",
-    "copy_engine_start_up": "start-up time of a copy",
-    "held_entries": "translations held, each of 64 KiB",
-    "walk": "a walk whose line of the page tables is in the L2",
-    "held_regions": "entries of the level above held, each of 2 MiB",
-    "region_walk": "added to a walk that needs another of these",
-    "region_wait": "wait for each of these, rows in ascending order",
-    "table_miss": "added to a walk for a line that comes from device memory",
-    "row_cache": "bytes of rows that displace a line of the page tables from the L2",
-}
-UNITS: Final = {
-    "link_rate": "B/s",
-    "half_line": "B",
-    "request_rate": "1/s",
-    "sm_request_rate": "1/s",
-    "latency": "s",
-    "start_up": "s",
-    "index_latency": "s",
-    "copy_engine_start_up": "s",
-    "held_entries": "1",
-    "walk": "s",
-    "held_regions": "1",
-    "region_walk": "s",
-    "region_wait": "s",
-    "table_miss": "s",
-    "row_cache": "B",
+class About(NamedTuple):
+    """The unit of a parameter, and what it is."""
+
+    unit: str
+    meaning: str
+
+
+ABOUT: Final = {
+    "link_rate": About("B/s", "effective rate of the link, bytes on the wire"),
+    "half_line": About("B", "extra cost of a request for half a host line, in bytes on the wire"),
+    "request_rate": About("1/s", "maximum rate of the chip's reads of host memory"),
+    "sm_request_rate": About("1/s", "maximum rate of one multiprocessor's reads of host memory"),
+    "latency": About("s", "one turn of a warp: index, round trip, store"),
+    "start_up": About("s", "start-up time of a kernel"),
+    "index_latency": About("s", "look-up of the first row in device memory"),
+    "copy_engine_start_up": About("s", "start-up time of a copy"),
+    "held_entries": About("1", "translations held, each of 64 KiB"),
+    "walk": About("s", "a walk whose line of the page tables is in the L2"),
+    "held_regions": About("1", "entries of the level above held, each of 2 MiB"),
+    "region_walk": About("s", "added to a walk that needs another of these"),
+    "region_wait": About("s", "wait for each of these, rows in ascending order"),
+    "table_miss": About("s", "added to a walk for a line that comes from device memory"),
+    "row_cache": About("B", "bytes of rows that displace a line of the page tables from the L2"),
 }
 BINDS: Final = {
     "link_rate": "link",

@@ -84,7 +84,7 @@ def variants_by_case(
     for variant in variants:
         captured = study.captured_of(variant)
         case = asked or (captured.case if captured else "")
-        if case in {known.id for known in variant.cases}:
+        if variant.case(case):
             found.setdefault(case, []).append(variant)
     if not found:
         expected = f"one that a variant of {study.name} has here"
@@ -114,7 +114,7 @@ def keep(
 ) -> None:
     """Store a capture, or the reason why there is none, next to the variant's samples."""
     captured = folder / f"{variant.name}.{kind}.csv"
-    destination = where.root / where.machine / study.name / captured.name
+    destination = where.folder / study.name / captured.name
     if captured.exists():
         write_whole(destination, captured.read_text())
     elif not reason:

@@ -97,9 +97,7 @@ def _select(signal: Mapping[str, Any]) -> Markup:
     """A signal that a select sets; it can be used once the chart is drawn."""
     bind, chosen = signal["bind"], signal["value"]
     options = (
-        Markup("<option{}>{}</option>").format(
-            Markup(" selected" if value == chosen else ""), label
-        )
+        _OPTION.format(Markup(" selected" if value == chosen else ""), label)
         for value, label in zip(bind["options"], bind["labels"], strict=True)
     )
     return _SELECT.format(name=bind["name"], options=NO_HTML.join(options))

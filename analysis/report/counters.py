@@ -60,22 +60,12 @@ def _link(c: Counters, payload: int) -> str:
     return f"{_bytes(read)}{share}"
 
 
-def _written(c: Counters, _payload: int) -> str:
-    written = c.get("pcie__write_bytes.sum")
-    return "" if written is None else _bytes(written)
-
-
 def _requests(c: Counters, _payload: int) -> str:
     count = c.get(_MISS.format("requests"))
     if count is None:
         return ""
     each = _over(c, "pcie__read_bytes.sum", _MISS.format("requests"))
     return whole(count) + (f", {digits(each)} B each" if each is not None else "")
-
-
-def _sectors(c: Counters, _payload: int) -> str:
-    ratio = _over(c, _MISS.format("sectors"), _MISS.format("requests"))
-    return "" if ratio is None else digits(ratio)
 
 
 def page_table_reads(c: Counters) -> float | None:
@@ -88,27 +78,12 @@ def page_table_reads(c: Counters) -> float | None:
     return max(0.0, every - multiprocessors - fabric)
 
 
-def _walks(c: Counters, _payload: int) -> str:
-    count = page_table_reads(c)
-    return "" if count is None else whole(count)
-
-
 def _memory(c: Counters, _payload: int) -> str:
     names = ("dram__bytes_read.sum", "dram__bytes_write.sum")
     if any(name not in c for name in names):
         return ""
     read, written = (_bytes(c[name]) for name in names)
     return f"{read}, {written}"
-
-
-def _occupancy(c: Counters, _payload: int) -> str:
-    value = c.get("sm__warps_active.avg.pct_of_peak_sustained_active")
-    return "" if value is None else percent(value / 100)
-
-
-def _registers(c: Counters, _payload: int) -> str:
-    value = c.get("launch__registers_per_thread")
-    return "" if value is None else whole(value)
 
 
 def _stalls(c: Counters, _payload: int) -> str:
@@ -121,24 +96,44 @@ def _stalls(c: Counters, _payload: int) -> str:
     return "; ".join(f"{_WAITS[name]} {percent(waits[name] / total)}" for name in largest)
 
 
-def _duration(c: Counters, _payload: int) -> str:
-    value = c.get("gpu__time_duration.sum")
-    return "" if value is None else quantity(value * 1e-9, "s")
+Write = Callable[[Counters, int], str]
+"""Writes a quantity, given the payload of the case in bytes; empty where it was not counted."""
 
 
-QUANTITIES: Final[Mapping[str, Callable[[Counters, int], str]]] = {
+def _number(read: Callable[[Counters], float | None], write: Callable[[float], str]) -> Write:
+    """A quantity that is one number."""
+
+    def written(counted: Counters, _payload: int) -> str:
+        value = read(counted)
+        return "" if value is None else write(value)
+
+    return written
+
+
+def _counter(name: str, write: Callable[[float], str]) -> Write:
+    """A quantity that is one counter."""
+    return _number(lambda counted: counted.get(name), write)
+
+
+QUANTITIES: Final[Mapping[str, Write]] = {
     "read over the link": _link,
-    "written to the link": _written,
+    "written to the link": _counter("pcie__write_bytes.sum", _bytes),
     "requests to host memory": _requests,
-    "sectors per request": _sectors,
-    "reads of page tables": _walks,
+    "sectors per request": _number(
+        lambda counted: _over(counted, _MISS.format("sectors"), _MISS.format("requests")), digits
+    ),
+    "reads of page tables": _number(page_table_reads, whole),
     "GPU memory read, written": _memory,
-    "achieved occupancy": _occupancy,
-    "registers a thread": _registers,
+    "achieved occupancy": _counter(
+        "sm__warps_active.avg.pct_of_peak_sustained_active", lambda value: percent(value / 100)
+    ),
+    "registers a thread": _counter("launch__registers_per_thread", whole),
     "warps wait for": _stalls,
-    "profiled, not a timing": _duration,
+    "profiled, not a timing": _counter(
+        "gpu__time_duration.sum", lambda value: quantity(value * 1e-9, "s")
+    ),
 }
-"""Rows of the table of counters: how each is written, given the payload of the case in bytes."""
+"""Rows of the table of counters."""
 
 
 class _Column(NamedTuple):
@@ -207,6 +202,6 @@ def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
 
 
 def _column(variant: Variant, capture: Capture) -> _Column:
-    # The variant may no longer have the case.
-    payloads = {case.id: case.payload_bytes for case in variant.cases}
-    return _Column(titled(variant, capture), capture.counters, payloads.get(capture.case, 0))
+    case = variant.case(capture.case)  # which it may no longer have
+    payload = case.payload_bytes if case else 0
+    return _Column(titled(variant, capture), capture.counters, payload)

@@ -8,20 +8,18 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.charts.machines import written
 from analysis.facts.comparison import (
     FASTER,
     PUBLISHED,
     SLOWER,
     Comparison,
-    Figure,
     Ratio,
     Subject,
     host_of,
 )
 from analysis.facts.inputs import Inputs
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import listing, percent, ratio, ratio_interval
+from analysis.quantities import listing, percent, ratio, ratio_interval, speed
 from analysis.report.html import code, folded_tables, joined, plain, table
 from analysis.report.machines import described_facts
 from analysis.report.sentences import NOTHING
@@ -121,7 +119,7 @@ def figures_table(comparison: Comparison) -> str | Markup:
     groups = {}
     for facts in comparison.studies.values():
         rows = [
-            [code(variant.name), *(_cell(comparison, facts, one, variant) for one in machines)]
+            [code(variant.name), *(_cell(facts, one, variant) for one in machines)]
             for variant in facts.study.subjects
         ]
         if filled := [row for row in rows if any(row[1:])]:
@@ -130,14 +128,13 @@ def figures_table(comparison: Comparison) -> str | Markup:
     return folded_tables(columns, groups, numeric=columns[1:])
 
 
-def _cell(comparison: Comparison, facts: StudyFacts, machine: Subject, variant: Variant) -> str:
+def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
     """The rate or time in the shown case, and its share of the fastest ceiling there."""
     row = facts.figures.time(machine.name, variant)
     if row is None:
         return ""
-    case = facts.figures.shown_case(variant)
-    place = (facts.study.name, variant, case.id, case.payload_bytes, row.metric)
-    figure = written(Figure(*place, row.median, row.ci_low, row.ci_high))
+    case = facts.study.shown_case(variant)
+    figure = speed(case.payload_bytes, row.median)
     if row.stale:
         return f"{figure} (stale)"
     share = facts.figures.limit_share(machine.name, variant, case, row.metric)
@@ -158,11 +155,10 @@ def hosts(comparison: Comparison) -> str:
     for machine in comparison.machines:
         found: dict[str, Mapping[str, Any]] = {}
         runs: dict[str, set[str]] = {}
-        for (where, _, _), newest in comparison.inputs.provenance.items():
-            for entry in (newest, *newest["runs"]) if where == machine.name else ():
-                host = host_of(entry)
-                found[host] = entry["machine"]
-                runs.setdefault(host, set()).add(entry["run"])
+        for _, entry in comparison.inputs.runs_on(machine.name):
+            host = host_of(entry)
+            found[host] = entry["machine"]
+            runs.setdefault(host, set()).add(entry["run"])
         rows = [
             [
                 code(host),

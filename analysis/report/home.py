@@ -13,14 +13,14 @@ from analysis.facts.findings import Slower, Told, findings, largest_surprise
 from analysis.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import (
-    gigabytes_per_second,
     is_at_limit,
     listing,
     percent,
-    quantity,
     ratio,
     ratio_interval,
     runs_phrase,
+    speed,
+    with_interval,
 )
 from analysis.report.agreement import agreement_sentence
 from analysis.report.findings import finding_item
@@ -83,7 +83,7 @@ def _mark(facts: StudyFacts, step: Step, *, is_end: bool) -> Mark:
     kind = ("stale" if row.stale else step.variant.role) + " end" * is_end
     values = row.median, row.ci_low, row.ci_high
     if facts.figures.are_rates:
-        payload = facts.figures.shown_case(step.variant).payload_bytes
+        payload = facts.study.shown_case(step.variant).payload_bytes
         values = payload / row.median, payload / row.ci_high, payload / row.ci_low
     return Mark(*values, kind, f"{step.variant.name}: {_speed(facts, step)}")
 
@@ -93,17 +93,15 @@ def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
     last = journey.last
     if journey.limit is None or last.time is None or last.share is None:
         return None
-    payload = facts.figures.shown_case(last.variant).payload_bytes
+    payload = facts.study.shown_case(last.variant).payload_bytes
     return payload / last.time.median / last.share
 
 
 def _speed(facts: StudyFacts, step: Step) -> str:
     """The rate where the study has rates, else the time."""
     assert step.time is not None
-    if not facts.figures.are_rates:
-        return quantity(step.time.median, "s")
-    payload = facts.figures.shown_case(step.variant).payload_bytes
-    return gigabytes_per_second(payload / step.time.median / 1e9)
+    payload = facts.study.shown_case(step.variant).payload_bytes
+    return speed(payload if facts.figures.are_rates else 0, step.time.median)
 
 
 def _gain(facts: StudyFacts, journey: Journey) -> Markup:
@@ -116,7 +114,7 @@ def _gain(facts: StudyFacts, journey: Journey) -> Markup:
         joined(" → ", speeds),
         gain,
         joined(" → ", (step.variant.title for step in steps)),
-        _shares(facts, journey),
+        _shares(journey),
     )
 
 
@@ -130,7 +128,7 @@ def _gain_of(facts: StudyFacts, journey: Journey) -> str:
     return "" if row is None else ratio(1 / row.ratio)
 
 
-def _shares(facts: StudyFacts, journey: Journey) -> str:
+def _shares(journey: Journey) -> str:
     """What the two are of the limit, or of a reference where no limit is known."""
     limit = journey.limit
     if limit is None:
@@ -195,9 +193,7 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
 
 def _measured(told: Told) -> str:
     """The figure that tells it, with its interval where that has any width."""
-    interval = told.interval()
-    figure = told.write(told.figures.measured)
-    return f"{figure} ({interval})" if interval else figure
+    return with_interval(told.write(told.figures.measured), told.interval())
 
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:

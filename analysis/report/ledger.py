@@ -14,10 +14,11 @@ from analysis.claims import Claim
 from analysis.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 from analysis.errors import require_known
 from analysis.facts.addresses import claim_anchor, samples_address
+from analysis.facts.findings import written_interval
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.facts.verdicts import PUBLISHED, UNDECIDED
-from analysis.quantities import INTERVAL, listing
+from analysis.quantities import INTERVAL, listing, with_interval
 from analysis.report.badges import badge, outcome
 from analysis.report.fragments import Place, root_from
 from analysis.report.html import NO_HTML, code, folded, joined, link, table, without_empty
@@ -188,9 +189,8 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
     """Each verdict with the machines it is true of, and what they measured."""
     machines: dict[str, list[str]] = {}
     for row, verdict in judged.rows:
-        interval = _interval(facts, judged.claim, row)
-        figures = [_written(facts, judged.claim, row.measured), interval and f"({interval})"]
-        measured = " ".join(filter(None, figures))
+        figure = _written(facts, judged.claim, row.measured)
+        measured = with_interval(figure, _interval(judged.claim, row))
         where = _where(facts, row)
         told = f"{where}: {measured}" if measured else where
         machines.setdefault(verdict, []).append(told)
@@ -238,7 +238,7 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
         [
             _where(facts, row),
             _written(facts, claim, row.measured),
-            _interval(facts, claim, row),
+            _interval(claim, row),
             _verdict(verdict, row.bound),
             _reason(facts, claim, row),
             _samples(facts, claim, row.machine, root),
@@ -281,11 +281,6 @@ def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
     return "" if math.isnan(value) else claim.write(value, facts.study.units)
 
 
-def _interval(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
-    is_known = not (math.isnan(row.ci_low) or math.isnan(row.ci_high))
-    is_exact = row.ci_low == row.ci_high
-    if not is_known or is_exact:
-        return ""
-    (test,) = claim.tests
-    unit = test.figure_unit(facts.study.units)
-    return test.write_interval(row.measured, row.ci_low, row.ci_high, unit)
+def _interval(claim: Claim, row: ClaimRow) -> str:
+    """The interval of its figure, which only a single comparison has."""
+    return written_interval(claim.tests[0], row) if len(claim.tests) == 1 else ""

@@ -60,9 +60,7 @@ def _disturbed_rounds(inputs: Inputs, machine: str) -> set[tuple[str, str, int]]
     """Study, run and number of the rounds that something disturbed, in all runs that are kept."""
     return {
         (study, entry["run"], one["round"])
-        for (where, study, _), newest in inputs.provenance.items()
-        if where == machine
-        for entry in (newest, *newest["runs"])
+        for study, entry in inputs.runs_on(machine)
         for one in entry.get("disturbed", [])
     }
 

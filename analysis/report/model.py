@@ -18,7 +18,7 @@ from analysis.facts.rows import CounterRow, ModelRow, rows_of
 from analysis.facts.study_facts import StudyFacts
 from analysis.model import METRIC
 from analysis.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
-from analysis.model.terms import MEANING
+from analysis.model.terms import ABOUT
 from analysis.quantities import (
     INTERVAL,
     digits,
@@ -45,7 +45,7 @@ def parameter_table(inputs: Inputs) -> str:
         unit = row.unit if row.unit == "1" else row.unit.removeprefix("1")
         rows.append(
             [
-                *(inputs.called(row.machine), code(row.parameter), MEANING[row.parameter]),
+                *(inputs.called(row.machine), code(row.parameter), ABOUT[row.parameter].meaning),
                 quantity(row.value, unit) or "not measured",
                 quantity_interval(row.value, row.ci_low, row.ci_high, unit),
                 "one run" if row.runs == 1 else f"{row.runs} runs",
@@ -164,7 +164,7 @@ def rate_table(
     variant has. FieldError for a key that the case lacks, or that changes what is delivered.
     """
     variant = facts.study.variant(name)
-    shown = facts.figures.shown_case(variant)
+    shown = facts.study.shown_case(variant)
     for key in (down, across):
         require_known("case key", key, sorted(shown.values))
     like = [case for case in variant.cases if _apart(shown, case) <= {down, across}]
@@ -218,7 +218,7 @@ def model_table(facts: StudyFacts) -> str:
     }
     rows = []
     for variant in facts.study.variants:
-        case = facts.figures.shown_case(variant)
+        case = facts.study.shown_case(variant)
         for machine in facts.machines:
             row = predicted.get((machine, variant.name, case.id))
             if row is None:

@@ -8,7 +8,15 @@ from typing import Final
 from analysis.claims.kinds import Speedup
 from analysis.facts.rows import ClaimRow, MeasuredRow, RatioRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import WITHIN, is_at_limit, listing, percent, ratio, ratio_interval
+from analysis.quantities import (
+    WITHIN,
+    is_at_limit,
+    listing,
+    percent,
+    ratio,
+    ratio_interval,
+    with_interval,
+)
 from analysis.report.html import plain
 from analysis.statistics import SAME_WITHIN
 from analysis.study import Variant
@@ -52,7 +60,7 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     reached = f"{share}the rate of `{limit.ceiling}`"
     if gain:
         return f"{gain} It reaches {reached}."
-    where = _where(facts, machine, facts.figures.shown_case(variant).id)
+    where = _where(facts, machine, facts.study.shown_case(variant).id)
     return f"{where}{_this(variant)} reaches {reached}."
 
 
@@ -115,8 +123,7 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
 
 
 def _with_interval(value: float, row: MeasuredRow | RatioRow | ClaimRow) -> str:
-    interval = ratio_interval(row.ci_low, row.ci_high)
-    return f"{ratio(value)} ({interval})" if interval else ratio(value)
+    return with_interval(ratio(value), ratio_interval(row.ci_low, row.ci_high))
 
 
 def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
@@ -124,7 +131,7 @@ def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str
     it; `measure` is SPEED or RATE."""
     other, value = f"`{row.against}`", row.ratio
     interval = ratio_interval(row.ci_low, row.ci_high)
-    whole = f"{ratio(value)} its {measure}{f' ({interval})' if interval else ''} by {clock}"
+    whole = f"{with_interval(f'{ratio(value)} its {measure}', interval)} by {clock}"
     match row.verdict:
         case "same":
             return f"{this} is the same as {other} within {WITHIN}: {whole}"
@@ -163,7 +170,7 @@ def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
     row = facts.figures.time(machine, variant)
     name = f"`{variant.name}`"
     if row is None:
-        absence = facts.figures.absence(machine, variant, facts.figures.shown_case(variant))
+        absence = facts.figures.absence(machine, variant, facts.study.shown_case(variant))
         if absence.reason:
             return f"{name} was {absence.state}: {plain(absence.reason)}."
         return f"{name} has not been measured."
@@ -183,7 +190,7 @@ def order_sentences(facts: StudyFacts) -> list[str]:
         steps = [
             (step, row.median)
             for step in facts.study.with_role("step")
-            if facts.figures.shown_case(step).id == facts.study.headline
+            if facts.study.shown_case(step).id == facts.study.headline
             and (row := facts.figures.time(machine, step)) is not None
             and not row.stale
         ]

@@ -17,6 +17,7 @@ from analysis.quantities import (
     listing,
     quantity,
     quantity_interval,
+    speed,
     whole,
 )
 from analysis.report.captured import uncaptured
@@ -107,7 +108,7 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
     their rates in the first one's shown case, a table a machine; or times, where that
     delivers no bytes."""
     variants = [facts.study.variant(name) for name in names]
-    payload = facts.figures.shown_case(variants[0]).payload_bytes
+    payload = facts.study.shown_case(variants[0]).payload_bytes
     columns = ["run", "fixed loop on one core", "copied by one core", *names]
     tables = []
     for machine in facts.machines:
@@ -115,7 +116,7 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
         looks = {run["run"]: run.get("conditions") for runs in figures for run, _ in runs}
         times = [{run["run"]: seconds for run, seconds in runs} for runs in figures]
         rows = [
-            [moment(run), *_speed(known), *(_paced(payload, of_run[run]) for of_run in times)]
+            [moment(run), *_speed(known), *(speed(payload, of_run[run]) for of_run in times)]
             for run, known in looks.items()
             if known and all(run in of_run for of_run in times)
         ]
@@ -129,13 +130,6 @@ def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
     """Loop and copy of one core of a host, the medians of all `looks` that a run took at it."""
     loop, copied = (median(look[key] for look in looks) for key in ("spin_s", "copy_bytes_per_s"))
     return [quantity(loop, "s"), gigabytes_per_second(copied / 1e9)]
-
-
-def _paced(payload_bytes: int, seconds: float) -> str:
-    """A rate; a time where no bytes are delivered."""
-    if not payload_bytes:
-        return quantity(seconds, "s")
-    return gigabytes_per_second(payload_bytes / seconds / 1e9)
 
 
 def published_table(facts: StudyFacts) -> str:
@@ -200,11 +194,7 @@ def _unit_notes(notes: Mapping[str, str]) -> Iterator[str]:
 
 def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
     measured = facts.figures.find(machine, row.variant, row.case, row.metric)
-    if measured is None:
-        return ""
-    if not row.payload_bytes:
-        return quantity(measured.median, "s")
-    return gigabytes_per_second(row.payload_bytes / measured.median / 1e9)
+    return "" if measured is None else speed(row.payload_bytes, measured.median)
 
 
 def missing(facts: StudyFacts) -> str:

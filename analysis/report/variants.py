@@ -22,6 +22,7 @@ from analysis.quantities import (
     ratio,
     ratio_interval,
     runs_phrase,
+    with_interval,
 )
 from analysis.report.compiled import compiled
 from analysis.report.counters import counter_tables
@@ -155,7 +156,7 @@ def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
     """What the variant takes on each machine in its shown case; empty where it has no figure."""
     if not any(facts.figures.time(machine, variant) for machine in facts.machines):
         return NO_HTML
-    case = facts.figures.shown_case(variant)
+    case = facts.study.shown_case(variant)
     columns = _columns(facts, variant)
     rows: list[list[object]] = []
     for machine in facts.machines:
@@ -177,7 +178,7 @@ def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
 
 def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
     """The columns after the machine's, by their titles."""
-    study, payload = facts.study, facts.figures.shown_case(variant).payload_bytes
+    study, payload = facts.study, facts.study.shown_case(variant).payload_bytes
     columns: dict[str, Column] = {
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
@@ -221,9 +222,8 @@ def _ratio(
     row = facts.figures.comparison(machine, variant, before)
     if row is None:
         return ""
-    interval = ratio_interval(row.ci_low, row.ci_high)
     by = " by rate" if facts.figures.is_of_rates(row) else ""
-    return ratio(row.ratio) + (f" ({interval})" if interval else "") + by
+    return with_interval(ratio(row.ratio), ratio_interval(row.ci_low, row.ci_high)) + by
 
 
 def _share(

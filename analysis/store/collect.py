@@ -222,3 +222,8 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
         )
         kept = kept[~has | every] if is_worse else kept[has | ~some]
     return kept.reset_index(drop=True)
+
+
+def fresh(kept: pd.DataFrame) -> pd.DataFrame:
+    """Those of the samples `kept` that have a value and are of today's code."""
+    return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]

@@ -61,13 +61,8 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
     path = published_file(results, study)
     if not path.exists():
         return NOTHING
-    payload = {
-        (variant.name, case.id): case.payload_bytes
-        for variant in study.variants
-        for case in variant.cases
-    }
     rows = read_records(path, PrintedRow, _parse)
-    known = [payload.get((row.variant, row.case), 0) for row in rows]
+    known = [study.payloads.get((row.variant, row.case), 0) for row in rows]
     table = pd.DataFrame(map(asdict, rows), columns=FILE_COLUMNS).assign(payload_bytes=known)
     seconds = [
         to_seconds(float(row.printed), row.unit_meant, size, f"{path.name}: unit_meant")

@@ -127,12 +127,16 @@ class Variant:
         settings = (dict(self.constants), dict(self.options))
         return self.path, self.flags, self.needs, *settings
 
+    def case(self, id: str) -> Case | None:
+        """The case with this id; None where the variant does not have it."""
+        return next((case for case in self.cases if case.id == id), None)
+
     def in_grid(self, grid: str) -> tuple[Case, ...]:
         """The cases of this variant that `grid` runs; smoke runs only the headline, or where the
         variant does not have that, the cheapest one."""
         if grid == "smoke":
-            own = [case for case in self.cases if case.id == self.headline]
-            return tuple(own) or (min(self.cases, key=lambda case: case.payload_bytes),)
+            cheapest = min(self.cases, key=lambda case: case.payload_bytes)
+            return (self.case(self.headline) or cheapest,)
         allowed = GRIDS[: GRIDS.index(grid) + 1]
         return tuple(case for case in self.cases if case.grid in allowed)
 
@@ -186,6 +190,15 @@ class Study:
         own = variant.ceilings
         return [c for c in self.with_role("ceiling") if own is None or c.name in own]
 
+    @cached_property
+    def payloads(self) -> Mapping[tuple[str, str], int]:
+        """Bytes that one operation delivers, by the names of variants and the ids of cases."""
+        return {
+            (variant.name, case.id): case.payload_bytes
+            for variant in self.variants
+            for case in variant.cases
+        }
+
     @property
     def units(self) -> dict[str, str]:
         """SI base units by metric."""
@@ -201,15 +214,13 @@ class Study:
     def shown_case(self, variant: Variant) -> Case:
         """The headline case, or where the variant does not have it the largest it is usually
         measured in."""
-        cases = {case.id: case for case in variant.cases}
         usual = variant.in_grid("default") or variant.cases
         largest = max(usual, key=lambda case: case.payload_bytes)
-        return cases.get(self.headline, largest)
+        return variant.case(self.headline) or largest
 
     def captured_of(self, variant: Variant) -> Captured | None:
         """What profilers see of the variant: the first that it has; None where it has none."""
-        own = {case.id for case in variant.cases}
-        return next((captured for captured in self.captured if captured.case in own), None)
+        return next((captured for captured in self.captured if variant.case(captured.case)), None)
 
     def metrics_for(self, *variants: Variant) -> list[str]:
         """Time metrics that may be used to compare `variants`, the preferred one first."""

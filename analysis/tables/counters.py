@@ -76,10 +76,9 @@ def _of_machine(
             taken = captured.get((machine, study.name, variant.name), [])
             if variant.link is None or variant.link["reads"] == "copy_engine":
                 continue
-            cases = {case.id: case for case in variant.cases}
             for found in summed(taken).to_dict("records"):
                 predict = PREDICTED.get(str(found["metric"]))
-                case = cases.get(str(found["case"]))
+                case = variant.case(str(found["case"]))
                 access = access_of(variant, case) if case else None
                 if predict is None or access is None:
                     continue

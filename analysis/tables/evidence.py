@@ -16,7 +16,7 @@ from analysis.claims.evidence import Check, Statement
 from analysis.claims.verdicts import Figure, NotTested
 from analysis.modes import count_modes
 from analysis.statistics import FEWEST_RUNS, estimate, mean_estimate
-from analysis.store.collect import chosen, visits
+from analysis.store.collect import chosen, fresh, visits
 from analysis.store.folders import PUBLISHED
 from analysis.store.published import best_statement
 from analysis.store.throttling import slowed_share
@@ -49,8 +49,8 @@ class MachineResults:
     @cached_property
     def by_visit(self) -> pd.Series:
         """Median of the fresh, checked samples by variant, case, metric, run, round and visit."""
-        is_fresh = (self.used["status"] == "ok") & ~self.used["stale"].astype(bool)
-        good = self.used[is_fresh & (self.used["verified"] == 1)]
+        good = fresh(self.used)
+        good = good[good["verified"] == 1]
         good = good.assign(visit=visits(good, {self.study.name: self.study}))
         keys = ["variant", "case", "metric", "run", "round", "visit"]
         medians: pd.Series = good.groupby(keys)["value"].median()
@@ -139,10 +139,10 @@ class MachineResults:
         return Figure(*mean_estimate([median(rounds) for rounds in runs]))
 
     def payload(self, variant: str, case: str) -> int:
-        cases = {one.id: one.payload_bytes for one in self.study.variant(variant).cases}
-        if not cases[case]:
+        payload = self.study.payloads[variant, case]
+        if not payload:
             raise NotTested(f"{variant} delivers no bytes")
-        return cases[case]
+        return payload
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         rows = self._printed

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.model.fit import NAMES, Fit
-from analysis.model.terms import TERMS, UNITS, WORK, predicted_seconds, term_seconds
+from analysis.model.terms import ABOUT, TERMS, WORK, predicted_seconds, term_seconds
 from analysis.study import Study
 from analysis.tables.links import predictable, work_on
 from analysis.tables.rows import ModelRow, ParameterRow, columns, stacked
@@ -64,7 +64,7 @@ def _parameters(machine: str, fitted: Fit) -> pd.DataFrame:
             "machine": machine,
             "parameter": NAMES,
             "value": fitted.parameters.values(),
-            "unit": [UNITS[name] for name in NAMES],
+            "unit": [ABOUT[name].unit for name in NAMES],
             "ci_low": fitted.low.values(),
             "ci_high": fitted.high.values(),
             "runs": fitted.runs,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from analysis.statistics import verdict
-from analysis.store.collect import chosen, visits
+from analysis.store.collect import chosen, fresh, visits
 from analysis.study import Study, Variant
 from analysis.tables.rows import RatioRow, columns
 from analysis.tables.summary import over_runs
@@ -56,13 +56,12 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
     run that has fresh samples of both; the ratio of a round is the median of its visits'. Where
     the CPU takes part in either, only host_time compares them.
     """
-    fresh = chosen(samples)
-    fresh = fresh[(fresh["status"] == "ok") & ~fresh["stale"].astype(bool)]
-    fresh = fresh[fresh["metric"].isin(["gpu_time", "host_time", "op_time"])]
-    if fresh.empty:
+    times = fresh(chosen(samples))
+    times = times[times["metric"].isin(["gpu_time", "host_time", "op_time"])]
+    if times.empty:
         return pd.Series(dtype=float)
-    fresh = fresh.assign(visit=visits(fresh, studies))
-    by_visit = fresh.groupby(["study", "variant", *VISIT], sort=False)["value"].median()
+    times = times.assign(visit=visits(times, studies))
+    by_visit = times.groupby(["study", "variant", *VISIT], sort=False)["value"].median()
     pairs = [_paired(study, by_visit) for study in studies.values()]
     by_round: pd.Series = pd.concat(pairs).groupby([*RATIO_KEY, "run", "round"])["ratio"].median()
     return by_round

@@ -10,10 +10,11 @@ from typing import Final
 import pandas as pd
 
 from analysis.statistics import FEWEST_RUNS, estimate, verdict
-from analysis.store.collect import CELL, chosen
+from analysis.store.collect import CELL, chosen, fresh
 from analysis.study import Study
 from analysis.tables.ratios import ratios_by_run
 from analysis.tables.rows import RepeatRow, columns
+from analysis.tables.summary import rounds_by_run
 
 REPEAT_COLUMNS: Final = columns(RepeatRow)
 UNKNOWN: Final = (math.nan, "")
@@ -29,7 +30,8 @@ def repeat_table(
     held against the interval that the original's other runs give for another.
     """
     same = repeats(ratios_by_run(compared), studies)
-    times = _by_run(samples)
+    rounds = fresh(chosen(samples)).groupby([*FIGURE, "run", "round"])["value"].median()
+    times = rounds_by_run(rounds)
     rows = []
     for _, row in same.iterrows():
         repeat, original = (
@@ -52,17 +54,6 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
     }
     pairs = pd.MultiIndex.from_frame(compared[["study", "variant", "against"]])
     return compared[pairs.isin(list(same))]
-
-
-def _by_run(samples: pd.DataFrame) -> dict[tuple[str, ...], dict[str, list[float]]]:
-    """By FIGURE, the medians of the rounds of each fresh run."""
-    fresh = chosen(samples)
-    fresh = fresh[(fresh["status"] == "ok") & ~fresh["stale"].astype(bool)]
-    rounds = fresh.groupby([*FIGURE, "run", "round"])["value"].median()
-    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for (*cell, run, _), value in zip(rounds.index, rounds, strict=True):
-        found.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
-    return found
 
 
 def _between(time: float, others: list[list[float]]) -> tuple[float, str]:

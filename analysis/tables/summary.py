@@ -54,13 +54,19 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
 def over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
     """median, ci_low, ci_high, by_run (medians, oldest first) and modes of each `key`, from values
     by `key`, run and round, in that order."""
-    cells: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for (*cell, run, _), value in zip(by_round.index, by_round, strict=True):
-        cells.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
+    cells = rounds_by_run(by_round)
     runs = [list(own.values()) for own in cells.values()]
     rows = [(*estimate(one), [median(rounds) for rounds in one], count_modes(one)) for one in runs]
     names = ["median", "ci_low", "ci_high", "by_run", "modes"]
     return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(cells, names=key), columns=names)
+
+
+def rounds_by_run(by_round: pd.Series) -> dict[tuple[str, ...], dict[str, list[float]]]:
+    """By key and run, oldest first, the values in `by_round`, which are by key, run and round."""
+    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for (*key, run, _), value in zip(by_round.index, by_round, strict=True):
+        found.setdefault(tuple(key), {}).setdefault(run, []).append(value)
+    return found
 
 
 def runs(samples: pd.DataFrame) -> pd.DataFrame:

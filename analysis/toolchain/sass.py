@@ -128,17 +128,15 @@ def find_tools() -> tuple[Path, Path]:
 
     HotpathError where one is in neither.
     """
-    folder = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
-    found = []
-    for name in ("cuobjdump", "nvdisasm"):
-        elsewhere = shutil.which(name)
-        if (folder / name).is_file():
-            found.append(folder / name)
-        elif elsewhere:
-            found.append(Path(elsewhere))
-        else:
-            raise HotpathError(f"{name} is neither in this environment nor in PATH")
-    return found[0], found[1]
+    return _find("cuobjdump"), _find("nvdisasm")
+
+
+def _find(name: str) -> Path:
+    own = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
+    found = shutil.which(name, path=own) or shutil.which(name)
+    if found is None:
+        raise HotpathError(f"{name} is neither in this environment nor in PATH")
+    return Path(found)
 
 
 def disassemble(module: Path) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.theme import finish, panels
+from analysis.charts.theme import finish, panels, si_axis
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL
 
@@ -28,7 +28,6 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
     table = points[[*columns, "label", "interval", "href"]].assign(
         writer=points["variant"].map(WRITERS)
     )
-    seconds = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
     scale = alt.Scale(type="log", nice=False, padding=12)
     base = alt.Chart().encode(
         x=alt.X(
@@ -56,7 +55,7 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
         ],
         href="href:N",
     )
-    y = alt.Y("seconds:Q", title="time", scale=scale, axis=seconds)
+    y = alt.Y("seconds:Q", title="time", scale=scale, axis=si_axis("s"))
     chart: Any = panels(
         alt.layer(
             base.mark_line(strokeWidth=1.2).encode(y=y),

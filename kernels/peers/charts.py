@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.charts.lines import line_colour, line_panels, stale_shape
-from analysis.charts.theme import CELL_PX, Chart, finish, panels, select, tooltip
+from analysis.charts.theme import CELL_PX, Chart, finish, panels, present, select, tooltip
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import PREDICTED
 from analysis.quantities import quantity, ratio
@@ -114,7 +114,7 @@ def _gains(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         base.mark_rect(cursor="pointer", opacity=0.6).encode(color=colour),
         base.mark_text(fontSize=11).encode(text="text:N"),
     ).properties(height=ROW_PX * rows["row"].nunique())
-    known = [name for name in SOURCES if name in set(rows["variant"])]
+    known = present(SOURCES, rows["variant"])
     default = MODELLED if MODELLED in known else known[0]
     description = (
         f"{facts.study.title}: how many times as fast rows come from elsewhere as from the host"
@@ -164,7 +164,7 @@ def _sizes(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -
         title="bytes of a row",
         scale=alt.Scale(type="log", base=2, nice=False),
     )
-    names = [name for name in (*OVER_SIZES, MODEL) if name in set(rows["variant"])]
+    names = present((*OVER_SIZES, MODEL), rows["variant"])
     return _lines(facts, rows, x, line_colour("variant", names, None), "the size of a row")
 
 
@@ -178,7 +178,7 @@ def _pools(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     counts = sorted(int(count) for count in rows["case_rows"].unique())
     rows = rows.assign(pool_gib=rows["case_pool_mib"] / 1024)
     x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2))
-    names = [name for name in OVER_POOLS if name in set(rows["variant"])]
+    names = present(OVER_POOLS, rows["variant"])
     colour = line_colour("variant", names, None)
     chosen = select("rows_shown", "rows", counts, counts[-1])
     return _lines(facts, rows, x, colour, "the size of the pool", chosen)
@@ -199,7 +199,7 @@ def _links(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     pools = sorted(int(pool) for pool in rows["case_pool_mib"].unique())
     counts = sorted(int(count) for count in rows["gpus"].unique())
     x = alt.X("gpus:Q", title="GPUs", axis=alt.Axis(values=counts, format="d"))
-    ways = [way for way in WAYS if way in set(rows["way"])]
+    ways = present(WAYS, rows["way"])
     chosen = select("pool_shown", "pool, MiB", pools, pools[0])
     return _lines(facts, rows, x, line_colour("way", ways, None), "the number of GPUs", chosen)
 

@@ -9,7 +9,15 @@ import altair as alt
 import pandas as pd
 
 from analysis.charts.parts import part_bars, part_rows
-from analysis.charts.theme import LABEL_LIMIT_PX, WIDE_LABELS, finish, panels, tooltip, variant_rows
+from analysis.charts.theme import (
+    LABEL_LIMIT_PX,
+    WIDE_LABELS,
+    finish,
+    panels,
+    present,
+    tooltip,
+    variant_rows,
+)
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity
 from analysis.study import case_id, parse_case
@@ -89,7 +97,7 @@ def scaling(facts: StudyFacts) -> Any:
             points = points[points[f"case_{key}"] == value]
     if points.empty:
         return None
-    names = [name for name in facts.study.variant_names if name in set(points["variant"])]
+    names = present(facts.study.variant_names, points["variant"])
     base = alt.Chart().encode(
         x=alt.X("case_threads:O", title="threads on either side"),
         color=alt.Color(

@@ -8,7 +8,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, variant_rows
+from analysis.charts.theme import Chart, finish, panels, si_axis, variant_rows
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import percent, quantity, ratio, ratio_interval
 
@@ -64,7 +64,7 @@ def memory(facts: StudyFacts) -> Chart | None:
     """The most bytes that each allocator had reserved in training and inference."""
     table = medians(facts, "reserved")
     table = table[~table["case"].isin(SITUATIONS)]
-    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 'B'")
+    axis = si_axis("B")
     what = "Peak of reserved bytes, by variant and case."
     told = [quantity(value, "B") for value in table["value"]]
     return dots(facts, table.assign(told=told), axis, what)

@@ -21,7 +21,7 @@ import pandas as pd
 from analysis.cli import fail_in_one_line
 from analysis.config import load_config
 from analysis.errors import FieldError, HotpathError
-from analysis.quantities import digits, quantity, quantity_interval, ratio
+from analysis.quantities import digits, quantity, quantity_interval, ratio, with_interval
 from analysis.store.collect import collect
 from analysis.study import Study, find_study, parse_case
 from analysis.tables.summary import summarise
@@ -118,11 +118,10 @@ def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> I
     """A line a variant, the fastest first, then what that is worth; there must be one at least."""
     for one in advices:
         interval = quantity_interval(one.seconds, one.low, one.high, "s")
+        time = with_interval(f"{quantity(one.seconds, 's'):>10}", interval)
         rate = digits(payload / one.seconds / 1e9)
         how = "measured" if one.is_measured else "interpolated"
-        within = f" ({interval})" if interval else ""
-        time = quantity(one.seconds, "s")
-        yield f"{one.variant:22} {time:>10}{within}, {rate} GB/s, {how}: {titles[one.variant]}"
+        yield f"{one.variant:22} {time}, {rate} GB/s, {how}: {titles[one.variant]}"
         if needs := NEEDS.get(method_of(one.variant)):
             yield f"{'':22} {needs}"
     best, *others = advices

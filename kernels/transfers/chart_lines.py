@@ -8,13 +8,13 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, select
+from analysis.charts.theme import Chart, finish, panels, select, si_axis
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.line import Estimate, fit_line
 from analysis.quantities import percent, quantity, quantity_interval
 
-from .chart_parts import ROW_PX, known_directions, single_copies, tooltips
+from .chart_parts import ROW_PX, direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
 
 
@@ -83,8 +83,7 @@ def lines_chart(facts: StudyFacts) -> Chart | None:
         tooltip=tooltips("memory", "direction", "time", "latency", "bandwidth", "half_size"),
         href="href:N",
     )
-    seconds = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
-    scale = alt.Scale(type="log")
+    seconds, scale = si_axis("s"), alt.Scale(type="log")
     chart: Any = panels(
         alt.layer(
             base.mark_line(strokeWidth=1.2).encode(
@@ -140,7 +139,7 @@ def fits_chart(facts: StudyFacts) -> Chart | None:
 def _line_selects(facts: StudyFacts, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:
     by_host = facts.study.metrics["host_time"].label
     return [
-        select("direction_shown", "direction", known_directions(table), "h2d"),
+        direction_select(table),
         select("clock_shown", "clock", clocks, by_host if by_host in clocks else clocks[0]),
     ]
 

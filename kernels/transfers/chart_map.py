@@ -7,13 +7,13 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import CELL_PX, Chart, finish, panels, select
+from analysis.charts.theme import CELL_PX, Chart, finish, panels, present, select
 from analysis.facts.addresses import samples_address
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import INTERVAL, quantity, quantity_interval, ratio
 
 from .advise import advise, moves
-from .chart_parts import binary, known_directions
+from .chart_parts import binary, direction_select
 from .kinds import MEMORIES, method_of
 
 ANY = "any"
@@ -70,7 +70,7 @@ def map_chart(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
-    memories = [ANY, *(kind for kind in MEMORIES if kind in set(table["memory"]))]
+    memories = [ANY, *present(MEMORIES, table["memory"])]
     shown = "datum.direction === direction_shown && datum.memory === memory_shown"
     base = alt.Chart().encode(
         x=alt.X("count:O", title="pieces", axis=alt.Axis(labelAngle=0, orient="top")),
@@ -100,7 +100,7 @@ def map_chart(facts: StudyFacts) -> Chart | None:
         ).properties(height=ROW_PX * len(sizes)),
         table.assign(label=table["method"] + " " + table["loop"]),
         select("memory_shown", "memory", memories, "pinned" if "pinned" in memories else ANY),
-        select("direction_shown", "direction", known_directions(table), "h2d"),
+        direction_select(table),
     ).transform_filter(shown)
     description = (
         f"{facts.study.title}: the fastest way of moving pieces in each cell of size and count,"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from analysis.charts.theme import present, select
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import parse_case
 
@@ -37,8 +38,9 @@ def tooltips(*fields: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:N", title=name.replace("_", " ")) for name in names]
 
 
-def known_directions(table: pd.DataFrame) -> list[str]:
-    return [direction for direction in DIRECTIONS if direction in set(table["direction"])]
+def direction_select(table: pd.DataFrame) -> alt.Parameter:
+    """Which of the directions in `table` to show."""
+    return select("direction_shown", "direction", present(DIRECTIONS, table["direction"]), "h2d")
 
 
 def binary(size: int) -> str:

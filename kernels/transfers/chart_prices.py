@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.charts.intervals import ENDS, drawn_whole, within_reach
-from analysis.charts.theme import Chart, finish, panels, select
+from analysis.charts.theme import Chart, finish, panels, select, si_axis
 from analysis.facts.addresses import samples_address
 from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
@@ -18,13 +18,7 @@ from analysis.quantities import digits, quantity, quantity_interval
 from analysis.study import parse_case
 
 from .advise import DIRECTIONS
-from .chart_parts import (
-    ROW_PX,
-    binary,
-    known_directions,
-    single_copies,
-    tooltips,
-)
+from .chart_parts import ROW_PX, binary, direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
 
 PARTS = {
@@ -105,8 +99,7 @@ def price_chart(facts: StudyFacts) -> Chart | None:
 
 
 def _along(field: str) -> alt.X:
-    axis = alt.Axis(labelExpr="format(datum.value, '~s') + 's'")
-    return alt.X(f"{field}:Q", title="time", scale=alt.Scale(type="log"), axis=axis)
+    return alt.X(f"{field}:Q", title="time", scale=alt.Scale(type="log"), axis=si_axis("s"))
 
 
 def break_even_table(facts: StudyFacts) -> pd.DataFrame:
@@ -182,11 +175,9 @@ def break_even_chart(facts: StudyFacts) -> Chart | None:
         )
         .properties(height=ROW_PX * table["memory"].nunique())
     )
-    chart: Any = panels(
-        words,
-        table,
-        select("direction_shown", "direction", known_directions(table), "h2d"),
-    ).transform_filter("datum.direction === direction_shown")
+    chart: Any = panels(words, table, direction_select(table)).transform_filter(
+        "datum.direction === direction_shown"
+    )
     description = (
         f"{facts.study.title}: copies after which memory of each kind and size has paid for itself"
         f" against pageable memory, for {len(facts.machines)} machines."

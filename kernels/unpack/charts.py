@@ -202,8 +202,7 @@ def _alignment(facts: StudyFacts) -> Chart | None:
     rows = alignment_rows(facts)
     if rows.empty:
         return None
-    names = [name for name in facts.study.variant_names if name in set(rows["variant"])]
-    row = variant_rows(names, rows)
+    row = variant_rows(facts.study.variant_names, rows)
     legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
     fields = ("variant", "machine", "source", "state")
     base = alt.Chart().encode(y=row, yOffset="source:N")
@@ -220,7 +219,8 @@ def _alignment(facts: StudyFacts) -> Chart | None:
     rates = base.mark_text(align="left", dx=10).encode(
         x=alt.value("width"), text=alt.Text("rate:Q", format=".4~r")
     )
-    chart: Any = panels(alt.layer(bars, rates).properties(height=2 * ROW_PX * len(names)), rows)
+    height = 2 * ROW_PX * rows["variant"].nunique()
+    chart: Any = panels(alt.layer(bars, rates).properties(height=height), rows)
     description = (
         f"{facts.study.title}: payload rate over 256 MiB of aligned and misaligned fragments,"
         " and of one plain copy."

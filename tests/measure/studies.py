@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -159,11 +158,3 @@ def run(plan: Plan, folder: Path) -> list[str]:
 
 def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
     return load_variant(where.root / where.machine / study.name / f"{variant}.csv").samples
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    modified = path.stat().st_mtime_ns
-    path.write_text(text.replace(old, new))
-    os.utime(path, ns=(modified, modified + 1))

@@ -29,8 +29,9 @@ from analysis.measure.run import run_rounds
 from analysis.store.results import load_variant
 from analysis.study import Study
 from tests.compiled import toolchain
+from tests.editing import replace_in
 from tests.measure.conftest import QUIET
-from tests.measure.studies import GRID, HERE, edit, host, write_study
+from tests.measure.studies import GRID, HERE, host, write_study
 
 ROUNDS = 2
 CRASHED = 9
@@ -244,9 +245,9 @@ def test_damaged_results_are_told_before_anything_is_launched(
 ) -> None:
     assert in_child(measure) == 0
     file, old, new = damaged
-    edit(where.root / where.machine / study.name / file, old, new)
+    replace_in(where.root / where.machine / study.name / file, old, new)
     for name in study.variant_names:  # so one is pending whose results are whole
-        edit(study.folder / f"{name}.py", "len(out)", "(len(out))")
+        replace_in(study.folder / f"{name}.py", "len(out)", "(len(out))")
     before, rounds = contents(where.root), measured_rounds(study)
     log = build_folder / "log"
     assert in_child(lambda: fail_in_one_line(measure), told=log) == 1
@@ -324,7 +325,7 @@ def test_a_journal_that_no_command_can_resume_is_dropped_with_a_word(
     for plan in (again, whole):
         run_rounds(plan, HERE, host(build_folder))
     assert list(discard_outdated(whole, HERE)) == []
-    edit(study.folder / "trouble.py", "rounds", "round_numbers")
+    replace_in(study.folder / "trouble.py", "rounds", "round_numbers")
     changed = Plan(study, study.variants, GRID, where)
     assert len(list(discard_outdated(changed, HERE))) == 2
     assert not again.journal.exists()

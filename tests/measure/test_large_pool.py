@@ -18,6 +18,7 @@ from analysis.measure import large_pool
 from analysis.measure.cell import Skip
 from analysis.measure.host_memory import HUGE_PAGE
 from analysis.measure.large_pool import LargePool, largest_pool
+from analysis.measure.memory import bytes_at
 
 MIB = 2**20
 SIZE = 5 * MIB + 48
@@ -77,8 +78,7 @@ def make(memory: str, size: int = SIZE) -> LargePool:
 
 
 def seen_by_gpu(pool: LargePool) -> np.ndarray:
-    buffer = (ctypes.c_uint8 * pool.bytes.size).from_address(pool.pointer)
-    return np.ctypeslib.as_array(buffer)
+    return bytes_at(pool.pointer, pool.bytes.size)
 
 
 @pytest.mark.parametrize("memory", ["pinned", "registered", "registered_huge", "device"])

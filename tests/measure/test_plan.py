@@ -15,10 +15,10 @@ from analysis.measure.__main__ import other_users, refuse_other_machine
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
 from analysis.store.collect import collect
 from analysis.study import load_study
+from tests.editing import replace_in
 from tests.measure.studies import (
     GRID,
     HERE,
-    edit,
     run,
     samples_at,
     write_study,
@@ -36,9 +36,9 @@ def test_a_journal_of_other_code_or_another_grid_is_not_gone_on_with(
         Plan(study, study.variants, GRID, replace(where, machine="other-box")),
     ]
     journals = {plan.journal, *(other.journal for other in others)}
-    edit(study.folder / "two.py", '"""Fill at once."""', "# Fill at once.")
+    replace_in(study.folder / "two.py", '"""Fill at once."""', "# Fill at once.")
     assert plan.journal in journals
-    edit(study.folder / "two.py", "len(out)", "(len(out))")
+    replace_in(study.folder / "two.py", "len(out)", "(len(out))")
     assert plan.journal not in journals
     assert len(journals) == 4
 
@@ -55,18 +55,18 @@ def test_pending_is_decided_by_code_and_cases(tmp_path: Path, where: Target) -> 
     assert names() == ["one", "two"]
     run(Plan(study, study.variants, once, where), tmp_path)
     assert names() == []
-    edit(study.folder / "two.py", '"""Fill at once."""', '"""Fill all."""\n# at once')
+    replace_in(study.folder / "two.py", '"""Fill at once."""', '"""Fill all."""\n# at once')
     assert names() == []
-    edit(study.folder / "two.py", "def fill(out)", "def fill(out, *_)")
+    replace_in(study.folder / "two.py", "def fill(out)", "def fill(out, *_)")
     assert names() == ["two"]
-    edit(study.folder / "two.py", "def fill(out, *_)", "def fill(out)")
+    replace_in(study.folder / "two.py", "def fill(out, *_)", "def fill(out)")
     assert names() == []
-    edit(study.folder / "workload.py", "0xA5", "0xA6")
+    replace_in(study.folder / "workload.py", "0xA5", "0xA6")
     assert names() == ["one", "two"]
-    edit(study.folder / "workload.py", "0xA6", "0xA5")
-    edit(study.folder / "study.yaml", "- 2\n", "- 2\n    - 3\n")
+    replace_in(study.folder / "workload.py", "0xA6", "0xA5")
+    replace_in(study.folder / "study.yaml", "- 2\n", "- 2\n    - 3\n")
     assert names() == ["one", "two"]
-    edit(study.folder / "study.yaml", "    - 3\n", "")
+    replace_in(study.folder / "study.yaml", "    - 3\n", "")
     assert names() == []
     assert pending(study, replace(where, machine="other-box"), "default", HERE) == [*study.variants]
 

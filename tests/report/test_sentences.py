@@ -82,7 +82,7 @@ def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
     measured: StudyFacts,
 ) -> None:
     first, second = measured.study.with_role("step")[:2]
-    shown = measured.figures.shown_case(second)
+    shown = measured.study.shown_case(second)
     limit = measured.figures.limit_share("box", second, shown, "gpu_time")
     assert limit is not None
     ceilings = [
@@ -193,7 +193,7 @@ def test_an_easier_problem_is_never_the_fastest(tmp_path: Path) -> None:
     facts = measured_at(make_root(tmp_path), {"bytewise": 1.0, "in_flight": 3.0, "aligned": 9.0})
     easier = facts.study.variant("aligned")
     first = facts.study.variant("bytewise")
-    assert facts.figures.shown_case(easier) == facts.figures.shown_case(first)
+    assert facts.study.shown_case(easier) == facts.study.shown_case(first)
     assert [step.name for step in facts.ranking.contenders("box")] == ["in_flight", "bytewise"]
 
 

@@ -172,7 +172,7 @@ def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: StudyF
         facts = StudyFacts(measured.inputs, study)
         for variant in study.variants:
             usual = variant.in_grid("default")
-            assert not usual or facts.figures.shown_case(variant) in usual
+            assert not usual or facts.study.shown_case(variant) in usual
 
 
 def test_what_is_missing_for_one_reason_is_said_once(tmp_path: Path) -> None:

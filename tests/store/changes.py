@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from analysis.store.samples import COLUMNS
 from analysis.store.telemetry import COLUMNS as READING
 from analysis.store.timelines import Event, write_events
 from analysis.study import Study
+from tests.editing import edit_json
 from tests.synthetic import RUN, add_run, provenance_of, samples_of, write_machine
 
 PAYLOAD: Final = (
@@ -61,12 +61,6 @@ def sign(machine: Path) -> None:
     """Record the checksum of the samples as they are now."""
     content = file(f"{VARIANT}.csv")(machine).read_bytes()
     provenance(lambda d: d.update(samples_sha256=hashlib.sha256(content).hexdigest()))(machine)
-
-
-def edit_json(path: Path, edit: Callable[[Any], object]) -> None:
-    document = json.loads(path.read_text())
-    edit(document)
-    path.write_text(json.dumps(document))
 
 
 def provenance(edit: Callable[[Any], object]) -> Change:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from analysis.store.results import load_variant
 from analysis.study import Study
@@ -25,9 +22,3 @@ def store(root: Path, run: str, study: Study = CALLS, variant: str = "kernel") -
 def runs_of(path: Path) -> list[str]:
     """Runs in the order of the rows."""
     return list(dict.fromkeys(sample.run for sample in load_variant(path).samples))
-
-
-def edit_json(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
-    document = json.loads(path.read_text())
-    edit(document)
-    path.write_text(json.dumps(document))

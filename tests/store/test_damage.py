@@ -10,7 +10,8 @@ import pytest
 from analysis.errors import HotpathError
 from analysis.store.collect import collect
 from analysis.store.results import load_variant
-from tests.store.runs import edit_json, store
+from tests.editing import edit_json
+from tests.store.runs import store
 from tests.synthetic import CALLS, COPY, RUN, STUDIES, write_machine
 
 

@@ -10,7 +10,8 @@ from analysis.errors import HotpathError
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.store.samples import KEPT_RUNS, checksum
-from tests.store.runs import RUNS, edit_json, runs_of, store
+from tests.editing import edit_json
+from tests.store.runs import RUNS, runs_of, store
 from tests.synthetic import CALLS, add_run, provenance_of, samples_of, shrink
 
 OTHER = "f" * 64

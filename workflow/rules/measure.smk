@@ -62,7 +62,7 @@ def unfinished():
             if name in samples or name in captures:
                 refuse_damaged(study, where, grid)
     if samples or captures:
-        require_room(where.root / where.machine)
+        require_room(where.folder)
     return samples, captures, where
 
 

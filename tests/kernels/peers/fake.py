@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.measure.data import random_bytes
+from analysis.measure.memory import bytes_at
 from analysis.modules import load_python
 from analysis.study import Case
 from tests.kernels.device import FakeDevice
@@ -76,24 +76,20 @@ class Mover:
 def move(part: Any, number: int, how: str, fault: str) -> None:
     """What one GPU does of a launch."""
     size = part.row_bytes
-    pairs = memory(part.pairs + 8 * number * part.set_rows, 8 * part.set_rows)
-    pairs = pairs.view(np.int32).reshape(-1, 2)[part.begin :][: part.rows]
+    drawn = bytes_at(part.pairs + 8 * number * part.set_rows, 8 * part.set_rows)
+    pairs = drawn.view(np.int32).reshape(-1, 2)[part.begin :][: part.rows]
     if how == "copy":
         first = part.sources[number]
-        landed = memory(part.dst + part.begin * size, part.rows * size)
-        landed[:] = memory(part.pool + first * size, part.rows * size)
+        landed = bytes_at(part.dst + part.begin * size, part.rows * size)
+        landed[:] = bytes_at(part.pool + first * size, part.rows * size)
     else:
         for source, destination in pairs[: -1 if fault == "last missing" else None]:
             at = part.pool + (int(source) + (fault == "next row")) * size
-            memory(part.dst + int(destination) * size, size)[:] = memory(at, size)
+            bytes_at(part.dst + int(destination) * size, size)[:] = bytes_at(at, size)
     if fault == "one bit":
-        memory(part.dst + part.begin * size + 9, 1)[:] ^= 4
+        bytes_at(part.dst + part.begin * size + 9, 1)[:] ^= 4
     if fault == "behind":
-        memory(part.dst + part.set_rows * size, 1)[:] = 0
-
-
-def memory(pointer: int, size: int) -> np.ndarray:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
+        bytes_at(part.dst + part.set_rows * size, 1)[:] = 0
 
 
 def fill(device: FakeDevice, tile: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernels.peers.fake import memory
+from analysis.measure.memory import bytes_at
 
 
 class Event:
@@ -51,7 +51,7 @@ class Torch:
         if self.fault == "one bit":
             outputs[-1][3] ^= 4
         if self.fault == "behind":
-            memory(outputs[-1].ctypes.data + outputs[-1].nbytes, 1)[:] = 0
+            bytes_at(outputs[-1].ctypes.data + outputs[-1].nbytes, 1)[:] = 0
 
     def external(self, stream: int, device: int) -> Stream:
         return self.callers.setdefault(stream, Stream(device))
@@ -76,4 +76,4 @@ def as_tensor(numbers: Any, device: str) -> np.ndarray:
     (count,), (pointer, is_read_only) = interface["shape"], interface["data"]
     assert not is_read_only
     assert device.startswith("cuda:")
-    return memory(pointer, 4 * count).view(interface["typestr"])
+    return bytes_at(pointer, 4 * count).view(interface["typestr"])

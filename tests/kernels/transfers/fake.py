@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Operation
+from analysis.measure.memory import bytes_at
 from analysis.modules import load_python
 from analysis.study import Case, CaseValue
 from tests.kernels.device import FakeDevice
@@ -69,10 +69,6 @@ class Mover:
                 bytes_at(target - 1, 1)[:] = 0
         if self.fault == "gap" and not p.to_device:
             bytes_at(self.host + p.size, 1)[:] = 0
-
-
-def bytes_at(address: int, size: int) -> np.ndarray:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 
 def python_module(fault: str = "") -> Any:

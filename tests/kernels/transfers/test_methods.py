@@ -12,15 +12,10 @@ import pytest
 
 from analysis.modules import COMPILED_NAME
 from tests.compiled import program, toolchain
-from tests.kernels.transfers.fake import TRANSFERS, fake_workload, move, outcome
+from tests.kernels.transfers.fake import TRANSFERS, move, outcome
 
 STUB = Path(__file__).parent / "stub_cudart.cpp"
 HOST_METHODS = ["pinned_loop", "pinned_packed", "pinned_2d", "pinned_batch", "pinned_graph"]
-
-
-@pytest.fixture
-def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
-    return fake_workload(monkeypatch)
 
 
 def stubbed(name: str) -> Any:

@@ -14,15 +14,9 @@ from tests.kernels.transfers.fake import (
     PRICE,
     TRANSFERS,
     FakeHost,
-    fake_workload,
     outcome,
     python_module,
 )
-
-
-@pytest.fixture
-def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
-    return fake_workload(monkeypatch)
 
 
 def test_pinning_is_refused_where_memory_is_short(

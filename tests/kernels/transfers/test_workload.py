@@ -19,16 +19,10 @@ from tests.kernels.transfers.fake import (
     TRANSFERS,
     WORK,
     WORKLOADS,
-    fake_workload,
     move,
     outcome,
     python_module,
 )
-
-
-@pytest.fixture
-def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
-    return fake_workload(monkeypatch)
 
 
 @pytest.mark.parametrize("direction", ["h2d", "d2h"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.measure.data import random_bytes
+from analysis.measure.memory import bytes_at
 from analysis.modules import load_python
 from analysis.study import Case, CaseValue
 from tests.kernels.device import FakeDevice
@@ -49,26 +49,22 @@ class Reader:
         stream: int,
     ) -> None:
         self.firsts.append(first)
-        order = memory(places, 4 * count).view(np.int32) if places else np.arange(count)
+        order = bytes_at(places, 4 * count).view(np.int32) if places else np.arange(count)
         size = 16 * read_vectors
         for i in range(reads - (self.fault == "last missing")):
             number = first + i + (self.fault == "one further")
             start = int(order[number % count]) * stride * 16 + number // count % span * 128
-            read = memory(pool + start, size)
+            read = bytes_at(pool + start, size)
             if self.kernel == "rows":
-                memory(dst + i * size, size)[:] = read
+                bytes_at(dst + i * size, size)[:] = read
             else:
                 word = np.bitwise_xor.reduce(read.view(np.uint32))
-                memory(dst + 4 * i, 4).view(np.uint32)[:] = word
+                bytes_at(dst + 4 * i, 4).view(np.uint32)[:] = word
         if self.fault == "behind":
             delivered = reads * (size if self.kernel == "rows" else 4)
-            memory(dst + delivered, 1)[:] = 0
+            bytes_at(dst + delivered, 1)[:] = 0
         if self.fault == "one bit":
-            memory(dst + 9, 1)[:] ^= 4
-
-
-def memory(pointer: int, size: int) -> np.ndarray:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
+            bytes_at(dst + 9, 1)[:] ^= 4
 
 
 def fake_workload(monkeypatch: pytest.MonkeyPatch, pool_mib: int = 4) -> Any:

@@ -1,0 +1,25 @@
+"""Edits of files that are read again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def replace_in(path: Path, old: str, new: str) -> None:
+    """Replace `old`, which is there, and let no clock's resolution hide that the file changed."""
+    text = path.read_text()
+    assert old in text
+    modified = path.stat().st_mtime_ns
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(modified, modified + 1))
+
+
+def edit_json(path: Path, change: Callable[[Any], object]) -> None:
+    """Have `change` alter what the file holds."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
