@@ -85,6 +85,8 @@ def test_a_claim_to_be_correct_flips_with_the_check(tmp_path: Path) -> None:
     assert found() == ("not tested", "fast has not been measured in this case")
     measure(results, study, {"fast": 2e-3}, run=OLD)
     assert found() == ("holds", "passed its check in 8 rounds")
+    measure(results, study, {"fast": 2e-3}, run="2026-01-01T12:00:00Z", rounds=3)
+    assert found() == ("holds", "passed its check in 11 rounds")  # of both runs
     good = samples_of(study, study.variant("fast"), run=NEW)
     # One wrong round is enough.
     wrong = replace(good[0], value=None, verified=0, status="failed", reason="byte 3; 5 are wrong")
