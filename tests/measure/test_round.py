@@ -68,6 +68,7 @@ def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: St
     )
     assert all(sorted(order) == every for order in orders)
     assert len({tuple(order) for order in orders}) == len(orders)
+    assert len({tuple(dict.fromkeys(cell.split()[1] for cell in order)) for order in orders}) > 1
     # Within a case the variants stand together, and either may come first.
     pairs = [[cell.split()[0] for cell in cells if cell.endswith("n=3")] for cells in orders]
     assert all(sorted(pair) == ["one", "other"] for pair in pairs)
@@ -79,6 +80,15 @@ def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: St
 
 def test_a_rounds_order_can_be_repeated(many_cells: Study) -> None:
     assert order(many_cells, 5) == order(many_cells, 5)
+
+
+def test_another_run_has_another_order(many_cells: Study) -> None:
+    first = job(many_cells, 0)
+    orders = [
+        [str(cell) for cell in Bench(replace(first, run=run), []).schedule()]
+        for run in (RUN, "2026-02-02T03:04:05Z")
+    ]
+    assert orders[0] != orders[1]
 
 
 def test_either_of_two_variants_may_come_first(many_cells: Study) -> None:
