@@ -16,6 +16,7 @@ from analysis.store.results import load_variant
 from tests.synthetic import CALLS, RUN, write_machine
 
 LATER = "2026-02-02T03:04:05Z"
+PYTHON = Path("box", "calls", "python.csv")
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
 
 
 def runs(root: Path) -> list[str]:
-    return list(load_variant(root / "box" / "calls" / "python.csv").run_provenance())
+    return list(load_variant(root / PYTHON).run_provenance())
 
 
 def test_a_tree_has_the_sources_as_they_are_and_keeps_what_it_has_built(
@@ -67,6 +68,16 @@ def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, conf
     assert list(cluster.merge(config, "box")) == []
     with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
         list(cluster.merge(config, "other"))
+
+
+def test_several_runs_of_one_node_are_added_oldest_first(tmp_path: Path, config: Config) -> None:
+    tree = cluster.tree_of("box", 1) / "results"
+    for began in (RUN, LATER):
+        write_machine(tree, "box", CALLS, rounds=2, run=began)
+    assert list(cluster.merge(config, "box")) == ["box: run 1: calls"] * 2
+    measured, merged = (load_variant(root / PYTHON) for root in (tree, tmp_path / "results"))
+    assert merged.samples == measured.samples
+    assert list(merged.run_provenance()) == [LATER, RUN]
 
 
 def test_a_machine_that_is_not_configured_is_not_measured(tmp_path: Path, config: Config) -> None:

@@ -173,8 +173,9 @@ def test_a_share_of_the_model(tmp_path: Path) -> None:
     (row,) = claims_of(results, study)
     assert (row["verdict"], row["reason"]) == ("not tested", "no model prediction")
     for predicted, verdict in ((1.99e-3, "holds"), (1.5e-3, "does not hold")):
-        key = ["box", "copy", "fast", CASE, "gpu_time", predicted]
-        model = pd.DataFrame([key], columns=NO_MODEL.columns)
+        others = [["rows=2", "gpu_time", 9.0], [CASE, "host_time", 9.0]]
+        rows = [["box", "copy", "fast", *row] for row in [*others, [CASE, "gpu_time", predicted]]]
+        model = pd.DataFrame(rows, columns=NO_MODEL.columns)
         (row,) = claims_of(results, study, model)
         assert row["verdict"] == verdict
         assert row["measured"] == pytest.approx(predicted / 2e-3, rel=1e-3)
