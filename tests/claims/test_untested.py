@@ -114,6 +114,10 @@ def test_what_is_not_checked_or_skipped_is_not_said_to_be_correct(tmp_path: Path
         (row,) = claims_of(results, study)
         assert (row["verdict"], row["reason"]) == ("not tested", reason)
         (results / "box" / "copy" / "fast.csv").unlink()
+    some = [replace(s, verified=s.round % 2) for s in samples]
+    add_samples(results, study, "fast", some, NEW)
+    (row,) = claims_of(results, study)
+    assert row["reason"] == "the output of fast was not checked"
 
 
 def test_a_wrong_output_says_nothing_of_speed(tmp_path: Path) -> None:

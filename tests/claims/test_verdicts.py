@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.claims.studies import (
     CASE,
     NEW,
     NO_MODEL,
+    PUBLISHED,
     SECONDS,
     add_samples,
     claim,
@@ -22,6 +24,7 @@ from tests.claims.studies import (
     described_study,
     measure,
     parts_of,
+    publish,
     verdict_on,
     write_study,
 )
@@ -107,6 +110,36 @@ def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
     assert row["reason"] == "not within 20 % of the published: 3.2 to 4.8"
 
 
+def test_of_several_sources_the_first_is_the_published_one(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="figure", of="slow", metric="gpu_time", within=0.1))
+    measure(tmp_path / "results", study)
+    other = "slow,rows=1000000,gpu_time,5.0,ms,ms,Other,mean\n"
+    publish(tmp_path / "results", PUBLISHED + other)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert (row["published"], row["verdict"]) == (pytest.approx(8e-3), "holds")
+
+
+def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
+    # A slow spell meets three of the one's eight visits, and five of the other's.
+    described = describe(
+        claim(kind="speedup", of="fast", over="slow", at_least=1.9),
+        claim(kind="figure", of="slow", metric="gpu_time", at_least=19) | {"id": "slow"},
+    )
+    described["cases"]["only"]["visits"] = 8
+    study = described_study(tmp_path, described)
+    measure(tmp_path / "results", study, {})
+    for name, visits in (("fast", [1.0] * 5 + [10.0] * 3), ("slow", [2.0] * 3 + [20.0] * 5)):
+        samples = [
+            replace(sample, value=seconds, sample=number)
+            for sample in samples_of(study, study.variant(name), rounds=2, run=NEW)
+            for number, seconds in enumerate(visits)
+        ]
+        add_samples(tmp_path / "results", study, name, samples, NEW)
+    paired, alone = claims_of(tmp_path / "results", study)
+    assert (paired["measured"], paired["verdict"]) == (pytest.approx(2.0), "holds")
+    assert (alone["measured"], alone["verdict"]) == (pytest.approx(20.0), "holds")
+
+
 def test_the_figure_of_the_entry_goes_before_the_rows(tmp_path: Path) -> None:
     entry = claim(kind="speedup", of="fast", over="slow", within=0.1)
     row = verdict_on(tmp_path, entry | {"published": {"value": 9, "unit": "1"}})
@@ -133,10 +166,15 @@ def test_the_ends_of_an_interval_decide() -> None:
 
     assert said(1.0, 1.2, "at_least", 1.0) == "holds"
     assert said(0.9, 1.2, "at_least", 1.0) == "not tested"
+    assert said(0.9, 1.0, "at_least", 1.0) == "not tested"
     assert said(0.9, 0.99, "at_least", 1.0) == "does not hold"
     assert said(0.9, 1.0, "at_most", 1.0) == "holds"
+    assert said(1.0, 1.2, "at_most", 1.0) == "not tested"
     assert said(1.01, 1.2, "at_most", 1.0) == "does not hold"
     assert said(9.1, 10.9, "within", 0.1) == "holds"
+    assert said(6.0, 10.0, "within", 0.25, published=8) == "holds"
+    assert said(5.0, 6.0, "within", 0.25, published=8) == "not tested"
+    assert said(10.0, 11.0, "within", 0.25, published=8) == "not tested"
     assert said(8.0, 9.1, "within", 0.1) == "not tested"
     assert said(5.0, 40.0, "within", 0.1) == "not tested"
     assert said(8.0, 8.9, "within", 0.1) == "does not hold"
@@ -173,8 +211,12 @@ def test_a_share_of_the_model(tmp_path: Path) -> None:
     (row,) = claims_of(results, study)
     assert (row["verdict"], row["reason"]) == ("not tested", "no model prediction")
     for predicted, verdict in ((1.99e-3, "holds"), (1.5e-3, "does not hold")):
-        others = [["rows=2", "gpu_time", 9.0], [CASE, "host_time", 9.0]]
-        rows = [["box", "copy", "fast", *row] for row in [*others, [CASE, "gpu_time", predicted]]]
+        rows = [
+            ["another", "copy", "fast", CASE, "gpu_time", 9.0],
+            ["box", "copy", "fast", "rows=2", "gpu_time", 9.0],
+            ["box", "copy", "fast", CASE, "host_time", 9.0],
+            ["box", "copy", "fast", CASE, "gpu_time", predicted],
+        ]
         model = pd.DataFrame(rows, columns=NO_MODEL.columns)
         (row,) = claims_of(results, study, model)
         assert row["verdict"] == verdict
