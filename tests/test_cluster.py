@@ -59,6 +59,16 @@ def test_a_run_takes_over_what_was_measured_so_often(tmp_path: Path, config: Con
     assert not (cluster.tree_of("box", 2) / "results").exists()
 
 
+def test_a_run_takes_over_nothing_that_is_stale(tmp_path: Path, config: Config) -> None:
+    write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
+    path = (tmp_path / "results" / PYTHON).with_suffix(".json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
+    cluster.take_over(config, "box", 1)
+    taken = cluster.tree_of("box", 1) / "results"
+    assert (taken / PYTHON).with_name("compiled.csv").exists()
+    assert not (taken / PYTHON).exists()
+
+
 def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:
     for run, began in ((1, RUN), (2, LATER)):
         write_machine(cluster.tree_of("box", run) / "results", "box", CALLS, rounds=2, run=began)

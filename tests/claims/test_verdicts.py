@@ -110,6 +110,31 @@ def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
     assert row["reason"] == "not within 20 % of the published: 3.2 to 4.8"
 
 
+def test_what_was_published_of_unlike_rows_is_compared_by_rate(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path, claim(kind="speedup", of="wide", over="fast", by="rate", within=0.1)
+    )
+    measure(tmp_path / "results", study)
+    wide = "wide,rows=1000000,gpu_time,4.0,ms,ms,Notes,mean\n"
+    publish(tmp_path / "results", PUBLISHED + wide)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert (row["published"], row["verdict"]) == (pytest.approx(1.0), "does not hold")
+
+
+def test_a_run_counts_in_a_mean_by_the_median_of_its_rounds(tmp_path: Path) -> None:
+    entry = claim(kind="mean_figure", of="fast", metric="gpu_time", at_most=3e-3)
+    study = write_study(tmp_path, entry)
+    for run in (f"2026-02-0{day}T00:00:00Z" for day in (1, 2, 3)):
+        measure(tmp_path / "results", study, run=run)
+        samples = [
+            replace(sample, value=2.8e-3 if sample.round > 4 else 2e-3)
+            for sample in samples_of(study, study.variant("fast"), run=run)
+        ]
+        add_samples(tmp_path / "results", study, "fast", samples, run)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert row["measured"] == pytest.approx(2e-3)
+
+
 def test_of_several_sources_the_first_is_the_published_one(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(kind="figure", of="slow", metric="gpu_time", within=0.1))
     measure(tmp_path / "results", study)
@@ -180,6 +205,13 @@ def test_the_ends_of_an_interval_decide() -> None:
     assert said(8.0, 8.9, "within", 0.1) == "does not hold"
     assert said(11.1, 12.0, "within", 0.1) == "does not hold"
     assert said(math.nan, math.nan, "at_least", 1.0) == "not tested"
+
+
+def test_the_room_to_a_bound_is_that_of_the_nearer_end() -> None:
+    figure = Figure(3.0, 2.5, 4.0)
+    assert Bound("at_least", 2.0).room(figure) == 0.25
+    assert Bound("at_most", 5.0).room(figure) == 0.2
+    assert Bound("at_most", 2.0).room(figure) == -1.0
 
 
 def test_a_mean_over_cases_is_geometric(tmp_path: Path) -> None:

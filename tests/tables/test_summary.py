@@ -91,6 +91,7 @@ def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
         "vectors": 1,
         "warps": 0,
     }
+    assert dict(found["runs"]) == {"bytewise": 1, "vectors": 1, "warps": 2}
     told = runs(samples)
     assert list(told.columns) == RUN_COLUMNS
     assert dict(zip(told["variant"], told["run"], strict=True)) == {
