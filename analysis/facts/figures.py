@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from analysis.facts.inputs import Inputs
-from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, RatioRow, SkippedRow, rows_of
+from analysis.facts.rows import RUN_SEPARATOR, MeasuredRow, RatioRow, SkippedRow, joined, rows_of
 from analysis.statistics import verdict
 from analysis.store.results import Provenance
 from analysis.study import Case, Study, Variant
@@ -62,9 +62,11 @@ class Figures:
         if not self.is_of_rates(row):
             return row
         own, other = self._payloads(row)
+        by_run = [float(one) * own / other for one in row.by_run.split(RUN_SEPARATOR)]
         value, low, high = (one * own / other for one in (row.ratio, row.ci_low, row.ci_high))
-        found = verdict(value, low, high)
-        return replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
+        found = verdict(value, low, high, by_run) if row.modes == 1 else row.verdict
+        rates = replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
+        return replace(rates, by_run=joined(by_run))
 
     @cached_property
     def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:
