@@ -172,6 +172,7 @@ def test_rounds_with_several_modes_test_no_claim(tmp_path: Path) -> None:
     ("reason", "rounds", "verdict"),
     [
         ("hw_thermal_slowdown|sw_power_cap", 33, "not tested"),
+        ("sw_thermal_slowdown", 33, "not tested"),
         ("hw_slowdown", 32, "holds"),
         ("sw_power_cap", 64, "holds"),
     ],
