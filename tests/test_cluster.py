@@ -16,6 +16,7 @@ from analysis.store.results import load_variant
 from tests.synthetic import CALLS, RUN, write_machine
 
 LATER = "2026-02-02T03:04:05Z"
+PYTHON = Path("box", "calls", "python.csv")
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
 
 
 def runs(root: Path) -> list[str]:
-    return list(load_variant(root / "box" / "calls" / "python.csv").run_provenance())
+    return list(load_variant(root / PYTHON).run_provenance())
 
 
 def test_a_tree_has_the_sources_as_they_are_and_keeps_what_it_has_built(
@@ -58,6 +59,16 @@ def test_a_run_takes_over_what_was_measured_so_often(tmp_path: Path, config: Con
     assert not (cluster.tree_of("box", 2) / "results").exists()
 
 
+def test_a_run_takes_over_nothing_that_is_stale(tmp_path: Path, config: Config) -> None:
+    write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
+    path = (tmp_path / "results" / PYTHON).with_suffix(".json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
+    cluster.take_over(config, "box", 1)
+    taken = cluster.tree_of("box", 1) / "results"
+    assert (taken / PYTHON).with_name("compiled.csv").exists()
+    assert not (taken / PYTHON).exists()
+
+
 def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:
     for run, began in ((1, RUN), (2, LATER)):
         write_machine(cluster.tree_of("box", run) / "results", "box", CALLS, rounds=2, run=began)
@@ -67,6 +78,16 @@ def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, conf
     assert list(cluster.merge(config, "box")) == []
     with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
         list(cluster.merge(config, "other"))
+
+
+def test_several_runs_of_one_node_are_added_oldest_first(tmp_path: Path, config: Config) -> None:
+    tree = cluster.tree_of("box", 1) / "results"
+    for began in (RUN, LATER):
+        write_machine(tree, "box", CALLS, rounds=2, run=began)
+    assert list(cluster.merge(config, "box")) == ["box: run 1: calls"] * 2
+    measured, merged = (load_variant(root / PYTHON) for root in (tree, tmp_path / "results"))
+    assert merged.samples == measured.samples
+    assert list(merged.run_provenance()) == [LATER, RUN]
 
 
 def test_a_machine_that_is_not_configured_is_not_measured(tmp_path: Path, config: Config) -> None:

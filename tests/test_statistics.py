@@ -15,6 +15,7 @@ from analysis.statistics import (
     FEWEST_ROUNDS,
     FEWEST_RUNS,
     estimate,
+    mean_estimate,
     median_interval,
     prediction_interval,
     verdict,
@@ -52,6 +53,8 @@ def test_a_verdict_is_what_the_whole_interval_says(low: float, high: float, said
         ([0.80, 0.81, 0.79], "slower"),
         ([1.20, 1.21, 0.999], "unclear"),  # one run disagrees
         ([1.20, 1.80, 1.01], "unclear"),  # all agree, but so might chance
+        ([1.20, 1.20, 1.20, 1.20, 0.99], "unclear"),  # one of five, and their mean does not hold 1
+        ([0.80, 0.80, 0.80, 0.80, 1.005], "unclear"),
         ([1.002, 1.003, 1.0021], "same"),
         ([1.0091, 1.0092, 1.0120], "unclear"),  # less than a hundredth
     ],
@@ -132,6 +135,8 @@ def test_a_medians_interval_is_two_of_its_rounds() -> None:
     assert median_interval(rounds[:FEWEST_ROUNDS]) == (1.0, 10.0)
     low, high = median_interval([1.0, 1.1, 1.2])
     assert low < 1.0 and high > 1.2
+    _, outlier = median_interval([1.0, 1.0, 1.0, 1.0, 9.0])
+    assert outlier == 9.0  # beyond the interval of the mean
 
 
 @pytest.mark.parametrize("runs", [3, 4, 5])
@@ -188,6 +193,13 @@ def test_few_runs_stand_for_themselves() -> None:
     assert three.median == pytest.approx(1.1)
     assert three.low < 1.0 and three.high > 2.3  # where another run may well be
     assert len([first, second]) < FEWEST_RUNS
+
+
+def test_a_mean_of_what_is_positive_is_geometric() -> None:
+    found = mean_estimate([1.0, 2.0, 4.0])
+    assert found.median == pytest.approx(2.0)
+    assert found.low * found.high == pytest.approx(4.0)
+    assert mean_estimate([-1.0, 0.0, 4.0]).median == pytest.approx(1.0)
 
 
 def test_what_is_not_positive_has_an_interval_too() -> None:

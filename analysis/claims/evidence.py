@@ -25,7 +25,8 @@ class Statement(NamedTuple):
 
 
 class Check(NamedTuple):
-    """How many rounds' outputs were right, and what is wrong with the first that is not."""
+    """In how many rounds of all runs the output was right, and what is wrong with the first that is
+    not."""
 
     rounds: int
     fault: str = ""
@@ -65,4 +66,4 @@ class Evidence(Protocol):
         """A hardware counter of one operation, over all of its kernels."""
 
     def check(self, variant: str, case: str) -> Check:
-        """What the check of the outputs found in the run that a summary uses."""
+        """What the check of the outputs found in the runs that a summary uses."""

@@ -272,7 +272,7 @@ class CountsOver(_Counted, kind="counts_over"):
 
 @dataclass(frozen=True, kw_only=True)
 class Correct(Comparison, kind="correct"):
-    """Whether a variant passed its check in every round of the run that a summary uses.
+    """Whether a variant passed its check in every round of the runs that a summary uses.
 
     A wrong output leaves a failed row without a value, so no figure could tell of it.
     """

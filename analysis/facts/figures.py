@@ -15,6 +15,7 @@ from analysis.facts.rows import (
     PublishedRow,
     RatioRow,
     SkippedRow,
+    joined,
     rows_of,
 )
 from analysis.statistics import verdict
@@ -71,9 +72,11 @@ class Figures:
         if not self.is_of_rates(row):
             return row
         own, other = self._payloads(row)
+        by_run = [float(one) * own / other for one in row.by_run.split(RUN_SEPARATOR)]
         value, low, high = (one * own / other for one in (row.ratio, row.ci_low, row.ci_high))
-        found = verdict(value, low, high)
-        return replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
+        found = verdict(value, low, high, by_run) if row.modes == 1 else row.verdict
+        rates = replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
+        return replace(rates, by_run=joined(by_run))
 
     @cached_property
     def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:

@@ -17,6 +17,7 @@ from analysis.tables.rows import (
     RepeatRow,
     SkippedRow,
     SummaryRow,
+    joined,
     rows_of,
 )
 from analysis.toolchain.ptxas import KernelResources
@@ -35,6 +36,7 @@ __all__ = [
     "RepeatRow",
     "RepeatabilityRow",
     "SkippedRow",
+    "joined",
     "rows_of",
 ]
 

@@ -18,7 +18,6 @@ from analysis.quantities import (
     with_interval,
 )
 from analysis.report.html import plain
-from analysis.statistics import SAME_WITHIN
 from analysis.study import Variant
 
 SPEED: Final = "speed"
@@ -149,9 +148,7 @@ def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str
             f"{this} cannot be told from {other}: {whole}, from a single round and so without an"
             " interval"
         )
-    # What is surely above 1 or below it is unclear for one reason alone.
-    is_apart = not row.ci_low <= 1 <= row.ci_high and abs(value - 1) >= SAME_WITHIN
-    modes = "; the ratios of its rounds have several modes" if is_apart else ""
+    modes = "; the ratios of its rounds have several modes" if row.modes > 1 else ""
     return f"it is unclear how {this} compares with {other}: {whole}{modes}"
 
 

@@ -54,7 +54,7 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class RatioRow:
-    """The time of `against` over that of `variant`."""
+    """The time of `against` over that of `variant`; `by_run` and `modes` as in SummaryRow."""
 
     machine: str
     study: str
@@ -67,6 +67,8 @@ class RatioRow:
     ci_high: float
     verdict: str
     runs: int
+    by_run: str
+    modes: int
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,11 @@ class CounterRow:
     predicted: float
     counted: float
     residual: float
+
+
+def joined(by_run: Iterable[float]) -> str:
+    """Figures of runs as the tables have them."""
+    return RUN_SEPARATOR.join(f"{one:.7g}" for one in by_run)
 
 
 def columns(row: type[Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.claims.studies import (
     SECONDS,
     SPEEDUP,
     UNITS,
+    add_samples,
     claim,
     claims_of,
     count,
@@ -36,7 +38,7 @@ from tests.claims.studies import (
     write_study,
 )
 from tests.repository import STUDIES
-from tests.synthetic import write_description
+from tests.synthetic import samples_of, write_description
 
 OLDEST = "2025-12-31T00:00:00Z"
 BETWEEN, LATER = "2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z"
@@ -88,6 +90,10 @@ def test_without_a_later_run_the_bound_was_set_afterwards(tmp_path: Path) -> Non
     assert ">holds</span><br>ours, set afterwards" in folded
 
 
+def test_a_run_that_began_as_the_bound_was_set_is_no_later_one(tmp_path: Path) -> None:
+    assert measure_twice(tmp_path, write_bounded(tmp_path, NEW))["bound"] == "afterwards"
+
+
 def test_a_bound_that_was_changed_is_set_afterwards_until_a_commit_is_known(tmp_path: Path) -> None:
     changed = claim(**{**SPEEDUP, "at_least": 3.5})
     row = measure_twice(tmp_path, write_bounded(tmp_path, BETWEEN, changed))
@@ -110,6 +116,10 @@ def test_what_no_run_judges_has_no_such_mark(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(**UNITS), {**FOURFOLD, "id": "other"})
     publish(tmp_path / "results")
     measure(tmp_path / "results", study, {"slow": 8e-3})
+    assert [row["bound"] for row in claims_of(tmp_path / "results", study)] == ["", ""]
+    fast = samples_of(study, study.variant("fast"), rounds=1, run=NEW)
+    skipped = [replace(s, value=None, verified=0, status="skipped", reason="no") for s in fast]
+    add_samples(tmp_path / "results", study, "fast", skipped, NEW)
     assert [row["bound"] for row in claims_of(tmp_path / "results", study)] == ["", ""]
 
 

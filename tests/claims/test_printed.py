@@ -14,6 +14,8 @@ from tests.claims.studies import (
     write_study,
 )
 
+MEGABYTES = {"limit": 64e3, "unit": "MB/s"}
+
 
 def test_units_of_the_published_rows(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(kind="units", printed="GB/s", meant="GiB/s"))
@@ -24,9 +26,21 @@ def test_units_of_the_published_rows(tmp_path: Path) -> None:
     assert (row["machine"], row["verdict"]) == ("published", "holds")
     assert row["measured"] == pytest.approx(2**30 / 1e9, rel=1e-3)
     assert row["reason"].endswith("in 2 if read in GiB/s and in 0 if read in GB/s, of 2 rows")
-    publish(results, PUBLISHED.replace("7.45,GB", "8.00,GB"))
-    (row,) = claims_of(results, study)
+    for read_as_printed_or_neither in ("8.00", "9.00", "7.46"):
+        publish(results, PUBLISHED.replace("7.45,GB", f"{read_as_printed_or_neither},GB"))
+        (row,) = claims_of(results, study)
+        assert row["verdict"] == "does not hold"
+
+
+def test_a_rate_that_is_printed_too_coarsely_to_tell_units_apart_confirms_none(
+    tmp_path: Path,
+) -> None:
+    study = write_study(tmp_path, claim(kind="units", printed="GB/s", meant="GiB/s"))
+    text = PUBLISHED.replace("8.0000", "16.000").replace("7.45", "4")  # 4.00 GB/s, 3.73 GiB/s
+    publish(tmp_path / "results", "\n".join(text.splitlines()[:3]) + "\n")
+    (row,) = claims_of(tmp_path / "results", study)
     assert row["verdict"] == "does not hold"
+    assert "in 1 if read in GiB/s and in 1 if read in GB/s" in row["reason"]
 
 
 def test_a_printed_share_is_held_against_the_printed_time(tmp_path: Path) -> None:
@@ -41,6 +55,9 @@ def test_a_printed_share_is_held_against_the_printed_time(tmp_path: Path) -> Non
     publish(results, PUBLISHED.replace("29.80", "32.00"))
     (row,) = claims_of(results, study)
     assert row["verdict"] == "holds"
+    publish(results, PUBLISHED.replace("29.80,GB/s,GiB/s", "32000,MB/s,MB/s"))
+    (row,) = claims_of(results, write_study(tmp_path, claim(**test | MEGABYTES)))
+    assert row["measured"] == row["published"] == pytest.approx(0.5)
 
 
 def test_a_printed_speedup_is_of_one_source(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.claims.studies import (
     CASE,
     NEW,
     NO_MODEL,
+    PUBLISHED,
     SECONDS,
     add_samples,
     claim,
@@ -22,6 +24,7 @@ from tests.claims.studies import (
     described_study,
     measure,
     parts_of,
+    publish,
     verdict_on,
     write_study,
 )
@@ -107,6 +110,61 @@ def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
     assert row["reason"] == "not within 20 % of the published: 3.2 to 4.8"
 
 
+def test_what_was_published_of_unlike_rows_is_compared_by_rate(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path, claim(kind="speedup", of="wide", over="fast", by="rate", within=0.1)
+    )
+    measure(tmp_path / "results", study)
+    wide = "wide,rows=1000000,gpu_time,4.0,ms,ms,Notes,mean\n"
+    publish(tmp_path / "results", PUBLISHED + wide)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert (row["published"], row["verdict"]) == (pytest.approx(1.0), "does not hold")
+
+
+def test_a_run_counts_in_a_mean_by_the_median_of_its_rounds(tmp_path: Path) -> None:
+    entry = claim(kind="mean_figure", of="fast", metric="gpu_time", at_most=3e-3)
+    study = write_study(tmp_path, entry)
+    for run in (f"2026-02-0{day}T00:00:00Z" for day in (1, 2, 3)):
+        measure(tmp_path / "results", study, run=run)
+        samples = [
+            replace(sample, value=2.8e-3 if sample.round > 4 else 2e-3)
+            for sample in samples_of(study, study.variant("fast"), run=run)
+        ]
+        add_samples(tmp_path / "results", study, "fast", samples, run)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert row["measured"] == pytest.approx(2e-3)
+
+
+def test_of_several_sources_the_first_is_the_published_one(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="figure", of="slow", metric="gpu_time", within=0.1))
+    measure(tmp_path / "results", study)
+    other = "slow,rows=1000000,gpu_time,5.0,ms,ms,Other,mean\n"
+    publish(tmp_path / "results", PUBLISHED + other)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert (row["published"], row["verdict"]) == (pytest.approx(8e-3), "holds")
+
+
+def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
+    # A slow spell meets three of the one's eight visits, and five of the other's.
+    described = describe(
+        claim(kind="speedup", of="fast", over="slow", at_least=1.9),
+        claim(kind="figure", of="slow", metric="gpu_time", at_least=19) | {"id": "slow"},
+    )
+    described["cases"]["only"]["visits"] = 8
+    study = described_study(tmp_path, described)
+    measure(tmp_path / "results", study, {})
+    for name, visits in (("fast", [1.0] * 5 + [10.0] * 3), ("slow", [2.0] * 3 + [20.0] * 5)):
+        samples = [
+            replace(sample, value=seconds, sample=number)
+            for sample in samples_of(study, study.variant(name), rounds=2, run=NEW)
+            for number, seconds in enumerate(visits)
+        ]
+        add_samples(tmp_path / "results", study, name, samples, NEW)
+    paired, alone = claims_of(tmp_path / "results", study)
+    assert (paired["measured"], paired["verdict"]) == (pytest.approx(2.0), "holds")
+    assert (alone["measured"], alone["verdict"]) == (pytest.approx(20.0), "holds")
+
+
 def test_the_figure_of_the_entry_goes_before_the_rows(tmp_path: Path) -> None:
     entry = claim(kind="speedup", of="fast", over="slow", within=0.1)
     row = verdict_on(tmp_path, entry | {"published": {"value": 9, "unit": "1"}})
@@ -133,15 +191,27 @@ def test_the_ends_of_an_interval_decide() -> None:
 
     assert said(1.0, 1.2, "at_least", 1.0) == "holds"
     assert said(0.9, 1.2, "at_least", 1.0) == "not tested"
+    assert said(0.9, 1.0, "at_least", 1.0) == "not tested"
     assert said(0.9, 0.99, "at_least", 1.0) == "does not hold"
     assert said(0.9, 1.0, "at_most", 1.0) == "holds"
+    assert said(1.0, 1.2, "at_most", 1.0) == "not tested"
     assert said(1.01, 1.2, "at_most", 1.0) == "does not hold"
     assert said(9.1, 10.9, "within", 0.1) == "holds"
+    assert said(6.0, 10.0, "within", 0.25, published=8) == "holds"
+    assert said(5.0, 6.0, "within", 0.25, published=8) == "not tested"
+    assert said(10.0, 11.0, "within", 0.25, published=8) == "not tested"
     assert said(8.0, 9.1, "within", 0.1) == "not tested"
     assert said(5.0, 40.0, "within", 0.1) == "not tested"
     assert said(8.0, 8.9, "within", 0.1) == "does not hold"
     assert said(11.1, 12.0, "within", 0.1) == "does not hold"
     assert said(math.nan, math.nan, "at_least", 1.0) == "not tested"
+
+
+def test_the_room_to_a_bound_is_that_of_the_nearer_end() -> None:
+    figure = Figure(3.0, 2.5, 4.0)
+    assert Bound("at_least", 2.0).room(figure) == 0.25
+    assert Bound("at_most", 5.0).room(figure) == 0.2
+    assert Bound("at_most", 2.0).room(figure) == -1.0
 
 
 def test_a_mean_over_cases_is_geometric(tmp_path: Path) -> None:
@@ -173,8 +243,13 @@ def test_a_share_of_the_model(tmp_path: Path) -> None:
     (row,) = claims_of(results, study)
     assert (row["verdict"], row["reason"]) == ("not tested", "no model prediction")
     for predicted, verdict in ((1.99e-3, "holds"), (1.5e-3, "does not hold")):
-        key = ["box", "copy", "fast", CASE, "gpu_time", predicted]
-        model = pd.DataFrame([key], columns=NO_MODEL.columns)
+        rows = [
+            ["another", "copy", "fast", CASE, "gpu_time", 9.0],
+            ["box", "copy", "fast", "rows=2", "gpu_time", 9.0],
+            ["box", "copy", "fast", CASE, "host_time", 9.0],
+            ["box", "copy", "fast", CASE, "gpu_time", predicted],
+        ]
+        model = pd.DataFrame(rows, columns=NO_MODEL.columns)
         (row,) = claims_of(results, study, model)
         assert row["verdict"] == verdict
         assert row["measured"] == pytest.approx(predicted / 2e-3, rel=1e-3)

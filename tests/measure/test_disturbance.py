@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from analysis.measure.conditions import Conditions
 from analysis.measure.disturbance import Watch, disturbances
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target
+from analysis.measure.progress import Progress
 from analysis.measure.run import disturbed, run_rounds
 from analysis.store.results import load_variant
 from tests.measure.conftest import QUIET
@@ -105,16 +107,26 @@ def test_a_run_that_stays_disturbed_is_marked_and_comes_to_an_end(
     assert {s.round for s in samples_at(where, study, "one")} == {0, 1, 2}
 
 
-def test_who_came_to_the_gpu_during_a_round_is_known(
+def test_who_came_to_the_gpu_during_a_round_is_known_and_what_it_took(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5])
-    monkeypatch.setattr(Gpu, "energy_j", lambda self: None)
+    own: list[int | None] = []
+    watch = Progress.watch
+
+    def noted(self: Progress, process: BaseProcess, *others: Any) -> None:
+        own.append(process.pid)
+        watch(self, process, *others)
+
+    monkeypatch.setattr(Progress, "watch", noted)
+    monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *own])
+    joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
+    monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))
     gpu = Gpu(None, "GPU", "", 0, "sm_90", "")
     monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
     job_on_gpu = runs._job
     monkeypatch.setattr(runs, "_job", lambda *asked: replace(job_on_gpu(*asked), gpu_uuids=()))
     study = write_study(tmp_path / "noisy", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
-    run_rounds(plan, HERE, replace(host(tmp_path), gpus=[gpu], others=[4]))
+    run_rounds(plan, HERE, replace(host(tmp_path), gpus=[gpu, gpu], others=[4]))
+    assert Journal(plan).records[0].energy_j == 35.0
     assert disturbed(Journal(plan)) == [{"round": 0, "why": ["processes [5] came to the GPU"]}]

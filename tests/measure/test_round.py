@@ -15,6 +15,7 @@ import yaml
 from analysis.config import Grid
 from analysis.gpu import Gpu
 from analysis.measure import rig
+from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, Skip
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.rig import Bound
@@ -68,6 +69,7 @@ def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: St
     )
     assert all(sorted(order) == every for order in orders)
     assert len({tuple(order) for order in orders}) == len(orders)
+    assert len({tuple(dict.fromkeys(cell.split()[1] for cell in order)) for order in orders}) > 1
     # Within a case the variants stand together, and either may come first.
     pairs = [[cell.split()[0] for cell in cells if cell.endswith("n=3")] for cells in orders]
     assert all(sorted(pair) == ["one", "other"] for pair in pairs)
@@ -79,6 +81,15 @@ def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: St
 
 def test_a_rounds_order_can_be_repeated(many_cells: Study) -> None:
     assert order(many_cells, 5) == order(many_cells, 5)
+
+
+def test_another_run_has_another_order(many_cells: Study) -> None:
+    first = job(many_cells, 0)
+    orders = [
+        [str(cell) for cell in Bench(replace(first, run=run), []).schedule()]
+        for run in (RUN, "2026-02-02T03:04:05Z")
+    ]
+    assert orders[0] != orders[1]
 
 
 def test_either_of_two_variants_may_come_first(many_cells: Study) -> None:
@@ -297,6 +308,37 @@ def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path, clo
     variant = write_study(tmp_path / "slow", {"name": "one"}).variants[0]
     (times,) = Bound(variant, operation, 0, lambda: clock.advance(0.02)).host_times(1)
     assert times == pytest.approx({"submit_time": 0.002, "host_time": 0.022})
+
+
+def test_each_time_by_the_host_is_kept_as_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    study = write_study(tmp_path / "both", {"name": "one"})
+    metrics = dict.fromkeys(("host_time", "submit_time"), study.metrics["host_time"])
+    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
+    bench.study = replace(study, metrics=metrics)
+    variant, operation = study.variants[0], Timed(clock, launch_s=0.002)
+    bound = Bound(variant, operation, 0, lambda: clock.advance(0.02))
+    monkeypatch.setattr(bench, "_rig", SimpleNamespace(bind=lambda *_: bound))
+    monkeypatch.setattr(bench, "_is_warm", True)
+    cell = Cell(variant, variant.cases[0])
+    bench.measure(cell)
+    assert dict(cell.values) == pytest.approx({"host_time": 0.022, "submit_time": 0.002})
+
+
+def test_before_the_first_cell_a_machine_works_until_its_clocks_have_risen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    monkeypatch.setattr(rounds, "time", clock)
+    study = write_study(tmp_path / "cold", {"name": "one"})
+    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
+    operation = Timed(clock, launch_s=0.02)
+    monkeypatch.setattr(bench, "_rig", rig_of(operation))
+    for _ in range(2):
+        bench.measure(Cell(study.variants[0], study.variants[0].cases[0]))
+    idle_s = 0.02 * operation.events.index("poison")
+    assert idle_s >= 0.3 and operation.events[:2] == ["launch", "launch"]
+    assert operation.events.count("launch") < 1.5 * operation.events.index("poison")
 
 
 @pytest.mark.parametrize("host_work", [False, True])

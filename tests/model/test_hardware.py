@@ -52,7 +52,20 @@ def test_a_shorter_round_trip_is_a_higher_rate_of_requests() -> None:
     near = replace(
         OWN, parameters={**OWN.parameters, "latency": Parameter("s", TRUE.latency / 2, "a source")}
     )
-    assert behind(near, TRUE, OWN).request_rate == 2 * TRUE.request_rate
+    known = behind(near, TRUE, OWN)
+    assert known.request_rate == 2 * TRUE.request_rate
+    assert known.sm_request_rate == 2 * TRUE.sm_request_rate
+
+
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+def test_half_a_host_line_costs_as_long_behind_any_link(link: Link) -> None:
+    known = behind(link, TRUE, OWN)
+    assert known.half_line / known.link_rate == pytest.approx(TRUE.half_line / TRUE.link_rate)
+
+
+def test_what_the_link_limits_takes_as_long_as_the_link_alone() -> None:
+    copy = predict(COPY, SMS, OWN, behind(OWN, TRUE, OWN))
+    assert copy.binding == "link" and copy.link_seconds == copy.seconds
 
 
 @pytest.mark.parametrize(

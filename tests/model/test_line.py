@@ -39,6 +39,15 @@ def test_what_is_no_line_has_a_misfit_and_wide_intervals() -> None:
     assert bent.latency.high / bent.latency.low > 2
 
 
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_misfit_is_one_to_either_side(factor: float) -> None:
+    seconds = 8e-6 + SIZES / 5e10
+    seconds[2] *= factor
+    line = fit_line(SIZES, seconds)
+    assert line is not None
+    assert line.misfit == pytest.approx(np.abs(line.seconds(SIZES) / seconds - 1).max())
+
+
 @pytest.mark.parametrize("sizes", [SIZES[:3], np.array([1.0, 1.0, 2.0, 2.0])])
 def test_too_few_sizes_give_no_line(sizes: np.ndarray) -> None:
     assert fit_line(sizes, sizes) is None

@@ -82,6 +82,7 @@ def test_a_card_tells_first_and_fastest_step_their_share_and_where_it_was(
         ((0.1, 0.61), "10 % → 61 % of the limit"),
         ((0.017, 1.009), "1.7 % of the limit → at the limit"),
         ((0.9951, 1.05), "at the limit"),
+        ((0.5, 0.994), "50 % → 99 % of the limit"),
         ((0.5, 1.3), "50 % → 130 % of the limit"),
         ((0.5,), "50 % of the limit"),
     ],

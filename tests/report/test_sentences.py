@@ -59,7 +59,8 @@ def test_every_verdict_has_its_sentence(
     verdict: str, low: float, value: float, high: float, expected: str
 ) -> None:
     compared = ("box", "copy", "after", "before", "n=1", "gpu_time")
-    row = RatioRow(*compared, value, low, high, verdict, runs=3)
+    modes = 2 if "several" in expected else 1
+    row = RatioRow(*compared, value, low, high, verdict, runs=3, by_run="", modes=modes)
     assert expected in comparison_phrase(row, "this step", "speed", "device time") + "."
     of_another = comparison_phrase(row, "this variant", "speed", "device time")
     assert "this variant" in of_another and "step" not in of_another

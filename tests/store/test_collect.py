@@ -62,6 +62,17 @@ def test_first_host_times_are_left_out_of_runs_that_discarded_none(tmp_path: Pat
     assert (samples["metric"] == "gpu_time").sum() == 6
 
 
+def test_each_visit_of_a_round_has_a_first_host_time(tmp_path: Path) -> None:
+    variant = CALLS.variant("python")
+    (case,) = (case for case in variant.cases if case.visits > 1)
+    template = replace(samples_of(CALLS, variant)[0], case=case.id, metric="host_time")
+    values = [9.0, 1.0] * case.visits
+    taken = [replace(template, value=value, sample=n) for n, value in enumerate(values)]
+    add_run(tmp_path, "box", "calls", "python", taken, provenance_of(CALLS, variant))
+    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
+    assert collect(tmp_path, STUDIES).samples["value"].tolist() == [1.0] * case.visits
+
+
 def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None:
     variant = COPY.variants[0]
     for run, machine in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", {"host": "abc"})):

@@ -16,13 +16,32 @@ from tests import synthetic
 from tests.synthetic import COPY, STUDIES
 
 
-def test_published_units_become_seconds() -> None:
-    payload = 2**30
-    assert to_seconds(81.3025, "ms", 0, "here") == pytest.approx(0.0813025)
-    assert to_seconds(2.0, "GiB/s", payload, "here") == pytest.approx(0.5)
-    assert to_seconds(1.0, "GB/s", 10**9, "here") == pytest.approx(1.0)
-    assert to_seconds(8.0, "Gbps", 10**9, "here") == pytest.approx(1.0)
-    assert math.isnan(to_seconds(2.0, "GiB/s", 0, "here"))
+@pytest.mark.parametrize(
+    ("value", "unit", "payload", "seconds"),
+    [
+        (2.5, "s", 0, 2.5),
+        (81.3025, "ms", 0, 0.0813025),
+        (3.0, "us", 0, 3e-6),
+        (3.0, "ns", 0, 3e-9),
+        (4.0, "B/s", 2, 0.5),
+        (4.0, "MB/s", 2 * 10**6, 0.5),
+        (1.0, "GB/s", 10**9, 1.0),
+        (4.0, "MiB/s", 2**21, 0.5),
+        (2.0, "GiB/s", 2**30, 0.5),
+        (8.0, "Gbps", 10**9, 1.0),
+        (4.0, "Mpps", 0, 0.25e-6),
+        (2.0, "GiB/s", 0, math.nan),
+        (2.0, "x", 0, math.nan),
+    ],
+)
+def test_published_units_become_seconds(
+    value: float, unit: str, payload: int, seconds: float
+) -> None:
+    found = to_seconds(value, unit, payload, "here")
+    assert found == pytest.approx(seconds, nan_ok=True)
+
+
+def test_an_unknown_unit_is_one_error() -> None:
     with pytest.raises(FieldError, match=r"unit_meant: expected one of .* got 'furlong'"):
         to_seconds(1.0, "furlong", 0, "unit_meant")
 

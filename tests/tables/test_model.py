@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from analysis.facts.inputs import Inputs
 from analysis.model.fit import NAMES
 from analysis.model.held_back import FITTED, INSIDE, OUTSIDE, held_back
-from analysis.model.terms import TERMS
+from analysis.model.terms import TERMS, term_seconds, work_of
 from analysis.study import Case, Variant
+from analysis.study.access import access_of
 from analysis.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
-from tests.linked import CALIBRATION, GATHER, TRUE, made_up, model_root, true_seconds
+from tests.linked import CALIBRATION, GATHER, SMS, TRUE, made_up, model_root, true_seconds
 from tests.roots import make_inputs
 from tests.synthetic import write_machine
 
@@ -26,6 +28,15 @@ def test_tables_have_the_columns_others_read(calibrated: Inputs, calibrated_root
     assert list(parameters["parameter"]) == list(NAMES)
     assert set(model["binding"]) <= set(TERMS)
     assert (model["margin"] >= 1).all()
+    step = GATHER.variant("v3_loads_first")
+    rows = model[(model["variant"] == step.name) & (model["metric"] == "gpu_time")]
+    margins = dict(zip(rows["case"], rows["margin"], strict=True))
+    for case in step.cases:
+        access = access_of(step, case)
+        assert access is not None
+        terms = term_seconds(np.array([work_of(access, SMS)]), TRUE.values())[0]
+        *_, second, largest = sorted(terms)
+        assert margins[case.id] == pytest.approx(largest / second, rel=0.15)
     residual = model["measured"] / model["predicted"] - 1
     assert model["residual"].to_numpy() == pytest.approx(residual.to_numpy(), abs=1e-6)
     predictable = {variant.name for variant in GATHER.variants if variant.link}

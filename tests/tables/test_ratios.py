@@ -146,6 +146,28 @@ def test_a_ratio_stands_on_all_runs() -> None:
     assert found["verdict"] == "faster"
 
 
+def test_what_all_runs_agree_on_is_decided_though_another_may_not_find_it() -> None:
+    runs = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    samples = table(
+        *(
+            rounds(variant, [time, time], run=run)
+            for run, other in zip(runs, (1.2, 1.5, 1.35), strict=True)
+            for variant, time in (("bytewise", other), ("vectors", 1.0))
+        )
+    )
+    found = only(ratios(ratios_by_round(samples, STUDIES)))
+    assert found["ci_low"] < 1
+    assert found["verdict"] == "faster"
+
+
+def test_a_visit_counts_by_the_median_of_its_samples() -> None:
+    taken = {"bytewise": (2.0, 4.0, 30.0), "vectors": (0.1, 1.0, 2.0)}
+    samples = table(
+        [row(name, value, sample=n) for name, own in taken.items() for n, value in enumerate(own)]
+    )
+    assert only(ratios(ratios_by_round(samples, STUDIES)))["ratio"] == pytest.approx(4.0)
+
+
 def test_ratios_with_several_modes_are_unclear() -> None:
     jumps = [8.0, 2.0, 2.1, 8.1, 8.2, 2.2]
     found = by_names(
@@ -214,10 +236,11 @@ def test_where_the_cpu_works_only_host_time_compares() -> None:
     assert metrics == {"batched": {"host_time"}, "ceiling_kernel": {"gpu_time"}}
 
 
-def test_only_times_are_compared() -> None:
+@pytest.mark.parametrize(("metric", "unit"), [("sms_used", "1"), ("submit_time", "s")])
+def test_only_times_of_whole_operations_are_compared(metric: str, unit: str) -> None:
     samples = table(
         *(
-            rounds(variant, [16.0, 16.0], metric="sms_used", unit="1")
+            rounds(variant, [16.0, 16.0], metric=metric, unit=unit)
             for variant in ("bytewise", "vectors")
         )
     )

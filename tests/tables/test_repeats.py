@@ -6,12 +6,14 @@ import math
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from analysis.store.collect import collect
 from analysis.study import Case, Variant
 from analysis.tables.ratios import ratios_by_round
 from analysis.tables.repeats import REPEAT_COLUMNS, repeat_table
 from tests.synthetic import CALLS, STUDIES, plausible, write_machine
+from tests.tables.rows import row, table
 
 RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
 SLOW = RUNS[2]
@@ -51,3 +53,17 @@ def test_too_few_other_runs_say_nothing(tmp_path: Path) -> None:
     found = measured(tmp_path, RUNS[:3], slower=1.5)
     assert set(found["between_verdict"]) == {""}
     assert found["between_ratio"].map(math.isnan).all()
+
+
+def test_between_runs_a_round_counts_by_the_median_of_its_samples() -> None:
+    samples = table(
+        [
+            row(name, value, study="calls", case=CALLS.headline, run=run, round=number, sample=n)
+            for run in RUNS
+            for name, own in (("python", (3.0, 4.0, 90.0)), ("again", (1.0, 2.0, 3.0)))
+            for number in range(3)
+            for n, value in enumerate(own)
+        ]
+    )
+    found = repeat_table(samples, ratios_by_round(samples, STUDIES), STUDIES)
+    assert found["between_ratio"].tolist() == pytest.approx([2.0] * len(RUNS))

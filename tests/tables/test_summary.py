@@ -24,16 +24,16 @@ from tests.tables.rows import CASE, NEW, OLD, only, rounds, row, table
 
 def test_a_median_is_over_rounds_of_each_rounds_median() -> None:
     samples = table(
-        [row("bytewise", value, round=0) for value in (6.0, 7.0, 30.0)],
+        [row("bytewise", value, round=0) for value in (4.0, 5.0, 30.0)],
         [row("bytewise", value, round=1) for value in (4.0, 4.0)],
-        [row("bytewise", value, round=2, throttle="hw_slowdown") for value in (5.0,)],
+        [row("bytewise", value, round=2, throttle="hw_slowdown") for value in (7.0,)],
     )
     found = only(summarise(samples))
     assert list(found.index) == SUMMARY_COLUMNS
-    assert found["median"] == 5.0  # of 7, 4 and 5; of the samples themselves it is 5.5
+    assert found["median"] == 5.0  # of 5, 4 and 7; of means, it is 7, of the samples 4.5
     assert found["ci_low"] <= 5.0 <= found["ci_high"]
     assert (found["n"], found["rounds"], found["verified"], found["stale"]) == (6, 3, 1, 0)
-    assert (found["q1"], found["q3"]) == (4.25, 6.75)
+    assert (found["q1"], found["q3"]) == (4.0, 6.5)
     assert found["throttled"] == pytest.approx(1 / 6)
 
 
@@ -91,6 +91,7 @@ def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
         "vectors": 1,
         "warps": 0,
     }
+    assert dict(found["runs"]) == {"bytewise": 1, "vectors": 1, "warps": 2}
     told = runs(samples)
     assert list(told.columns) == RUN_COLUMNS
     assert dict(zip(told["variant"], told["run"], strict=True)) == {
@@ -104,16 +105,16 @@ def test_a_figure_stands_on_all_fresh_runs_and_says_on_how_many_hosts() -> None:
     runs = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
     samples = table(
         *(
-            rounds("bytewise", [value, value + 1], run=run, host=host)
+            rounds("bytewise", [value, value + 1, value + 2.5], run=run, host=host)
             for run, host, value in zip(runs, ("a", "b", "b"), (1.0, 2.0, 4.0), strict=True)
         ),
         rounds("bytewise", [90.0, 90.0], run="2025-01-01T00:00:00Z", stale=True),
     )
     found = only(summarise(samples))
-    assert found["median"] == 2.5  # of 1.5, 2.5 and 4.5
-    assert found["ci_low"] < 1.5 and found["ci_high"] > 4.5
-    assert (found["runs"], found["hosts"], found["rounds"], found["n"]) == (3, 2, 6, 6)
-    assert found["by_run"] == "1.5|2.5|4.5"
+    assert found["median"] == 3.0  # of 2, 3 and 5
+    assert found["ci_low"] < 2.0 and found["ci_high"] > 5.0
+    assert (found["runs"], found["hosts"], found["rounds"], found["n"]) == (3, 2, 9, 9)
+    assert found["by_run"] == "2|3|5"
 
 
 def test_modes_of_the_rounds_are_counted() -> None:
