@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -14,9 +15,11 @@
 #include "packer.h"
 #include "scratch.h"
 
-constexpr int kShares = 32;  // in how many equal shares the rows are divided
-constexpr int kTrials = 3;   // launches by which a division is judged
-constexpr int kTriedAgain = 4;
+// In how many equal shares the rows are divided, and how many of them the SMs may get. The steps
+// are finer towards both ends, where one side does little more than fill what the other leaves.
+constexpr int kShares = 32;
+constexpr std::array kSharesOfSms = {0, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 30, 32};
+constexpr int kTrials = 3;  // launches by which a division is judged at first
 
 // Makes what gathers so many rows by the SMs.
 using OnSms = std::function<Launch(int64_t rows)>;
@@ -28,50 +31,40 @@ class Sharing {
       : rows_(rows), on_sms_(std::move(on_sms)), packer_(rows, cpus) {}
 
   // From now on, the SMs gather so many of the rows, the first ones.
-  void divide(int64_t by_sms) {
-    by_sms_ = by_sms;
-    gather_ = by_sms > 0 ? on_sms_(by_sms) : nullptr;
-  }
+  void divide(int64_t by_sms) { division_ = division(by_sms); }
 
-  // Keeps the fastest division of those it tries on the first of these launches: every other share,
-  // and those on both sides of the fastest of these. How fast either side is depends on the pool,
-  // the host and what both sides do to each other, and a division may be slower than both of its
-  // neighbours. Launches may differ more than divisions do, so the fastest few are tried again.
+  // Keeps the fastest of the divisions it tries on these launches. How fast either side is depends
+  // on the pool, the host and what both sides do to each other. Launches may differ more than
+  // divisions do: divisions take turns, so that a slow moment meets all of them, and the slower
+  // half drops out before the others are tried again.
   void tune(const std::vector<Gather>& sets) {
-    std::vector<Tried> tried;
+    std::vector<Tried> left;
+    for (const int share : kSharesOfSms) {
+      left.push_back({division(rows_ * share / kShares), {}});
+    }
+    division_ = left.back().division;
     size_t set = 0;
-    const auto try_share = [&](int share, int trials) {
-      divide(rows_ * share / kShares);
-      std::vector<double> seconds(static_cast<size_t>(trials));
-      for (double& trial : seconds) {
-        trial = time(sets[set++ % sets.size()]);
+    time(sets[0]);  // the first launch of a kernel is slow
+    for (int trials = kTrials; left.size() > 1; ++trials) {
+      for (int trial = 0; trial < trials; ++trial) {
+        for (Tried& one : left) {
+          division_ = one.division;
+          one.seconds.push_back(time(sets[++set % sets.size()]));
+        }
       }
-      std::sort(seconds.begin(), seconds.end());
-      tried.push_back({seconds[seconds.size() / 2], share});
-    };
-    divide(rows_ / 2);
-    time(sets[set++]);  // the first launch of a kernel is slow
-    for (int share = 0; share <= kShares; share += 2) {
-      try_share(share, kTrials);
-    }
-    const int fastest = std::min_element(tried.begin(), tried.end())->share;
-    for (const int share : {fastest - 1, fastest + 1}) {
-      if (share > 0 && share < kShares) {
-        try_share(share, kTrials);
+      for (Tried& one : left) {
+        std::sort(one.seconds.begin(), one.seconds.end());
       }
+      std::sort(left.begin(), left.end(),
+                [](const Tried& one, const Tried& other) { return one.median() < other.median(); });
+      left.resize(left.size() / 2);
     }
-    std::sort(tried.begin(), tried.end());
-    const std::vector<Tried> fastest_few(tried.begin(), tried.begin() + kTriedAgain);
-    tried.clear();
-    for (const Tried& one : fastest_few) {
-      try_share(one.share, 3 * kTrials);
-    }
-    divide(rows_ * std::min_element(tried.begin(), tried.end())->share / kShares);
+    division_ = left.front().division;
   }
 
   void launch(const Gather& gather, cudaStream_t stream) {
     Gather by_sms = gather;
-    by_sms.rows = by_sms_;
+    by_sms.rows = division_.by_sms;
     Gather by_cpu = gather;
     by_cpu.pairs += by_sms.rows;
     by_cpu.rows -= by_sms.rows;
@@ -81,7 +74,7 @@ class Sharing {
     }
     if (by_sms.rows > 0) {
       check(cudaStreamWaitEvent(beside_.get(), begun_.get()), "begun");
-      gather_(by_sms, beside_.get());
+      division_.gather(by_sms, beside_.get());
       check(cudaEventRecord(gathered_.get(), beside_.get()), "gathered");
     }
     if (by_cpu.rows > 0) {
@@ -93,11 +86,20 @@ class Sharing {
   }
 
  private:
-  struct Tried {
-    double seconds;  // of the launch in the middle
-    int share;       // of the SMs
-    bool operator<(const Tried& other) const { return seconds < other.seconds; }
+  struct Division {
+    int64_t by_sms = 0;
+    Launch gather;  // by the SMs; null where they have no rows
   };
+
+  struct Tried {
+    Division division;
+    std::vector<double> seconds;  // of its launches, in order
+    double median() const { return seconds[seconds.size() / 2]; }
+  };
+
+  Division division(int64_t by_sms) const {
+    return {by_sms, by_sms > 0 ? on_sms_(by_sms) : nullptr};
+  }
 
   // Seconds of one launch with the division there is.
   double time(const Gather& gather) {
@@ -113,8 +115,7 @@ class Sharing {
   std::shared_ptr<CUevent_st> begun_ = new_event();
   std::shared_ptr<CUevent_st> gathered_ = new_event();
   int64_t rows_;
-  int64_t by_sms_ = 0;
   OnSms on_sms_;
-  Launch gather_;  // by the SMs; null where they have no rows
+  Division division_;
   Packer packer_;
 };

@@ -147,7 +147,7 @@ void tune(uint8_t* pool, int64_t rows, const std::vector<int>& cpus) {
     return enqueue_rows;
   });
   sharing.tune(launches.gathers);
-  for (int share = 2; share <= kShares; share += 2) {
+  for (const int share : kSharesOfSms) {
     const int64_t by_sms = rows * share / kShares;
     expect(by_sms == 0 || std::count(tried.begin(), tried.end(), by_sms) > 0,
            what + ": " + std::to_string(by_sms) + " of them by the SMs were not tried");
