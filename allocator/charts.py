@@ -82,8 +82,7 @@ def latency(facts: StudyFacts) -> Chart | None:
             "seconds": row.median,
             "label": quantity(row.median, "s"),
         }
-        for row in facts.figures.measured.values()
-        if row.metric in PERCENTILES and not row.stale
+        for row in facts.figures.fresh(*PERCENTILES)
     ]
     if not rows:
         return None

@@ -53,9 +53,8 @@ def _seconds(facts: StudyFacts) -> pd.DataFrame:
     names = {variant.name for variant in facts.study.subjects}
     rows = [
         (row.machine, row.variant, row.case.removeprefix("pattern="), row.median)
-        for row in facts.figures.measured.values()
-        if row.metric == "op_time" and "." not in row.case and not row.stale
-        if row.variant in names
+        for row in facts.figures.fresh("op_time")
+        if "." not in row.case and row.variant in names
     ]
     return pd.DataFrame(rows, columns=["machine", "variant", "pattern", "seconds"])
 

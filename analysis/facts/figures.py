@@ -98,6 +98,11 @@ class Figures:
     def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
         return self.measured.get((machine, variant, case, metric))
 
+    def fresh(self, *metrics: str) -> list[MeasuredRow]:
+        """All that was measured by one of these metrics and is not stale."""
+        rows = self.measured.values()
+        return [row for row in rows if row.metric in metrics and not row.stale]
+
     @property
     def are_rates(self) -> bool:
         """Whether every operation of every step delivers bytes, so that rates tell the story."""

@@ -48,8 +48,7 @@ def kept_table(facts: StudyFacts) -> pd.DataFrame:
     """
     rows = [
         (row.machine, row.variant, row.case.removeprefix("pattern="), row.metric, row.median)
-        for row in facts.figures.measured.values()
-        if row.metric in BYTES and not row.stale
+        for row in facts.figures.fresh(*BYTES)
     ]
     keys = ["machine", "variant", "pattern"]
     long = pd.DataFrame(rows, columns=[*keys, "metric", "bytes"])

@@ -82,8 +82,7 @@ def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
             row.ci_low,
             row.ci_high,
         )
-        for row in facts.figures.measured.values()
-        if row.metric == metric and not row.stale
+        for row in facts.figures.fresh(metric)
     ]
     return pd.DataFrame(rows, columns=["machine", "variant", "case", "value", "low", "high"])
 

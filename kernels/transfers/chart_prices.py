@@ -56,9 +56,9 @@ def price_table(facts: StudyFacts) -> pd.DataFrame:
 
 def _prices(facts: StudyFacts) -> Iterator[tuple[str, str, int, str, MeasuredRow]]:
     """(machine, variant, size, metric, summary row) of every part of every price."""
-    for (machine, variant, case, metric), row in facts.figures.measured.items():
-        if variant.endswith("_price") and metric in PARTS and not row.stale:
-            yield machine, variant, int(parse_case(case)["size"]), metric, row
+    for row in facts.figures.fresh(*PARTS):
+        if row.variant.endswith("_price"):
+            yield row.machine, row.variant, int(parse_case(row.case)["size"]), row.metric, row
 
 
 def price_chart(facts: StudyFacts) -> Chart | None:

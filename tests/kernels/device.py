@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from analysis.measure.cell import Operation
+
 
 class FakeDevice:
     """A device's memory in host memory."""
@@ -25,3 +27,10 @@ class FakeDevice:
     def get(self, out: np.ndarray) -> np.ndarray:
         out[:] = self.array
         return out
+
+
+def outcome(operation: Operation) -> str | None:
+    """What is wrong after one launch; None if nothing is."""
+    operation.poison()
+    operation.launch(0)
+    return operation.check()

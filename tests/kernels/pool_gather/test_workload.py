@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from analysis.errors import FieldError
-from analysis.measure.cell import Operation, Skip
+from analysis.measure.cell import Skip
+from tests.kernels.device import outcome
 from tests.kernels.pool_gather.fake import (
     POOL,
     WORKLOADS,
@@ -24,12 +25,6 @@ MIB = 2**20
 def bound(workload: Any, fault: str = "", name: str = "loads_first", **of_case: Any) -> Any:
     inputs = workload.prepare(case(**of_case))
     return inputs.bind(POOL.variant(name), python_module(fault))
-
-
-def outcome(operation: Operation) -> str | None:
-    operation.poison()
-    operation.launch(0)
-    return operation.check()
 
 
 @pytest.mark.parametrize("name", ["loads_first", "ceiling_copy_engine", "split_row"])

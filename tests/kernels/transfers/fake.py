@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.cell import Operation
 from analysis.measure.memory import bytes_at
 from analysis.modules import load_python
 from analysis.study import Case, CaseValue
@@ -76,9 +75,3 @@ def python_module(fault: str = "") -> Any:
         return Mover(fault, host, device, landing, **pieces)
 
     return SimpleNamespace(memory="pinned", bind=bind)
-
-
-def outcome(operation: Operation) -> str | None:
-    operation.poison()
-    operation.launch(0)
-    return operation.check()

@@ -12,7 +12,8 @@ import pytest
 
 from analysis.modules import COMPILED_NAME
 from tests.compiled import program, toolchain
-from tests.kernels.transfers.fake import TRANSFERS, move, outcome
+from tests.kernels.device import outcome
+from tests.kernels.transfers.fake import TRANSFERS, move
 
 STUB = Path(__file__).parent / "stub_cudart.cpp"
 HOST_METHODS = ["pinned_loop", "pinned_packed", "pinned_2d", "pinned_batch", "pinned_graph"]

@@ -10,11 +10,11 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.study import Case
+from tests.kernels.device import outcome
 from tests.kernels.transfers.fake import (
     PRICE,
     TRANSFERS,
     FakeHost,
-    outcome,
     python_module,
 )
 

@@ -15,12 +15,12 @@ from analysis.measure import host_memory
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
 from kernels.transfers.kinds import memory_of
+from tests.kernels.device import outcome
 from tests.kernels.transfers.fake import (
     TRANSFERS,
     WORK,
     WORKLOADS,
     move,
-    outcome,
     python_module,
 )
 

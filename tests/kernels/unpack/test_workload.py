@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.errors import FieldError
+from tests.kernels.device import FakeDevice
 from tests.kernels.unpack.test_planner import GUARD, ROOM, UNPACK, WORKLOADS, unpack_case
 
 
@@ -31,26 +32,6 @@ def test_every_part_the_host_paths_book_is_a_metric() -> None:
     }
     metrics = {name for name, metric in UNPACK.metrics.items() if metric.part_of == "host_time"}
     assert named == metrics
-
-
-class HostArray:
-    """Stands in for memory of the GPU."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
-        del what
-        self.array = np.zeros(shape, dtype)
-        self.nbytes = self.array.nbytes
-        self.pointer = self.array.ctypes.data
-
-    def fill(self, byte: int) -> None:
-        self.array.fill(byte)
-
-    def put(self, host: np.ndarray) -> None:
-        self.array[:] = host
-
-    def get(self, out: np.ndarray) -> np.ndarray:
-        out[:] = self.array
-        return out
 
 
 class HostModule:
@@ -98,7 +79,7 @@ class HostModule:
 
 @pytest.fixture
 def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(WORKLOADS, "DeviceArray", HostArray)
+    monkeypatch.setattr(WORKLOADS, "DeviceArray", FakeDevice)
     monkeypatch.setattr(WORKLOADS, "pinned", np.empty)
     constants = dict(UNPACK.constants) | {"block_descriptors": ROOM}
     return WORKLOADS.Workload(constants, np.random.default_rng(1))
