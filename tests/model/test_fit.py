@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from analysis.model.fit import FEWEST_CASES, Calibration, Fit, fit
+from analysis.model.fit import FEWEST_CASES, Calibration, Fit, _resampled, fit
 from analysis.model.terms import WORK, Parameters, predicted_seconds, term_seconds, work_of
+from analysis.statistics import CONFIDENCE
 from analysis.study.access import access_of
 from tests.linked import CALIBRATION, SMS, TRUE
 
@@ -52,6 +53,18 @@ def test_from_three_runs_on_intervals_are_for_another_run() -> None:
     assert newest is not None and set(newest.runs) == {1}
     assert newest.parameters.link_rate == pytest.approx(62e9, rel=0.01)
     assert newest.low.link_rate > 60e9
+
+
+def test_an_interval_of_one_run_holds_so_many_of_the_repeated_fits() -> None:
+    run, drawn = calibration(), []
+
+    def solve(again: Calibration) -> npt.NDArray[np.float64]:
+        drawn.append(again.seconds)
+        return again.seconds
+
+    low, high = _resampled(run, TRUE.values(), solve)
+    inside = (low <= drawn) & (drawn <= high)
+    assert inside.mean(axis=0) == pytest.approx(CONFIDENCE, abs=0.03)
 
 
 def test_a_run_that_lacks_cases_is_left_out() -> None:

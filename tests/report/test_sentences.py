@@ -135,6 +135,12 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     names = measured.study.variant_names
     assert f"`{names[3]}` is slower than `{names[2]}`" in order
     assert f"From slowest to fastest they are `{names[0]}`" in order
+    summary = measured.inputs.summary
+    stale = summary.assign(stale=(summary["variant"] == names[0]).astype(int))
+    (of_fresh,) = order_sentences(
+        StudyFacts(replace(measured.inputs, summary=stale), measured.study)
+    )
+    assert f"`{names[0]}`" not in of_fresh and f"`{names[3]}`" in of_fresh
     in_no_headline = replace(measured.study, headline="none")
     assert order_sentences(StudyFacts(measured.inputs, in_no_headline)) == []
 
