@@ -41,7 +41,7 @@ def test_parameters_are_recovered_from_noisy_times() -> None:
 
 
 def test_from_three_runs_on_intervals_are_for_another_run() -> None:
-    rates = [56e9, 59e9, 62e9]
+    rates = [56e9, 59e9, 65e9]
     runs = [
         calibration(seed, replace(TRUE, link_rate=rate)) for seed, rate in enumerate(rates, start=1)
     ]
@@ -51,7 +51,7 @@ def test_from_three_runs_on_intervals_are_for_another_run() -> None:
     assert found.low.link_rate < min(rates) and max(rates) < found.high.link_rate
     newest = fit(runs[1:])
     assert newest is not None and set(newest.runs) == {1}
-    assert newest.parameters.link_rate == pytest.approx(62e9, rel=0.01)
+    assert newest.parameters.link_rate == pytest.approx(65e9, rel=0.01)
     assert newest.low.link_rate > 60e9
 
 
