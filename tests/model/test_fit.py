@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from analysis.model.fit import FEWEST_CASES, Calibration, Fit, _resampled, fit
-from analysis.model.terms import WORK, Parameters, predicted_seconds, term_seconds, work_of
+from analysis.model.terms import TERMS, WORK, Parameters, predicted_seconds, term_seconds, work_of
 from analysis.statistics import CONFIDENCE
 from analysis.study.access import access_of
 from tests.linked import CALIBRATION, SMS, TRUE
@@ -53,6 +53,17 @@ def test_from_three_runs_on_intervals_are_for_another_run() -> None:
     assert newest is not None and set(newest.runs) == {1}
     assert newest.parameters.link_rate == pytest.approx(65e9, rel=0.01)
     assert newest.low.link_rate > 60e9
+
+
+def test_what_one_of_several_runs_does_not_show_is_only_a_bound() -> None:
+    whole = calibration()
+    terms = term_seconds(whole.work, TRUE.values())[:, :-1]
+    in_flight = terms.argmax(axis=1) == TERMS.index("in flight")
+    part = Calibration(*(values[~in_flight] for values in whole))
+    known, bound = fit([whole] * 3), fit([whole, whole, part])
+    assert known is not None and bound is not None
+    assert math.isfinite(known.low.latency) and math.isnan(bound.low.latency)
+    assert math.isfinite(bound.low.link_rate)
 
 
 def test_an_interval_of_one_run_holds_so_many_of_the_repeated_fits() -> None:
