@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from analysis.claims.verdicts import FAILS, HOLDS
-from analysis.facts.findings import findings
+from analysis.facts.findings import Slower, Told, _distance, findings, largest_surprise
 from analysis.facts.journeys import machines_by_evidence
+from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.study import Study
+from analysis.study import Case, Study, Variant, discover
 from tests.claims.studies import NEW, OLD, SECONDS, SPEEDUP, measure, write_study
-from tests.roots import make_inputs
+from tests.roots import make_inputs, make_root
+from tests.synthetic import write_machine
 
 FINDING = {"verdict": HOLDS, "headline": "One is {measured} as fast."}
 CLAIM = {"id": "speed", "says": "One is faster.", "test": SPEEDUP, "finding": FINDING}
@@ -57,3 +63,32 @@ def test_a_finding_is_told_by_the_machine_of_most_evidence_that_has_its_verdict(
     make_stale(results, study, "more")
     ((_, told),) = findings(facts_of(tmp_path, study))
     assert told.row.machine == "few"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "distance"),
+    [(4.0, 16.0, math.log(2)), (0.25, 0.5, math.log(4)), (1.0, 3.0, 0.0), (math.nan, math.nan, 0)],
+)
+def test_how_far_a_figure_is_from_what_was_published_is_told_by_its_nearer_end(
+    tmp_path: Path, low: float, high: float, distance: float
+) -> None:
+    (claim,) = write_study(tmp_path, CLAIM).claims
+    row = ClaimRow(
+        study="copy", claim="speed", machine="box", verdict=FAILS, reason="", published=2.0,
+        measured=math.sqrt(low * high), ci_low=low, ci_high=high, unit="1", case="",
+    )  # fmt: skip
+    assert _distance(Told(claim, row, 1, row)) == pytest.approx(distance)
+
+
+def test_without_surprising_claims_it_is_the_step_that_lost_most(tmp_path: Path) -> None:
+    study = discover(make_root(tmp_path))["copy"]
+    steps = study.with_role("step")[:3]
+    slower = {step.name: factor for step, factor in zip(steps, (1.0, 4.0, 6.0), strict=True)}
+
+    def seconds(variant: Variant, case: Case, metric: str) -> float:
+        return 1e-3 * slower[variant.name]
+
+    write_machine(tmp_path / "results", "box", study, variants=steps, seconds=seconds)
+    facts = facts_of(tmp_path, replace(study, claims=()))
+    found = largest_surprise(facts, "box")
+    assert isinstance(found, Slower) and found.step == steps[1]  # 4 times as long, then 1.5

@@ -56,3 +56,9 @@ def test_of_several_modes_nothing_is_said(tmp_path: Path) -> None:
     row = compared(tmp_path, [[2.0, 8.0, 2.1, 8.1, 8.2, 2.2]])
     assert row.ci_low == pytest.approx(2.0)
     assert (row.verdict, row.modes) == ("unclear", 2)
+
+
+def test_the_slower_by_time_may_be_the_faster_by_rate(tmp_path: Path) -> None:
+    row = compared(tmp_path, [[1.1] * 8])
+    assert row.ratio == pytest.approx(1.1)
+    assert row.verdict == "faster"

@@ -83,6 +83,7 @@ def hosts_of(comparison: Comparison) -> Mapping[str, float]:
 @given(RUNS)
 @example([Run("a"), Run("b"), Run("a"), Run("b", is_fresh=False)])
 @example([Run("a"), Run("b"), Run("a")])
+@example([Run("a"), Run("a"), Run("a")])
 @example([Run("b"), Run("a", has_case=False)])
 def test_only_fresh_runs_of_the_case_are_shown_each_as_its_own(runs: list[Run]) -> None:
     runs = [one._replace(seconds=float(2**number)) for number, one in enumerate(runs)]

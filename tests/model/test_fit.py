@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from analysis.model.fit import FEWEST_CASES, Calibration, Fit, fit
-from analysis.model.terms import WORK, Parameters, predicted_seconds, term_seconds, work_of
+from analysis.model.fit import FEWEST_CASES, Calibration, Fit, _resampled, fit
+from analysis.model.terms import TERMS, WORK, Parameters, predicted_seconds, term_seconds, work_of
+from analysis.statistics import CONFIDENCE
 from analysis.study.access import access_of
 from tests.linked import CALIBRATION, SMS, TRUE
 
@@ -40,7 +41,7 @@ def test_parameters_are_recovered_from_noisy_times() -> None:
 
 
 def test_from_three_runs_on_intervals_are_for_another_run() -> None:
-    rates = [56e9, 59e9, 62e9]
+    rates = [56e9, 59e9, 65e9]
     runs = [
         calibration(seed, replace(TRUE, link_rate=rate)) for seed, rate in enumerate(rates, start=1)
     ]
@@ -50,8 +51,31 @@ def test_from_three_runs_on_intervals_are_for_another_run() -> None:
     assert found.low.link_rate < min(rates) and max(rates) < found.high.link_rate
     newest = fit(runs[1:])
     assert newest is not None and set(newest.runs) == {1}
-    assert newest.parameters.link_rate == pytest.approx(62e9, rel=0.01)
+    assert newest.parameters.link_rate == pytest.approx(65e9, rel=0.01)
     assert newest.low.link_rate > 60e9
+
+
+def test_what_one_of_several_runs_does_not_show_is_only_a_bound() -> None:
+    whole = calibration()
+    terms = term_seconds(whole.work, TRUE.values())[:, :-1]
+    in_flight = terms.argmax(axis=1) == TERMS.index("in flight")
+    part = Calibration(*(values[~in_flight] for values in whole))
+    known, bound = fit([whole] * 3), fit([whole, whole, part])
+    assert known is not None and bound is not None
+    assert math.isfinite(known.low.latency) and math.isnan(bound.low.latency)
+    assert math.isfinite(bound.low.link_rate)
+
+
+def test_an_interval_of_one_run_holds_so_many_of_the_repeated_fits() -> None:
+    run, drawn = calibration(), []
+
+    def solve(again: Calibration) -> npt.NDArray[np.float64]:
+        drawn.append(again.seconds)
+        return again.seconds
+
+    low, high = _resampled(run, TRUE.values(), solve)
+    inside = (low <= drawn) & (drawn <= high)
+    assert inside.mean(axis=0) == pytest.approx(CONFIDENCE, abs=0.03)
 
 
 def test_a_run_that_lacks_cases_is_left_out() -> None:

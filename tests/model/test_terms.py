@@ -51,9 +51,10 @@ def test_few_warps_are_bound_by_what_they_have_in_flight() -> None:
     assert work_of(replace(rows(512, warps=64), payload_bytes=512), SMS)[TURNS] == 1
 
 
-def test_few_blocks_are_bound_by_what_a_multiprocessor_sends() -> None:
-    """64 warps are 8 blocks, on as many multiprocessors, each with an eighth of the lines."""
-    work = np.array([work_of(rows(512, warps=64, in_flight_bytes=2048), SMS)])
+@pytest.mark.parametrize("warps", [57, 64])
+def test_few_blocks_are_bound_by_what_a_multiprocessor_sends(warps: int) -> None:
+    """So many warps are 8 blocks, on as many multiprocessors, each with an eighth of the lines."""
+    work = np.array([work_of(rows(512, warps=warps, in_flight_bytes=2048), SMS)])
     seconds = term_seconds(work, TRUE.values())[0, TERMS.index("SM request rate")]
     assert seconds == pytest.approx(16 * MIB / 128 / 8 / TRUE.sm_request_rate)
 

@@ -135,6 +135,12 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     names = measured.study.variant_names
     assert f"`{names[3]}` is slower than `{names[2]}`" in order
     assert f"From slowest to fastest they are `{names[0]}`" in order
+    summary = measured.inputs.summary
+    stale = summary.assign(stale=(summary["variant"] == names[0]).astype(int))
+    (of_fresh,) = order_sentences(
+        StudyFacts(replace(measured.inputs, summary=stale), measured.study)
+    )
+    assert f"`{names[0]}`" not in of_fresh and f"`{names[3]}`" in of_fresh
     in_no_headline = replace(measured.study, headline="none")
     assert order_sentences(StudyFacts(measured.inputs, in_no_headline)) == []
 
@@ -208,6 +214,24 @@ def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Pa
     ceiling = facts.study.variant("ceiling_kernel")
     said = f"the fastest step, `{best.name}` (indistinguishable from `{tie.name}`), has 0.50"
     assert said in reach_sentence(facts, "box", ceiling)
+    summary = facts.inputs.summary
+    stale = summary.assign(stale=(summary["variant"] == tie.name).astype(int))
+    of_fresh = StudyFacts(replace(facts.inputs, summary=stale), facts.study)
+    assert of_fresh.ranking.ties("box") == []
+
+
+def test_a_step_that_delivers_other_bytes_is_no_contender(tmp_path: Path) -> None:
+    facts = measured_at(make_root(tmp_path), {"bytewise": 1.0, "vectors": 2.0})
+    first, second = (facts.study.variant(name) for name in ("bytewise", "vectors"))
+    smaller = min(second.cases, key=lambda case: case.payload_bytes)
+    assert smaller.payload_bytes < facts.figures.shown_case(first).payload_bytes
+    variants = tuple(
+        replace(variant, cases=(smaller,)) if variant == second else variant
+        for variant in facts.study.variants
+    )
+    other = StudyFacts(facts.inputs, replace(facts.study, variants=variants))
+    assert other.figures.time("box", other.study.variant("vectors")) is not None
+    assert other.ranking.contenders("box") == [first]
 
 
 def test_steps_that_do_not_follow_each_other_are_paired_as_well(tmp_path: Path) -> None:

@@ -58,6 +58,18 @@ def test_published_time_and_rate_say_the_same() -> None:
     )
 
 
+def test_each_source_has_its_statement(tmp_path: Path) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    others = GOOD.replace("8.0", "9.0").replace("Notes", "Others")
+    path.write_text("\n".join([",".join(FILE_COLUMNS), GOOD, others, ""]))
+    best = best_statement(load_published(tmp_path, COPY))
+    assert dict(zip(best["source"], best["seconds"], strict=True)) == {
+        "Notes": pytest.approx(8e-3),
+        "Others": pytest.approx(9e-3),
+    }
+
+
 GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
 
 

@@ -14,9 +14,11 @@ from analysis.store.collect import collect
 from analysis.study import Case, Variant
 from analysis.tables.links import Links
 from analysis.tables.model import model_table
+from analysis.tables.newest import Apart, newest_apart
 from analysis.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
 from tests.claims.studies import measure, write_study
 from tests.synthetic import CALLS, COPY, STUDIES, plausible, write_machine
+from tests.tables.rows import rounds, table
 
 RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
 NONE = Links()
@@ -50,6 +52,15 @@ def test_three_runs_cannot_be_held_against_a_fourth(tmp_path: Path) -> None:
     assert found.empty and list(found.columns) == REPEATABILITY_COLUMNS
 
 
+def test_a_stale_run_is_not_one_of_enough() -> None:
+    def apart(stale: bool) -> Apart:
+        others = (rounds("bytewise", [1.0, 1.0], run=run) for run in RUNS[1:])
+        return newest_apart(table(rounds("bytewise", [9.0], run=RUNS[0], stale=stale), *others))
+
+    assert apart(stale=True).runs.empty
+    assert list(apart(stale=False).kept["value"]) == [9.0, 1.0, 1.0, 1.0, 1.0]
+
+
 def test_a_run_like_the_others_confirms_them(tmp_path: Path) -> None:
     (row,) = measured(tmp_path, RUNS).to_dict("records")
     assert (row["machine"], row["study"], row["runs"]) == ("box", "copy", 3)
@@ -76,8 +87,8 @@ def test_repeats_are_counted_apart(tmp_path: Path, slower: float, different: int
             tmp_path, "box", CALLS, variants=cpu, run=run, rounds=5, noise=1e-4, seconds=seconds
         )
     found = collect(tmp_path, STUDIES)
-    table = repeatability(found.samples, STUDIES, found.published, found.machines, NONE)
-    (row,) = table.to_dict("records")
+    compared = repeatability(found.samples, STUDIES, found.published, found.machines, NONE)
+    (row,) = compared.to_dict("records")
     assert row["repeats"] == 2 < row["ratios"]  # by either clock
     assert row["repeats_different"] == different
 
@@ -106,8 +117,8 @@ def test_what_the_newest_run_confirms_is_counted_one_by_one(tmp_path: Path) -> N
         measure(results, study, seconds, run=run, noise=0)
     studies = {study.name: study}
     found = collect(results, studies)
-    table = repeatability(found.samples, studies, found.published, found.machines, NONE)
-    (row,) = table.to_dict("records")
+    compared = repeatability(found.samples, studies, found.published, found.machines, NONE)
+    (row,) = compared.to_dict("records")
     assert (row["runs"], row["held_run"]) == (3, RUNS[-1])
     assert row["times"] == metrics * len(["slow", "slow in the other case", "fast", "wide", "host"])
     assert row["times_inside"] == metrics * 2  # those of slow

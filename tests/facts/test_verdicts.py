@@ -1,0 +1,40 @@
+"""What pages call a claim that its figures do not decide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+import pytest
+
+from analysis.claims.verdicts import FAILS, NOT_TESTED
+from analysis.facts.rows import ClaimPartRow, ClaimRow
+from analysis.facts.verdicts import UNDECIDED, Verdicts
+from tests.synthetic import COPY
+
+UNKNOWN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("measured", "verdict", "shown"),
+    [
+        ((1.0, 2.0), NOT_TESTED, UNDECIDED),
+        ((1.0, UNKNOWN), NOT_TESTED, NOT_TESTED),
+        ((UNKNOWN, UNKNOWN), NOT_TESTED, NOT_TESTED),
+        ((1.0, 2.0), FAILS, FAILS),
+    ],
+)
+def test_a_claim_is_undecided_where_all_of_its_parts_were_measured(
+    measured: tuple[float, ...], verdict: str, shown: str
+) -> None:
+    place = (COPY.name, "it", "box")
+    parts = [
+        ClaimPartRow(*place, number, "", NOT_TESTED, "", UNKNOWN, one, UNKNOWN, UNKNOWN, "1", "")
+        for number, one in enumerate(measured, start=1)
+    ]
+    inputs = SimpleNamespace(claim_parts=pd.DataFrame(map(asdict, parts)))
+    row = ClaimRow(*place, verdict, "", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, "1", "")
+    assert Verdicts(cast(Any, inputs), COPY).shown(row) == shown
