@@ -163,8 +163,8 @@ class Comparison:
         ]
 
     def incomparable(self, base: Subject, other: Subject) -> dict[str, list[str]]:
-        """By reason, the variants `study/variant` of which `base` and `other` have no ratio; of those
-        that neither has measured, nothing is said."""
+        """By reason, the variants `study/variant` of which `base` and `other` have no ratio, but
+        those that neither has measured."""
         compared = {(one.of.study, one.of.variant.name) for one in self.ratios(base, other)}
         reasons: dict[str, list[str]] = {}
         for facts in self.studies.values():

@@ -120,8 +120,8 @@ def told_command(study: str, variant: str | None, overrides: dict[str, object]) 
 
 
 def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
-    """Raise HotpathError if the results are those of a machine with another kind of GPU, or with more
-    of them than are found now: rows of skipped cases would replace its samples."""
+    """Raise HotpathError if the results are those of a machine with another kind of GPU, or with
+    more GPUs than are found now: rows of skipped cases would replace its samples."""
     path = where.root / where.machine / "machine.json"
     if not path.exists():
         return
@@ -130,8 +130,8 @@ def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
     named = described.get("gpu")
     if named and gpus and gpus[0].name != named:
         raise HotpathError(
-            f"config: machine: {where.machine} was measured with another kind of GPU ({named}) than "
-            f"this one ({gpus[0].name}); its results are left unchanged, give another name"
+            f"config: machine: {where.machine} was measured with another kind of GPU ({named}) "
+            f"than this one ({gpus[0].name}); its results are left unchanged, give another name"
         )
     had = described.get("gpus", 1) if named else 0
     if len(gpus) < had:

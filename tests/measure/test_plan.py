@@ -140,7 +140,9 @@ def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> 
 def test_results_of_one_kind_of_gpu_take_none_of_another(where: Target) -> None:
     (where.root / where.machine).mkdir(parents=True)
     (where.root / where.machine / "machine.json").write_text('{"gpu": "Big GPU"}')
-    with pytest.raises(HotpathError, match=r"another kind of GPU \(Big GPU\) than this one \(Small"):
+    with pytest.raises(
+        HotpathError, match=r"another kind of GPU \(Big GPU\) than this one \(Small"
+    ):
         refuse_other_machine(where, [IdleGpu(None, "Small GPU", "", 0, "sm_89", "")])
 
 

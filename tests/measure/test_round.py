@@ -348,5 +348,5 @@ def test_a_metric_that_the_study_does_not_list_is_one_error(
         def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
             return {"filed": [1.0]}
 
-    with pytest.raises(FieldError, match=r"own_samples: expected one of .*'host_time'.*got 'filed'"):
+    with pytest.raises(FieldError, match=r"own_samples: expected one of .*'host_time'.* 'filed'"):
         measured(tmp_path, Misnamed(), monkeypatch)
