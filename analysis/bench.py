@@ -172,6 +172,7 @@ def _time(study: Study, bound: Bound, case: Case, arguments: argparse.Namespace)
         seconds = [times["host_time"] for times in bound.host_times(arguments.iters)]
         report("host", statistics.median(seconds), case)
     for name, values in own_samples.items():
+        require_known("own_samples", name, study.metrics)
         middle = statistics.median(float(value) for value in values)
         metric = study.metrics[name]
         print(f"{metric.label}: {quantity(middle, metric.unit)}")

@@ -79,7 +79,9 @@ def read_yaml(path: Path) -> Any:
     except OSError as error:
         raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise HotpathError(f"{path}: not valid YAML: {error}") from error
+        # PyYAML names the text, and has a line for each place in it.
+        said = " ".join(str(error).replace('"<unicode string>", ', "").split())
+        raise HotpathError(f"{path}: not valid YAML: {said}") from error
 
 
 def read_json(path: Path) -> Any:

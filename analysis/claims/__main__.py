@@ -86,8 +86,12 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     for folder in command_line().parse_args().folders:
-        if rows := set_by(folder / "study.yaml"):
+        description = folder / "study.yaml"
+        if rows := set_by(description):
             write_records(folder / FILE, BoundRow, rows)
+        known = {row.claim for row in rows}
+        if new := [claim for claim in digests(read_yaml(description)) if claim not in known]:
+            print(f"{description}: commit these claims first: {', '.join(new)}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.facts.figures import NOT_MEASURED
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import MeasuredRow
 from analysis.facts.study_facts import StudyFacts
@@ -161,13 +162,15 @@ class Comparison:
         ]
 
     def incomparable(self, base: Subject, other: Subject) -> dict[str, list[str]]:
-        """By reason, the variants `study/variant` of which `base` and `other` have no ratio."""
+        """By reason, the variants `study/variant` of which `base` and `other` have no ratio, but
+        those that neither has measured."""
         compared = {(one.of.study, one.of.variant.name) for one in self.ratios(base, other)}
         reasons: dict[str, list[str]] = {}
         for facts in self.studies.values():
             for variant in facts.study.subjects:
-                if (facts.study.name, variant.name) not in compared:
-                    reason = self._why_not(facts, variant, base, other)
+                if (facts.study.name, variant.name) in compared:
+                    continue
+                if reason := self._why_not(facts, variant, base, other):
                     reasons.setdefault(reason, []).append(f"{facts.study.name}/{variant.name}")
         return reasons
 
@@ -193,6 +196,8 @@ class Comparison:
             for one in (base, other)
             if one.kind == MACHINE
         }
+        if set(states.values()) == {NOT_MEASURED}:
+            return ""
         known = [f"{state} on {name}" for name, state in states.items() if state]
         return ", ".join(known) or "without a metric that both have"
 

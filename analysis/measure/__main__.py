@@ -120,14 +120,19 @@ def told_command(study: str, variant: str | None, overrides: dict[str, object]) 
 
 
 def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
-    """Raise HotpathError if the results are those of a machine with more GPUs than are found now:
-    rows of skipped cases would replace its samples."""
+    """Raise HotpathError if the results are those of a machine with another kind of GPU, or with
+    more GPUs than are found now: rows of skipped cases would replace its samples."""
     path = where.folder / "machine.json"
     if not path.exists():
         return
     described = read_json(path)
     check(described, "machine", str(path))
     named = described.get("gpu")
+    if named and gpus and gpus[0].name != named:
+        raise HotpathError(
+            f"config: machine: {where.machine} was measured with another kind of GPU ({named}) "
+            f"than this one ({gpus[0].name}); its results are left unchanged, give another name"
+        )
     had = described.get("gpus", 1) if named else 0
     if len(gpus) < had:
         with_what = f"a GPU ({named})" if had == 1 else f"{had} GPUs ({named})"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from analysis.errors import FieldError
+
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+"""As in provenance.schema.yaml."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +28,11 @@ class Commit:
 
 
 def commit_of(root: Path) -> Commit:
-    """What git says of a tree, or the environment where the tree was copied."""
+    """What git says of a tree, or the environment where the tree was copied; FieldError where that
+    is nothing that results may name."""
     if named := os.environ.get(COMMIT_VARIABLE):
+        if not _NAME.fullmatch(named):
+            raise FieldError(COMMIT_VARIABLE, "a commit by its hash or a name without /", named)
         return Commit(named, dirty=False)
     try:
         head = _git(root, "rev-parse", "HEAD").strip()

@@ -19,7 +19,7 @@ from typing import NoReturn
 import numpy as np
 import pynvml
 
-from analysis.errors import HotpathError, told
+from analysis.errors import HotpathError, require_known, told
 from analysis.gpu import Gpu, open_gpus, show_only
 from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
@@ -192,6 +192,7 @@ class Bench:
         launch in seconds."""
         count = self._sample_count(cell, took)
         for name, values in bound.operation.own_samples(bound.stream, count).items():
+            require_known("own_samples", name, self.study.metrics)
             cell.values += ((name, float(value)) for value in values)
         asked = cell.case.metrics
         metrics = [name for name in self.study.metrics if asked is None or name in asked]

@@ -77,7 +77,8 @@ def machine_table(inputs: Inputs) -> str:
 def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
     """Each fact of the descriptions of `machines`, and what each of them says; empty where one says
     nothing of it."""
-    flat = [_flatten(described) for described in machines.values()]
+    # What is not known of a machine is null, but for this: it is known that there is none.
+    flat = [_flatten({**one, "gpu": one.get("gpu") or "none"}) for one in machines.values()]
     names = dict.fromkeys(fact for described in flat for fact in described)
     return {name: [described.get(name, "") for described in flat] for name in names}
 

@@ -144,7 +144,10 @@ def _refuse_circle(name: str, after: Mapping[str, str | None], where: str) -> No
 
 def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
     here = f"{where}: variants.{entry['name']}"
-    constants = data.get("constants", {}) | entry.get("constants", {})
+    constants = data.get("constants", {})
+    for name in entry.get("constants", {}):
+        require_known(f"{here}.constants", name, sorted(constants))
+    constants = constants | entry.get("constants", {})
     options = entry.get("options", {})
     if both := sorted(set(constants) & set(options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from analysis.claims.__main__ import set_by
+from analysis.claims.__main__ import main, set_by
 from analysis.claims.bounds import FILE, BoundRow, digests, read_bounds
 from analysis.errors import HotpathError
 from analysis.facts.study_facts import StudyFacts
@@ -168,6 +168,21 @@ def test_the_history_tells_who_set_a_bound(tmp_path: Path) -> None:
     assert {row.claim: row.commit for row in set_by(file)} == {"it": first, "other": third}
     write_description(tmp_path, describe(FOURFOLD, looser))
     assert [row.claim for row in set_by(file)] == ["it"]
+
+
+def test_claims_that_are_in_no_commit_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(tmp_path, "init", "-q")
+    commit(tmp_path, OLD, FOURFOLD)
+    monkeypatch.setattr("sys.argv", ["analysis.claims", str(tmp_path)])
+    main()
+    assert capsys.readouterr().out == ""
+    other = {**FOURFOLD, "id": "other", "test": {**SPEEDUP, "at_least": 2.5}}
+    write_description(tmp_path, describe(FOURFOLD, other))
+    main()
+    assert "commit these claims first: other\n" in capsys.readouterr().out
+    assert [row.split(",")[0] for row in (tmp_path / FILE).read_text().split()] == ["claim", "it"]
 
 
 def test_a_comparison_is_as_old_in_another_claim(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ def test_what_cannot_be_compared_is_named_with_its_reason(tmp_path: Path) -> Non
     assert comparison.unmeasured(printed) == ["copy/looping"]
     assert [one.of.variant for one in comparison.ratios(BOX, OTHER)] == [first]
     reasons = comparison.incomparable(BOX, OTHER)
+    assert set(reasons) == {f"{why} on other-box" for why in ("stale", "skipped", "not measured")}
     assert reasons["stale on other-box"] == [f"copy/{second.name}"]
     assert reasons["skipped on other-box"] == [f"copy/{third.name}"]
     assert reasons["not measured on other-box"] == [f"copy/{fourth.name}"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.errors import FieldError
 from analysis.measure.commit import COMMIT_VARIABLE, Commit, commit_of
 
 
@@ -45,6 +46,15 @@ def test_a_copy_is_of_the_commit_that_the_environment_names(
 ) -> None:
     monkeypatch.setenv(COMMIT_VARIABLE, "abc")
     assert commit_of(tmp_path) == Commit("abc", dirty=False)
+
+
+def test_a_name_that_no_result_may_have_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for named in ("feature/x", "a b", "a" * 65):
+        monkeypatch.setenv(COMMIT_VARIABLE, named)
+        with pytest.raises(FieldError, match=f"^{COMMIT_VARIABLE}: .* got '{named}'"):
+            commit_of(tmp_path)
 
 
 def test_a_copy_is_not_of_the_repository_that_it_lies_in(tree: Path) -> None:

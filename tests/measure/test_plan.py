@@ -123,18 +123,27 @@ def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> 
     (folder / "machine.json").write_text('{"gpu": null}')
     refuse_other_machine(where, [])
     (folder / "machine.json").write_text('{"gpu": "Big GPU"}')
-    refuse_other_machine(where, [BusyGpu(None, "", "", 0, "sm_90", "")])
+    refuse_other_machine(where, [BusyGpu(None, "Big GPU", "", 0, "sm_90", "")])
     with pytest.raises(
         HotpathError, match=r"measured with a GPU \(Big GPU\), but no GPU was found"
     ):
         refuse_other_machine(where, [])
     (folder / "machine.json").write_text('{"gpu": "Big GPU", "gpus": 2}')
-    gpus = [BusyGpu(None, "", "", 0, "sm_90", "")] * 2
+    gpus = [BusyGpu(None, "Big GPU", "", 0, "sm_90", "")] * 2
     refuse_other_machine(where, gpus)
     with pytest.raises(
         HotpathError, match=r"with 2 GPUs \(Big GPU\), but only 1 of them is in use"
     ):
         refuse_other_machine(where, gpus[:1])
+
+
+def test_results_of_one_kind_of_gpu_take_none_of_another(where: Target) -> None:
+    (where.root / where.machine).mkdir(parents=True)
+    (where.root / where.machine / "machine.json").write_text('{"gpu": "Big GPU"}')
+    with pytest.raises(
+        HotpathError, match=r"another kind of GPU \(Big GPU\) than this one \(Small"
+    ):
+        refuse_other_machine(where, [IdleGpu(None, "Small GPU", "", 0, "sm_89", "")])
 
 
 @pytest.mark.parametrize(("text", "told"), [('{"gpu":', "line 1"), ("[]", "expected type object")])

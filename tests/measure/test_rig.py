@@ -96,16 +96,14 @@ def test_what_must_precede_cuda_is_done_as_the_rig_is_made(tmp_path: Path) -> No
 
 
 def test_a_workload_is_told_once_which_variants_are_bound_to_a_case(tmp_path: Path) -> None:
-    study, _, events = rig_in(
-        tmp_path / "a", {"name": "one"}, {"name": "two"}, {"name": "three", "constants": {"w": 2}}
-    )
+    study, _, events = rig_in(tmp_path / "a", {"name": "one"}, {"name": "two"}, {"name": "three"})
     workload = load_python(study, "workload").Workload
     workload.before_bind = lambda _, told: events.append(
         "before " + " ".join(f"{variant.name} {module.__name__[-3:]}" for variant, module in told)
     )
     one, two, three = study.variants
     first, second = one.cases
-    variants = [one, replace(two, cases=(first,)), three]
+    variants = [one, replace(two, cases=(first,)), replace(three, constants={"width": 2})]
     rig = Rig(study, study.folder, np.random.default_rng(0), variants)
     for variant, case in ((one, first), (two, first), (one, second)):
         rig.bind(variant, case)
@@ -138,10 +136,9 @@ def test_variants_are_bound_to_what_prepare_returns(tmp_path: Path) -> None:
 
 
 def test_each_set_of_constants_has_a_workload_of_its_own(tmp_path: Path) -> None:
-    study, rig, events = rig_in(
-        tmp_path / "c", {"name": "one"}, {"name": "two", "constants": {"width": 2}}
-    )
-    for variant in (*study.variants, *study.variants):
+    study, rig, events = rig_in(tmp_path / "c", {"name": "one"}, {"name": "two"})
+    one, two = study.variants
+    for variant in 2 * (one, replace(two, constants={"width": 2})):
         rig.bind(variant, variant.cases[0])
     made = [event for event in events if event.startswith(("workload", "prepare"))]
     assert made == ["workload {}", "prepare n=1", "workload {'width': 2}", "prepare n=1"]

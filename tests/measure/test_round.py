@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from analysis.config import Grid
+from analysis.errors import FieldError
 from analysis.gpu import Gpu
 from analysis.measure import rig
 from analysis.measure import round as rounds
@@ -380,3 +381,14 @@ def test_what_the_machine_runs_out_of_in_mid_cell_skips_the_cell(
     cell = measured(tmp_path, operation, monkeypatch)
     assert (cell.skipped, cell.failure, cell.values) == ("no huge pages left", "", [])
     assert operation.events == ["poison", "launch", "check", "settle"]
+
+
+def test_a_metric_that_the_study_does_not_list_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Misnamed(Recorded):
+        def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+            return {"filed": [1.0]}
+
+    with pytest.raises(FieldError, match=r"own_samples: expected one of .*'host_time'.* 'filed'"):
+        measured(tmp_path, Misnamed(), monkeypatch)

@@ -20,6 +20,7 @@ from analysis.charts.writing import write_chart
 from analysis.facts.inputs import Inputs
 from analysis.facts.links import link_rates
 from analysis.facts.study_facts import StudyFacts
+from analysis.report.machines import described_facts
 from analysis.report.macros import MACROS
 from analysis.report.navigation import JOURNEYS
 from analysis.report.page import Page
@@ -108,6 +109,11 @@ def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str
     assert "The same on all: GPU Synthetic GPU" in several[2]["machine_differences"]
     shares = re.findall(r"· (\d+) %", several[2]["machine_figures"])
     assert shares and all(int(share) in range(95, 106) for share in shares)
+
+
+def test_a_machine_without_a_gpu_has_none_and_not_an_unknown_one() -> None:
+    facts = described_facts({"box": {"gpu": None, "host": None}})
+    assert facts == {"GPU": ["none"], "host": ["unknown"]}
 
 
 def test_three_machines_are_told_two_by_two(several: dict[int, dict[str, str]]) -> None:

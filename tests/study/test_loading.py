@@ -61,6 +61,10 @@ from tests.synthetic import ROOT as SYNTHETIC
         (put("first", "variants", 1, "name"), "variants", "every entry once", "'first'"),
         (put([2], "cases", "large", "rows"), "variants.first.cases", "once", "'rows=2,draw=once'"),
         (put("gone", "variants", 2, "source"), "variants.again.source", "'gone.cu'", "[]"),
+        (
+            put({"row_byte": 3}, "variants", 1, "constants"),
+            *("variants.second.constants", "'row_bytes'", "'row_byte'"),
+        ),
         (drop("variants", 4, "needs"), "variants.kernel.needs", "gpu among them", "None"),
         (put(["torch"], "variants", 4, "needs"), "variants.kernel.needs", "gpu", "['torch']"),
         (
@@ -188,7 +192,11 @@ def test_a_study_that_cannot_be_parsed_names_its_file(tmp_path: Path) -> None:
         load_study(tmp_path / "study.yaml")
     twice = "title: One\nbase: &base {rows: 1}\nmore: {<<: *base, rows: 2}\ntitle: Another\n"
     for text, told in (
-        (b"title: [", "not valid YAML"),
+        (
+            b"title: it\nidea: colon: colon",
+            r"not valid YAML: mapping values are not allowed in this context in line 2, column 12$",
+        ),
+        (b"one:\n  - two\n three", "not valid YAML: .* in line 1, column 1 did not .* in line 3,"),
         ("title: Größe".encode("latin-1"), "not valid YAML"),
         (twice.encode(), "not valid YAML: expected every key once, got 'title' again"),
     ):
