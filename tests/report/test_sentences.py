@@ -224,7 +224,7 @@ def test_a_step_that_delivers_other_bytes_is_no_contender(tmp_path: Path) -> Non
     facts = measured_at(make_root(tmp_path), {"bytewise": 1.0, "vectors": 2.0})
     first, second = (facts.study.variant(name) for name in ("bytewise", "vectors"))
     smaller = min(second.cases, key=lambda case: case.payload_bytes)
-    assert smaller.payload_bytes < facts.figures.shown_case(first).payload_bytes
+    assert smaller.payload_bytes < facts.study.shown_case(first).payload_bytes
     variants = tuple(
         replace(variant, cases=(smaller,)) if variant == second else variant
         for variant in facts.study.variants
