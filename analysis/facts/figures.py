@@ -15,8 +15,8 @@ from analysis.facts.rows import (
     PublishedRow,
     RatioRow,
     SkippedRow,
-    joined,
     rows_of,
+    runs_text,
 )
 from analysis.statistics import verdict
 from analysis.store.published import best_statement
@@ -76,7 +76,7 @@ class Figures:
         value, low, high = (one * own / other for one in (row.ratio, row.ci_low, row.ci_high))
         found = verdict(value, low, high, by_run) if row.modes == 1 else row.verdict
         rates = replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
-        return replace(rates, by_run=joined(by_run))
+        return replace(rates, by_run=runs_text(by_run))
 
     @cached_property
     def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:

@@ -17,8 +17,8 @@ from analysis.tables.rows import (
     RepeatRow,
     SkippedRow,
     SummaryRow,
-    joined,
     rows_of,
+    runs_text,
 )
 from analysis.toolchain.ptxas import KernelResources
 
@@ -36,8 +36,8 @@ __all__ = [
     "RepeatRow",
     "RepeatabilityRow",
     "SkippedRow",
-    "joined",
     "rows_of",
+    "runs_text",
 ]
 
 

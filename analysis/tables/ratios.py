@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.statistics import verdict
 from analysis.store.collect import chosen, fresh, visits
 from analysis.study import Study, Variant
-from analysis.tables.rows import RatioRow, columns, joined
+from analysis.tables.rows import RatioRow, columns, runs_text
 from analysis.tables.summary import over_runs
 
 RATIO_KEY = ["machine", "study", "variant", "against", "case", "metric"]
@@ -37,7 +37,7 @@ def ratios(by_round: pd.Series) -> pd.DataFrame:
         for *row, modes in table.itertuples(index=False, name=None)
     ]
     table["runs"] = table["by_run"].map(len)
-    table["by_run"] = table["by_run"].map(joined)
+    table["by_run"] = table["by_run"].map(runs_text)
     return table.rename(columns={"median": "ratio"}).reset_index()[RATIO_COLUMNS]
 
 

@@ -236,7 +236,7 @@ class CounterRow:
     residual: float
 
 
-def joined(by_run: Iterable[float]) -> str:
+def runs_text(by_run: Iterable[float]) -> str:
     """Figures of runs as the tables have them."""
     return RUN_SEPARATOR.join(f"{one:.7g}" for one in by_run)
 

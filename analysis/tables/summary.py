@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.modes import count_modes
 from analysis.statistics import estimate
 from analysis.store.collect import CELL, KEY, chosen
-from analysis.tables.rows import RunRow, SkippedRow, SummaryRow, columns, joined
+from analysis.tables.rows import RunRow, SkippedRow, SummaryRow, columns, runs_text
 
 SUMMARY_COLUMNS = columns(SummaryRow)
 RUN_COLUMNS = columns(RunRow)
@@ -46,7 +46,7 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
     by_round = measured.groupby([*KEY, "run", "round"])["value"].median()
     table["rounds"] = by_round.groupby(KEY, sort=False).size()
     table = table.join(over_runs(by_round, KEY))
-    table["by_run"] = table["by_run"].map(joined)
+    table["by_run"] = table["by_run"].map(runs_text)
     table["stale"] = table["stale"].astype(int)
     return table.reset_index()[SUMMARY_COLUMNS].sort_values(KEY, ignore_index=True)
 
