@@ -22,31 +22,39 @@ from analysis.schema import parse_yaml, read_yaml
 
 def set_by(description: Path) -> list[BoundRow]:
     """A row for each claim of a study.yaml whose comparisons are committed. Each of these is as old
-    as the first commit since when, up to HEAD, one claim or another has had it, of which nothing
-    was dropped since; the youngest counts."""
+    as the first commit from which on, along every way to HEAD that did not drop it, one claim or
+    another has had it; the youngest counts."""
     study = read_yaml(description)
     current = comparisons(study)
     kept = {part for parts in current.values() for part in parts}
-    unchanged = set(kept)
-    since = dict[str, tuple[str, str]]()
-    for commit, moment in _commits(description):
+    since: dict[str, dict[str, tuple[str, str]]] = {}  # of the comparisons, by commit
+    newest: dict[str, tuple[str, str]] = {}
+    for commit, parents, moment in _commits(description):
         then = comparisons(_at(commit, description))
-        unchanged &= {part for parts in then.values() if kept.issuperset(parts) for part in parts}
-        since |= dict.fromkeys(unchanged, (moment, commit[:DIGITS]))
+        newest = since[commit] = {
+            part: max(
+                (since[parent][part] for parent in parents if part in since[parent]),
+                default=(moment, commit[:DIGITS]),
+            )
+            for parts in then.values()
+            if kept.issuperset(parts)
+            for part in parts
+        }
     rows = []
     for claim, digest in digests(study).items():
-        if since.keys() >= set(current[claim]):
-            moment, commit = max(since[part] for part in current[claim])
+        if newest.keys() >= set(current[claim]):
+            moment, commit = max(newest[part] for part in current[claim])
             rows.append(BoundRow(claim, digest, commit, moment))
     return rows
 
 
-def _commits(description: Path) -> Iterator[tuple[str, str]]:
-    """(hash, time in UTC) of the commits that changed a file, newest first."""
-    form = ["--format=%H %cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"]
-    for line in _git(description.parent, "log", "--topo-order", *form, "--", description.name):
-        commit, _, moment = line.partition(" ")
-        yield commit, moment
+def _commits(description: Path) -> Iterator[tuple[str, list[str], str]]:
+    """(hash, those before it, time in UTC) of the commits that changed a file, oldest first."""
+    form = ["--format=%H,%P,%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"]
+    order = ["--topo-order", "--reverse", "--parents"]
+    for line in _git(description.parent, "log", *order, *form, "--", description.name):
+        commit, parents, moment = line.split(",")
+        yield commit, parents.split(), moment
 
 
 def _at(commit: str, description: Path) -> dict[str, object]:

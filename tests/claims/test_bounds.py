@@ -170,6 +170,22 @@ def test_the_history_tells_who_set_a_bound(tmp_path: Path) -> None:
     assert [row.claim for row in set_by(file)] == ["it"]
 
 
+def test_a_branch_that_lacked_a_claim_makes_it_no_younger(tmp_path: Path) -> None:
+    other = {**FOURFOLD, "id": "other", "test": {**SPEEDUP, "at_least": 2.5}}
+    reworded = {**FOURFOLD, "says": "In other words."}
+    git(tmp_path, "init", "-q", "-b", "main")
+    first = commit(tmp_path, OLD, FOURFOLD)
+    git(tmp_path, "checkout", "-qb", "side")
+    commit(tmp_path, BETWEEN, reworded)
+    git(tmp_path, "checkout", "-q", "main")
+    second = commit(tmp_path, BETWEEN, FOURFOLD, other)
+    git(tmp_path, "merge", "-q", "-s", "ours", "--no-commit", "side", at=NEW)
+    merged = commit(tmp_path, NEW, reworded, other)
+    assert git(tmp_path, "rev-list", "--merges", "HEAD").startswith(merged)
+    known = {row.claim: row.commit for row in set_by(tmp_path / "study.yaml")}
+    assert known == {"it": first, "other": second}
+
+
 def test_claims_that_are_in_no_commit_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
