@@ -121,6 +121,14 @@ def measure(study: Study, where: Target, monkeypatch: pytest.MonkeyPatch) -> Cal
     return lambda: program.measure(study.name, None, {})
 
 
+@pytest.fixture
+def finished(quick: None, study: Study, where: Target, build_folder: Path) -> Plan:
+    """A plan all of whose rounds are in its journal."""
+    plan = Plan(study, study.variants, GRID, where)
+    run_rounds(plan, HERE, host(build_folder))
+    return plan
+
+
 def assert_complete(study: Study, where: Target, build: Path) -> None:
     """All is measured once, and nothing else is left."""
     assert pending(study, where, "default", HERE) == []
@@ -208,22 +216,19 @@ def test_a_disk_that_is_full_from_any_change_on_is_one_line_and_nothing_is_half_
     assert at > 60
 
 
-@pytest.mark.usefixtures("quick")
 def test_damaged_rounds_are_measured_again_and_no_other(
-    study: Study, where: Target, build_folder: Path, capsys: pytest.CaptureFixture[str]
+    finished: Plan, build_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Plan(study, study.variants, GRID, where)
-    run_rounds(plan, HERE, host(build_folder))
-    kept = [Journal(plan).round_file(number) for number in range(GRID.rounds)]
+    kept = [Journal(finished).round_file(number) for number in range(GRID.rounds)]
     kept[1].write_text(kept[1].read_text()[:-20])
     kept[2].unlink()
     before = kept[0].read_bytes()
-    run_rounds(plan, HERE, host(build_folder))
+    run_rounds(finished, HERE, host(build_folder))
     told = capsys.readouterr().out
     assert "round 2 is measured again: " in told
     assert "round 3 is measured again: " in told
     assert kept[0].read_bytes() == before
-    assert {s.round for s in Journal(plan).samples()} == {0, 1, 2}
+    assert {s.round for s in Journal(finished).samples()} == {0, 1, 2}
 
 
 @pytest.mark.usefixtures("quick")
@@ -258,46 +263,37 @@ def test_damaged_results_are_told_before_anything_is_launched(
     assert contents(where.root) == before
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_round_to_be_repeated_is_missing_from_then_on(
-    study: Study, where: Target, build_folder: Path, capsys: pytest.CaptureFixture[str]
+    finished: Plan, build_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Plan(study, study.variants, GRID, where)
-    run_rounds(plan, HERE, host(build_folder))
-    Journal(plan).repeat(1, ["noise"])
-    assert Journal(plan).missing() == [1]
-    Journal(plan).round_file(1).unlink()  # as its second try does, which may be stopped
-    assert Journal(plan).missing() == [1]
+    Journal(finished).repeat(1, ["noise"])
+    assert Journal(finished).missing() == [1]
+    Journal(finished).round_file(1).unlink()  # as its second try does, which may be stopped
+    assert Journal(finished).missing() == [1]
     assert "damaged" not in capsys.readouterr().out
-    run_rounds(plan, HERE, host(build_folder))
-    assert Journal(plan).missing() == []
-    assert [(entry["round"], entry["why"]) for entry in Journal(plan).repeated] == [(1, ["noise"])]
+    run_rounds(finished, HERE, host(build_folder))
+    assert Journal(finished).missing() == []
+    assert [(entry["round"], entry["why"]) for entry in Journal(finished).repeated] == [
+        (1, ["noise"])
+    ]
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_damaged_list_of_repeats_is_one_error_and_costs_no_round(
-    study: Study, where: Target, build_folder: Path
-) -> None:
-    plan = Plan(study, study.variants, GRID, where)
-    run_rounds(plan, HERE, host(build_folder))
-    Journal(plan).repeat(1, ["noise"])
-    listed = Journal(plan).folder / "repeated.json"
+def test_a_damaged_list_of_repeats_is_one_error_and_costs_no_round(finished: Plan) -> None:
+    Journal(finished).repeat(1, ["noise"])
+    listed = Journal(finished).folder / "repeated.json"
     whole = listed.read_text()
     listed.write_text(whole[:-3])
     with pytest.raises(HotpathError, match=r"repeated\.json: not valid JSON"):
-        Journal(plan).missing()
+        Journal(finished).missing()
     listed.write_text(whole)
-    assert Journal(plan).missing() == [1]
+    assert Journal(finished).missing() == [1]
 
 
-@pytest.mark.usefixtures("quick")
 def test_what_is_half_published_counts_as_measured_and_is_completed_first(
-    study: Study, where: Target, build_folder: Path
+    finished: Plan, study: Study, where: Target, build_folder: Path
 ) -> None:
-    plan = Plan(study, study.variants, GRID, where)
-    run_rounds(plan, HERE, host(build_folder))
-    draft, told, _ = drafted(plan, HERE, host(build_folder), Journal(plan))
-    Journal(plan).stage(draft.texts, told, "")
+    draft, told, _ = drafted(finished, HERE, host(build_folder), Journal(finished))
+    Journal(finished).stage(draft.texts, told, "")
     # A part of it is in place: samples whose provenance is not.
     one = where.root / where.machine / study.name / "one.csv"
     one.parent.mkdir(parents=True)
@@ -305,14 +301,14 @@ def test_what_is_half_published_counts_as_measured_and_is_completed_first(
     before = contents(one.parent)
 
     assert pending(study, where, "default", HERE) == []
-    assert leftovers(study, where, "default") == [plan.journal / PUBLISHING]
+    assert leftovers(study, where, "default") == [finished.journal / PUBLISHING]
     assert contents(one.parent) == before
     first, *lines = settle(study, where, "default")
     assert first == "study: publishing what an earlier run has measured"
     assert lines == told
     assert contents(where.root) == draft.texts
     assert leftovers(study, where, "default") == []
-    assert not plan.journal.exists()
+    assert not finished.journal.exists()
 
 
 @pytest.mark.usefixtures("quick")

@@ -131,31 +131,27 @@ def test_ratios_never_mix_runs() -> None:
     assert found["warps", "vectors"]["ratio"] == pytest.approx(4.0)
 
 
-def test_a_ratio_stands_on_all_runs() -> None:
-    runs = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+def of_runs(*times: float) -> pd.Series:
+    """The ratio whose runs have found these times of one variant, and 1 s of the other."""
     samples = table(
         *(
-            rounds(variant, [time, time], run=run)
-            for run, other in zip(runs, (2.0, 2.1, 2.2), strict=True)
+            rounds(variant, [time, time], run=f"2026-01-0{day}T00:00:00Z")
+            for day, other in enumerate(times, start=1)
             for variant, time in (("bytewise", other), ("vectors", 1.0))
         )
     )
-    found = only(ratios(ratios_by_round(samples, STUDIES)))
+    return only(ratios(ratios_by_round(samples, STUDIES)))
+
+
+def test_a_ratio_stands_on_all_runs() -> None:
+    found = of_runs(2.0, 2.1, 2.2)
     assert (found["ratio"], found["runs"]) == (pytest.approx(2.1), 3)
     assert found["ci_low"] < 2.0 and found["ci_high"] > 2.2
     assert found["verdict"] == "faster"
 
 
 def test_what_all_runs_agree_on_is_decided_though_another_may_not_find_it() -> None:
-    runs = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
-    samples = table(
-        *(
-            rounds(variant, [time, time], run=run)
-            for run, other in zip(runs, (1.2, 1.5, 1.35), strict=True)
-            for variant, time in (("bytewise", other), ("vectors", 1.0))
-        )
-    )
-    found = only(ratios(ratios_by_round(samples, STUDIES)))
+    found = of_runs(1.2, 1.5, 1.35)
     assert found["ci_low"] < 1
     assert found["verdict"] == "faster"
 
