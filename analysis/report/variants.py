@@ -79,8 +79,8 @@ def _section(facts: StudyFacts, variant: Variant, title: str, place: Place, leve
 def _paragraph(facts: StudyFacts, variant: Variant, place: Place) -> str:
     difference = code_difference(facts.study, variant)
     sentences = [
-        f"**{variant.title}**{{: #{variant.name} }} `{variant.name}`:"
-        f" skipped: {plain(facts.unreached[variant.name])}.",
+        f"**{variant.title}**{{: #{variant.name} }} `{variant.name}`"
+        f" was skipped: {plain(facts.unreached[variant.name])}.",
         _after(variant),
         variant.idea.strip(),
         _settings(facts, variant, difference),

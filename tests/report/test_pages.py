@@ -68,7 +68,7 @@ def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:
     assert re.search(rf"torn-box/copy is left out: .*/{v0.name}\.csv: checksum differs", home)
     assert "torn-box" not in page
     assert f"the result of {v2.name} is stale" in page
-    assert f"{v3.name} : skipped: needs sm_999 &lt;or later&gt;" in page.replace("&#95;", "_")
+    assert f"{v3.name} was skipped: needs sm_999 &lt;or later&gt;" in page.replace("&#95;", "_")
     assert f"failed illegal address all {v4.name}" in page
     data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
     states = data[data["machine"] == "whole-box"].groupby("variant")["state"].agg(set)

@@ -210,7 +210,7 @@ def test_what_no_machine_could_run_comes_after_what_has_figures(tmp_path: Path) 
     assert re.findall(r"^### .* `(\w+)`", told, re.MULTILINE) == [
         step.name for step in (first, third, fourth, *others)
     ]
-    assert f"**{second.title}**{{: #{second.name} }} `{second.name}`: skipped" in untold
+    assert f"**{second.title}**{{: #{second.name} }} `{second.name}` was skipped: " in untold
     assert f"After [`{first.name}`](#{first.name}). {second.idea.strip()}" in untold
     for name in ("difference", "source"):
         assert f'data-fragment="../../evidence/copy/{second.name}/{name}.html"' in untold
