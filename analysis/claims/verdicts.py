@@ -22,12 +22,14 @@ class NotTested(Exception):
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure and its interval in SI base units; `published` is the write-up's, NaN if none."""
+    """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
+    `mean` is the interval of the mean over runs, where there are enough of them."""
 
     value: float
     low: float
     high: float
     published: float = math.nan
+    mean: tuple[float, float] | None = None
 
     @property
     def has_interval(self) -> bool:
@@ -36,11 +38,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A verdict, its reason in words, and the figure it was made of, if there is one."""
+    """A verdict, its reason in words, and the figure it was made of, if there is one. `on_average`
+    is the verdict on the mean over runs where the figure itself is undecided, empty if so is it."""
 
     verdict: str
     reason: str
     figure: Figure | None = None
+    on_average: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,45 +63,49 @@ class Bound:
         """
         if not figure.has_interval:
             return Outcome(NOT_TESTED, "a single round gives no interval", figure)
+        if self.name == "within" and math.isnan(figure.published):
+            return Outcome(NOT_TESTED, "there is no published figure to compare with", figure)
+        words = self._words(figure)
+        verdict = self._verdict((figure.low, figure.high), figure)
+        if verdict != NOT_TESTED:
+            return Outcome(verdict, words if verdict == HOLDS else f"not {words}", figure)
+        interval = _interval(figure.low, figure.high)
+        reason = f"the interval {interval} does not decide whether it is {words}"
+        on_average = self._verdict(figure.mean, figure) if figure.mean else NOT_TESTED
+        if figure.mean is None or on_average == NOT_TESTED:
+            return Outcome(verdict, reason, figure)
+        is_it = "it is" if on_average == HOLDS else "it is not"
+        but = f", though on average over runs {is_it} ({_interval(*figure.mean)})"
+        return Outcome(verdict, reason + but, figure, on_average)
+
+    def _verdict(self, interval: tuple[float, float], figure: Figure) -> str:
+        low, high = interval
+        least, most = self._allowed(figure)
+        if least <= low and high <= most:
+            return HOLDS
+        return FAILS if high < least or low > most else NOT_TESTED
+
+    def _allowed(self, figure: Figure) -> tuple[float, float]:
+        """From where to where the figure may lie."""
         if self.name == "within":
-            return self._judge_nearness(figure)
-        words = f"{self.name.replace('_', ' ')} {short(self.value)}"
-        room = self._room_on_both_ends(figure)
-        if min(room) >= 0:
-            return Outcome(HOLDS, words, figure)
-        if max(room) < 0:
-            return Outcome(FAILS, f"not {words}", figure)
-        return self._undecided(figure, words)
+            low, high = (figure.published * (1 + share) for share in (-self.value, self.value))
+            return low, high
+        return (self.value, math.inf) if self.name == "at_least" else (-math.inf, self.value)
+
+    def _words(self, figure: Figure) -> str:
+        if self.name == "within":
+            allowed = _interval(*self._allowed(figure))
+            return f"within {self.value * 100:g} % of the published: {allowed}"
+        return f"{self.name.replace('_', ' ')} {short(self.value)}"
 
     def room(self, figure: Figure) -> float:
         """How far the whole interval is on the right side of the bound, as a share of the bound;
         0 for `within`, which has no side."""
         if self.name == "within":
             return 0.0
-        low, high = self._room_on_both_ends(figure)
-        return min(low, high) / (abs(self.value) or 1)
-
-    def _room_on_both_ends(self, figure: Figure) -> tuple[float, float]:
         sign = 1 if self.name == "at_least" else -1
-        return sign * (figure.low - self.value), sign * (figure.high - self.value)
-
-    def _judge_nearness(self, figure: Figure) -> Outcome:
-        if math.isnan(figure.published):
-            reason = "there is no published figure to compare with"
-            return Outcome(NOT_TESTED, reason, figure)
-        low, high = (figure.published * (1 + share) for share in (-self.value, self.value))
-        words = f"within {self.value * 100:g} % of the published: {short(low)} to {short(high)}"
-        if low <= figure.low and figure.high <= high:
-            return Outcome(HOLDS, words, figure)
-        if figure.high < low or figure.low > high:
-            return Outcome(FAILS, f"not {words}", figure)
-        return self._undecided(figure, words)
-
-    @staticmethod
-    def _undecided(figure: Figure, words: str) -> Outcome:
-        interval = f"{short(figure.low)} to {short(figure.high)}"
-        reason = f"the interval {interval} does not decide whether it is {words}"
-        return Outcome(NOT_TESTED, reason, figure)
+        low, high = sign * (figure.low - self.value), sign * (figure.high - self.value)
+        return min(low, high) / (abs(self.value) or 1)
 
 
 def together(verdicts: Iterable[str]) -> str:
@@ -108,3 +116,7 @@ def together(verdicts: Iterable[str]) -> str:
 
 def short(value: float) -> str:
     return f"{value:.4g}"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{short(low)} to {short(high)}"

@@ -190,9 +190,9 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
     machines: dict[str, list[str]] = {}
     for row, verdict in judged.rows:
         figure = _written(facts, judged.claim, row.measured)
-        measured = with_interval(figure, _interval(judged.claim, row))
-        where = _where(facts, row)
-        told = f"{where}: {measured}" if measured else where
+        on_average = f"{row.on_average} on average" if row.on_average else ""
+        notes = "; ".join(filter(None, [_interval(judged.claim, row), on_average]))
+        told = with_interval(": ".join(filter(None, [_where(facts, row), figure])), notes)
         machines.setdefault(verdict, []).append(told)
     if not machines:
         return _verdict(NOT_TESTED)

@@ -119,8 +119,12 @@ def _judged(
         | _figure_columns(outcome.figure, published, test.figure_unit(units), test.case)
         for test, outcome in zip(claim.tests, outcomes, strict=True)
     ]
+    verdict = together(outcome.verdict for outcome in outcomes)
+    on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
+    if on_average == verdict:  # the means decide no more than the figures
+        on_average = ""
     if len(judged) == 1:
-        return ClaimRow(**judged[0]), []
+        return ClaimRow(**judged[0], on_average=on_average), []
     # No one figure speaks for several comparisons: each has a row, and its words in the reason.
     decisive = sorted(
         range(len(outcomes)), key=lambda index: _decides(claim.tests[index], outcomes[index])
@@ -130,8 +134,7 @@ def _judged(
         for index in decisive
     ]
     reason = "; ".join(part.sentence(with_case=claim.in_several_cases) for part in parts)
-    verdict = together(outcome.verdict for outcome in outcomes)
-    return ClaimRow(**without, verdict=verdict, reason=reason), parts
+    return ClaimRow(**without, verdict=verdict, reason=reason, on_average=on_average), parts
 
 
 def _figure_columns(

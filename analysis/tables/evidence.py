@@ -15,7 +15,7 @@ from analysis.claims import Claim
 from analysis.claims.evidence import Check, Statement
 from analysis.claims.verdicts import Figure, NotTested
 from analysis.modes import count_modes
-from analysis.statistics import FEWEST_RUNS, estimate, mean_estimate
+from analysis.statistics import FEWEST_RUNS, Estimate, estimate, mean_estimate
 from analysis.store.collect import chosen, fresh, visits
 from analysis.store.folders import PUBLISHED
 from analysis.store.published import best_statement
@@ -128,15 +128,18 @@ class MachineResults:
         raise reasons[0] if reasons else NotTested("no metric compares the two")
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
-        return Figure(*estimate(runs_of(by_visit)))
+        runs = runs_of(by_visit)
+        mean = _mean(runs)
+        return Figure(*estimate(runs), mean=mean and (mean.low, mean.high))
 
     def over_runs(self, by_visit: pd.Series) -> Figure:
         runs = runs_of(by_visit)
-        if len(runs) < FEWEST_RUNS:
+        mean = _mean(runs)
+        if mean is None:
             raise NotTested(
                 f"a mean over runs takes {FEWEST_RUNS} of them, and there are {len(runs)}"
             )
-        return Figure(*mean_estimate([median(rounds) for rounds in runs]))
+        return Figure(*mean)
 
     def payload(self, variant: str, case: str) -> int:
         payload = self.study.payloads[variant, case]
@@ -204,6 +207,13 @@ def evidence_by_machine(
         of_machine = (table[table["machine"] == machine] for table in (model, counted))
         known[str(machine)] = MachineResults(study, measured, published, *of_machine)
     return known
+
+
+def _mean(runs: Sequence[Sequence[float]]) -> Estimate | None:
+    """The mean over runs of each run's median over rounds; None of too few runs."""
+    if len(runs) < FEWEST_RUNS:
+        return None
+    return mean_estimate([median(rounds) for rounds in runs])
 
 
 def runs_of(by_visit: pd.Series) -> list[list[float]]:

@@ -141,6 +141,7 @@ class ClaimRow:
 
     `bound` says whether its bounds were set `before` the runs that judge it or `afterwards`; they
     are in `commit` since `set_at`. Empty where no run judges it, or no commit is known.
+    `on_average` is the verdict on the means over runs, where they decide what the figures do not.
     """
 
     study: str
@@ -157,6 +158,7 @@ class ClaimRow:
     bound: str = ""
     commit: str = ""
     set_at: str = ""
+    on_average: str = ""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,13 @@ def test_a_mean_over_runs_may_be_known_where_the_next_run_is_not(tmp_path: Path)
         {"kind": kind, "of": "fast", "metric": "gpu_time", "at_most": 2.2e-3}
         for kind in ("figure", "mean_figure")
     ]
-    study = write_study(tmp_path, {"id": "both", "says": "Both.", "all": tests})
+    wide = {"kind": "speedup", "of": "wide", "over": "fast", "at_least": 1.0}
+    study = write_study(
+        tmp_path,
+        {"id": "both", "says": "Both.", "all": tests},
+        {"id": "mean", "says": "Only the mean.", "test": tests[1]},
+        {"id": "open", "says": "Not even the mean.", "all": [*tests, wide]},
+    )
     results, means = tmp_path / "results", (1.9e-3, 2.0e-3, 2.1e-3, 2.0e-3)
     for day, seconds in enumerate(means, start=1):
         if day == 3:
@@ -99,6 +105,14 @@ def test_a_mean_over_runs_may_be_known_where_the_next_run_is_not(tmp_path: Path)
     assert (mean.verdict, expected.verdict) == ("holds", "not tested")
     assert mean.measured == pytest.approx(2e-3, rel=2e-3)
     assert expected.ci_low < mean.ci_low < mean.measured < mean.ci_high < expected.ci_high
+    assert (
+        f"on average over runs it is ({mean.ci_low:.4g} to {mean.ci_high:.4g})" in expected.reason
+    )
+    assert [(row["verdict"], row["on_average"]) for row in claims_of(results, study)] == [
+        ("not tested", "holds"),
+        ("holds", ""),
+        ("not tested", ""),
+    ]
 
 
 def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
@@ -205,6 +219,40 @@ def test_the_ends_of_an_interval_decide() -> None:
     assert said(8.0, 8.9, "within", 0.1) == "does not hold"
     assert said(11.1, 12.0, "within", 0.1) == "does not hold"
     assert said(math.nan, math.nan, "at_least", 1.0) == "not tested"
+
+
+@pytest.mark.parametrize(
+    ("bound", "mean", "on_average", "told"),
+    [
+        (
+            Bound("at_least", 1.0),
+            (1.0, 1.1),
+            "holds",
+            "at least 1, though on average over runs it is (1 to 1.1)",
+        ),
+        (
+            Bound("at_most", 1.0),
+            (1.01, 1.1),
+            "does not hold",
+            "at most 1, though on average over runs it is not (1.01 to 1.1)",
+        ),
+        (
+            Bound("within", 0.1),
+            (0.95, 1.1),
+            "holds",
+            "within 10 % of the published: 0.9 to 1.1, though on average over runs it is"
+            " (0.95 to 1.1)",
+        ),
+        (Bound("at_least", 1.0), (0.95, 1.1), "", "at least 1"),
+        (Bound("at_least", 1.0), None, "", "at least 1"),
+    ],
+)
+def test_what_the_next_run_leaves_open_the_mean_may_decide(
+    bound: Bound, mean: tuple[float, float] | None, on_average: str, told: str
+) -> None:
+    outcome = bound.judge(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean))
+    assert (outcome.verdict, outcome.on_average) == ("not tested", on_average)
+    assert outcome.reason == f"the interval 0.8 to 1.3 does not decide whether it is {told}"
 
 
 def test_the_room_to_a_bound_is_that_of_the_nearer_end() -> None:

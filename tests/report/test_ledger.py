@@ -90,6 +90,16 @@ def test_what_was_measured_and_decides_nothing_is_undecided(tmp_path: Path, plac
     assert "- On box: 2 are not tested." in page
 
 
+def test_an_undecided_claim_tells_what_holds_on_average(tmp_path: Path, place: Place) -> None:
+    study = write_study(tmp_path, claim(**SPEEDUP | {"at_least": 3.6}))
+    for day, fast in enumerate((1.9e-3, 2e-3, 2.1e-3, 2e-3), start=1):
+        run = f"2026-02-0{day}T00:00:00Z"
+        measure(tmp_path / "results", study, {"slow": 8e-3, "fast": fast}, noise=1e-4, run=run)
+    page = claims_of(StudyFacts(read(tmp_path, study), study), place)
+    told = r"undecided</span> on box: 4\.00× \([0-9.]+ to [0-9.]+; holds on average\)"
+    assert re.search(told, page), page
+
+
 def test_a_claim_has_a_badge_that_leads_to_it(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path, claim(**SPEEDUP))
     measure(tmp_path / "results", study)

@@ -21,7 +21,7 @@ from analysis.tables.rows import (
 )
 from analysis.toolchain.ptxas import KernelResources
 
-CLAIM = ("copy", "it", "box", "not tested", "why; so", math.nan, math.nan, 0.5, 1.0, *[""] * 5)
+CLAIM = ("copy", "it", "box", "not tested", "why; so", math.nan, math.nan, 0.5, 1.0, *[""] * 6)
 
 
 def test_missing_text_is_empty_and_a_missing_number_is_nan(tmp_path: Path) -> None:
