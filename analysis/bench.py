@@ -28,7 +28,6 @@ from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
 from analysis.measure.rig import Bound, Rig
 from analysis.modules import built_modules
-from analysis.quantities import quantity
 from analysis.study import Case, CaseValue, Study, Variant, case_id, discover
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
@@ -175,7 +174,7 @@ def _time(study: Study, bound: Bound, case: Case, arguments: argparse.Namespace)
         require_known("own_samples", name, study.metrics)
         middle = statistics.median(float(value) for value in values)
         metric = study.metrics[name]
-        print(f"{metric.label}: {quantity(middle, metric.unit)}")
+        print(f"{metric.label}: {metric.write(middle)}")
 
 
 def report(clock: str, seconds: float, case: Case) -> None:

@@ -114,6 +114,11 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
 
 
+def percent_interval(low: float, high: float) -> str:
+    """`low to high`, shares of 1 as percentages; empty where there is none."""
+    return "" if math.isnan(low) or math.isnan(high) else f"{percent(low)} to {percent(high)}"
+
+
 def is_at_limit(share: float) -> bool:
     """Whether a share of a limit is all of it, or above it by no more than medians of runs vary."""
     return 0.995 <= share <= 1.05

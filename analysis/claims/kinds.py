@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from analysis.claims.comparison import Bounded, Comparison, key
 from analysis.claims.evidence import Evidence, Statement
 from analysis.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
-from analysis.quantities import digits, percent, quantity, quantity_interval
+from analysis.quantities import (
+    digits,
+    percent,
+    percent_interval,
+    quantity,
+    quantity_interval,
+)
 from analysis.units import DATA_RATES, SI
 
 if TYPE_CHECKING:
@@ -48,7 +54,7 @@ class _OfShares(Bounded):
         return percent(value)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
-        return f"{percent(low)} to {percent(high)}"
+        return percent_interval(low, high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,11 +188,12 @@ class ModelShare(_OfShares, kind="model_share"):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Bounded, kind="figure"):
-    """A metric of a variant, in its unit."""
+    """A metric of a variant, in its unit; `is_share` if it is a share of 1."""
 
     of: str = key(_OF, names="variant")
     metric: str = key(_METRIC, names="metric")
     case: str = key(_CASE, default="")
+    is_share: bool = False
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return units[self.metric]
@@ -200,9 +207,11 @@ class Measured(Bounded, kind="figure"):
         return evidence.over_rounds(by_visit)
 
     def write(self, value: float, unit: str) -> str:
-        return quantity(value, unit)
+        return percent(value) if self.is_share else quantity(value, unit)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        if self.is_share:
+            return percent_interval(low, high)
         return quantity_interval(value, low, high, unit)
 
 

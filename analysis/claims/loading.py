@@ -9,6 +9,7 @@ from typing import Any
 from analysis.claims.bounds import BoundRow
 from analysis.claims.comparison import BOUNDS, KINDS, Bounded, Comparison
 from analysis.claims.findings import Finding, parse_finding
+from analysis.claims.kinds import Measured
 from analysis.claims.verdicts import Bound
 from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.quantities import digits
@@ -62,10 +63,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Subjects:
-    """What claims of a study may refer to: case ids by variant, units by metric."""
+    """What claims of a study may refer to: case ids by variant, units by metric, and which metrics
+    are shares."""
 
     cases: Mapping[str, Collection[str]]
     units: Mapping[str, str]
+    shares: Collection[str]
     headline: str
 
 
@@ -129,6 +132,8 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
     if has_bound:
         (name,) = bounds
         values["bound"] = Bound(name, float(part[name]))
+    if issubclass(kind, Measured):
+        values["is_share"] = given["metric"] in subjects.shares
     test = kind(**values)
     known = {"variant": subjects.cases, "metric": subjects.units}
     cases = {"case": test.case}

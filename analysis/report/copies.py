@@ -53,13 +53,17 @@ def _copying(events: pd.DataFrame) -> list[str] | None:
     span = copies["end"].max() - copies["start"].min()
     beside = _overlaps(copies, events[events["kind"] == KERNEL])
     lengths = copies["end"] - copies["start"]
+    # What one copy got of the link while a kernel ran and while none did, its length does not tell.
+    rates = [_rate(copies["bytes"] * beside / lengths, beside)]
+    rates.append(_rate(copies["bytes"] * (1 - beside / lengths), lengths - beside))
+    if len(copies) == 1:
+        rates = ["", ""]
     return [
         "" if math.isnan(called) else quantity(first["start"] - called, "s"),
         whole(len(copies)),
         quantity(span, "s"),
         percent(lengths.sum() / span),
-        _rate(copies["bytes"] * beside / lengths, beside),
-        _rate(copies["bytes"] * (1 - beside / lengths), lengths - beside),
+        *rates,
     ]
 
 

@@ -16,7 +16,6 @@ from analysis.quantities import (
     gigabytes_per_second,
     listing,
     quantity,
-    quantity_interval,
     speed,
     whole,
 )
@@ -90,8 +89,8 @@ def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
     rows = [
         [
             *(variant.title, facts.inputs.called(machine), metric.label),
-            quantity(row.median, metric.unit),
-            quantity_interval(row.median, row.ci_low, row.ci_high, metric.unit),
+            metric.write(row.median),
+            metric.write_interval(row.median, row.ci_low, row.ci_high),
             *(whole(row.n), "stale" if row.stale else ""),
         ]
         for variant in facts.study.with_role(*roles)

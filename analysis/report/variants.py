@@ -237,4 +237,4 @@ def _other_metric(
     facts: StudyFacts, variant: Variant, metric: str, machine: str, _: MeasuredRow
 ) -> str:
     row = facts.figures.metric(machine, variant, metric)
-    return "" if row is None else quantity(row.median, row.unit)
+    return "" if row is None else facts.study.metrics[metric].write(row.median)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from analysis.claims import Claim
 from analysis.errors import FieldError
+from analysis.quantities import percent, percent_interval, quantity, quantity_interval
 
 GRIDS = ("smoke", "default", "full")
 ROLES = ("step", "reference", "ceiling", "beyond")
@@ -67,13 +68,23 @@ class Metric:
     """A measured quantity.
 
     `part_of` names the time that this one is part of, or is empty. Parts show where a time goes and
-    must not be used to compare variants.
+    must not be used to compare variants. A `share` is one of 1, and written as a percentage.
     """
 
     name: str
     unit: str
     label: str
     part_of: str = ""
+    share: bool = False
+
+    def write(self, value: float) -> str:
+        return percent(value) if self.share else quantity(value, self.unit)
+
+    def write_interval(self, value: float, low: float, high: float) -> str:
+        """The interval of its `value`; empty where there is none."""
+        if self.share:
+            return percent_interval(low, high)
+        return quantity_interval(value, low, high, self.unit)
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,11 @@ def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     shown = [*(step.name for step in facts.study.with_role("step")), CEILING]
     rows = points[points["variant"].isin(shown) & (points["case_layout"] == SCATTERED)]
     what = "scattered rows, by every step and the copy engine"
-    return _over_pool(facts, rows, _variant_colour(facts, rows), what)
+    # No line is drawn past a pool that a variant has not been measured with.
+    places = rows["case_pool_mib"].rank(method="dense")
+    of_line = [rows[key] for key in ("machine", "variant", "case_rows")]
+    rows = rows.assign(stretch=places - places.groupby(of_line).rank(method="dense"))
+    return _over_pool(facts, rows, _variant_colour(facts, rows), what, detail="stretch:N")
 
 
 def _variant_colour(facts: StudyFacts, rows: pd.DataFrame) -> alt.Color:
@@ -123,7 +127,10 @@ def _variant_colour(facts: StudyFacts, rows: pd.DataFrame) -> alt.Color:
     return line_colour("variant", names, None, set(rows["variant"]))
 
 
-def _over_pool(facts: StudyFacts, rows: pd.DataFrame, colour: alt.Color, what: str) -> Chart | None:
+def _over_pool(
+    facts: StudyFacts, rows: pd.DataFrame, colour: alt.Color, what: str, detail: str | None = None
+) -> Chart | None:
+    """A line each colour, and `detail` if that is given."""
     if rows.empty:
         return None
     counts = sorted(int(count) for count in rows["case_rows"].unique())
@@ -133,6 +140,7 @@ def _over_pool(facts: StudyFacts, rows: pd.DataFrame, colour: alt.Color, what: s
             x=alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2)),
             y=alt.Y("rate:Q", title="payload, GB/s"),
             color=colour,
+            detail=alt.Detail(detail) if detail else alt.Undefined,
         )
         .transform_filter("datum.case_rows === rows_shown")
     )

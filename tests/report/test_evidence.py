@@ -196,3 +196,8 @@ def test_copies_from_the_host_tell_how_busy_they_keep_the_copy_engine(root: Path
     for cell in (">2.500 µs<", ">2<", ">100.0 µs<", ">50 %<", ">50.0 GB/s<", ">30.0 GB/s<"):
         assert cell in shown
     assert shown.count("<caption") == 1
+    for step in (first, third):
+        path = root / "results" / "box" / "copy" / f"{step.name}.timeline.csv"
+        write_events(path, events[events["start"] != events["start"].max()])
+    alone = copy_tables(StudyFacts(make_inputs(root), study))
+    assert ">1<" in alone and "GB/s" not in alone

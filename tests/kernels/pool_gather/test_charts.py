@@ -67,6 +67,11 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     assert set(ways["case_layout"]) == {"scattered"}
     steps = {step.name for step in POOL.with_role("step")}
     assert set(ways["variant"]) == steps | {"ceiling_copy_engine"}
+    packed = ways[ways["variant"] == "packed_by_cpu"].sort_values("case_pool_mib")
+    assert list(packed["case_pool_mib"].unique()) == [188, 16384, 40960]
+    first, *others = packed.groupby("case_pool_mib")["stretch"].first()
+    assert others == [others[0]] * 2 and first != others[0]
+    assert ways.loc[ways["variant"] == "loads_first", "stretch"].nunique() == 1
     cores = tables["cores"]
     assert set(cores["variant"]) == {"packed_by_2", "packed_by_4", "packed_by_8", "packed_by_cpu"}
     assert set(cores["cores"]) == {2, 4, 8, 14}
