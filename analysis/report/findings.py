@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from analysis.claims.findings import Finding
-from analysis.claims.verdicts import NOT_TESTED
+from analysis.claims.verdicts import AFTERWARDS, NOT_TESTED
 from analysis.facts.addresses import claim_anchor
 from analysis.facts.findings import Told, findings
 from analysis.facts.study_facts import StudyFacts
@@ -28,12 +28,13 @@ def finding_list(facts: StudyFacts) -> Markup:
 def finding_item(facts: StudyFacts, finding: Finding, told: Told, evidence: str) -> Markup:
     """A finding with its figure on one machine, what became of it on others, and a link to its
     `evidence`, unless that is empty."""
-    return Markup('<li><strong>{}</strong> {}<span class="hp-quiet">{}{}{}{}</span></li>').format(
+    return Markup('<li><strong>{}</strong> {}<span class="hp-quiet">{}{}{}{}{}</span></li>').format(
         headline(finding, told),
         f"Belief: {finding.belief} " if finding.belief else "",
         f"{interval} on " if (interval := told.interval()) else "On ",
         _where(facts, told),
         _elsewhere(facts, told),
+        ", by a bound set afterwards" if told.row.bound == AFTERWARDS else "",
         Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
     )
 

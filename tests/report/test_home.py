@@ -114,6 +114,10 @@ def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: Stu
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in told
     assert "Belief: Bytes are as fast as vectors." in told
     assert 'href="studies/copy/#copy-vectors"' in told
+    assert "on box (one run), by a bound set afterwards." in told
+    claims = measured.inputs.claims.assign(bound="before")
+    foreseen = StudyFacts(replace(measured.inputs, claims=claims), measured.study)
+    assert "on box (one run). " in contradicted_beliefs([foreseen], str)
 
 
 def test_a_finding_says_where_it_is_otherwise_and_leaves_without_its_verdict(
