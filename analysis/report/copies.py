@@ -53,17 +53,13 @@ def _copying(events: pd.DataFrame) -> list[str] | None:
     span = copies["end"].max() - copies["start"].min()
     beside = _overlaps(copies, events[events["kind"] == KERNEL])
     lengths = copies["end"] - copies["start"]
-    # What one copy got of the link while a kernel ran and while none did, its length does not tell.
-    rates = [_rate(copies["bytes"] * beside / lengths, beside)]
-    rates.append(_rate(copies["bytes"] * (1 - beside / lengths), lengths - beside))
-    if len(copies) == 1:
-        rates = ["", ""]
     return [
         "" if math.isnan(called) else quantity(first["start"] - called, "s"),
         whole(len(copies)),
         quantity(span, "s"),
         percent(lengths.sum() / span),
-        *rates,
+        _rate(copies["bytes"] * beside / lengths, beside),
+        _rate(copies["bytes"] * (1 - beside / lengths), lengths - beside),
     ]
 
 
@@ -81,6 +77,9 @@ def _overlaps(copies: pd.DataFrame, kernels: pd.DataFrame) -> pd.Series:
 
 
 def _rate(copied: pd.Series, seconds: pd.Series) -> str:
-    """The rate of so many bytes in so many seconds; nothing where there were none."""
+    """The rate of so many bytes in so many seconds; nothing where there were none, or a single
+    copy: what of that moved while a kernel ran, its length does not tell."""
     total = seconds.sum()
-    return gigabytes_per_second(copied.sum() / total * 1e-9) if total > 0 else ""
+    if total == 0 or len(copied) == 1:
+        return ""
+    return gigabytes_per_second(copied.sum() / total * 1e-9)

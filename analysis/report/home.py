@@ -31,23 +31,7 @@ from analysis.report.sentences import NOTHING
 Address = Callable[[str], str]
 """A page of a study as the address it has from the page that is built; empty if it has none."""
 
-COUNTS: Final = (
-    *(
-        "No",
-        "One",
-        "Two",
-        "Three",
-        "Four",
-        "Five",
-        "Six",
-        "Seven",
-        "Eight",
-        "Nine",
-        "Ten",
-        "Eleven",
-    ),
-    "Twelve",
-)
+COUNTS: Final = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 
 
 def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
