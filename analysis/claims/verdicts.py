@@ -23,13 +23,13 @@ class NotTested(Exception):
 @dataclass(frozen=True)
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
-    `mean` is the interval of the mean over runs, where there are enough of them."""
+    `mean` is the interval of the mean over runs, NaN where there are too few."""
 
     value: float
     low: float
     high: float
     published: float = math.nan
-    mean: tuple[float, float] | None = None
+    mean: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def has_interval(self) -> bool:
@@ -38,8 +38,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A verdict, its reason in words, and the figure it was made of, if there is one. `on_average`
-    is the verdict on the mean over runs where the figure itself is undecided, empty if so is it."""
+    """A verdict, its reason in words, and the figure it was made of, if there is one. Where the
+    interval decides nothing, `on_average` is the verdict on the mean over runs; empty where that
+    is undecided, too."""
 
     verdict: str
     reason: str
@@ -71,14 +72,15 @@ class Bound:
             return Outcome(verdict, words if verdict == HOLDS else f"not {words}", figure)
         interval = _interval(figure.low, figure.high)
         reason = f"the interval {interval} does not decide whether it is {words}"
-        on_average = self._verdict(figure.mean, figure) if figure.mean else NOT_TESTED
-        if figure.mean is None or on_average == NOT_TESTED:
+        on_average = self._verdict(figure.mean, figure)
+        if on_average == NOT_TESTED:
             return Outcome(verdict, reason, figure)
         is_it = "it is" if on_average == HOLDS else "it is not"
         but = f", though on average over runs {is_it} ({_interval(*figure.mean)})"
         return Outcome(verdict, reason + but, figure, on_average)
 
     def _verdict(self, interval: tuple[float, float], figure: Figure) -> str:
+        """Of an interval of `figure`; NaN decides nothing."""
         low, high = interval
         least, most = self._allowed(figure)
         if least <= low and high <= most:
@@ -86,7 +88,7 @@ class Bound:
         return FAILS if high < least or low > most else NOT_TESTED
 
     def _allowed(self, figure: Figure) -> tuple[float, float]:
-        """From where to where the figure may lie."""
+        """The least and the most that the figure may be."""
         if self.name == "within":
             low, high = (figure.published * (1 + share) for share in (-self.value, self.value))
             return low, high

@@ -273,6 +273,8 @@ def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: s
 def _metrics(entries: Mapping[str, Entry], where: str) -> dict[str, Metric]:
     metrics = {name: Metric(name, **entry) for name, entry in entries.items()}
     for metric in metrics.values():
+        if metric.share and metric.unit != "1":
+            raise FieldError(f"{where}: metrics.{metric.name}.unit", "1 of a share", metric.unit)
         whole = metrics.get(metric.part_of)
         if metric.part_of and (whole is None or (whole.unit, whole.part_of) != (metric.unit, "")):
             expected = f"a metric in {metric.unit} that is not a part itself"

@@ -129,17 +129,19 @@ class MachineResults:
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
         runs = runs_of(by_visit)
-        mean = _mean(runs)
-        return Figure(*estimate(runs), mean=mean and (mean.low, mean.high))
+        figure = Figure(*estimate(runs))
+        if len(runs) < FEWEST_RUNS:
+            return figure
+        _, low, high = _mean(runs)
+        return replace(figure, mean=(low, high))
 
     def over_runs(self, by_visit: pd.Series) -> Figure:
         runs = runs_of(by_visit)
-        mean = _mean(runs)
-        if mean is None:
+        if len(runs) < FEWEST_RUNS:
             raise NotTested(
                 f"a mean over runs takes {FEWEST_RUNS} of them, and there are {len(runs)}"
             )
-        return Figure(*mean)
+        return Figure(*_mean(runs))
 
     def payload(self, variant: str, case: str) -> int:
         payload = self.study.payloads[variant, case]
@@ -209,10 +211,8 @@ def evidence_by_machine(
     return known
 
 
-def _mean(runs: Sequence[Sequence[float]]) -> Estimate | None:
-    """The mean over runs of each run's median over rounds; None of too few runs."""
-    if len(runs) < FEWEST_RUNS:
-        return None
+def _mean(runs: Sequence[Sequence[float]]) -> Estimate:
+    """The mean over runs of each run's median over rounds."""
     return mean_estimate([median(rounds) for rounds in runs])
 
 

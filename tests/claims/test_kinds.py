@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +15,7 @@ from analysis.errors import FieldError
 from analysis.facts.study_facts import StudyFacts
 from analysis.report import ledger
 from analysis.report.fragments import Place
-from tests.claims.studies import (
-    CASE,
-    FEW_SMS,
-    claim,
-    claims_of,
-    describe,
-    described_study,
-    measure,
-    parts_of,
-    read,
-    write_study,
-)
+from tests.claims.studies import CASE, claim, claims_of, measure, parts_of, read, write_study
 from tests.repository import STUDIES
 
 NAME = {"$ref": "#/$defs/name"}
@@ -53,19 +41,6 @@ def saved() -> Iterator[None]:
 
     yield
     del KINDS["saved"]
-
-
-def test_a_share_is_written_as_a_percentage(tmp_path: Path) -> None:
-    described = describe(claim(**FEW_SMS, at_most=1))
-    described["metrics"]["sms_used"]["share"] = True
-    study = described_study(tmp_path, described)
-    (known,) = study.claims
-    assert known.write(0.042, study.units) == "4.2 %"
-    assert known.tests[0].write_interval(0.042, 0.03, 0.05, "1") == "3.0 % to 5.0 %"
-    metric = study.metrics["sms_used"]
-    assert metric.write(0.5) == "50 %"
-    assert metric.write_interval(0.5, 0.4, 0.6) == "40 % to 60 %"
-    assert metric.write_interval(0.5, math.nan, math.nan) == ""
 
 
 @pytest.mark.usefixtures("saved")

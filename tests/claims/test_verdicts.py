@@ -13,6 +13,7 @@ import pytest
 from analysis.claims.verdicts import Bound, Figure
 from tests.claims.studies import (
     CASE,
+    FEW_SMS,
     NEW,
     NO_MODEL,
     PUBLISHED,
@@ -244,15 +245,28 @@ def test_the_ends_of_an_interval_decide() -> None:
             " (0.95 to 1.1)",
         ),
         (Bound("at_least", 1.0), (0.95, 1.1), "", "at least 1"),
-        (Bound("at_least", 1.0), None, "", "at least 1"),
+        (Bound("at_least", 1.0), (math.nan, math.nan), "", "at least 1"),
     ],
 )
 def test_what_the_next_run_leaves_open_the_mean_may_decide(
-    bound: Bound, mean: tuple[float, float] | None, on_average: str, told: str
+    bound: Bound, mean: tuple[float, float], on_average: str, told: str
 ) -> None:
     outcome = bound.judge(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean))
     assert (outcome.verdict, outcome.on_average) == ("not tested", on_average)
     assert outcome.reason == f"the interval 0.8 to 1.3 does not decide whether it is {told}"
+
+
+def test_a_share_is_written_as_a_percentage(tmp_path: Path) -> None:
+    described = describe(claim(**FEW_SMS, at_most=1))
+    described["metrics"]["sms_used"]["share"] = True
+    study = described_study(tmp_path, described)
+    (known,) = study.claims
+    assert known.write(0.042, study.units) == "4.2 %"
+    assert known.tests[0].write_interval(0.042, 0.03, 0.05, "1") == "3.0 % to 5.0 %"
+    metric = study.metrics["sms_used"]
+    assert metric.write(0.5) == "50 %"
+    assert metric.write_interval(0.5, 0.4, 0.6) == "40 % to 60 %"
+    assert metric.write_interval(0.5, math.nan, math.nan) == ""
 
 
 def test_the_room_to_a_bound_is_that_of_the_nearer_end() -> None:

@@ -25,6 +25,12 @@ from tests.synthetic import ROOT as SYNTHETIC
         (put("x", "metrics", "host_time", "lable"), "metrics.host_time", "'label'", "['lable']"),
         (put("ms", "metrics", "host_time", "unit"), "metrics.host_time.unit", "one of", "'ms'"),
         (
+            put(True, "metrics", "host_time", "share"),
+            "metrics.host_time.unit",
+            "1 of a share",
+            "s",
+        ),
+        (
             put("host_tim", "metrics", "host_time", "part_of"),
             "metrics.host_time.part_of",
             "in s",
