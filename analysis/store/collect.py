@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
@@ -40,10 +42,12 @@ VariantKey = tuple[str, str, str]
 
 @dataclass
 class Collected:
-    """`samples` has the columns of the files, `machine`, `host`, `stale`, and `disturbed`: whether
-    something disturbed the round. `counters` are those captured of a machine, study and variant;
-    `published` has the rows of `load_published` by study; `refused` says of a `<machine>`, a
-    `<machine>/<study>` or a `published/<study>.csv` why it was left out."""
+    """`samples` has the columns of the files, `machine`, `host`, `stale`, `disturbed`: whether
+    something disturbed the round, and `core_copies`: what one core of the host copied in B/s around
+    it, before or after, whichever is less; NaN where that is not known. `counters` are those
+    captured of a machine, study and variant; `published` has the rows of `load_published` by study;
+    `refused` says of a `<machine>`, a `<machine>/<study>` or a `published/<study>.csv` why it was
+    left out."""
 
     samples: pd.DataFrame
     provenance: dict[VariantKey, Provenance] = field(default_factory=dict)
@@ -106,7 +110,7 @@ def collect(
             frames += found.frames
             collected.provenance |= found.provenance
             collected.counters |= found.counters
-    columns = ["machine", "host", *COLUMNS, "stale", "disturbed"]
+    columns = ["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies"]
     samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
     collected.samples = without_cold_samples(samples, studies)[columns]
     return collected
@@ -173,8 +177,14 @@ def _frame(loaded: VariantResults, fresh: list[str]) -> pd.DataFrame:
     disturbed = {
         (run, one["round"]) for run, entry in runs.items() for one in entry.get("disturbed", [])
     }
-    rounds = zip(frame["run"], frame["round"], strict=True)
+    rounds = list(zip(frame["run"], frame["round"], strict=True))
     frame["disturbed"] = [one in disturbed for one in rounds]
+    copies = {
+        (run, number): min(look["copy_bytes_per_s"] for look in around)
+        for run, entry in runs.items()
+        for number, around in enumerate(pairwise(entry.get("conditions") or []))
+    }
+    frame["core_copies"] = [copies.get(one, math.nan) for one in rounds]
     return frame
 
 

@@ -111,9 +111,16 @@ def measure(
 
 
 def add_samples(
-    results: Path, study: Study, name: str, samples: list[Sample], run: str, machine: str = "box"
+    results: Path,
+    study: Study,
+    name: str,
+    samples: list[Sample],
+    run: str,
+    machine: str = "box",
+    **noted: Any,
 ) -> None:
-    provenance = provenance_of(study, study.variant(name), run=run)
+    """`noted` is what the provenance says beside what it has to."""
+    provenance = provenance_of(study, study.variant(name), run=run) | noted
     add_run(results, machine, study.name, name, samples, provenance)
 
 

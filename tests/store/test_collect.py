@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from analysis.store.collect import UNKNOWN_HOST, chosen, collect
 from analysis.store.folders import machines, variant_files
@@ -37,7 +40,14 @@ def test_what_is_published_or_beside_the_samples_is_no_machine_and_no_variant(
 
 def test_nothing_measured_is_an_empty_table_with_all_columns(tmp_path: Path) -> None:
     found = collect(tmp_path, STUDIES)
-    assert list(found.samples.columns) == ["machine", "host", *COLUMNS, "stale", "disturbed"]
+    assert list(found.samples.columns) == [
+        "machine",
+        "host",
+        *COLUMNS,
+        "stale",
+        "disturbed",
+        "core_copies",
+    ]
     assert chosen(found.samples).empty
 
 
@@ -85,6 +95,21 @@ def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None
         "2026-01-01T00:00:00Z": UNKNOWN_HOST,
         "2026-01-02T00:00:00Z": "abc",
     }
+
+
+def test_what_a_core_copied_around_a_round_is_known(tmp_path: Path) -> None:
+    variant = COPY.variants[0]
+    looks = [{"spin_s": 1.0, "copy_bytes_per_s": rate} for rate in (3e10, 2e10, 4e10)]
+    old, new = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+    for run, noted in ((old, None), (new, looks)):
+        samples = samples_of(COPY, variant, run=run, rounds=3)
+        provenance = provenance_of(COPY, variant, run=run) | {"conditions": noted}
+        add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
+    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
+    found = collect(tmp_path, STUDIES).samples
+    around = found.groupby(["run", "round"])["core_copies"].first()
+    assert list(around[new]) == pytest.approx([2e10, 2e10, math.nan], nan_ok=True)
+    assert around[old].isna().all()
 
 
 def test_the_rounds_that_something_disturbed_are_known(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def row(variant: str, value: float | None, **fields: object) -> Row:
         "started_at": NEW,
         "stale": False,
         "disturbed": False,
+        "core_copies": 2e10,
     }
     return default | fields
 
@@ -48,7 +49,7 @@ def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]
 def table(*rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(
         [entry for group in rows for entry in group],
-        columns=["machine", "host", *COLUMNS, "stale", "disturbed"],
+        columns=["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies"],
     )
 
 
