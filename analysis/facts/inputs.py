@@ -29,6 +29,7 @@ from analysis.tables.rows import (
     RatioRow,
     RepeatabilityRow,
     RepeatRow,
+    RoundRow,
     RunRow,
     SkippedRow,
     SummaryRow,
@@ -55,6 +56,7 @@ class Inputs:
     ratios: pd.DataFrame
     repeats: pd.DataFrame
     repeatability: pd.DataFrame
+    rounds: pd.DataFrame
     skipped: pd.DataFrame
     claims: pd.DataFrame
     claim_parts: pd.DataFrame
@@ -169,6 +171,7 @@ def _load(
         ratios=read_table([tables / "ratios.csv"], RatioRow),
         repeats=read_table([tables / "repeats.csv"], RepeatRow),
         repeatability=read_table([tables / "repeatability.csv"], RepeatabilityRow),
+        rounds=read_table([tables / "rounds.csv"], RoundRow),
         skipped=read_table([tables / "skipped.csv"], SkippedRow),
         claims=read_table([tables / "claims.csv"], ClaimRow),
         claim_parts=read_table([tables / "claim_parts.csv"], ClaimPartRow),

@@ -70,6 +70,11 @@ class StudyFacts:
         return self.inputs.of_study(self.inputs.summary, self.study)
 
     @property
+    def rounds(self) -> pd.DataFrame:
+        """Times of shown cases round by round, beside how fast the host was, by RoundRow."""
+        return self.inputs.of_study(self.inputs.rounds, self.study)
+
+    @property
     def skipped(self) -> pd.DataFrame:
         """Cases that were skipped or failed, by SkippedRow."""
         return self.inputs.of_study(self.inputs.skipped, self.study)

@@ -1,14 +1,17 @@
 """What moves CPU times from one host to the next, and within one: measured before every round.
 
+python -m analysis.measure.conditions
+
 The spin and the copy are the same work everywhere, so that their times tell how fast this core and
 this memory are now. They explain figures and mark disturbed runs; no figure is corrected by them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -81,3 +84,7 @@ def steal_seconds(stat: Path = Path("/proc/stat")) -> float:
     """Seconds of all cores that the hypervisor gave to others since the system started."""
     fields = stat.read_text().splitlines()[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0.0
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(conditions()), indent=1))

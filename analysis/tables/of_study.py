@@ -23,6 +23,7 @@ from analysis.tables.model import MODEL_COLUMNS, model_table, parameter_table
 from analysis.tables.ratios import RATIO_COLUMNS, ratios, ratios_by_round
 from analysis.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
 from analysis.tables.repeats import REPEAT_COLUMNS, repeat_table
+from analysis.tables.rounds import ROUND_COLUMNS, rounds
 from analysis.tables.summary import (
     RUN_COLUMNS,
     SKIPPED_COLUMNS,
@@ -38,6 +39,7 @@ COLUMNS: Final = {
     "repeats": REPEAT_COLUMNS,
     "repeatability": REPEATABILITY_COLUMNS,
     "runs": RUN_COLUMNS,
+    "rounds": ROUND_COLUMNS,
     "skipped": SKIPPED_COLUMNS,
     "model": MODEL_COLUMNS,
     "model_counters": COUNTER_COLUMNS,
@@ -72,6 +74,7 @@ def study_tables(
         "repeats": repeat_table(samples, compared, own),
         "repeatability": repeatability(samples, own, found.published, machines, links),
         "runs": runs(samples),
+        "rounds": rounds(samples, own),
         "skipped": skipped(samples),
         "model": model,
         "model_counters": counter_table(found.counters, machines, own),

@@ -123,6 +123,22 @@ class RunRow:
 
 
 @dataclass(frozen=True)
+class RoundRow:
+    """The `median` of a time in one round, and what one core of the host copied around it in B/s,
+    before or after, whichever is less."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    run: str
+    round: int
+    median: float
+    core_copies: float
+
+
+@dataclass(frozen=True)
 class SkippedRow:
     """A case that was `skipped` or `failed`."""
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from analysis.charts.lines import HEIGHT_PX, line_colour, line_panels, stale_shape
 from analysis.charts.theme import Chart, finish, panels, select, tooltip
+from analysis.facts.addresses import samples_address
 from analysis.facts.predicting import chips
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import PREDICTED
@@ -28,6 +29,7 @@ BASE: Final = "loads_first"
 CEILING: Final = "ceiling_copy_engine"
 BESIDE_STEPS: Final = ("few_sms", CEILING)
 """What else is told apart by colour: with the steps, no more than there are colours."""
+BOTH: Final = "both_engines"
 PACKED: Final = "packed_by_cpu"
 """The source of all variants in which the CPU packs alone."""
 MOST_WORKERS: Final = r"-DMOST_WORKERS=(\d+)"
@@ -42,9 +44,9 @@ RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`layouts`, `ways`, `runs`, `cores` and `neighbours`, as far as measured. Where the CPU works,
-    times are of the host, in which that counts; the others are device times, as the model predicts
-    them."""
+    """`layouts`, `ways`, `runs`, `cores`, `hosts` and `neighbours`, as far as measured. Where the
+    CPU works, times are of the host, in which that counts; the others are device times, as the
+    model predicts them."""
     points = facts.points
     points = points[points["rate"].notna()]
     points = points.assign(
@@ -57,6 +59,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         "ways": _ways(facts, by_host),
         "runs": _runs(facts, on_device),
         "cores": _cores(facts, by_host),
+        "hosts": _hosts(facts),
         "neighbours": _neighbours(facts, by_host),
     }
 
@@ -209,6 +212,55 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         f" {len(facts.machines)} machines."
     )
     return line_panels(facts, rows, base, description, with_intervals=True)
+
+
+def _hosts(facts: StudyFacts) -> Chart | None:
+    """A panel a machine, a point a round: payload rates of packing and of what it is compared with,
+    over what one core of the host copied around the round. A rule where claims call it fast."""
+    shown = (BASE, PACKED, BOTH, CEILING)
+    rows = facts.rounds
+    rows = rows[rows["variant"].isin(shown) & (rows["metric"] == "host_time")]
+    if rows.empty:
+        return None
+    payloads = facts.study.payloads
+    rows = rows.assign(
+        copied=rows["core_copies"] / 1e9,
+        rate=[
+            payloads[variant, case] / seconds / 1e9
+            for variant, case, seconds in zip(
+                rows["variant"], rows["case"], rows["median"], strict=True
+            )
+        ],
+        href=[
+            samples_address(machine, facts.study.name, variant)
+            for machine, variant in zip(rows["machine"], rows["variant"], strict=True)
+        ],
+    )
+    scale = alt.Scale(zero=False)
+    x = alt.X("copied:Q", title="copied by one core of the host, GB/s", scale=scale)
+    fields = ["variant:N", "run:N", "round:Q", "copied:Q", "rate:Q"]
+    points = (
+        alt.Chart()
+        .mark_point(filled=True, size=45, cursor="pointer")
+        .encode(
+            x=x,
+            y=alt.Y("rate:Q", title="payload, GB/s"),
+            color=_variant_colour(facts, rows),
+            href="href:N",
+            tooltip=fields,
+        )
+    )
+    asked = {claim.core_copies / 1e9 for claim in facts.study.claims if claim.core_copies}
+    rules = [
+        alt.Chart().mark_rule(style="ceiling", strokeDash=[4, 3]).encode(x=alt.datum(least))
+        for least in sorted(asked)
+    ]
+    layers = alt.layer(*rules, points).properties(height=HEIGHT_PX)
+    description = (
+        f"{facts.study.title}: payload rate in every round over what one core of the host copied"
+        f" around it, for {len(facts.machines)} machines."
+    )
+    return finish(panels(layers, rows), description, margin=70, compact_margin=60)
 
 
 def packing_cores(variant: Variant, cores: int | None) -> float:

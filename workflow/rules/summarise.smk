@@ -18,6 +18,7 @@ NAMES = [
     "repeats.csv",
     "repeatability.csv",
     "runs.csv",
+    "rounds.csv",
     "skipped.csv",
     "model.csv",
     "model_parameters.csv",

@@ -22,7 +22,8 @@ from tests.model.test_translation import KNOWN
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 
-OWN = {"layouts", "ways", "runs", "cores", "neighbours"}
+OWN = {"layouts", "ways", "runs", "cores", "hosts", "neighbours"}
+LOOKS = [{"spin_s": 6e-3, "copy_bytes_per_s": rate} for rate in [1e10] * 4 + [2e10] * 5]
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
@@ -42,7 +43,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
         beside = [one for one in samples if "beside=" in one.case and one.metric == "host_time"]
         alone = [one for one in samples if "beside=" not in one.case]
         alone += [replace(one, metric="neighbour_slowdown", unit="1", value=1.5) for one in beside]
-        add_run(results, "box", POOL.name, variant.name, alone, provenance_of(POOL, variant))
+        provenance = provenance_of(POOL, variant) | {"conditions": LOOKS}
+        add_run(results, "box", POOL.name, variant.name, alone, provenance)
     inputs = make_inputs(root, {"pool_gather": POOL})
     described = {"box": {**inputs.machines["box"], "cores": 16}}
     return StudyFacts(replace(inputs, machines=described), POOL)
@@ -75,6 +77,12 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     cores = tables["cores"]
     assert set(cores["variant"]) == {"packed_by_2", "packed_by_4", "packed_by_8", "packed_by_cpu"}
     assert set(cores["cores"]) == {2, 4, 8, 14}
+    hosts = tables["hosts"]
+    shown = {"loads_first", "packed_by_cpu", "both_engines", "ceiling_copy_engine"}
+    assert set(hosts["variant"]) == shown
+    packed = hosts[hosts["variant"] == "packed_by_cpu"].sort_values("round")
+    assert list(packed["copied"]) == [10] * 4 + [20] * 4
+    assert list(packed["rate"]) == pytest.approx([50 / 3] * 8, rel=0.05)
     assert sorted(runs["run"]) == [1, 2, 4, 8, 16, 32, 64]
     assert set(runs["case_pool_mib"]) == {40960}
     assert runs.sort_values("run")["rate"].is_monotonic_increasing
@@ -113,7 +121,8 @@ def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path:
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
-    nothing = replace(facts.inputs, summary=facts.inputs.summary[:0])
+    inputs = facts.inputs
+    nothing = replace(inputs, summary=inputs.summary[:0], rounds=inputs.rounds[:0])
     assert set(charts(StudyFacts(nothing, POOL)).values()) == {None}
 
 
