@@ -33,7 +33,9 @@ def make_stale(results: Path, study: Study, machine: str) -> None:
         path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
 
 
-def test_machines_come_by_fresh_variants_then_runs_then_the_newest_run(tmp_path: Path) -> None:
+def test_machines_come_by_hosts_of_fresh_figures_then_runs_then_the_newest_run(
+    tmp_path: Path,
+) -> None:
     study = write_study(tmp_path, CLAIM)
     results = tmp_path / "results"
     measure(results, study, machine="a-stale", run=NEW)
@@ -43,8 +45,16 @@ def test_machines_come_by_fresh_variants_then_runs_then_the_newest_run(tmp_path:
     for run in (OLD, "2026-01-01T12:00:00Z"):
         measure(results, study, PAIR, machine="d-twice", run=run)
     measure(results, study, machine="e-all", run=OLD)
-    ordered = ["e-all", "d-twice", "c-new", "b-old", "a-stale"]
-    assert machines_by_evidence(facts_of(tmp_path, study)) == ordered
+    facts = facts_of(tmp_path, study)
+    assert machines_by_evidence(facts) == ["e-all", "d-twice", "c-new", "b-old", "a-stale"]
+    for hosts, ordered in (
+        (2, ["e-all", "d-twice", "c-new", "b-old", "a-stale"]),  # 4 figures, 2 on so many hosts
+        (4, ["d-twice", "e-all", "c-new", "b-old", "a-stale"]),
+    ):
+        table = facts.inputs.summary
+        counts = table["hosts"].mask(table["machine"] == "d-twice", hosts)
+        inputs = replace(facts.inputs, summary=table.assign(hosts=counts))
+        assert machines_by_evidence(StudyFacts(inputs, study)) == ordered
 
 
 def test_a_finding_is_told_by_the_machine_of_most_evidence_that_has_its_verdict(
