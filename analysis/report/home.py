@@ -198,7 +198,14 @@ def _measured(told: Told) -> str:
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:
     """The findings of all studies that contradict a belief, each with its figures and its evidence;
-    Markdown and HTML."""
+    Markdown and HTML. What bears on most readers comes first, else they are in the order of the
+    studies."""
+    found = [
+        (facts, finding, told)
+        for facts in studies
+        for finding, told in findings(facts)
+        if finding.belief
+    ]
     items = [
         finding_item(
             facts,
@@ -206,10 +213,8 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
             told,
             f"{page}#{claim_anchor(facts.study.name, told.claim.id)}" if page else "",
         )
-        for facts in studies
+        for facts, finding, told in sorted(found, key=lambda one: one[1].precedence)
         for page in [address(facts.study.name)]
-        for finding, told in findings(facts)
-        if finding.belief
     ]
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
     plural = "" if len(items) == 1 else "s"

@@ -120,6 +120,25 @@ def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: Stu
     assert "on box (one run). " in contradicted_beliefs([foreseen], str)
 
 
+def test_what_bears_on_design_comes_first_else_findings_are_in_the_order_of_studies(
+    measured: StudyFacts,
+) -> None:
+    def about(name: str, *bears_on: str) -> StudyFacts:
+        claims = tuple(
+            replace(
+                claim, finding=replace(claim.finding, headline=f"{name} {bears}.", bears_on=bears)
+            )
+            for claim in measured.study.claims
+            if claim.finding is not None
+            for bears in bears_on
+        )
+        return StudyFacts(measured.inputs, replace(measured.study, claims=claims))
+
+    studies = [about("first", "understanding", "code"), about("second", "code", "design")]
+    told = re.findall(r"<strong>([^<]*)[.]</strong>", contradicted_beliefs(studies, str))
+    assert told == ["second design", "first code", "second code", "first understanding"]
+
+
 def test_a_finding_says_where_it_is_otherwise_and_leaves_without_its_verdict(
     tmp_path: Path,
 ) -> None:
