@@ -186,14 +186,16 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
         )
     published = surprise.write(surprise.figures.published)
     said = f"published: {published}" if published else f"expected: {surprise.bound()}"
-    return Markup("{}: “{}” Measured: {}; {}.").format(
-        surprise.row.verdict.capitalize(), surprise.claim.says, _measured(surprise), said
+    return Markup("{}: “{}” {}; {}.").format(
+        surprise.row.verdict.capitalize(), surprise.claim.says, _measured(facts, surprise), said
     )
 
 
-def _measured(told: Told) -> str:
-    """The figure that tells it, with its interval where that has any width."""
-    return with_interval(told.write(told.figures.measured), told.interval())
+def _measured(facts: StudyFacts, told: Told) -> str:
+    """The figure that tells it, with what it counts, and its interval where that has any width."""
+    counted = told.counted(facts.study)
+    figure = with_interval(told.write(told.figures.measured), told.interval())
+    return f"Measured, {counted}: {figure}" if counted else f"Measured: {figure}"
 
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:

@@ -14,6 +14,8 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.report import home
 from analysis.report.home import cards, contradicted_beliefs, other_studies
 from analysis.study import Case, Variant, discover
+from tests.claims.studies import claim, write_study
+from tests.claims.studies import measure as measure_small
 from tests.roots import make_inputs, make_root, rows_without_value
 from tests.synthetic import add_run, provenance_of, write_machine
 
@@ -106,6 +108,14 @@ def test_what_surprises_most_is_a_claim_far_from_its_figure_or_a_slower_step(
     slower = largest_surprise(without, "box")
     assert isinstance(slower, Slower) and slower.step.name == "in_flight"
     assert "<code>in_flight</code> takes 1.20×" in card(without)
+
+
+def test_a_card_says_what_was_counted(tmp_path: Path) -> None:
+    test = {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16}
+    study = write_study(tmp_path, claim(**test))
+    measure_small(tmp_path / "results", study, sms=128)
+    told = card(StudyFacts(make_inputs(tmp_path, {study.name: study}), study))
+    assert "“It is so.” Measured, SMs: 128; expected: at most 16." in told
 
 
 def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: StudyFacts) -> None:
