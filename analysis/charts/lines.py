@@ -23,12 +23,14 @@ def line_panels(
     description: str,
     *selects: alt.Parameter,
     with_intervals: bool = False,
+    beneath: Sequence[alt.Chart] = (),
 ) -> Chart:
     """`base`, which says what lies along the axes, as lines with a point for each of `rows`.
 
     Points lead to their samples, and those that are stale are crosses. Rows whose state is
     PREDICTED are a dashed line without points. `selects` are those of `panels`, whose filters are
     in `base`. `with_intervals` draws the rates' intervals, too, by `within_reach`.
+    What is `beneath` is drawn first, from the same rows.
     """
     measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
     points = measured.mark_point(filled=True, size=45, cursor="pointer").encode(
@@ -41,7 +43,7 @@ def line_panels(
     if with_intervals:
         reaching = within_reach(measured, "rate")
         layers.append(reaching.mark_rule().encode(y="begin:Q", y2="reach:Q"))
-    chart = panels(alt.layer(*layers).properties(height=HEIGHT_PX), rows, *selects)
+    chart = panels(alt.layer(*beneath, *layers).properties(height=HEIGHT_PX), rows, *selects)
     return finish(chart, description, margin=70, compact_margin=60)
 
 
