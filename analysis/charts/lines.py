@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import altair as alt
 import pandas as pd
@@ -55,6 +55,17 @@ def line_colour(
     values = names if drawn is None else [name for name in names if name in drawn]
     legend = alt.Legend(orient="top", title=title, values=values)
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=names), sort=names, legend=legend)
+
+
+def dash_legend(orient: Literal["top", "bottom"], title: str | None = None) -> alt.Legend:
+    """A legend of strokes: in the points of the lines, as symbols, no dash would be seen."""
+    return alt.Legend(
+        orient=orient,
+        title=title,
+        symbolType="stroke",
+        symbolSize=300,
+        symbolFillColor="transparent",  # what has no fill at all is drawn without a stroke too
+    )
 
 
 def stale_shape() -> Any:
