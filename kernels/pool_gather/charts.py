@@ -230,7 +230,7 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
             packing_cores(packing[name], described[machine].get("cores"))
             for name, machine in zip(rows["variant"], rows["machine"], strict=True)
         ],
-        pool=[f"{pool:,.1f} GiB" for pool in rows["pool_gib"]],
+        pool=rows["case_pool_mib"].map(pool_size),
     )
     counts = rows.groupby(["machine", "pool"])["cores"].transform("nunique")
     rows = rows[rows["cores"].notna() & (counts > 1)].sort_values("pool_gib")
@@ -248,6 +248,11 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         f" {len(facts.machines)} machines."
     )
     return line_panels(facts, rows, base, description, with_intervals=True)
+
+
+def pool_size(mib: float) -> str:
+    """The size of a pool as the page has it: 188 MiB, 40 GiB."""
+    return f"{mib:g} MiB" if mib < 1024 else f"{mib / 1024:g} GiB"
 
 
 def packing_cores(variant: Variant, cores: int | None) -> float:

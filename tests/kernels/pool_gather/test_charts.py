@@ -80,6 +80,7 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     cores = tables["cores"]
     assert set(cores["variant"]) == {"packed_by_2", "packed_by_4", "packed_by_8", "packed_by_cpu"}
     assert set(cores["cores"]) == {2, 4, 8, 14}
+    assert list(dict.fromkeys(cores["pool"])) == ["188 MiB", "40 GiB"]
     assert sorted(runs["run"]) == [1, 2, 4, 8, 16, 32, 64]
     assert set(runs["case_pool_mib"]) == {40960}
     assert runs.sort_values("run")["rate"].is_monotonic_increasing
