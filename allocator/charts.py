@@ -7,6 +7,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
+from analysis.charts.lines import dash_legend
 from analysis.charts.patterns import heat
 from analysis.charts.theme import Chart, finish, select, si_axis
 from analysis.claims.kinds import Speedup
@@ -100,7 +101,7 @@ def latency(facts: StudyFacts) -> Chart | None:
                 title="time of an operation",
             ),
             color=alt.Color("variant:N", legend=alt.Legend(title=None, orient="bottom")),
-            strokeDash=alt.StrokeDash("pattern:N", legend=_dashes()),
+            strokeDash=alt.StrokeDash("pattern:N", legend=dash_legend("bottom", "pattern")),
             tooltip=["machine:N", "variant:N", "pattern:N", "percentile:N", "label:N"],
         )
         .properties(height=240)
@@ -110,16 +111,6 @@ def latency(facts: StudyFacts) -> Chart | None:
     )
     what = "Times of single operations by the share of operations that take no longer."
     return finish(chart, what, margin=70, compact_margin=60)
-
-
-def _dashes() -> alt.Legend:
-    """A legend of strokes: in the points of the lines, as symbols, no dash would be seen."""
-    return alt.Legend(
-        orient="bottom",
-        symbolType="stroke",
-        symbolSize=300,
-        symbolFillColor="transparent",  # what has no fill at all is drawn without a stroke too
-    )
 
 
 def memory_map(facts: StudyFacts) -> Chart | None:

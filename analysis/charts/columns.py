@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from analysis.facts.points import CASE_PREFIX
-from analysis.quantities import digits, listing, quantity, ratio
+from analysis.quantities import digits, listing, percent, quantity, ratio
 
 COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
     "seconds": ("time", "seconds"),
@@ -36,7 +36,12 @@ HIDDEN: Final = {
 NO_NAMES: Final[Mapping[str, str]] = {}
 """Machines are called by the names of their folders."""
 
-_WRITERS: Final = {"seconds": lambda value: quantity(value, "s"), "digits": digits, "ratio": ratio}
+_WRITERS: Final = {
+    "seconds": lambda value: quantity(value, "s"),
+    "digits": digits,
+    "ratio": ratio,
+    "percent": percent,
+}
 
 
 class Measure(NamedTuple):
@@ -59,10 +64,11 @@ def column_table(data: pd.DataFrame) -> list[tuple[str, str, str]]:
 def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | None:
     """What the Vega-Lite `document` shows of `data`; None where no axis or colour is a quantity.
 
-    Times and rates come first, then what lies along y, x, a colour or stands as text.
+    Times and rates come first, then what lies along y, x, a colour or stands as text. It has the
+    title of its axis or legend.
     """
     found = [
-        (channel, str(encoding["field"]), encoding.get("title"))
+        (channel, str(encoding["field"]), encoding)
         for channel, encoding in encodings(document)
         if encoding.get("type") == "quantitative" and _is_value(data, encoding.get("field", ""))
     ]
@@ -74,8 +80,20 @@ def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | Non
     if not ranked:
         return None
     field = ranked[0][1]
-    title = next((t for _, name, t in ranked if name == field and t), field.replace("_", " "))
-    return Measure(field, str(title), COLUMNS.get(field, ("", "digits"))[1])
+    own = [encoding for _, name, encoding in ranked if name == field]
+    title = next(filter(None, map(_title, own)), field.replace("_", " "))
+    kind = "percent" if any(map(_is_percent, own)) else "digits"
+    return Measure(field, str(title), COLUMNS.get(field, ("", kind))[1])
+
+
+def _title(encoding: Mapping[str, Any]) -> Any:
+    """Of a channel or else of its legend; None where neither has one."""
+    return encoding.get("title") or (encoding.get("legend") or {}).get("title")
+
+
+def _is_percent(encoding: Mapping[str, Any]) -> bool:
+    """Whether the axis is written in per cent."""
+    return str((encoding.get("axis") or {}).get("format", "")).endswith("%")
 
 
 def encodings(part: Any) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -12,17 +12,27 @@ from analysis.errors import FieldError
 FIGURES: Final = ("measured", "published")
 """What a headline may put in, in braces: the claim's own figures."""
 
+BEARINGS: Final = ("design", "code", "understanding")
+"""What a finding may bear on, what concerns most readers first: of what a program is built, how one
+part of it is written, or how a figure is understood. As in workflow/schemas/study.schema.yaml."""
+
 
 @dataclass(frozen=True)
 class Finding:
     """It stands where the claim's verdict is `verdict`. `headline` tells it, with figures of the
     claim's comparison number `part`, from 1, in place of their names in braces. `belief` is a
-    common one that it contradicts; empty where there is none."""
+    common one that it contradicts; empty where there is none. `bears_on` is one of BEARINGS."""
 
     verdict: str
     headline: str
     belief: str = ""
     part: int = 1
+    bears_on: str = BEARINGS[-1]
+
+    @property
+    def precedence(self) -> int:
+        """From 0, for what a reader should meet first."""
+        return BEARINGS.index(self.bears_on)
 
     def told(self, figures: Mapping[str, str]) -> str:
         """The headline; `figures` are by FIGURES, as a page writes them."""

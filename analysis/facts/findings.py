@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from analysis.claims import Claim
 from analysis.claims.comparison import Bounded, Comparison
 from analysis.claims.findings import Finding
+from analysis.claims.kinds import Measured
 from analysis.claims.verdicts import HOLDS, NOT_TESTED
 from analysis.facts.journeys import machines_by_evidence
 from analysis.facts.rows import ClaimPartRow, ClaimRow, RatioRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.study import Variant
+from analysis.study import Study, Variant
 
 Figures = ClaimRow | ClaimPartRow
 
@@ -51,7 +52,22 @@ class Told:
         """What the comparison is held against, in words; empty where that is not a bound."""
         if not isinstance(self.test, Bounded):
             return ""
-        return f"{self.test.bound.name.replace('_', ' ')} {self.write(self.test.bound.value)}"
+        bound = self.test.bound
+        written = self.write(bound.value)
+        value = f"{bound.value:g}" if _is_bare(written) else written
+        return f"{bound.name.replace('_', ' ')} {value}"
+
+    def counted(self, study: Study) -> str:
+        """What the figure is a number of; empty where its unit or sign says enough."""
+        test = self.test
+        if not _is_bare(self.write(self.figures.measured)):
+            return ""
+        return study.metrics[test.metric].label if isinstance(test, Measured) else test.title
+
+
+def _is_bare(figure: str) -> bool:
+    """Whether it ends with a digit, so with neither a unit nor a sign."""
+    return figure[-1:].isdigit()
 
 
 @dataclass(frozen=True)

@@ -186,19 +186,28 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
         )
     published = surprise.write(surprise.figures.published)
     said = f"published: {published}" if published else f"expected: {surprise.bound()}"
-    return Markup("{}: “{}” Measured: {}; {}.").format(
-        surprise.row.verdict.capitalize(), surprise.claim.says, _measured(surprise), said
+    return Markup("{}: “{}” {}; {}.").format(
+        surprise.row.verdict.capitalize(), surprise.claim.says, _measured(facts, surprise), said
     )
 
 
-def _measured(told: Told) -> str:
-    """The figure that tells it, with its interval where that has any width."""
-    return with_interval(told.write(told.figures.measured), told.interval())
+def _measured(facts: StudyFacts, told: Told) -> str:
+    """The figure that tells it, with what it counts, and its interval where that has any width."""
+    counted = told.counted(facts.study)
+    figure = with_interval(told.write(told.figures.measured), told.interval())
+    return f"Measured, {counted}: {figure}" if counted else f"Measured: {figure}"
 
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:
     """The findings of all studies that contradict a belief, each with its figures and its evidence;
-    Markdown and HTML."""
+    Markdown and HTML. What bears on most readers comes first, else they are in the order of the
+    studies."""
+    found = [
+        (facts, finding, told)
+        for facts in studies
+        for finding, told in findings(facts)
+        if finding.belief
+    ]
     items = [
         finding_item(
             facts,
@@ -206,10 +215,8 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
             told,
             f"{page}#{claim_anchor(facts.study.name, told.claim.id)}" if page else "",
         )
-        for facts in studies
+        for facts, finding, told in sorted(found, key=lambda one: one[1].precedence)
         for page in [address(facts.study.name)]
-        for finding, told in findings(facts)
-        if finding.belief
     ]
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
     plural = "" if len(items) == 1 else "s"

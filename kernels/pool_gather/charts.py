@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from analysis.facts.addresses import samples_address
 from analysis.facts.predicting import chips
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.judge import PREDICTED
+from analysis.model.translation import ENTRY_BYTES
 from analysis.study import CaseValue, Variant
 
 Keys = dict[str, CaseValue]
@@ -38,6 +39,7 @@ MODEL: Final = "link model"
 """What stands for the variant where a rate is predicted."""
 SCATTERED: Final = "scattered"
 LAYOUTS: Final = (SCATTERED, "pages_64", "contiguous")
+POOL: Final = "pool, GiB"
 POOLS: Final = 41
 """For so many sizes of the pool a rate is predicted."""
 RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -76,7 +78,8 @@ def run_rows(layout: str) -> int | None:
 
 
 def _layouts(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The base step over the size of the pool, a line a layout, with the model's beside it."""
+    """The base step over the size of the pool, a line a layout, with the model's beside it, and a
+    rule where the translations held end."""
     rows = points[points["case_layout"].isin(LAYOUTS)]
     if rows.empty:
         return None
@@ -89,7 +92,37 @@ def _layouts(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     ]
     colour = line_colour("case_layout", LAYOUTS, "layout")
     rows = pd.concat([rows, _predicted(facts, rows, cases)], ignore_index=True)
-    return _over_pool(facts, rows, colour, f"{BASE}, a line for each layout of the rows")
+    rows = rows.assign(held_gib=rows["machine"].map(covered_gib(facts)))
+    what = f"{BASE}, a line for each layout of the rows"
+    return _over_pool(facts, rows, colour, what, beneath=_held(rows))
+
+
+def covered_gib(facts: StudyFacts) -> dict[str, float]:
+    """How large a pool the held translations of each machine cover, by its calibration."""
+    return {
+        machine: chip.parameters.held_entries * ENTRY_BYTES / 2**30
+        for machine, chip in chips(facts.inputs).items()
+        if math.isfinite(chip.parameters.held_entries)
+    }
+
+
+def _held(rows: pd.DataFrame) -> list[alt.Chart]:
+    """A rule at that size, and what it says; nothing where it is known of no machine."""
+    if rows["held_gib"].isna().all():
+        return []
+    words = "'held translations cover ' + format(datum.held_gib, '.2~f') + ' GiB'"
+    at = (
+        alt.Chart()
+        .transform_aggregate(held_gib="max(held_gib)")
+        .transform_filter("isValid(datum.held_gib)")
+        .transform_calculate(held=words)
+        .encode(x=alt.X("held_gib:Q", title=POOL))
+    )
+    label = at.mark_text(style="ceiling", align="left", baseline="bottom", dx=5, dy=-4)
+    return [
+        at.mark_rule(style="ceiling", strokeWidth=1),
+        label.encode(y=alt.value(HEIGHT_PX), text="held:N"),
+    ]
 
 
 def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -> pd.DataFrame:
@@ -131,16 +164,22 @@ def _variant_colour(facts: StudyFacts, rows: pd.DataFrame) -> alt.Color:
 
 
 def _over_pool(
-    facts: StudyFacts, rows: pd.DataFrame, colour: alt.Color, what: str, detail: str | None = None
+    facts: StudyFacts,
+    rows: pd.DataFrame,
+    colour: alt.Color,
+    what: str,
+    *,
+    detail: str | None = None,
+    beneath: Sequence[alt.Chart] = (),
 ) -> Chart | None:
-    """A line each colour, and `detail` if that is given."""
+    """A line each colour, and `detail` if that is given; `beneath` as of `line_panels`."""
     if rows.empty:
         return None
     counts = sorted(int(count) for count in rows["case_rows"].unique())
     base = (
         alt.Chart()
         .encode(
-            x=alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2)),
+            x=alt.X("pool_gib:Q", title=POOL, scale=alt.Scale(type="log", base=2)),
             y=alt.Y("rate:Q", title="payload, GB/s"),
             color=colour,
             detail=alt.Detail(detail) if detail else alt.Undefined,
@@ -152,7 +191,7 @@ def _over_pool(
         f" {len(facts.machines)} machines."
     )
     chosen = select("rows_shown", "rows", counts, counts[-1])
-    return line_panels(facts, rows, base, description, chosen)
+    return line_panels(facts, rows, base, description, chosen, beneath=beneath)
 
 
 def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
@@ -194,7 +233,7 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
             packing_cores(packing[name], described[machine].get("cores"))
             for name, machine in zip(rows["variant"], rows["machine"], strict=True)
         ],
-        pool=[f"{pool:,.1f} GiB" for pool in rows["pool_gib"]],
+        pool=rows["case_pool_mib"].map(pool_size),
     )
     counts = rows.groupby(["machine", "pool"])["cores"].transform("nunique")
     rows = rows[rows["cores"].notna() & (counts > 1)].sort_values("pool_gib")
@@ -261,6 +300,11 @@ def _hosts(facts: StudyFacts) -> Chart | None:
         f" around it, for {len(facts.machines)} machines."
     )
     return finish(panels(layers, rows), description, margin=70, compact_margin=60)
+
+
+def pool_size(mib: float) -> str:
+    """The size of a pool as the page has it: 188 MiB, 40 GiB."""
+    return f"{mib:g} MiB" if mib < 1024 else f"{mib / 1024:g} GiB"
 
 
 def packing_cores(variant: Variant, cores: int | None) -> float:

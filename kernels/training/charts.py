@@ -8,7 +8,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, si_axis, variant_rows
+from analysis.charts.theme import Chart, finish, panels, variant_rows
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import percent, quantity, ratio, ratio_interval
 
@@ -37,7 +37,8 @@ def speed(facts: StudyFacts) -> Chart | None:
     )
     scale, axis = alt.Scale(zero=False), alt.Axis(format=".2f", tickMinStep=0.01)
     low, value = (
-        alt.X(f"{name}:Q", title=None, scale=scale, axis=axis) for name in ("low", "value")
+        alt.X(f"{name}:Q", title="speed beside PyTorch's own", scale=scale, axis=axis)
+        for name in ("low", "value")
     )
     base = alt.Chart().encode(
         y=variant_rows(facts.study.variant_names, table), yOffset="case:N", color=CASES
@@ -57,17 +58,18 @@ def share(facts: StudyFacts) -> Chart | None:
     table = medians(facts, "allocation_share")
     axis = alt.Axis(format="%")
     what = "Time in the allocator as a share of host time, by variant and case."
-    return dots(facts, table.assign(told=table["value"].map(percent)), axis, what)
+    x = alt.X("value:Q", title="share of host time", axis=axis)
+    return dots(facts, table.assign(told=table["value"].map(percent)), x, what)
 
 
 def memory(facts: StudyFacts) -> Chart | None:
     """The most bytes that each allocator had reserved in training and inference."""
     table = medians(facts, "reserved")
     table = table[~table["case"].isin(SITUATIONS)]
-    axis = si_axis("B")
     what = "Peak of reserved bytes, by variant and case."
     told = [quantity(value, "B") for value in table["value"]]
-    return dots(facts, table.assign(told=told), axis, what)
+    x = alt.X("value:Q", title="most reserved, GB")
+    return dots(facts, table.assign(told=told, value=table["value"] / 1e9), x, what)
 
 
 def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
@@ -87,15 +89,15 @@ def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["machine", "variant", "case", "value", "low", "high"])
 
 
-def dots(facts: StudyFacts, table: pd.DataFrame, axis: alt.Axis, what: str) -> Chart | None:
-    """A panel a machine, a row a variant, a dot a case at its `value`; None if nothing is there."""
+def dots(facts: StudyFacts, table: pd.DataFrame, x: alt.X, what: str) -> Chart | None:
+    """A panel a machine, a row a variant, a dot a case at its `x`; None if nothing is there."""
     if table.empty:
         return None
     marks: Any = (
         alt.Chart()
         .mark_point(filled=True, size=70)
         .encode(
-            x=alt.X("value:Q", title=None, axis=axis),
+            x=x,
             y=variant_rows(facts.study.variant_names, table),
             color=CASES,
             tooltip=TIPS,

@@ -7,7 +7,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.lines import line_colour, line_panels, stale_shape
+from analysis.charts.lines import dash_legend, line_colour, line_panels, stale_shape
 from analysis.charts.theme import Chart, finish, panels, tooltip
 from analysis.facts.study_facts import StudyFacts
 
@@ -121,7 +121,7 @@ def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
         strokeDash=alt.StrokeDash(
             "hints:N",
             sort=list(STREAMING.values()),
-            legend=alt.Legend(orient="top", title=None, symbolType="stroke"),
+            legend=dash_legend("top"),
         ),
     )
     description = (

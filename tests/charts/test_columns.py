@@ -33,6 +33,18 @@ def test_the_measure_is_no_key_and_no_end_of_an_interval() -> None:
     assert measure_of({"encoding": {"x": quantity("case_rows")}}, DATA) is None
 
 
+def test_the_measure_is_called_as_its_axis_or_legend_and_written_as_that() -> None:
+    shares = pd.DataFrame({"value": [0.013, 0.25]})
+    for titled in ({"title": "share"}, {"legend": {"title": "share"}, "title": None}):
+        measure = measure_of({"encoding": {"color": quantity("value", **titled)}}, shares)
+        assert measure == Measure("value", "share", "digits")
+    x = quantity("value", title="share", axis={"format": "%"})
+    measure = measure_of({"encoding": {"x": x}}, shares)
+    assert measure == Measure("value", "share", "percent")
+    assert text_of(shares, measure) == "2 points; share: from 1.3 % to 25 %."
+    assert measure_of({"encoding": {"x": quantity("value", axis=None)}}, shares) is not None
+
+
 def test_lowest_and_highest_have_their_units_and_places() -> None:
     text = text_of(DATA, Measure("seconds", "time by GPU", "seconds"))
     assert text == (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.claims.findings import parse_finding
+from analysis.claims.findings import BEARINGS, parse_finding
 from analysis.errors import FieldError
 from tests.claims.studies import SPEEDUP, write_study
 
@@ -19,6 +19,18 @@ def test_a_claim_has_the_finding_of_study_yaml(tmp_path: Path) -> None:
     (claim,) = write_study(tmp_path, entry).claims
     assert claim.finding is not None
     assert claim.finding.told({"measured": "2×", "published": ""}) == "One is 2× faster."
+
+
+def test_a_finding_that_does_not_say_what_it_bears_on_comes_last(tmp_path: Path) -> None:
+    entries = [*(FINDING | {"bears_on": one} for one in BEARINGS), FINDING]
+    claims = [
+        {"id": f"speed_{place}", "says": "One is faster.", "test": SPEEDUP, "finding": entry}
+        for place, entry in enumerate(entries)
+    ]
+    found = [claim.finding for claim in write_study(tmp_path, *claims).claims]
+    assert [one.precedence for one in found if one is not None] == [0, 1, 2, 2]
+    with pytest.raises(FieldError, match="bears_on"):
+        write_study(tmp_path, claims[0] | {"finding": FINDING | {"bears_on": "taste"}})
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,19 @@ from analysis.facts.journeys import machines_by_evidence
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import Case, Study, Variant, discover
-from tests.claims.studies import NEW, OLD, SECONDS, SPEEDUP, measure, write_study
+from tests.claims.studies import FEW_SMS, NEW, OLD, SECONDS, SPEEDUP, measure, write_study
 from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
 
 FINDING = {"verdict": HOLDS, "headline": "One is {measured} as fast."}
 CLAIM = {"id": "speed", "says": "One is faster.", "test": SPEEDUP, "finding": FINDING}
+COUNTS_PER = {
+    "kind": "counts_per",
+    "of": "fast",
+    "counter": "a__b.sum",
+    "per": "a__c.sum",
+    "at_least": 16,
+}
 PAIR = {"slow": 8e-3, "fast": 2e-3}
 
 
@@ -33,7 +41,9 @@ def make_stale(results: Path, study: Study, machine: str) -> None:
         path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
 
 
-def test_machines_come_by_fresh_variants_then_runs_then_the_newest_run(tmp_path: Path) -> None:
+def test_machines_come_by_hosts_of_fresh_figures_then_runs_then_the_newest_run(
+    tmp_path: Path,
+) -> None:
     study = write_study(tmp_path, CLAIM)
     results = tmp_path / "results"
     measure(results, study, machine="a-stale", run=NEW)
@@ -43,8 +53,16 @@ def test_machines_come_by_fresh_variants_then_runs_then_the_newest_run(tmp_path:
     for run in (OLD, "2026-01-01T12:00:00Z"):
         measure(results, study, PAIR, machine="d-twice", run=run)
     measure(results, study, machine="e-all", run=OLD)
-    ordered = ["e-all", "d-twice", "c-new", "b-old", "a-stale"]
-    assert machines_by_evidence(facts_of(tmp_path, study)) == ordered
+    facts = facts_of(tmp_path, study)
+    assert machines_by_evidence(facts) == ["e-all", "d-twice", "c-new", "b-old", "a-stale"]
+    for hosts, ordered in (
+        (2, ["e-all", "d-twice", "c-new", "b-old", "a-stale"]),  # 4 figures, 2 on so many hosts
+        (4, ["d-twice", "e-all", "c-new", "b-old", "a-stale"]),
+    ):
+        table = facts.inputs.summary
+        counts = table["hosts"].mask(table["machine"] == "d-twice", hosts)
+        inputs = replace(facts.inputs, summary=table.assign(hosts=counts))
+        assert machines_by_evidence(StudyFacts(inputs, study)) == ordered
 
 
 def test_a_finding_is_told_by_the_machine_of_most_evidence_that_has_its_verdict(
@@ -78,6 +96,29 @@ def test_how_far_a_figure_is_from_what_was_published_is_told_by_its_nearer_end(
         measured=math.sqrt(low * high), ci_low=low, ci_high=high, unit="1", case="",
     )  # fmt: skip
     assert _distance(Told(claim, row, 1, row)) == pytest.approx(distance)
+
+
+@pytest.mark.parametrize(
+    ("test", "counted", "bound"),
+    [
+        (FEW_SMS | {"at_most": 0.5}, "SMs", "at most 0.5"),
+        (FEW_SMS | {"metric": "gpu_time", "at_most": 0.5}, "", "at most 500.0 ms"),
+        (SPEEDUP, "", "at least 1.000×"),
+        (COUNTS_PER, "fast a__b.sum per a__c.sum", "at least 16"),
+    ],
+)
+def test_a_bare_number_says_what_it_counts_and_has_a_bare_bound(
+    tmp_path: Path, test: dict[str, Any], counted: str, bound: str
+) -> None:
+    study = write_study(tmp_path, CLAIM | {"test": test, "finding": FINDING | {"verdict": FAILS}})
+    (claim,) = study.claims
+    unit = claim.tests[0].figure_unit(study.units)
+    row = ClaimRow(
+        study="copy", claim="speed", machine="box", verdict=FAILS, reason="", published=math.nan,
+        measured=12.0, ci_low=12.0, ci_high=12.0, unit=unit, case="",
+    )  # fmt: skip
+    told = Told(claim, row, 1, row)
+    assert (told.counted(study), told.bound()) == (counted, bound)
 
 
 def test_without_surprising_claims_it_is_the_step_that_lost_most(tmp_path: Path) -> None:

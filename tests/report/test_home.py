@@ -14,6 +14,8 @@ from analysis.facts.study_facts import StudyFacts
 from analysis.report import home
 from analysis.report.home import cards, contradicted_beliefs, other_studies
 from analysis.study import Case, Variant, discover
+from tests.claims.studies import claim, write_study
+from tests.claims.studies import measure as measure_small
 from tests.roots import make_inputs, make_root, rows_without_value
 from tests.synthetic import add_run, provenance_of, write_machine
 
@@ -108,6 +110,14 @@ def test_what_surprises_most_is_a_claim_far_from_its_figure_or_a_slower_step(
     assert "<code>in_flight</code> takes 1.20×" in card(without)
 
 
+def test_a_card_says_what_was_counted(tmp_path: Path) -> None:
+    test = {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16}
+    study = write_study(tmp_path, claim(**test))
+    measure_small(tmp_path / "results", study, sms=128)
+    told = card(StudyFacts(make_inputs(tmp_path, {study.name: study}), study))
+    assert "“It is so.” Measured, SMs: 128; expected: at most 16." in told
+
+
 def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: StudyFacts) -> None:
     told = contradicted_beliefs([measured], lambda name: f"studies/{name}/")
     assert told.startswith("## One finding that contradicts what people believe")
@@ -118,6 +128,25 @@ def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: Stu
     claims = measured.inputs.claims.assign(bound="before")
     foreseen = StudyFacts(replace(measured.inputs, claims=claims), measured.study)
     assert "on box (one run). " in contradicted_beliefs([foreseen], str)
+
+
+def test_what_bears_on_design_comes_first_else_findings_are_in_the_order_of_studies(
+    measured: StudyFacts,
+) -> None:
+    def about(name: str, *bears_on: str) -> StudyFacts:
+        claims = tuple(
+            replace(
+                claim, finding=replace(claim.finding, headline=f"{name} {bears}.", bears_on=bears)
+            )
+            for claim in measured.study.claims
+            if claim.finding is not None
+            for bears in bears_on
+        )
+        return StudyFacts(measured.inputs, replace(measured.study, claims=claims))
+
+    studies = [about("first", "understanding", "code"), about("second", "code", "design")]
+    told = re.findall(r"<strong>([^<]*)[.]</strong>", contradicted_beliefs(studies, str))
+    assert told == ["second design", "first code", "second code", "first understanding"]
 
 
 def test_a_finding_says_where_it_is_otherwise_and_leaves_without_its_verdict(

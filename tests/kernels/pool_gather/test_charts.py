@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from analysis.charts.theme import COLOURS
+from analysis.charts.still import Still
+from analysis.charts.theme import COLOURS, COLUMN_PX
 from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.model.fit import Fit
+from analysis.model.terms import Parameters
+from analysis.model.translation import ENTRY_BYTES
 from analysis.study import Case, Variant
 from analysis.tables.model import parameter_table
 from kernels.pool_gather.charts import charts, packing_cores, run_rows
@@ -83,6 +88,7 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     packed = hosts[hosts["variant"] == "packed_by_cpu"].sort_values("round")
     assert list(packed["copied"]) == [10] * 4 + [20] * 4
     assert list(packed["rate"]) == pytest.approx([50 / 3] * 8, rel=0.05)
+    assert list(dict.fromkeys(cores["pool"])) == ["188 MiB", "40 GiB"]
     assert sorted(runs["run"]) == [1, 2, 4, 8, 16, 32, 64]
     assert set(runs["case_pool_mib"]) == {40960}
     assert runs.sort_values("run")["rate"].is_monotonic_increasing
@@ -118,6 +124,31 @@ def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path:
     assert set(layouts["case_layout"]) == {"scattered", "pages_64", "contiguous"}
     runs = tables["runs"].sort_values("run")
     assert {3, 6} < set(runs["run"]) and runs["rate"].is_monotonic_increasing
+
+
+def test_a_rule_is_where_the_held_translations_of_a_machine_end(
+    facts: StudyFacts, tmp_path: Path
+) -> None:
+    def drawn(parameters: Parameters) -> tuple[pd.DataFrame, list[str]]:
+        known = Fit(parameters, parameters, parameters, (1,) * len(parameters.values()))
+        inputs = replace(facts.inputs, model_parameters=parameter_table({"box": known}))
+        chart = charts(StudyFacts(inputs, POOL))["layouts"]
+        assert chart is not None
+        table = write_chart(chart, tmp_path, "layouts", "charts").data
+        return table, [layer["mark"]["type"] for layer in chart.to_dict()["spec"]["layer"]]
+
+    table, marks = drawn(KNOWN)
+    assert marks[:2] == ["rule", "text"]
+    assert set(table["held_gib"]) == {KNOWN.held_entries * ENTRY_BYTES / 2**30} == {0.5}
+    held = charted_words(tmp_path / "layouts.vg.json")
+    assert [word for word in held if "translations" in word] == ["held translations cover 0.5 GiB"]
+    assert held.count("pool, GiB") == 1
+    table, marks = drawn(replace(KNOWN, held_entries=math.nan))
+    assert "rule" not in marks and table["held_gib"].isna().all()
+
+
+def charted_words(specification: Path) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", Still(specification).drawn(COLUMN_PX))
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from analysis.charts.writing import write_chart
 from analysis.facts.inputs import load_inputs
 from analysis.facts.study_facts import StudyFacts
 from kernels.training.charts import charts, memory, share, speed
@@ -55,6 +56,18 @@ def test_memory_is_that_of_training_and_inference(tmp_path: Path) -> None:
     chart = memory(facts_of(tmp_path, ROWS))
     assert chart is not None
     assert chart.data["told"].to_list() == ["8.00 GB"]
+    assert chart.data["value"].to_list() == [8.0]
+
+
+def test_what_a_chart_says_has_its_quantity_and_unit(tmp_path: Path) -> None:
+    told = {
+        name: write_chart(chart, tmp_path, name, "charts").text.partition("; ")[2]
+        for name, chart in charts(facts_of(tmp_path, ROWS)).items()
+        if chart is not None
+    }
+    assert told["speed"].startswith("speed beside PyTorch's own: from 1.02")
+    assert told["share"].startswith("share of host time: from 2.0 % (p5_dropin")
+    assert told["memory"].startswith("most reserved, GB: from 8.00 (p5_dropin")
 
 
 def test_the_page_shows_the_charts(tmp_path: Path) -> None:

@@ -301,6 +301,17 @@ def test_on_a_narrow_screen_the_evidence_of_a_claim_is_not_wider_than_it(
     visit.page.context.close()
 
 
+def test_on_a_narrow_screen_all_columns_of_a_table_of_rates_are_seen(
+    browser: Browser, address: str
+) -> None:
+    visit = Visit(browser, address, width=390)
+    visit.open("studies/pool_gather/")
+    rates = visit.page.locator(".hp-table:has(caption:text('GB/s of payload'))")
+    expect(rates.locator("th").last).to_contain_text("40,960")
+    assert rates.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+    visit.page.context.close()
+
+
 def test_on_paper_claims_are_told_and_tables_are_whole(browser: Browser, address: str) -> None:
     visit = Visit(browser, address, width=700)
     visit.page.emulate_media(media="print")
