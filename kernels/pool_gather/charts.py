@@ -276,7 +276,8 @@ def _hosts(facts: StudyFacts) -> Chart | None:
         ],
     )
     scale = alt.Scale(zero=False)
-    x = alt.X("copied:Q", title="copied by one core of the host, GB/s", scale=scale)
+    title, axis = "copied by one core of the host, GB/s", alt.Axis(tickCount=6)
+    x = alt.X("copied:Q", title=title, scale=scale, axis=axis)
     fields = ["variant:N", "run:N", "round:Q", "copied:Q", "rate:Q"]
     points = (
         alt.Chart()
@@ -294,7 +295,7 @@ def _hosts(facts: StudyFacts) -> Chart | None:
         alt.Chart().mark_rule(style="ceiling", strokeDash=[4, 3]).encode(x=alt.datum(least))
         for least in sorted(asked)
     ]
-    layers = alt.layer(*rules, points).properties(height=HEIGHT_PX)
+    layers = alt.layer(*rules, points, height=HEIGHT_PX)
     description = (
         f"{facts.study.title}: payload rate in every round over what one core of the host copied"
         f" around it, for {len(facts.machines)} machines."
