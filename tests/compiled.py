@@ -84,30 +84,40 @@ def headers(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.h"))
 
 
-def module_file(
-    study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
-) -> Path:
-    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
-    code = [Path(compiling.__file__), *headers(study.folder)]
-    bindings = study.bindings
-    assert bindings is not None, f"{study.name} has no bindings.cpp"
-    bound = kept(
+def _code(study: Study) -> list[Path]:
+    """What every module of the study is made of."""
+    assert study.bindings is not None, f"{study.name} has no bindings.cpp"
+    return [Path(compiling.__file__), *headers(study.folder), study.bindings]
+
+
+def bindings_object(study: Study, optimisation: str) -> Path:
+    """The study's bindings with its own constants, as most of its variants share them."""
+    made = kept(
         f"{study.name}.bindings{optimisation}",
-        [*code, bindings, str(study.constants)],
+        [*_code(study), str(study.constants)],
         lambda folder: compiling.compile_bindings(
             study, toolchain(), folder / "bindings.o", optimisation
         ),
     )
+    return made / "bindings.o"
+
+
+def module_file(
+    study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
+) -> Path:
+    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
+    code = _code(study)
+    bound = bindings_object(study, optimisation)
     settings = str((variant.constants, variant.options, variant.flags, study.constants))
     folder = kept(
         f"{study.name}.{variant.name}.{arch}{optimisation}",
-        [*code, bindings, variant.path, settings],
+        [*code, variant.path, settings],
         lambda folder: compiling.compile_module(
             study,
             variant,
             toolchain(),
             arch,
-            bound / "bindings.o",
+            bound,
             module_path(folder, study, variant),
             optimisation,
         ),
@@ -154,11 +164,16 @@ def gpu_samples(study: Study, workload: Any, name: str, case: Case) -> dict[str,
 def program(
     name: str, sources: Iterable[Path], folder: Path, flags: Sequence[str], *libraries: str
 ) -> Path:
-    """What the host's compiler makes of `sources`, with their own headers and those of `folder`."""
+    """What the host's compiler makes of `sources`, with their own headers and those of `folder`;
+    one of them may be an object."""
     cxx = toolchain().cxx
+    # Of lines, which take long to write down, only sanitizers tell.
+    debug = ["-g"] if any(flag.startswith("-fsanitize") for flag in flags) else []
 
     def compiled(source: Path) -> Path:
-        command = [cxx, "-g", "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
+        if source.suffix == ".o":
+            return source
+        command = [cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
         made_of: list[Path | str] = [source, *headers(source.parent), *headers(folder), *flags]
         made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
         return made / "object.o"

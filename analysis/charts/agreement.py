@@ -60,10 +60,12 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
             base.mark_point(filled=True, size=40, cursor="pointer").encode(
                 x=alt.X("ratio:Q", scale=scale)
             ),
-        ).properties(height=max(ROW_PX * len(order), 60)),
+            height=max(ROW_PX * len(order), 60),
+        ),
         table,
         select("clock_shown", "clock", clocks, clocks[0]),
-    ).transform_filter("datum.clock === clock_shown")
+        filters=["datum.clock === clock_shown"],
+    )
     description = (
         f"{facts.study.title}: ratios of times between two entries that are one program, each"
         f" with its {INTERVAL}; a ratio of 1 is right."

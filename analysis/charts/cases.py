@@ -67,12 +67,13 @@ def cases_chart(facts: StudyFacts) -> Chart | None:
         if (names := [v.name for v in facts.study.with_role(*roles) if v.name in drawn])
     ]
     chart: Any = panels(
-        alt.layer(*lines).properties(height=HEIGHT_PX),
+        alt.layer(*lines, height=HEIGHT_PX),
         points,
         *case_selects(points, others, headline),
         clock_select(facts),
         focus,
-    ).transform_filter(shown(points, others))
+        filters=[shown(points, others)],
+    )
     description = (
         f"{facts.study.title}: {value} of every variant over"
         f" {swept.removeprefix(CASE_PREFIX)}, a panel for each of {len(facts.machines)} machines."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -21,11 +22,17 @@ ENGINE: Final = ("vega.js", "palettes.json")
 
 def write_engine(folder: Path) -> None:
     """Write ENGINE to `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(ENGINE, _texts(), strict=True):
+        (folder / name).write_text(text)
+
+
+@cache
+def _texts() -> tuple[str, str]:
+    """Those of ENGINE. To bundle the first takes seconds."""
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(ENGINE, (bundle, json.dumps(palettes())), strict=True):
-        (folder / name).write_text(text)
+    return bundle, json.dumps(palettes())
 
 
 def command_line() -> argparse.ArgumentParser:

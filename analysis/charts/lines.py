@@ -43,7 +43,7 @@ def line_panels(
     if with_intervals:
         reaching = within_reach(measured, "rate")
         layers.append(reaching.mark_rule().encode(y="begin:Q", y2="reach:Q"))
-    chart = panels(alt.layer(*beneath, *layers).properties(height=HEIGHT_PX), rows, *selects)
+    chart = panels(alt.layer(*beneath, *layers, height=HEIGHT_PX), rows, *selects)
     return finish(chart, description, margin=70, compact_margin=60)
 
 

@@ -28,10 +28,11 @@ def model_chart(facts: StudyFacts) -> Chart | None:
     ends = pd.DataFrame({"low": [-within], "high": [within]})
     band = alt.Chart(ends).mark_rect(style="band").encode(y=alt.Y("low:Q", title=None), y2="high:Q")
     chart: Any = panels(
-        alt.layer(band, _points(table)).properties(height=HEIGHT_PX),
+        alt.layer(band, _points(table), height=HEIGHT_PX),
         _with_labels(table, facts),
         select("variant_shown", "variant", [None, *variants], None),
-    ).transform_filter("variant_shown === null || datum.variant === variant_shown")
+        filters=["variant_shown === null || datum.variant === variant_shown"],
+    )
     description = (
         f"{facts.study.title}: how much longer each measured time is than the link model's, over"
         f" the predicted rate, for {len(machines)} machines."

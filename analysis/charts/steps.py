@@ -88,11 +88,12 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         *_labels(measured),
     ]
     chart: Any = panels(
-        alt.layer(*layers).properties(height=alt.Step(ROW_PX)),
+        alt.layer(*layers, height=alt.Step(ROW_PX)),
         points,
         *case_selects(points, keys, parse_case(facts.study.headline)),
         clock_select(facts),
-    ).transform_filter(shown(points, keys))
+        filters=[shown(points, keys)],
+    )
     return _finished(chart, facts, points)
 
 

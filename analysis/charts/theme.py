@@ -190,26 +190,27 @@ def select(
     return alt.param(name=name, value=value, bind=binding)
 
 
-def panels(layers: Any, table: pd.DataFrame, *selects: alt.Parameter) -> Any:
+def panels(
+    layers: Any, table: pd.DataFrame, *selects: alt.Parameter, filters: Sequence[str] = ()
+) -> Any:
     """A panel of `layers` for each machine in `table`, one below the other, and selects of them: by
-    machine first, then `selects`, whose filters are the caller's."""
+    machine first, then `selects`, whose `filters` are the caller's."""
     machines = sorted(set(table["machine"]))
+    of_machine = "machine_shown === null || datum.machine === machine_shown"
     chart = layers.facet(
         facet=alt.Facet("machine:N", title=None),
         columns=1,
         data=table,
         resolve=alt.Resolve(axis=alt.AxisResolveMap(x="independent")),
-        transform=[
-            alt.FilterTransform("machine_shown === null || datum.machine === machine_shown")
-        ],
+        transform=[alt.FilterTransform(one) for one in (of_machine, *filters)],
     )
     _give(chart, select("machine_shown", "machine", [None, *machines], None), *selects)
     return chart
 
 
 def _give(chart: Any, *parameters: alt.Parameter) -> None:
-    """Add `parameters`, which belong to none of its views, to `chart`. Its own `add_params` copies
-    a dozen times all that it consists of."""
+    """Add `parameters`, which belong to none of its views, to `chart`. Its own `add_params`, like
+    its other methods, copies all that it consists of, some parts a dozen times."""
     known = [] if chart.params is alt.Undefined else chart.params
     chart.params = [*known, *(one.param for one in parameters)]
 
@@ -301,22 +302,21 @@ def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
 def finish(
     chart: Any, description: str, margin: int, compact_margin: int, least: int = LEAST_PX
 ) -> Chart:
-    """`chart` with its description and the pixels beside the plot that are set aside.
+    """`chart`, given its description and the pixels beside the plot that are set aside.
 
     The plot is as wide as what is left of the column, but `least` pixels. The parameter `compact`
     tells whether the column is narrow.
     """
-    finished: Chart = chart.properties(
-        description=description,
-        usermeta={
-            "legendColumns": LEGEND_COLUMNS,
-            "plot": f"max({least}, {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
-        },
-    )
+    chart.description = description
+    chart.usermeta = {
+        "legendColumns": LEGEND_COLUMNS,
+        "plot": f"max({least}, {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
+    }
     _give(
-        finished,
+        chart,
         alt.param(name=COLUMN_SIGNAL, value=COLUMN_PX),
         alt.param(name="compact", expr=f"{COLUMN_SIGNAL} < {COMPACT_PX}"),
         alt.param(name="legend_columns", value=0),
     )
+    finished: Chart = chart
     return finished

@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.model.held_back import FITTED, INSIDE, OUTSIDE
 from analysis.model.terms import TERMS, TRANSLATION
-from analysis.study import Study
+from analysis.study import Study, calibrating
 
 JUDGED_MARGIN: Final = 1.2
 """Minimum ratio of the largest term to the next. Closer to their crossing, waiting for one
@@ -28,11 +28,6 @@ LINK: Final = TERMS[0]
 def judged(model: pd.DataFrame) -> pd.Series[bool]:
     """Which rows of the model's table are judged."""
     return model["binding"].isin(JUDGED_WITHIN) & (model["margin"] >= JUDGED_MARGIN)
-
-
-def calibrating(studies: Mapping[str, Study]) -> list[str]:
-    """The studies that a machine's parameters are fitted to."""
-    return [study.name for study in studies.values() if study.calibrates]
 
 
 def uses(model: pd.DataFrame, studies: Mapping[str, Study]) -> list[str]:

@@ -9,6 +9,7 @@ from analysis.study.description import (
     Metric,
     Study,
     Variant,
+    calibrating,
     case_id,
     parse_case,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Metric",
     "Study",
     "Variant",
+    "calibrating",
     "case_id",
     "discover",
     "find_study",

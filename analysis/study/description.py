@@ -295,3 +295,8 @@ class Study:
             for case in variant.cases:
                 keys.update(dict.fromkeys(case.values))
         return list(keys)
+
+
+def calibrating(studies: Mapping[str, Study]) -> list[str]:
+    """The studies that a machine's parameters are fitted to."""
+    return [study.name for study in studies.values() if study.calibrates]

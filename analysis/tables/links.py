@@ -21,10 +21,9 @@ from analysis.files import write_whole
 from analysis.model import METRIC
 from analysis.model.fit import Calibration, Fit, fit
 from analysis.model.held_back import FITTED, held_back
-from analysis.model.judge import calibrating
 from analysis.model.terms import WORK, Parameters, work_of
 from analysis.store.collect import collect
-from analysis.study import Study, discover
+from analysis.study import Study, calibrating, discover
 from analysis.study.access import access_of
 from analysis.tables.newest import newest_apart
 from analysis.tables.summary import summarise

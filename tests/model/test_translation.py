@@ -158,7 +158,7 @@ def test_without_pools_translation_has_no_parameters() -> None:
 
 
 def fit_of_the_link() -> Fit:
-    found = fit([calibration()])
+    found = fit([calibration()], with_intervals=False)
     assert found is not None
     return found
 

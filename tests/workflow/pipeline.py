@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -16,22 +19,29 @@ from tests.roots import make_root
 
 ROUNDS, SAMPLES = 3, 2
 SETTINGS = ('studies=["calls"]', "machine=test-box")
+FORKS = Path(__file__).with_name("forks.py")
 OTHERS = ("kernels/", "allocator/", "docs/", "results/", "tests/")
 """What the copy has others of, or none."""
+
+
+@cache
+def _forks() -> subprocess.Popen[str]:
+    """The process that has imported Snakemake, which takes most of the time of a short run."""
+    command = [sys.executable, "-c", FORKS.read_text()]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def snakemake(
     copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS
 ) -> subprocess.CompletedProcess[str]:
     """Run Snakemake in the copy; its output and what its jobs print come together."""
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", *targets, "--config", *settings],
-        cwd=copy,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    arguments = ["--cores", "2", *targets, "--config", *settings]
+    forks = _forks()
+    assert forks.stdin is not None and forks.stdout is not None
+    with tempfile.NamedTemporaryFile() as printed:
+        print(json.dumps([str(copy), arguments, printed.name]), file=forks.stdin, flush=True)
+        status = int(forks.stdout.readline())
+        return subprocess.CompletedProcess(arguments, status, printed.read().decode())
 
 
 def succeed(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -> str:

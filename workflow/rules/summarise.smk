@@ -1,6 +1,5 @@
 from functools import cache
 
-from analysis.model.judge import calibrating
 from analysis.source import timed_files
 from analysis.store.folders import (
     DESCRIPTION,
@@ -9,6 +8,7 @@ from analysis.store.folders import (
     machine_folders,
     plain_files,
 )
+from analysis.study import calibrating
 
 # Every study has tables of its own, so that only those are made anew whose results or code have
 # changed. They are put together into those that are told of, which have the same names.

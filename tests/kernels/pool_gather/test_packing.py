@@ -6,18 +6,23 @@ import ctypes
 import importlib.util
 import shutil
 import subprocess
-import sysconfig
 from pathlib import Path
 from typing import Any
 
-import pybind11
 import pytest
 
 from analysis.measure.cell import Skip
 from analysis.modules import COMPILED_NAME
 from analysis.toolchain.compile import OPTIMISATION, defines
-from tests.compiled import program, toolchain, with_fault
-from tests.kernels.pool_gather.fake import POOL, WORKLOADS, case, fake_workload, python_module
+from tests.compiled import QUICK, bindings_object, program, toolchain, with_fault
+from tests.kernels.pool_gather.fake import (
+    DRAWS,
+    POOL,
+    WORKLOADS,
+    case,
+    fake_workload,
+    python_module,
+)
 
 HERE = Path(__file__).parent
 RUNTIME = HERE / "deferred_cudart.cpp"
@@ -124,11 +129,9 @@ def test_faults_are_found(tmp_path: Path, fault: str) -> None:
 
 def stubbed(name: str) -> Any:
     """The variant, linked with that runtime; `synchronize` waits for the default stream."""
-    includes = [pybind11.get_include(), sysconfig.get_path("include")]
-    isystem = (f"-isystem{path}" for path in includes)
     variant = POOL.variant(name)
-    sources = RUNTIME, POOL.folder / "bindings.cpp", variant.path
-    settings = flags("-fPIC", "-shared", *isystem, *variant.flags)
+    sources = RUNTIME, bindings_object(POOL, QUICK), variant.path
+    settings = flags("-fPIC", "-shared", *variant.flags)
     out = program(f"{name}.so", sources, POOL.folder, settings)
     spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
     assert spec and spec.loader
@@ -143,6 +146,7 @@ def stubbed(name: str) -> Any:
 )
 def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
+    monkeypatch.setattr(DRAWS, "FEWEST_ROWS", 1)  # else of one row a million sets would be drawn
     workload = fake_workload(monkeypatch)
     module = stubbed(name)
     for rows in (1, 300):
