@@ -127,22 +127,38 @@ class Bound {
       sets_.push_back(gather);
       gather.pairs += gather.rows;
     }
-    launch_ = prepare(sets_, cpus);
+    prepared_ = prepare(sets_, cpus);
   }
 
   void launch(std::uintptr_t stream, size_t set) const {
-    require(launch_ != nullptr, "gather", "one that is open", "a closed one");
-    require(set < sets_.size(), "set", "below " + std::to_string(sets_.size()),
-            std::to_string(set));
+    const Gather& gather = opened(set);
     const py::gil_scoped_release release;
-    launch_(sets_[set], reinterpret_cast<cudaStream_t>(stream));
+    prepared_.launch(gather, reinterpret_cast<cudaStream_t>(stream));
     check(cudaGetLastError(), "launch");
   }
 
+  // Whether threads of its own read the rows, which they then have flushed.
+  bool flush(size_t set) const {
+    const Gather& gather = opened(set);
+    if (prepared_.flush == nullptr) {
+      return false;
+    }
+    const py::gil_scoped_release release;
+    prepared_.flush(gather);
+    return true;
+  }
+
   // Ends what runs for it, and frees its scratch.
-  void close() { launch_ = nullptr; }
+  void close() { prepared_ = {}; }
 
  private:
+  const Gather& opened(size_t set) const {
+    require(prepared_.launch != nullptr, "gather", "one that is open", "a closed one");
+    require(set < sets_.size(), "set", "below " + std::to_string(sets_.size()),
+            std::to_string(set));
+    return sets_[set];
+  }
+
   static const int4* checked_scales(const py::object& scales, int64_t pool_rows) {
     if (kSlotBytes == kRowBytes) {
       return nullptr;
@@ -156,7 +172,7 @@ class Bound {
 
   py::tuple keep_alive_;
   std::vector<Gather> sets_;
-  Launch launch_;
+  Prepared prepared_;
 };
 
 }  // namespace
@@ -166,6 +182,9 @@ PYBIND11_MODULE(variant, m) {
   py::class_<Bound>(m, "Bound", py::module_local())
       .def("launch", &Bound::launch, py::arg("stream"), py::arg("set"),
            "Gather the rows of one of the sets.")
+      .def("flush", &Bound::flush, py::arg("set"),
+           "Have threads of its own flush the rows of a set from the CPU's caches, and stay awake. "
+           "False if it has none.")
       .def("close", &Bound::close, "End its threads and free its scratch; it is no longer used.");
   m.def(
       "bind",

@@ -61,7 +61,7 @@ static int sm_count() {
   return count;
 }
 
-Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
+Prepared prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
   const int64_t pool_rows = sets.front().pool_rows;
   const int most_blocks = BLOCKS_PER_SM * sm_count();
   const auto on_sms = [pool_rows, most_blocks](int64_t rows) -> Launch {
@@ -75,5 +75,6 @@ Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
   };
   const auto sharing = std::make_shared<Sharing>(sets.front().rows, cpus, on_sms);
   sharing->tune(sets);
-  return [sharing](const Gather& gather, cudaStream_t stream) { sharing->launch(gather, stream); };
+  return {[sharing](const Gather& gather, cudaStream_t stream) { sharing->launch(gather, stream); },
+          [sharing](const Gather& gather) { sharing->flush(gather); }};
 }

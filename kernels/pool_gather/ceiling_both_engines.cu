@@ -43,12 +43,12 @@ static int sm_count() {
   return count;
 }
 
-Launch prepare(const std::vector<Gather>& sets, const std::vector<int>&) {
+Prepared prepare(const std::vector<Gather>& sets, const std::vector<int>&) {
   const int64_t by_sms = sets.front().rows / kPartsOfSms;
   const int64_t threads = (by_sms * kRowVectors + kInFlight - 1) / kInFlight;
   const int blocks = std::clamp(blocks_for(threads), 1, kBlocksPerSm * sm_count());
-  return [by_sms, blocks, beside = new_stream(), begun = new_event(), gathered = new_event()](
-             Gather gather, cudaStream_t stream) {
+  return {[by_sms, blocks, beside = new_stream(), begun = new_event(), gathered = new_event()](
+              Gather gather, cudaStream_t stream) {
     check(cudaEventRecord(begun.get(), stream), "begun");
     check(cudaMemcpyAsync(destination_bytes(gather, by_sms),
                           source_bytes(gather, gather.first + by_sms),
@@ -59,5 +59,5 @@ Launch prepare(const std::vector<Gather>& sets, const std::vector<int>&) {
     copy_contiguous<<<blocks, kBlock, 0, beside.get()>>>(gather);
     check(cudaEventRecord(gathered.get(), beside.get()), "gathered");
     check(cudaStreamWaitEvent(stream, gathered.get()), "gathered");
-  };
+  }};
 }

@@ -25,9 +25,9 @@ __global__ void copy_contiguous(Gather gather) {
   }
 }
 
-Launch prepare(const std::vector<Gather>&, const std::vector<int>&) {
-  return [](const Gather& gather, cudaStream_t stream) {
+Prepared prepare(const std::vector<Gather>&, const std::vector<int>&) {
+  return {[](const Gather& gather, cudaStream_t stream) {
     const int64_t threads = (gather.rows * kRowVectors + kInFlight - 1) / kInFlight;
     copy_contiguous<<<blocks_for(threads), kBlock, 0, stream>>>(gather);
-  };
+  }};
 }

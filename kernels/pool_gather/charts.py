@@ -50,7 +50,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     CPU works, times are of the host, in which that counts; the others are device times, as the
     model predicts them."""
     points = facts.points
-    points = points[points["rate"].notna()]
+    points = points[points["rate"].notna() & points["case_pause_ms"].isna()]
     points = points.assign(
         pool_gib=points["case_pool_mib"] / 1024, run=points["case_layout"].map(run_rows)
     )

@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(kThreads) gather_rows(Gather gather) {
   }
 }
 
-Launch prepare(const std::vector<Gather>&, const std::vector<int>&) {
-  return [](const Gather& gather, cudaStream_t stream) {
+Prepared prepare(const std::vector<Gather>&, const std::vector<int>&) {
+  return {[](const Gather& gather, cudaStream_t stream) {
     gather_rows<<<kBlocks, kThreads, 0, stream>>>(gather);
-  };
+  }};
 }

@@ -38,11 +38,18 @@ struct Gather {
 // whatever runs for it ends with it.
 using Launch = std::function<void(const Gather& gather, cudaStream_t stream)>;
 
+// What a variant does with a gather. Where threads of its own read the rows, `flush` has them flush
+// the rows from the CPU's caches, and leaves them awake.
+struct Prepared {
+  Launch launch;
+  std::function<void(const Gather& gather)> flush = nullptr;
+};
+
 // What launches the gathers of `sets`, which differ in pairs only. `cpus` are those that threads
 // may be pinned to, in this order; the first one is left to the caller. Each variant defines it.
 // Throws std::runtime_error where there is no room for its scratch. A launch that CUDA refuses is
 // left to cudaGetLastError, which the caller asks.
-Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus);
+Prepared prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus);
 
 #ifdef __CUDACC__
 #define HOST_DEVICE __host__ __device__

@@ -4,10 +4,11 @@
 #include "operator.h"
 #include "packer.h"
 
-Launch prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
+Prepared prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus) {
   const auto packer = std::make_shared<Packer>(sets.front().rows, cpus);
-  return [packer](const Gather& gather, cudaStream_t stream) {
-    packer->fetch(gather, stream);
-    packer->pack(gather, stream);
-  };
+  return {[packer](const Gather& gather, cudaStream_t stream) {
+            packer->fetch(gather, stream);
+            packer->pack(gather, stream);
+          },
+          [packer](const Gather& gather) { packer->flush(gather); }};
 }

@@ -1,12 +1,12 @@
 // Threads pack scattered rows into a ring of page-locked staging memory; the copy engine moves what
-// is packed.
+// is packed. What a thread is late with, the caller packs.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -20,6 +20,9 @@
 #endif
 #ifndef PACKED_IN_CORE  // a flag in study.yaml
 #define PACKED_IN_CORE (1 << 20)
+#endif
+#ifndef PATIENCE_US  // a flag in study.yaml
+#define PATIENCE_US 100
 #endif
 
 static_assert(kSlotBytes == kRowBytes, "only whole rows are packed");
@@ -41,16 +44,78 @@ constexpr bool kPastCaches = false;
 constexpr int64_t kRingBytes = 32 << 20;
 #endif
 
+// How long a chunk is waited for that is next to be sent: twice what packing it takes. A worker may
+// lose its CPU for milliseconds, which a guest of a hypervisor neither sees nor prevents.
+constexpr std::chrono::microseconds kPatience{PATIENCE_US};
+
 constexpr int64_t kOwnAhead = 8;  // rows of the ring that are made writable ahead
 // What a core's own cache may hold of them, beside what they are copied from.
 constexpr int64_t kPackedInCore = PACKED_IN_CORE;
 
-// Asks for the right to write a row, which the copy engine's last read took away; else each store
-// waits for it. Compilers drop a function that does nothing but __builtin_prefetch.
-inline void own_row(uint8_t* row) {
-  for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
-    asm volatile("prefetchw %0" : : "m"(row[byte]));
+// Rows that are needed later, null where there is none: one to fetch from the pool, one of the
+// ring.
+struct Later {
+  const uint8_t* source;
+  uint8_t* staging;
+};
+
+// Asks for a line of both: of the ring for the right to write it, which the copy engine's last read
+// took away; else each store waits for it. Compilers drop a function that does nothing but
+// __builtin_prefetch.
+inline void ask_for_line(const Later& later, int byte) {
+  if (later.source != nullptr) {
+    _mm_prefetch(reinterpret_cast<const char*>(later.source + byte), _MM_HINT_T2);
   }
+  if (later.staging != nullptr) {
+    asm volatile("prefetchw %0" : : "m"(later.staging[byte]));
+  }
+}
+
+inline void ask_for_row(const Later& later) {
+  for (int byte = 0; byte < kRowBytes; byte += kCacheLine) {
+    ask_for_line(later, byte);
+  }
+}
+
+// Copies bytes [byte, end) of a row, 16 at a time, and asks for the same lines of later rows.
+inline void copy_vectors(uint8_t* to, const uint8_t* from, int byte, int end, const Later& later) {
+  for (; byte < end; byte += sizeof(__m128i)) {
+    if (byte % kCacheLine == 0) {
+      ask_for_line(later, byte);
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + byte),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + byte)));
+  }
+}
+
+// The same for a whole row, by lines.
+__attribute__((target("avx512f"))) inline void copy_lines(uint8_t* to, const uint8_t* from,
+                                                          const Later& later) {
+  constexpr int kWhole = kRowBytes / kCacheLine * kCacheLine;
+#pragma GCC unroll 16
+  for (int byte = 0; byte < kWhole; byte += kCacheLine) {
+    ask_for_line(later, byte);
+    _mm512_storeu_si512(to + byte, _mm512_loadu_si512(from + byte));
+  }
+  copy_vectors(to, from, kWhole, kRowBytes, later);
+}
+
+// A core has few fetches on their way, so they are spread over the copy, and later rows are asked
+// for while this one is copied. A string instruction lets nothing pass it; compilers make one of
+// memcpy.
+inline void copy_row(uint8_t* to, const uint8_t* from, const Later& later) {
+#ifdef COPIED_BY_STRING  // a flag in study.yaml
+  ask_for_row(later);
+  int64_t bytes = kRowBytes;
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#else
+  static const bool has_wide_vectors = __builtin_cpu_supports("avx512f");
+  if (has_wide_vectors) {
+    copy_lines(to, from, later);
+  } else {
+    copy_vectors(to, from, 0, kRowBytes, later);
+  }
+#endif
 }
 
 // Moves a row from the core's own cache to the shared one, where the copy engine reads it at the
@@ -67,19 +132,12 @@ template <class RowAt>
 void pack_into_caches(uint8_t* staging, int64_t first, int64_t end, bool demoted,
                       const RowAt& row_at) {
   for (int64_t row = first; row < std::min(first + kAhead, end); ++row) {
-    prefetch_row(row_at(row), kRowBytes);
-  }
-  for (int64_t row = first; row < std::min(first + kOwnAhead, end); ++row) {
-    own_row(staging + row * kRowBytes);
+    ask_for_row({row_at(row), row < first + kOwnAhead ? staging + row * kRowBytes : nullptr});
   }
   for (int64_t row = first; row < end; ++row) {
-    if (row + kAhead < end) {
-      prefetch_row(row_at(row + kAhead), kRowBytes);
-    }
-    if (row + kOwnAhead < end) {
-      own_row(staging + (row + kOwnAhead) * kRowBytes);
-    }
-    std::memcpy(staging + row * kRowBytes, row_at(row), kRowBytes);
+    const Later later{row + kAhead < end ? row_at(row + kAhead) : nullptr,
+                      row + kOwnAhead < end ? staging + (row + kOwnAhead) * kRowBytes : nullptr};
+    copy_row(staging + row * kRowBytes, row_at(row), later);
     if (demoted && row > first) {
       demote_row(staging + (row - 1) * kRowBytes);  // whose last line is now written as well
     }
@@ -107,6 +165,7 @@ class Packer {
         ring_(std::min(chunks(rows), kRingBytes / (chunk_rows_ * kRowBytes))),
         pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(ring_ * chunk_rows_ * kRowBytes))),
+        aside_(page_locked<uint8_t>(kInFlight * static_cast<size_t>(chunk_rows_ * kRowBytes))),
         packed_(static_cast<size_t>(chunks(rows))),
         cpus_(worker_cpus(cpus, MOST_WORKERS)),
         last_rows_(static_cast<int64_t>(cpus_.size()) * kPackedInCore / kRowBytes),
@@ -114,6 +173,7 @@ class Packer {
 
   // Enqueues the copy of the pairs to the host. pack() has to follow, with the same gather.
   void fetch(const Gather& gather, cudaStream_t stream) {
+    workers_.finish();  // who was late may still read the pairs of the launch before
     check(cudaMemcpyAsync(pairs_.get(), gather.pairs, gather.rows * sizeof(int2),
                           cudaMemcpyDeviceToHost, stream),
           "pairs");
@@ -127,10 +187,10 @@ class Packer {
     ++launch_;
     arrived_.store(0, std::memory_order_relaxed);
     begin(gather, [this, gather](int64_t chunk, int64_t first, int64_t end) {
-      while (chunk - ring_ >= arrived_.load(std::memory_order_acquire)) {
+      while (chunk - ring_ >= arrived_.load(std::memory_order_acquire) || is_held(chunk)) {
         _mm_pause();
       }
-      pack_chunk(gather, staged(chunk) - first * kRowBytes, first, end);
+      pack_chunk(gather, staged(chunk), first, end);
       packed_[static_cast<size_t>(chunk)].store(launch_, std::memory_order_release);
     });
     try {
@@ -141,14 +201,15 @@ class Packer {
       workers_.finish();
       throw;
     }
-    workers_.finish();
   }
 
   // Flushes the rows from the CPU's caches, where rows of a pool in use mostly are not.
-  void flush(const Gather& gather, cudaStream_t stream) {
+  void flush(const Gather& gather) {
     const OffCpus aside(cpus_);
-    fetch(gather, stream);
-    check(cudaStreamSynchronize(stream), "pairs");
+    workers_.finish();
+    check(
+        cudaMemcpy(pairs_.get(), gather.pairs, gather.rows * sizeof(int2), cudaMemcpyDeviceToHost),
+        "pairs");
     begin(gather, [this, gather](int64_t, int64_t first, int64_t end) {
       for (int64_t i = first; i < end; ++i) {
         flush_row(source_bytes(gather, pairs_[i].x));
@@ -165,20 +226,20 @@ class Packer {
   template <typename Work>
   void begin(const Gather& gather, Work work) {
     next_.store(0, std::memory_order_relaxed);
-    workers_.start([this, rows = gather.rows, count = chunks(gather.rows), work] {
+    workers_.start([this, gather, count = chunks(gather.rows), work] {
       for (;;) {
         const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
         if (chunk >= count) {
           return;
         }
-        const int64_t first = chunk * chunk_rows_;
-        work(chunk, first, std::min(first + chunk_rows_, rows));
+        work(chunk, chunk * chunk_rows_, row_end(gather, chunk));
       }
     });
   }
 
-  // Packs rows [first, end) to `staging`, where row 0 would come first.
-  void pack_chunk(const Gather& gather, uint8_t* staging, int64_t first, int64_t end) const {
+  // Packs rows [first, end) one after the other to `to`.
+  void pack_chunk(const Gather& gather, uint8_t* to, int64_t first, int64_t end) const {
+    uint8_t* staging = to - first * kRowBytes;
     const auto row_at = [&](int64_t i) { return source_bytes(gather, pairs_[i].x); };
     if constexpr (kPastCaches) {
       pack_rows<kRowBytes>(staging, first, end, kRowBytes, row_at);
@@ -198,6 +259,23 @@ class Packer {
     return packed_[static_cast<size_t>(chunk)].load(std::memory_order_acquire) == launch_;
   }
 
+  // Whether the room of a chunk is still written to by a worker that was late with the one before
+  // it there.
+  bool is_held(int64_t chunk) const { return chunk >= ring_ && !is_packed(chunk - ring_); }
+
+  // Waits for a chunk for which room has come back. False if its worker is late, or has to wait for
+  // another one that is.
+  bool is_packed_in_time(int64_t chunk) const {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (!is_packed(chunk)) {
+      if (is_held(chunk) || std::chrono::steady_clock::now() > until) {
+        return false;
+      }
+      _mm_pause();
+    }
+    return true;
+  }
+
   // Between two copies the copy engine pauses, so they should be few. What is packed while some are
   // on their way is sent at once: copies get longer for as long as packing is the faster of the
   // two, up to a part of the ring.
@@ -214,30 +292,35 @@ class Packer {
       if (copy - oldest == kInFlight) {
         await_oldest();
       }
-      while (!is_packed(first)) {
-        if (first - ring_ >= arrived_.load(std::memory_order_relaxed)) {
-          await_oldest();  // there is no room for it yet
-        }
-        _mm_pause();
+      while (first - ring_ >= arrived_.load(std::memory_order_relaxed)) {
+        await_oldest();  // there is no room for it yet
       }
-      const int64_t turn = (first / ring_ + 1) * ring_;  // where the ring begins again
-      const int64_t most = first + (ring_ + kParts - 1) / kParts;
+      const size_t turn = copy % kInFlight;
+      const uint8_t* packed = staged(first);
       int64_t end = first + 1;
-      while (end < std::min({chunks(gather.rows), turn, most}) && is_packed(end)) {
-        ++end;
+      if (is_packed_in_time(first)) {
+        const int64_t round = (first / ring_ + 1) * ring_;  // where the ring begins again
+        const int64_t most = first + (ring_ + kParts - 1) / kParts;
+        while (end < std::min({chunks(gather.rows), round, most}) && is_packed(end)) {
+          ++end;
+        }
+      } else {
+        uint8_t* aside = aside_.get() + turn * static_cast<size_t>(chunk_rows_ * kRowBytes);
+        pack_chunk(gather, aside, first * chunk_rows_, row_end(gather, first));
+        packed = aside;
       }
-      send_rows(gather, first, std::min(end * chunk_rows_, gather.rows), stream);
-      check(cudaEventRecord(sent_[copy % kInFlight].get(), stream), "packed rows");
-      ends[copy % kInFlight] = end;
+      send_rows(gather, packed, first * chunk_rows_, row_end(gather, end - 1), stream);
+      check(cudaEventRecord(sent_[turn].get(), stream), "packed rows");
+      ends[turn] = end;
       first = end;
     }
   }
 
-  // The rows from `chunk` on until row `end`: one copy for all whose destinations follow each
-  // other.
-  void send_rows(const Gather& gather, int64_t chunk, int64_t end, cudaStream_t stream) {
-    int64_t first = chunk * chunk_rows_;
-    const uint8_t* staging = staged(chunk) - first * kRowBytes;
+  // Rows [first, end), which are packed from `packed` on: one copy for all whose destinations
+  // follow each other.
+  void send_rows(const Gather& gather, const uint8_t* packed, int64_t first, int64_t end,
+                 cudaStream_t stream) {
+    const uint8_t* staging = packed - first * kRowBytes;
     while (first < end) {
       int64_t next = first + 1;
       while (next < end && pairs_[next].y == pairs_[next - 1].y + 1) {
@@ -250,10 +333,16 @@ class Packer {
     }
   }
 
+  // The end of a chunk's rows.
+  int64_t row_end(const Gather& gather, int64_t chunk) const {
+    return std::min((chunk + 1) * chunk_rows_, gather.rows);
+  }
+
   int64_t chunk_rows_;
   int64_t ring_;  // how many chunks there is room for
   std::shared_ptr<int2[]> pairs_;
   std::shared_ptr<uint8_t[]> staging_;
+  std::shared_ptr<uint8_t[]> aside_;  // for what the caller packs, as many chunks as copies
   std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
   uint64_t launch_ = 0;
   std::array<std::shared_ptr<CUevent_st>, kInFlight> sent_{new_event(), new_event()};

@@ -62,6 +62,9 @@ class Sharing {
     division_ = left.front().division;
   }
 
+  // Flushes all rows from the CPU's caches.
+  void flush(const Gather& gather) { packer_.flush(gather); }
+
   void launch(const Gather& gather, cudaStream_t stream) {
     Gather by_sms = gather;
     by_sms.rows = division_.by_sms;
@@ -103,7 +106,7 @@ class Sharing {
 
   // Seconds of one launch with the division there is.
   double time(const Gather& gather) {
-    packer_.flush(gather, trial_.get());
+    flush(gather);
     const auto begin = std::chrono::steady_clock::now();
     launch(gather, trial_.get());
     check(cudaStreamSynchronize(trial_.get()), "trial");

@@ -32,11 +32,11 @@ __global__ void gather_rows(Gather gather) {
   }
 }
 
-Launch prepare(const std::vector<Gather>& sets, const std::vector<int>&) {
+Prepared prepare(const std::vector<Gather>& sets, const std::vector<int>&) {
   const Gather& any = sets.front();
   const auto sorter = std::make_shared<Sorter>(any.rows, sort_bits(any.rows, any.pool_rows));
-  return [sorter](Gather gather, cudaStream_t stream) {
+  return {[sorter](Gather gather, cudaStream_t stream) {
     gather.pairs = sorter->sorted(gather.pairs, stream);
     gather_rows<<<blocks_for(gather.rows * kWarp), kBlock, 0, stream>>>(gather);
-  };
+  }};
 }

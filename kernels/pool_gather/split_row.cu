@@ -31,8 +31,8 @@ __global__ void gather_rows(Gather gather) {
   }
 }
 
-Launch prepare(const std::vector<Gather>&, const std::vector<int>&) {
-  return [](const Gather& gather, cudaStream_t stream) {
+Prepared prepare(const std::vector<Gather>&, const std::vector<int>&) {
+  return {[](const Gather& gather, cudaStream_t stream) {
     gather_rows<<<blocks_for(gather.rows * kWarp), kBlock, 0, stream>>>(gather);
-  };
+  }};
 }

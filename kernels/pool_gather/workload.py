@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -63,7 +64,8 @@ class Workload:
         pool = _SHARED.pool(size, self._largest, self._rng)
         table = Table(pool, slots, self._slot_bytes, self._row_bytes)
         beside = neighbour(str(case["beside"])) if "beside" in case.values else None
-        return Inputs(table, draw_sets(case, slots, self._rng), self._rng, beside)
+        pause_s = case.number("pause_ms") * 1e-3 if "pause_ms" in case.values else 0.0
+        return Inputs(table, draw_sets(case, slots, self._rng), self._rng, beside, pause_s)
 
 
 class Table:
@@ -104,14 +106,13 @@ class Launches:
 
     def advance(self) -> int:
         """The set that is next."""
-        self.current = (self.current + 1) % len(self.sources)
+        self.current = self.upcoming
         return self.current
 
     @property
-    def upcoming(self) -> np.ndarray:
-        """The rows of the next launch."""
-        rows: np.ndarray = self.sources[(self.current + 1) % len(self.sources)]
-        return rows
+    def upcoming(self) -> int:
+        """The set of the next launch."""
+        return (self.current + 1) % len(self.sources)
 
 
 class Inputs:
@@ -124,10 +125,12 @@ class Inputs:
         sources: np.ndarray,
         rng: np.random.Generator,
         beside: Neighbour | None,
+        pause_s: float,
     ) -> None:
         sets, rows = sources.shape
         self._table = table
         self._beside = beside
+        self._pause_s = pause_s
         self._drawn = Launches(sources)
         self._consecutive = Launches(consecutive_sets(rows, sets, len(table.slots), rng))
         self._dst = DeviceArray((rows + GUARD_ROWS, table.row_bytes), np.uint8, "dst")
@@ -151,7 +154,8 @@ class Inputs:
             cpus=cpus,
         )
         return PoolGather(
-            _SHARED.use(bound), self._table, launches, self._dst, self._sm_launches, self._beside
+            *(_SHARED.use(bound), self._table, launches, self._dst, self._sm_launches),
+            *(self._beside, self._pause_s),
         )
 
 
@@ -166,6 +170,7 @@ class PoolGather(Operation):
         dst: DeviceArray,
         sm_launches: DeviceArray,
         beside: Neighbour | None,
+        pause_s: float,
     ) -> None:
         self._bound = bound
         self._table = table
@@ -173,6 +178,7 @@ class PoolGather(Operation):
         self._dst = dst
         self._sm_launches = sm_launches
         self._beside = beside
+        self._pause_s = pause_s
 
     def launch(self, stream: int) -> None:
         self._bound.launch(stream, self._launches.advance())
@@ -189,9 +195,15 @@ class PoolGather(Operation):
         return _difference(self._table, sources, landed)
 
     def settle(self) -> None:
-        """Flush what the check has read, and what the next launch reads."""
-        last = self._launches.sources[self._launches.current]
-        flush_rows(self._table.slots, np.concatenate([last, self._launches.upcoming]))
+        """Flush what the check has read, and what the next launch reads; then pause, if the case
+        says so.
+
+        Threads that pack flush the rows themselves. They are then as awake as between launches that
+        follow each other, and so is what else a launch finds in the caches."""
+        sets = self._launches.current, self._launches.upcoming
+        if not all(self._bound.flush(each) for each in sets):
+            flush_rows(self._table.slots, self._launches.sources[list(sets)].ravel())
+        time.sleep(self._pause_s)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """sms_used: number of multiprocessors that ran a block of the only launch so far, if

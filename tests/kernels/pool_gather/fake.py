@@ -95,6 +95,10 @@ class Gatherer:
         if self.fault == "behind":
             dst[len(pairs), 3] = 0
 
+    def flush(self, set: int) -> bool:
+        assert 0 <= set < len(self.arguments["pairs"].array)
+        return False
+
     def close(self) -> None:
         self.is_open = False
 
