@@ -56,7 +56,6 @@ def key(schema: Mapping[str, Any], *, default: Any = MISSING, names: str = "") -
 class Comparison(ABC):
     """One test of a claim, in the case with the id `case`.
 
-    `core_copies`: what one core of a host has to copy in B/s for the test to be about that host.
     `on_rows`: it is made of the published rows alone, so once and not on every machine.
     `on_counters`: it is made of what a profiler counted, and of no samples.
     """
@@ -66,7 +65,6 @@ class Comparison(ABC):
     on_counters: ClassVar[bool] = False
 
     case: str = ""
-    core_copies: float = 0.0
 
     def __init_subclass__(cls, kind: str = "") -> None:
         super().__init_subclass__()

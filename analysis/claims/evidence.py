@@ -40,10 +40,6 @@ class Evidence(Protocol):
     def statements(self) -> Sequence[Statement]:
         """What has been printed of the study's variants."""
 
-    def on_hosts(self, core_copies: float) -> Evidence:
-        """The same of those rounds only around which one core of the host copied at least so many
-        B/s."""
-
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
         """The metric in its unit by run, round and visit."""
 

@@ -13,7 +13,6 @@ from analysis.claims.evidence import Evidence, Statement
 from analysis.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
 from analysis.quantities import (
     digits,
-    gigabytes_per_second,
     percent,
     percent_interval,
     quantity,
@@ -62,37 +61,13 @@ class _OfShares(Bounded):
 class _Paired(Bounded):
     """Time of `over` over that of `of`, visit by visit in the newest run that has both.
 
-    Left out, `metric` is the preferred one that compares the two. With `core_copies`, it is over
-    those rounds only in which the host was so fast.
+    Left out, `metric` is the preferred one that compares the two.
     """
 
     of: str = key(_OF, names="variant")
     over: str = key(_OVER, names="variant")
     metric: str = key(_METRIC, names="metric", default="")
     case: str = key(_CASE, default="")
-    core_copies: float = key(
-        {
-            "description": (
-                "Only rounds count around which one core of the host copied at least so many B/s,"
-                " read and written; left out, all do."
-            ),
-            "type": "number",
-            "exclusiveMinimum": 0,
-        },
-        default=0.0,
-    )
-
-    @property
-    def title(self) -> str:
-        if not self.core_copies:
-            return super().title
-        rate = gigabytes_per_second(self.core_copies / 1e9)
-        return f"{super().title} where a core copies at least {rate}"
-
-    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
-        if self.core_copies:
-            evidence = evidence.on_hosts(self.core_copies)
-        return super()._judge(evidence, published)
 
     def _paired(self, evidence: Evidence, *, by_rate: bool) -> Figure:
         of, over = evidence.times(self.variants, self.case, self.metric)

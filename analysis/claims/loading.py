@@ -50,11 +50,6 @@ class Claim:
         return list(dict.fromkeys(name for test in self.tests for name in test.variants))
 
     @property
-    def core_copies(self) -> float:
-        """What one core of a host has to copy in B/s for the claim to be about that host."""
-        return max((test.core_copies for test in self.tests), default=0.0)
-
-    @property
     def in_several_cases(self) -> bool:
         return len({test.case for test in self.tests}) > 1
 

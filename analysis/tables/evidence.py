@@ -15,7 +15,6 @@ from analysis.claims import Claim
 from analysis.claims.evidence import Check, Statement
 from analysis.claims.verdicts import Figure, NotTested
 from analysis.modes import count_modes
-from analysis.quantities import gigabytes_per_second
 from analysis.statistics import FEWEST_RUNS, Estimate, estimate, mean_estimate
 from analysis.store.collect import chosen, fresh, visits
 from analysis.store.folders import PUBLISHED
@@ -67,20 +66,11 @@ class MachineResults:
             return self
         return replace(self, samples=self.samples[self.samples["run"].isin(runs)])
 
-    def on_hosts(self, core_copies: float) -> MachineResults:
-        kept = self.samples[self.samples["core_copies"] >= core_copies]
-        if kept.empty:
-            rate = gigabytes_per_second(core_copies / 1e9)
-            raise NotTested(f"around no round did one core of the host copy at least {rate}")
-        return replace(self, samples=kept)
-
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured by the code of today, or profiled
-        where the claim takes that; on a host as fast as the claim asks for."""
+        where the claim takes that."""
         known = frozenset(self.counted["variant"]) if claim.on_counters else self.measured
-        least = claim.core_copies
-        is_fast = not least or bool((self.samples["core_copies"] >= least).any())
-        return is_fast and known.issuperset(claim.variants)
+        return known.issuperset(claim.variants)
 
     @cached_property
     def measured(self) -> frozenset[str]:

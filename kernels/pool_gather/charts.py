@@ -255,7 +255,7 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 def _hosts(facts: StudyFacts) -> Chart | None:
     """A panel a machine, a point a round: payload rates of packing and of what it is compared with,
-    over what one core of the host copied around the round. A rule where claims call it fast."""
+    over what one core of the host copied around the round."""
     shown = (BASE, PACKED, BOTH, CEILING)
     rows = facts.rounds
     rows = rows[rows["variant"].isin(shown) & (rows["metric"] == "host_time")]
@@ -290,12 +290,7 @@ def _hosts(facts: StudyFacts) -> Chart | None:
             tooltip=fields,
         )
     )
-    asked = {claim.core_copies / 1e9 for claim in facts.study.claims if claim.core_copies}
-    rules = [
-        alt.Chart().mark_rule(style="ceiling", strokeDash=[4, 3]).encode(x=alt.datum(least))
-        for least in sorted(asked)
-    ]
-    layers = alt.layer(*rules, points, height=HEIGHT_PX)
+    layers = alt.layer(points.properties(height=HEIGHT_PX))
     description = (
         f"{facts.study.title}: payload rate in every round over what one core of the host copied"
         f" around it, for {len(facts.machines)} machines."

@@ -112,31 +112,6 @@ def test_a_profile_judges_bounds_that_are_older(tmp_path: Path) -> None:
         assert (row["verdict"], row["bound"]) == ("holds", bound)
 
 
-@pytest.mark.parametrize(
-    ("older", "newer", "bound", "verdict"),
-    [
-        (2e10, 2e10, "before", "holds"),
-        (2e10, 1e10, "afterwards", "holds"),  # the newer run is not of a fast host
-        (1e10, 1e10, "", "not tested"),
-    ],
-)
-def test_a_run_on_a_slow_host_judges_nothing_that_is_of_fast_ones(
-    tmp_path: Path, older: float, newer: float, bound: str, verdict: str
-) -> None:
-    entry = claim(**{**SPEEDUP, "at_least": 3, "core_copies": 1.5e10})
-    study = write_bounded(tmp_path, BETWEEN, entry, known=entry)
-    results = tmp_path / "results"
-    measure(results, study, {})
-    for run, rate in ((OLD, older), (NEW, newer)):
-        looks = [{"spin_s": 6e-3, "copy_bytes_per_s": rate}] * 9
-        for name in ("fast", "slow"):
-            samples = samples_of(study, study.variant(name), rounds=8, run=run)
-            samples = [replace(sample, value=SECONDS[name]) for sample in samples]
-            add_samples(results, study, name, samples, run, conditions=looks)
-    (row,) = claims_of(results, study)
-    assert (row["bound"], row["verdict"]) == (bound, verdict)
-
-
 def test_what_no_run_judges_has_no_such_mark(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(**UNITS), {**FOURFOLD, "id": "other"})
     publish(tmp_path / "results")

@@ -18,7 +18,6 @@ from tests.claims.studies import (
     NO_MODEL,
     PUBLISHED,
     SECONDS,
-    SPEEDUP,
     add_samples,
     claim,
     claims_of,
@@ -179,45 +178,6 @@ def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
     paired, alone = claims_of(tmp_path / "results", study)
     assert (paired["measured"], paired["verdict"]) == (pytest.approx(2.0), "holds")
     assert (alone["measured"], alone["verdict"]) == (pytest.approx(20.0), "holds")
-
-
-@pytest.mark.parametrize(
-    ("condition", "verdict", "measured"),
-    [
-        ({}, "not tested", math.nan),  # the rounds have two modes
-        ({"core_copies": 1e9}, "not tested", math.nan),
-        ({"core_copies": 1.5e10}, "holds", 4.0),
-    ],
-)
-def test_only_rounds_on_a_fast_host_may_count(
-    tmp_path: Path, condition: dict[str, float], verdict: str, measured: float
-) -> None:
-    study = write_study(tmp_path, claim(**SPEEDUP | {"at_least": 3.9} | condition))
-    # Around the last six of twelve rounds, a core copies fast, before and after.
-    looks = [{"spin_s": 6e-3, "copy_bytes_per_s": rate} for rate in [1e10] * 6 + [2e10] * 7]
-    for name in ("fast", "slow"):
-        samples = [
-            replace(sample, value=SECONDS["slow" if sample.round < 6 else name])
-            for sample in samples_of(study, study.variant(name), rounds=12, run=NEW)
-        ]
-        add_samples(tmp_path / "results", study, name, samples, NEW, conditions=looks)
-    (tmp_path / "results" / "box" / "machine.json").write_text('{"gpu": null}')
-    (row,) = claims_of(tmp_path / "results", study)
-    assert (row["verdict"], row["measured"]) == (verdict, pytest.approx(measured, nan_ok=True))
-
-
-@pytest.mark.parametrize("looks", [None, [], [{"spin_s": 6e-3, "copy_bytes_per_s": 1e10}] * 9])
-def test_without_a_round_on_a_fast_host_nothing_is_said(
-    tmp_path: Path, looks: list[dict[str, float]] | None
-) -> None:
-    study = write_study(tmp_path, claim(**SPEEDUP, core_copies=1.5e10))
-    measure(tmp_path / "results", study, {})
-    for name in ("fast", "slow"):
-        samples = samples_of(study, study.variant(name), rounds=8, run=NEW)
-        add_samples(tmp_path / "results", study, name, samples, NEW, conditions=looks)
-    (row,) = claims_of(tmp_path / "results", study)
-    assert row["verdict"] == "not tested"
-    assert row["reason"] == "around no round did one core of the host copy at least 15.0 GB/s"
 
 
 def test_the_figure_of_the_entry_goes_before_the_rows(tmp_path: Path) -> None:
