@@ -241,9 +241,12 @@ def clock_select(facts: StudyFacts) -> alt.Parameter:
 
 
 def varying_keys(points: pd.DataFrame, facts: StudyFacts) -> list[str]:
-    """Case keys, as columns of `points`, with more than one value."""
+    """Case keys, as columns of `points`, with more than one value; or with one that not all cases
+    of a variant have."""
     columns = [f"{CASE_PREFIX}{key}" for key in facts.study.case_keys]
-    return [column for column in columns if points[column].nunique() > 1]
+    return [
+        column for column in columns if points[column].nunique() > 1 or partly_keyed(points, column)
+    ]
 
 
 def partly_keyed(points: pd.DataFrame, key: str) -> list[str]:

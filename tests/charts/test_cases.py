@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
+from typing import Any
 
+import pandas as pd
 import pytest
 import vl_convert
 
-from analysis.charts.theme import COLOURS, GREY, STEP_COLOUR
+from analysis.charts.theme import COLOURS, GREY, STEP_COLOUR, varying_keys
 from tests.charts.conftest import Charts
 
 
@@ -36,6 +39,12 @@ def test_a_case_without_a_key_that_others_have_is_another_choice(charts: Charts)
     assert drawn_points(spec) == 2 * chart.data["case_row_bytes"].nunique()
     rows["value"] = 4096
     assert drawn_points(spec) == 2 * 2
+
+
+def test_one_value_that_some_cases_of_a_variant_lack_is_a_choice() -> None:
+    points = pd.DataFrame({"variant": ["one"] * 2, "case_rows": [1, 1], "case_pause": [50, None]})
+    facts: Any = SimpleNamespace(study=SimpleNamespace(case_keys=["rows", "pause"]))
+    assert varying_keys(points, facts) == ["case_pause"]
 
 
 def test_what_has_no_place_along_the_axis_is_in_no_legend(charts: Charts) -> None:
