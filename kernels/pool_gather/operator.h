@@ -46,9 +46,9 @@ struct Prepared {
 };
 
 // What launches the gathers of `sets`, which differ in pairs only. `cpus` are those that threads
-// may be pinned to, in this order; the first one is left to the caller. Each variant defines it.
-// Throws std::runtime_error where there is no room for its scratch. A launch that CUDA refuses is
-// left to cudaGetLastError, which the caller asks.
+// may be pinned to, in this order; the first ones are left to the caller and others. Each variant
+// defines it. Throws std::runtime_error where there is no room for its scratch. A launch that CUDA
+// refuses is left to cudaGetLastError, which the caller asks.
 Prepared prepare(const std::vector<Gather>& sets, const std::vector<int>& cpus);
 
 #ifdef __CUDACC__

@@ -44,8 +44,9 @@ constexpr bool kPastCaches = false;
 constexpr int64_t kRingBytes = 32 << 20;
 #endif
 
-// How long a chunk is waited for that is next to be sent: twice what packing it takes. A worker may
-// lose its CPU for milliseconds, which a guest of a hypervisor neither sees nor prevents.
+// How long a chunk is waited for that is next to be sent: about twice what packing a chunk of a
+// large launch takes, and longer than a small launch. A worker may lose its CPU for milliseconds,
+// which a guest of a hypervisor cannot prevent.
 constexpr std::chrono::microseconds kPatience{PATIENCE_US};
 
 constexpr int64_t kOwnAhead = 8;  // rows of the ring that are made writable ahead
@@ -60,7 +61,7 @@ struct Later {
 };
 
 // Asks for a line of both: of the ring for the right to write it, which the copy engine's last read
-// took away; else each store waits for it. Compilers drop a function that does nothing but
+// likely took away; else each store waits for it. Compilers drop a function that does nothing but
 // __builtin_prefetch.
 inline void ask_for_line(const Later& later, int byte) {
   if (later.source != nullptr) {
@@ -342,7 +343,8 @@ class Packer {
   int64_t ring_;  // how many chunks there is room for
   std::shared_ptr<int2[]> pairs_;
   std::shared_ptr<uint8_t[]> staging_;
-  std::shared_ptr<uint8_t[]> aside_;  // for what the caller packs, as many chunks as copies
+  std::shared_ptr<uint8_t[]>
+      aside_;  // for chunks that the caller packs, one for each copy on its way
   std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each chunk was packed last
   uint64_t launch_ = 0;
   std::array<std::shared_ptr<CUevent_st>, kInFlight> sent_{new_event(), new_event()};

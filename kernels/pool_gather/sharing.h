@@ -26,7 +26,7 @@ using OnSms = std::function<Launch(int64_t rows)>;
 
 class Sharing {
  public:
-  // For launches of `rows` rows; until told otherwise, the CPU packs all of them.
+  // For launches of `rows` rows; until they are divided, the CPU packs all of them.
   Sharing(int64_t rows, const std::vector<int>& cpus, OnSms on_sms)
       : rows_(rows), on_sms_(std::move(on_sms)), packer_(rows, cpus) {}
 
@@ -35,8 +35,8 @@ class Sharing {
 
   // Keeps the fastest of the divisions it tries on these launches. How fast either side is depends
   // on the pool, the host and what both sides do to each other. Launches may differ more than
-  // divisions do: divisions take turns, so that a slow moment meets all of them, and the slower
-  // half drops out before the others are tried again.
+  // divisions do: divisions take turns, so that a slow moment meets all of them, and at least the
+  // slower half drops out before the others are tried again.
   void tune(const std::vector<Gather>& sets) {
     std::vector<Tried> left;
     for (const int share : kSharesOfSms) {

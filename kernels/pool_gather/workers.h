@@ -23,8 +23,8 @@
 constexpr std::chrono::milliseconds kSpin{20};
 
 // The CPUs of the workers: the last seven of eight, `most` at most. The others are for the caller,
-// the driver and whatever else runs. A worker that has to give way stalls the launch for a tick of
-// the scheduler, which takes as long as the launch.
+// the driver and whatever else runs. A worker that has to give way is late by a tick of the
+// scheduler, which takes as long as the launch.
 inline std::vector<int> worker_cpus(const std::vector<int>& cpus, size_t most) {
   if (cpus.size() < 2) {
     throw std::invalid_argument("cpus: expected at least 2, got " + std::to_string(cpus.size()));
@@ -56,7 +56,7 @@ class OffCpus {
   cpu_set_t before_{};
 };
 
-// Used by one thread at a time, which does not work itself.
+// Used by one thread at a time, which takes no part in the work.
 class Workers {
  public:
   // A thread for each of these CPUs.

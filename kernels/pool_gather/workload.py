@@ -198,8 +198,8 @@ class PoolGather(Operation):
         """Flush what the check has read, and what the next launch reads; then pause, if the case
         says so.
 
-        Threads that pack flush the rows themselves. They are then as awake as between launches that
-        follow each other, and so is what else a launch finds in the caches."""
+        Threads that pack flush the rows themselves: they are then awake, as between launches that
+        follow each other."""
         sets = self._launches.current, self._launches.upcoming
         if not all(self._bound.flush(each) for each in sets):
             flush_rows(self._table.slots, self._launches.sources[list(sets)].ravel())
