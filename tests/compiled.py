@@ -43,13 +43,11 @@ def toolchain() -> Toolchain:
     return find_toolchain()
 
 
-def with_fault(
-    folder: Path, copy: Path, name: str, right: str, wrong: str, places: int = 1
-) -> Path:
-    """A `copy` of a study's folder in which the file `name` is wrong, in so many places."""
+def with_fault(folder: Path, copy: Path, name: str, right: str, wrong: str) -> Path:
+    """A `copy` of a study's folder in which the file `name` is wrong, in one place."""
     shutil.copytree(folder, copy)
     text = (copy / name).read_text()
-    assert text.count(right) == places, f"{name}: {right}"
+    assert text.count(right) == 1, f"{name}: {right}"
     (copy / name).write_text(text.replace(right, wrong))
     return copy
 

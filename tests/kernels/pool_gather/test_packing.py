@@ -186,11 +186,15 @@ def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: s
     module = stubbed(name)
     for rows in (1, 300):
         operation = workload.prepare(case(rows)).bind(POOL.variant(name), module)
+        has_threads = POOL.variant(name).host_work
+        assert operation._bound.flush(0) == has_threads
         for _ in range(3):
             operation.poison()
             operation.launch(0)
             module.synchronize(None)
             assert operation.check() is None
+            if has_threads:
+                operation.settle()
 
 
 def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from analysis.errors import FieldError
 from analysis.measure.cell import Skip
+from analysis.study import Case
 from tests.kernels.device import outcome
 from tests.kernels.pool_gather.fake import (
     POOL,
@@ -89,6 +90,26 @@ def test_what_was_read_and_what_will_be_is_flushed(monkeypatch: pytest.MonkeyPat
     sets = operation._launches.sources
     assert rows.tolist() == [*sets[1], *sets[2]]
     assert table is operation._table.slots
+
+
+def test_threads_that_pack_flush_by_themselves_before_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[object] = []
+
+    def flush(each: int) -> bool:
+        done.append(each)
+        return True
+
+    monkeypatch.setattr(WORKLOADS, "flush_rows", lambda *what: done.append("flush_rows"))
+    monkeypatch.setattr(WORKLOADS.time, "sleep", done.append)
+    paused = Case({**case().values, "pause_ms": 50}, case().payload_bytes, "default")
+    inputs = fake_workload(monkeypatch).prepare(paused)
+    operation = inputs.bind(POOL.variant("loads_first"), python_module())
+    monkeypatch.setattr(operation._bound, "flush", flush)
+    operation.launch(0)
+    operation.settle()
+    assert done == [1, 2, 0.05]
 
 
 def test_one_pool_serves_all_sizes_and_all_slots(monkeypatch: pytest.MonkeyPatch) -> None:
