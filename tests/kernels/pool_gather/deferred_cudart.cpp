@@ -23,6 +23,8 @@ void drain(cudaStream_t stream) {
 }  // namespace
 
 int copies_until_failure = -1;  // none fails
+cudaError_t last_error = cudaSuccess;
+cudaError_t event_status = cudaSuccess;
 
 extern "C" {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind,
@@ -75,6 +77,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   }
   return cudaSuccess;
 }
+cudaError_t cudaEventQuery(cudaEvent_t) { return event_status; }
 cudaError_t cudaHostAlloc(void** out, size_t size, unsigned) {
   return posix_memalign(out, 64, size) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
 }
@@ -91,5 +94,6 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void* poi
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaPeekAtLastError() { return last_error; }
 const char* cudaGetErrorString(cudaError_t) { return "no error"; }
 }

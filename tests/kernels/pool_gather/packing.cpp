@@ -1,6 +1,6 @@
-// Packs and shares launches of a pool beyond 4 GiB with a runtime that has no GPU, and compares
-// every byte of the destination. Ends with 1 and says so where one differs. With the argument
-// `tune`, which takes longer, looks for the fastest division of launches instead.
+// Packs, shares and answers launches of a pool beyond 4 GiB with a runtime that has no GPU, and
+// compares every byte of the destination. Ends with 1 and says so where one differs. With the
+// argument `tune`, which takes longer, looks for the fastest division of launches instead.
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -16,10 +16,13 @@
 #include <vector>
 
 #include "packer.h"
+#include "requests.h"
 #include "sharing.h"
 #include "sort_bits.h"
 
 extern int copies_until_failure;  // of the runtime
+extern cudaError_t last_error;
+extern cudaError_t event_status;
 
 namespace {
 
@@ -203,6 +206,69 @@ void fail_to_send(uint8_t* pool, const std::vector<int>& cpus) {
   launch_all(launches, pack, "after a failure");
 }
 
+// What a kernel does that asks for its rows.
+void read_as_packed(const Gather& gather, const Requests& requests) {
+  for (int64_t i = 0; i < gather.rows; ++i) {
+    const uint64_t asked =
+        uint64_t{requests.launch} << 32 | static_cast<uint32_t>(gather.pairs[i].x);
+    __atomic_store_n(&requests.asked[i], asked, __ATOMIC_RELAXED);
+  }
+  for (int64_t i = 0; i < gather.rows; ++i) {
+    const int64_t piece = i / requests.piece_rows;
+    const int64_t row = piece % requests.ring * requests.piece_rows + i % requests.piece_rows;
+    while (__atomic_load_n(&requests.packed[piece].launch, __ATOMIC_ACQUIRE) != requests.launch) {
+      std::this_thread::yield();
+    }
+    std::memcpy(destination_bytes(gather, gather.pairs[i].y), requests.staging + row * kRowBytes,
+                kRowBytes);
+    if (i % requests.piece_rows == requests.piece_rows - 1) {
+      __atomic_store_n(&requests.read[piece].launch, requests.launch, __ATOMIC_RELEASE);
+    }
+  }
+}
+
+void answer(uint8_t* pool, int64_t rows, Order order, const std::vector<int>& cpus) {
+  const std::string what = std::to_string(rows) + " rows";
+  Launches launches(pool, rows, 4, order);
+  RequestPacker packer(rows, cpus);
+  const auto launch = [&](const Gather& gather, cudaStream_t stream) {
+    std::thread kernel;
+    packer.launch(gather, stream, [&](const Requests& requests) {
+      kernel = std::thread(read_as_packed, gather, requests);
+    });
+    kernel.join();
+  };
+  launch_all(launches, launch, what + " asked for");
+  packer.flush(launches.gathers[0]);
+  std::this_thread::sleep_for(2 * kSpin);  // the threads sleep now
+  launch_all(launches, launch, what + " asked of threads that slept");
+
+  Gather nothing = launches.gathers[0];
+  nothing.rows = 0;
+  packer.launch(nothing, nullptr, [&](const Requests& requests) {
+    expect(requests.pieces == 0, "pieces of no rows");
+  });
+
+  // Threads must not wait for good for a kernel that was not launched, or has failed.
+  const auto not_launched = [](const Requests&) {};
+  last_error = cudaErrorInvalidConfiguration;
+  packer.launch(launches.gathers[0], nullptr, not_launched);
+  last_error = cudaSuccess;
+  launch_all(launches, launch, what + " after a kernel that was not launched");
+  packer.launch(launches.gathers[0], nullptr, not_launched);
+  event_status = cudaErrorIllegalAddress;
+  bool failed = false;
+  try {
+    packer.launch(launches.gathers[0], nullptr, not_launched);
+  } catch (const std::runtime_error&) {
+    failed = true;
+  }
+  expect(failed, "a kernel that has failed was not told");
+  event_status = cudaSuccess;
+  launch_all(launches, launch, what + " after a kernel that has failed");
+  packer.launch(launches.gathers[0], nullptr, not_launched);  // and so it ends
+}
+
 void expect_bits(Bits got, int low, int high, const std::string& what) {
   expect(got.low == low && got.high == high,
          what + ": bits " + std::to_string(got.low) + " to " + std::to_string(got.high));
@@ -246,9 +312,11 @@ int main(int argc, char** argv) {
   expect_sort_bits();
   for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
     pack_and_share(pool, rows, Order::kGiven, cpus);
+    answer(pool, rows, Order::kGiven, cpus);
   }
   pack_and_share(pool, 300, Order::kReversed, cpus);
   pack_and_share(pool, 300, Order::kShuffled, cpus);
+  answer(pool, 300, Order::kShuffled, cpus);
   fail_to_send(pool, cpus);
   bool refused = false;
   try {
