@@ -159,8 +159,12 @@ def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 def _variant_colour(facts: StudyFacts, rows: pd.DataFrame) -> alt.Color:
     """The colour of a variant in `rows`, the same in all charts of the page."""
-    names = [*(step.name for step in facts.study.with_role("step")), *BESIDE_STEPS]
-    return line_colour("variant", names, None, set(rows["variant"]))
+    return line_colour("variant", _coloured(facts), None, set(rows["variant"]))
+
+
+def _coloured(facts: StudyFacts) -> list[str]:
+    """The variants that are told apart by colour."""
+    return [*(step.name for step in facts.study.with_role("step")), *BESIDE_STEPS]
 
 
 def _over_pool(
@@ -322,8 +326,9 @@ def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _neighbours(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A panel a machine, a point a variant: its rate and the slow-down beside it."""
+    """A panel a machine, a point a variant that has a colour: its rate and the slow-down."""
     rows = slowdowns(facts, points)
+    rows = rows[rows["variant"].isin(_coloured(facts))]
     if rows.empty:
         return None
     kinds = sorted(rows["beside"].unique())
