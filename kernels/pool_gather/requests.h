@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -34,11 +35,11 @@ class RequestPacker {
  public:
   // For launches of at most `rows` rows.
   RequestPacker(int64_t rows, const std::vector<int>& cpus)
-      : staging_bytes_(std::min(kRingBytes, (rows + kMostRows) * kRowBytes)),
+      : staging_bytes_(std::min(kRingBytes, (rows + kLargestPiece) * kRowBytes)),
         asked_(zeroed<uint64_t>(rows)),
         staging_(page_locked<uint8_t>(static_cast<size_t>(staging_bytes_))),
-        packed_(zeroed<Done>(most_pieces(rows, cpus))),
-        read_(zeroed<Done>(most_pieces(rows, cpus))),
+        packed_(zeroed<Done>(chunk_count(rows, kFewestRows))),
+        read_(zeroed<Done>(chunk_count(rows, kFewestRows))),
         crew_(cpus) {}
   RequestPacker(const RequestPacker&) = delete;
   RequestPacker& operator=(const RequestPacker&) = delete;
@@ -51,15 +52,16 @@ class RequestPacker {
   // One launch follows the other on the GPU.
   template <class Enqueue>
   void launch(const Gather& gather, cudaStream_t stream, Enqueue enqueue) {
-    const OffCpus aside(crew_.cpus());
     finish();
     ++launch_;
     divide(gather.rows);
-    crew_.begin(gather.rows, chunk_rows_, [this, gather](int64_t, int64_t first, int64_t end) {
-      answer(gather, first, end);
+    crew_.begin(threads(), 1, [this, gather](int64_t, int64_t, int64_t) {
+      answer(gather);
+      left_.fetch_sub(1, std::memory_order_release);
     });
-    enqueue(Requests{asked_.get(), staging_.get(), packed_.get(), read_.get(), piece_rows_,
-                     chunk_count(gather.rows, piece_rows_), ring_, launch_});
+    enqueue(Requests{asked_.get(), staging_.get(), packed_.get(), read_.get(), piece_rows_, pieces_,
+                     ring_, launch_});
+    const OffCpus aside(crew_.cpus());  // from which it stays away while it waits
     if (cudaPeekAtLastError() != cudaSuccess) {
       give_up();
       return;
@@ -74,11 +76,13 @@ class RequestPacker {
   }
 
  private:
-  // About how many rows a piece has, and at most how many a thread packs at a time.
   static constexpr int64_t kPieces = 1024;  // of a launch, unless they get too small or too large
   static constexpr int64_t kFewestRows = 16;
   static constexpr int64_t kLargestPiece = 64;
+  // A thread takes so small a part of its share of what is left, and so many rows at most.
+  static constexpr int64_t kParts = 4;
   static constexpr int64_t kMostRows = 256;
+  static constexpr size_t kOnTheirWay = 16;  // rows that a thread has asked its caches for
   // Meant for the shared cache of a server's CPU, where the kernel reads them.
   static constexpr int64_t kRingBytes = 32 << 20;
 
@@ -89,22 +93,16 @@ class RequestPacker {
     return made;
   }
 
-  // A thread has one piece, or pieces of more than half of kFewestRows.
-  static int64_t most_pieces(int64_t rows, const std::vector<int>& cpus) {
-    return rows / (kFewestRows / 2) + static_cast<int64_t>(crew_cpus(cpus).size());
+  void divide(int64_t rows) {
+    rows_ = rows;
+    piece_rows_ = std::clamp(rows / kPieces, kFewestRows, kLargestPiece);
+    pieces_ = chunk_count(rows, piece_rows_);
+    ring_ = staging_bytes_ / (piece_rows_ * kRowBytes);
+    next_.store(0, std::memory_order_relaxed);
+    left_.store(threads(), std::memory_order_relaxed);
   }
 
-  // Divides the rows evenly among the threads, and what a thread packs at a time into even pieces.
-  void divide(int64_t rows) {
-    const auto threads = static_cast<int64_t>(crew_.cpus().size());
-    const int64_t share = std::clamp(chunk_count(rows, threads), int64_t{1}, kMostRows);
-    const int64_t pieces =
-        chunk_count(share, std::clamp(rows / kPieces, kFewestRows, kLargestPiece));
-    piece_rows_ = chunk_count(share, pieces);
-    chunk_rows_ = pieces * piece_rows_;
-    ring_ = staging_bytes_ / (chunk_rows_ * kRowBytes) * pieces;
-    left_.store(chunk_count(rows, chunk_rows_), std::memory_order_relaxed);
-  }
+  int64_t threads() const { return static_cast<int64_t>(crew_.cpus().size()); }
 
   // Waits until all that the launch before asked for is packed. If its kernel has failed, that is
   // an error.
@@ -127,10 +125,9 @@ class RequestPacker {
     left_.store(0, std::memory_order_relaxed);
   }
 
-  // Waits. False if that was given up.
-  template <class Ready>
-  bool await(const Ready& ready) const {
-    while (!ready()) {
+  // Waits until a row is ready. False if that was given up.
+  bool await(int64_t row) const {
+    while (!is_ready(row)) {
       if (gave_up_.load(std::memory_order_relaxed)) {
         return false;
       }
@@ -139,36 +136,78 @@ class RequestPacker {
     return true;
   }
 
-  // The source of a row, once the kernel has asked for it; any row if that was given up.
-  const uint8_t* source(const Gather& gather, int64_t row) const {
-    const auto asked = [&] { return __atomic_load_n(&asked_[row], __ATOMIC_ACQUIRE); };
-    const bool is_asked = await([&] { return asked() >> 32 == launch_; });
-    return source_bytes(gather, is_asked ? static_cast<uint32_t>(asked()) : 0);
-  }
+  // The rows that a thread has taken and not asked its caches for yet.
+  struct Taken {
+    int64_t row = 0;
+    int64_t end = 0;
+  };
 
-  // Waits until the kernel has read the piece before this one in its room.
-  void await_room(int64_t piece) const {
-    await([&] {
-      return piece < ring_ ||
-             __atomic_load_n(&read_[piece - ring_].launch, __ATOMIC_ACQUIRE) == launch_;
-    });
-  }
-
-  // Packs rows [first, end) as they are asked for, and tells so piece by piece.
-  void answer(const Gather& gather, int64_t first, int64_t end) {
-    const int64_t first_piece = first / piece_rows_;
-    for (int64_t piece = first_piece; piece * piece_rows_ < end; ++piece) {
-      await_room(piece);
-    }
-    uint8_t* room = staging_.get() + first_piece % ring_ * piece_rows_ * kRowBytes;
-    const auto row_at = [&](int64_t row) { return source(gather, row); };
-    const auto tell = [&](int64_t row) {
-      if ((row + 1) % piece_rows_ == 0 || row + 1 == end) {
-        __atomic_store_n(&packed_[row / piece_rows_].launch, launch_, __ATOMIC_RELEASE);
+  // What a thread packs next, empty if all is taken: a quarter of its share of what is left, in
+  // whole pieces, so that threads that differ in speed end at about the same time.
+  Taken take() {
+    for (int64_t first = next_.load(std::memory_order_relaxed); first < pieces_;) {
+      const int64_t most = std::max(kMostRows / piece_rows_, int64_t{1});
+      const int64_t count = std::clamp((pieces_ - first) / (kParts * threads()), int64_t{1}, most);
+      if (next_.compare_exchange_weak(first, first + count, std::memory_order_relaxed)) {
+        return {first * piece_rows_, std::min((first + count) * piece_rows_, rows_)};
       }
+    }
+    return {};
+  }
+
+  // Whether the kernel has asked for the row, and has read what was in its room before.
+  bool is_ready(int64_t row) const {
+    const int64_t before = row / piece_rows_ - ring_;  // the piece that was there
+    return __atomic_load_n(&asked_[row], __ATOMIC_ACQUIRE) >> 32 == launch_ &&
+           (before < 0 || __atomic_load_n(&read_[before].launch, __ATOMIC_ACQUIRE) == launch_);
+  }
+
+  // Tells the kernel of a piece whose last row is packed.
+  void tell(int64_t row) const {
+    if ((row + 1) % piece_rows_ == 0 || row + 1 == rows_) {
+      __atomic_store_n(&packed_[row / piece_rows_].launch, launch_, __ATOMIC_RELEASE);
+    }
+  }
+
+  // Packs what the thread can take, until all is taken. The next rows are asked for while one is
+  // copied, those of the next piece, too: else each piece would begin with a wait for all of them.
+  void answer(const Gather& gather) {
+    struct Row {
+      const uint8_t* source;
+      uint8_t* packed;
+      int64_t row;
     };
-    pack_into_caches(room - first * kRowBytes, first, end, row_at, tell);
-    left_.fetch_sub(1, std::memory_order_release);
+    std::array<Row, kOnTheirWay> rows;
+    size_t begun = 0;
+    size_t done = 0;  // of those
+    Taken taken = take();
+    while (taken.row < taken.end || done < begun) {
+      // While it waits, all that it has begun must be packed: others may wait for that.
+      const bool has_next =
+          taken.row < taken.end && (done < begun ? is_ready(taken.row) : await(taken.row));
+      if (!has_next && done == begun) {
+        return;  // that was given up
+      }
+      Row next{nullptr, nullptr, taken.row};
+      if (has_next) {
+        next.source = source_bytes(gather, static_cast<uint32_t>(asked_[taken.row]));
+        next.packed = staging_.get() + taken.row % (ring_ * piece_rows_) * kRowBytes;
+      }
+      const Later later{next.source, next.packed};
+      if (has_next && begun - done < kOnTheirWay) {
+        ask_for_row(later);
+      } else {
+        const Row& oldest = rows[done++ % kOnTheirWay];
+        copy_row(oldest.packed, oldest.source, later);
+        tell(oldest.row);
+      }
+      if (has_next) {
+        rows[begun++ % kOnTheirWay] = next;
+        if (++taken.row == taken.end) {
+          taken = take();
+        }
+      }
+    }
   }
 
   int64_t staging_bytes_;
@@ -178,10 +217,12 @@ class RequestPacker {
   std::shared_ptr<Done[]> read_;
   std::shared_ptr<CUevent_st> launched_ = new_event();
   uint32_t launch_ = 0;
+  int64_t rows_ = 0;  // of the launch, and so on
   int64_t piece_rows_ = 0;
-  int64_t chunk_rows_ = 0;        // of what a thread packs at a time, whole pieces
-  int64_t ring_ = 0;              // pieces
-  std::atomic<int64_t> left_{0};  // chunks that are not packed yet
+  int64_t pieces_ = 0;
+  int64_t ring_ = 0;                                  // pieces
+  alignas(kCacheLine) std::atomic<int64_t> next_{0};  // piece
+  alignas(kCacheLine) std::atomic<int64_t> left_{0};  // threads that are not done
   std::atomic<bool> gave_up_{false};
   Crew crew_;  // the last member, so that its threads end first
 };
