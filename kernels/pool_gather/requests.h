@@ -80,9 +80,9 @@ class RequestPacker {
   static constexpr int64_t kFewestRows = 16;
   static constexpr int64_t kLargestPiece = 64;
   // A thread takes so small a part of its share of what is left, and so many rows at most.
-  static constexpr int64_t kParts = 4;
+  static constexpr int64_t kParts = 2;
   static constexpr int64_t kMostRows = 256;
-  static constexpr size_t kOnTheirWay = 16;  // rows that a thread has asked its caches for
+  static constexpr size_t kOnTheirWay = 8;  // rows that a thread has asked its caches for
   // Meant for the shared cache of a server's CPU, where the kernel reads them.
   static constexpr int64_t kRingBytes = 32 << 20;
 
