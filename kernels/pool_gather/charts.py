@@ -309,7 +309,7 @@ def pool_size(mib: float) -> str:
 
 def packing_cores(variant: Variant, cores: int | None) -> float:
     """How many of a host's `cores` pack: seven of eight, or fewer where the variant's flags say how
-    many at most; as in packer.h. NaN where it is not known how many there are."""
+    many at most; as in crew.h. NaN where it is not known how many there are."""
     if cores is None:
         return math.nan
     most = re.search(MOST_WORKERS, " ".join(variant.flags))

@@ -211,7 +211,8 @@ void read_as_packed(const Gather& gather, const Requests& requests) {
   for (int64_t i = 0; i < gather.rows; ++i) {
     const uint64_t asked =
         uint64_t{requests.launch} << 32 | static_cast<uint32_t>(gather.pairs[i].x);
-    __atomic_store_n(&requests.asked[i], asked, __ATOMIC_RELAXED);
+    // Threads read the word a second time, as it is.
+    __atomic_store_n(&requests.asked[i], asked, __ATOMIC_RELEASE);
   }
   for (int64_t i = 0; i < gather.rows; ++i) {
     const int64_t piece = i / requests.piece_rows;

@@ -65,6 +65,24 @@ def test_a_ring_with_room_for_three_chunks_turns(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# Room for three pieces of 16 rows.
+ASKED_RING = "requests.h", "kRingBytes = 32 << 20;", "kRingBytes = 32 << 10;"
+
+
+def test_what_a_kernel_asks_for_turns_in_a_ring_with_room_for_three_pieces(tmp_path: Path) -> None:
+    done = ran(with_fault(POOL.folder, tmp_path / "pool_gather", *ASKED_RING))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pieces_wait_for_room_in_the_ring(tmp_path: Path) -> None:
+    small = with_fault(POOL.folder, tmp_path / "small", *ASKED_RING)
+    done = ran(
+        with_fault(small, tmp_path / "pool_gather", "requests.h", "(before < 0 ||", "(true ||")
+    )
+    assert done.returncode != 0
+    assert "differs" in done.stdout
+
+
 def test_chunks_wait_for_room_in_the_ring(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
     waits = "chunk - ring_ >= arrived_.load(std::memory_order_acquire)"
@@ -126,7 +144,8 @@ def test_every_byte_is_packed_past_the_caches() -> None:
 @pytest.mark.parametrize("what", ["", "tune"])
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
 def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str, what: str) -> None:
-    folder = with_fault(POOL.folder, tmp_path / "pool_gather", *RING)
+    small = with_fault(POOL.folder, tmp_path / "small", *RING)
+    folder = with_fault(small, tmp_path / "pool_gather", *ASKED_RING)
     done = ran(folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", what=what)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -143,6 +162,14 @@ FAULTS = {
     ),
     "the SMs are not waited for": (
         *("sharing.h", 'check(cudaStreamWaitEvent(stream, gathered_.get()), "gathered");', ""),
+        "differs",
+    ),
+    "rows are packed before they are asked for": (
+        *("requests.h", "__ATOMIC_ACQUIRE) >> 32 == launch_ &&", "__ATOMIC_ACQUIRE) >= 0 &&"),
+        "differs",
+    ),
+    "a piece is told before it is packed": (
+        *("requests.h", "(row + 1) % piece_rows_ == 0", "row % piece_rows_ == 0"),
         "differs",
     ),
     "the CPU packs the rows of the SMs": (
