@@ -365,6 +365,7 @@ def test_without_a_script_evidence_is_a_link_away(browser: Browser, address: str
     page = context.new_page()
     page.goto(f"{address}studies/{STUDY}/")
     page.locator("#v1_vectorized-source summary a").click()
+    page.wait_for_url(lambda url: not url.endswith(f"studies/{STUDY}/"))
     expect(page.locator("main pre")).to_contain_text("#include")
     context.close()
 
