@@ -48,7 +48,8 @@ __device__ inline void copy_piece(const Gather& gather, const Requests& requests
 }
 
 // Asks for all rows of the gather and copies them as they are packed, by the first `blocks` blocks
-// of the grid, each of kBlock threads.
+// of the grid, each of kBlock threads. A block may wait for rows that another one asks for: all of
+// them should run at once, or beside kernels that end by themselves.
 __device__ inline void ask_and_copy(const Gather& gather, const Requests& requests, int blocks) {
   ask(gather, requests, blocks);
   for (int64_t piece = blockIdx.x; piece < requests.pieces; piece += blocks) {

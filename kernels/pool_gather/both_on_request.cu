@@ -7,7 +7,7 @@
 #include "operator.h"
 #include "requests.h"
 
-constexpr int kMostBlocks = 64;  // of either kind, few enough that all run at once
+constexpr int kMostBlocks = 64;  // of either kind
 // How many of 32 equal shares may be read in place.
 constexpr int kShares = 32;
 constexpr std::array kSharesInPlace = {0, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32};

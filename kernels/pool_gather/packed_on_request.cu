@@ -5,7 +5,7 @@
 #include "operator.h"
 #include "requests.h"
 
-constexpr int kMostBlocks = 128;  // few enough that all run at once
+constexpr int kMostBlocks = 128;
 
 __global__ void __launch_bounds__(kBlock) gather_rows(Gather gather, Requests requests) {
   count_sm(gather);

@@ -18,7 +18,7 @@ struct Later {
   uint8_t* staging;
 };
 
-// Asks for a line of both: of the ring for the right to write it, which the copy engine's last read
+// Asks for a line of both: of the ring for the right to write it, which the GPU's last read
 // likely took away; else each store waits for it. Compilers drop a function that does nothing but
 // __builtin_prefetch.
 inline void ask_for_line(const Later& later, int byte) {

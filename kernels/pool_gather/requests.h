@@ -1,5 +1,5 @@
 // A kernel asks for rows: it writes to host memory which ones, and threads pack them to where it
-// reads them. No copy is enqueued, and the caller does not wait.
+// reads them. No copy is enqueued, and the caller waits at most for the launch before.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,10 @@ class RequestPacker {
     give_up();  // if the kernel has failed
   }
 
-  // Has threads pack what a kernel asks for, which `enqueue(requests)` launches. Returns at once.
-  // One launch follows the other on the GPU.
+  // Waits until all rows of the launch before are packed, so its stream must be able to get there.
+  // Then has threads pack what a kernel asks for, which `enqueue(requests)` launches, and returns.
+  // One launch follows the other on the GPU. An error of CUDA's that nobody has asked for yet would
+  // be taken for one of this launch.
   template <class Enqueue>
   void launch(const Gather& gather, cudaStream_t stream, Enqueue enqueue) {
     finish();
@@ -61,7 +63,7 @@ class RequestPacker {
     });
     enqueue(Requests{asked_.get(), staging_.get(), packed_.get(), read_.get(), piece_rows_, pieces_,
                      ring_, launch_});
-    const OffCpus aside(crew_.cpus());  // from which it stays away while it waits
+    const OffCpus aside(crew_.cpus());  // a caller on one of them would hold up its thread
     if (cudaPeekAtLastError() != cudaSuccess) {
       give_up();
       return;
@@ -142,8 +144,8 @@ class RequestPacker {
     int64_t end = 0;
   };
 
-  // What a thread packs next, empty if all is taken: a quarter of its share of what is left, in
-  // whole pieces, so that threads that differ in speed end at about the same time.
+  // What a thread packs next, empty if all is taken: half of its share of what is left, in whole
+  // pieces, so that threads that differ in speed end at about the same time.
   Taken take() {
     for (int64_t first = next_.load(std::memory_order_relaxed); first < pieces_;) {
       const int64_t most = std::max(kMostRows / piece_rows_, int64_t{1});
@@ -222,7 +224,7 @@ class RequestPacker {
   int64_t pieces_ = 0;
   int64_t ring_ = 0;                                  // pieces
   alignas(kCacheLine) std::atomic<int64_t> next_{0};  // piece
-  alignas(kCacheLine) std::atomic<int64_t> left_{0};  // threads that are not done
+  alignas(kCacheLine) std::atomic<int64_t> left_{0};  // calls of answer() that are not done
   std::atomic<bool> gave_up_{false};
   Crew crew_;  // the last member, so that its threads end first
 };
