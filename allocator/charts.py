@@ -113,13 +113,20 @@ def latency(facts: StudyFacts) -> Chart | None:
     return finish(chart, what, margin=70, compact_margin=60)
 
 
-def memory_map(facts: StudyFacts) -> Chart | None:
-    """Where each allocation lies, from when until when: segments stacked in the order they come."""
-    table = facts.derived("memory_map")
+def of_one_pattern(facts: StudyFacts, name: str) -> tuple[pd.DataFrame, str] | None:
+    """A derived table without the column of its pattern, and that pattern."""
+    table = facts.derived(name)
     if table is None:
         return None
-    pattern = table["pattern"].iloc[0]
-    table = table.drop(columns="pattern")
+    return table.drop(columns="pattern"), str(table["pattern"].iloc[0])
+
+
+def memory_map(facts: StudyFacts) -> Chart | None:
+    """Where each allocation lies, from when until when: segments stacked in the order they come."""
+    found = of_one_pattern(facts, "memory_map")
+    if found is None:
+        return None
+    table, pattern = found
     table["size"] = [quantity(value, "B") for value in table["bytes"]]
     table["log"] = table["bytes"].map(lambda value: int(value).bit_length())
     blocks: Any = (
@@ -141,11 +148,10 @@ def memory_map(facts: StudyFacts) -> Chart | None:
 
 def heap(facts: StudyFacts) -> Chart | None:
     """Bytes reserved and bytes asked for, over the same pattern."""
-    table = facts.derived("heap")
-    if table is None:
+    found = of_one_pattern(facts, "heap")
+    if found is None:
         return None
-    pattern = table["pattern"].iloc[0]
-    table = table.drop(columns="pattern")
+    table, pattern = found
     table["label"] = [quantity(value, "B") for value in table["bytes"]]
     chart: Any = (
         alt.Chart(table)

@@ -12,22 +12,8 @@ from analysis.measure import disturbance, telemetry
 from analysis.profile import __main__ as profile
 from analysis.store import counters, folders, published, samples, timelines
 from analysis.study import Study, Variant
-from analysis.tables import of_study
-from analysis.tables.rows import (
-    ClaimPartRow,
-    ClaimRow,
-    CounterRow,
-    ModelRow,
-    ParameterRow,
-    RatioRow,
-    RepeatabilityRow,
-    RepeatRow,
-    RoundRow,
-    RunRow,
-    SkippedRow,
-    SummaryRow,
-    columns,
-)
+from analysis.tables import of_study, rows
+from analysis.tables.rows import columns
 from analysis.toolchain import ptxas, sass
 
 CONSTANTS: Final[Mapping[str, Any]] = {
@@ -52,18 +38,18 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "<variant>.ncu.csv": counters.COLUMNS,
     "<variant>.timeline.csv": timelines.COLUMNS,
     "published/<study>.csv": published.FILE_COLUMNS,
-    "summary.csv": columns(SummaryRow),
-    "ratios.csv": columns(RatioRow),
-    "claims.csv": columns(ClaimRow),
-    "claim_parts.csv": columns(ClaimPartRow),
-    "model.csv": columns(ModelRow),
-    "model_parameters.csv": columns(ParameterRow),
-    "skipped.csv": columns(SkippedRow),
-    "repeats.csv": columns(RepeatRow),
-    "runs.csv": columns(RunRow),
-    "rounds.csv": columns(RoundRow),
-    "repeatability.csv": columns(RepeatabilityRow),
-    "model_counters.csv": columns(CounterRow),
+    "summary.csv": columns(rows.SummaryRow),
+    "ratios.csv": columns(rows.RatioRow),
+    "claims.csv": columns(rows.ClaimRow),
+    "claim_parts.csv": columns(rows.ClaimPartRow),
+    "model.csv": columns(rows.ModelRow),
+    "model_parameters.csv": columns(rows.ParameterRow),
+    "skipped.csv": columns(rows.SkippedRow),
+    "repeats.csv": columns(rows.RepeatRow),
+    "runs.csv": columns(rows.RunRow),
+    "rounds.csv": columns(rows.RoundRow),
+    "repeatability.csv": columns(rows.RepeatabilityRow),
+    "model_counters.csv": columns(rows.CounterRow),
     "resources.csv": ptxas.COLUMNS,
     "machine_code.csv": sass.COLUMNS,
 }

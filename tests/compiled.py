@@ -26,7 +26,7 @@ from filelock import FileLock
 
 from analysis import ROOT
 from analysis.modules import load_module, module_path
-from analysis.study import Case, Study, Variant
+from analysis.study import Case, Study, Variant, load_study
 from analysis.toolchain import compile as compiling
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
 
@@ -50,6 +50,12 @@ def with_fault(folder: Path, copy: Path, name: str, right: str, wrong: str) -> P
     assert text.count(right) == 1, f"{name}: {right}"
     (copy / name).write_text(text.replace(right, wrong))
     return copy
+
+
+def study_with_fault(study: Study, tmp_path: Path, name: str, right: str, wrong: str) -> Study:
+    """A copy of the study with a fault, as `with_fault` makes it."""
+    copy = with_fault(study.folder, tmp_path / study.name, name, right, wrong)
+    return load_study(copy / "study.yaml")
 
 
 def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None]) -> Path:

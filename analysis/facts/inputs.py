@@ -20,22 +20,8 @@ from analysis.store.folders import KINDS, PUBLISHED, machines, samples_files, st
 from analysis.store.published import NOTHING, load_published
 from analysis.store.results import Provenance, read_machine, read_provenance
 from analysis.study import Study
-from analysis.tables.rows import (
-    ClaimPartRow,
-    ClaimRow,
-    CounterRow,
-    ModelRow,
-    ParameterRow,
-    RatioRow,
-    RepeatabilityRow,
-    RepeatRow,
-    RoundRow,
-    RunRow,
-    SkippedRow,
-    SummaryRow,
-    read_table,
-    rows_of,
-)
+from analysis.tables import rows
+from analysis.tables.rows import ParameterRow, read_table, rows_of
 from analysis.toolchain.ptxas import KernelResources
 from analysis.toolchain.sass import VariantCode, read_code
 
@@ -157,27 +143,27 @@ def _load(
         if f"{machine}/{folder.name}" not in refused and only in ("", folder.name)
         for path in samples_files(folder)
     }
-    summary = read_table([tables / "summary.csv"], SummaryRow)
+    summary = read_table([tables / "summary.csv"], rows.SummaryRow)
     if gone := sorted({*summary["machine"]} - {*known}):
         raise HotpathError(
             f"{tables}: tables of {', '.join(gone)}, of which {results} has no results; "
             "`snakemake -c 8 summary` makes them anew"
         )
-    runs = read_table([tables / "runs.csv"], RunRow)
+    runs = read_table([tables / "runs.csv"], rows.RunRow)
     return Inputs(
         studies=studies,
         results=results,
         summary=summary.merge(runs, how="left", on=["machine", "study", "variant", "case"]),
-        ratios=read_table([tables / "ratios.csv"], RatioRow),
-        repeats=read_table([tables / "repeats.csv"], RepeatRow),
-        repeatability=read_table([tables / "repeatability.csv"], RepeatabilityRow),
-        rounds=read_table([tables / "rounds.csv"], RoundRow),
-        skipped=read_table([tables / "skipped.csv"], SkippedRow),
-        claims=read_table([tables / "claims.csv"], ClaimRow),
-        claim_parts=read_table([tables / "claim_parts.csv"], ClaimPartRow),
-        model=read_table([tables / "model.csv"], ModelRow),
-        model_parameters=read_table([tables / "model_parameters.csv"], ParameterRow),
-        model_counters=read_table([tables / "model_counters.csv"], CounterRow),
+        ratios=read_table([tables / "ratios.csv"], rows.RatioRow),
+        repeats=read_table([tables / "repeats.csv"], rows.RepeatRow),
+        repeatability=read_table([tables / "repeatability.csv"], rows.RepeatabilityRow),
+        rounds=read_table([tables / "rounds.csv"], rows.RoundRow),
+        skipped=read_table([tables / "skipped.csv"], rows.SkippedRow),
+        claims=read_table([tables / "claims.csv"], rows.ClaimRow),
+        claim_parts=read_table([tables / "claim_parts.csv"], rows.ClaimPartRow),
+        model=read_table([tables / "model.csv"], rows.ModelRow),
+        model_parameters=read_table([tables / "model_parameters.csv"], rows.ParameterRow),
+        model_counters=read_table([tables / "model_counters.csv"], rows.CounterRow),
         resources=read_table(reports, KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
         derived={name: read_derived(folder) for name, folder in derived.items()},

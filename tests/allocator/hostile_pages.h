@@ -22,11 +22,7 @@ class HostilePages : public HostileSource, public Mapping {
     const Lock lock(mutex_);
     refuse_in_capture("cuMemCreate");
     ++counts_.allocations;
-    if (failing_allocations > 0) {
-      --failing_allocations;
-      return false;
-    }
-    if (!has_room(bytes)) {
+    if (is_allocation_refused(bytes)) {
       return false;
     }
     ranges_.at(range).push_back(bytes);

@@ -41,11 +41,7 @@ class HostileSource : public StreamSource {
   void* allocate_in_capture(int /*device*/, size_t bytes) override {
     const Lock lock(mutex_);
     ++counts_.allocations;
-    if (failing_allocations > 0) {
-      --failing_allocations;
-      return nullptr;
-    }
-    if (!has_room(bytes)) {
+    if (is_allocation_refused(bytes)) {
       return nullptr;
     }
     // The address that was given back last, so that addresses come back.
@@ -105,10 +101,7 @@ class HostileSource : public StreamSource {
     const Lock lock(mutex_);
     ++counts_.event_queries;
     refuse_in_capture("cudaEventQuery");
-    Recorded& own = events_.at(event);
-    if (own.is_captured) {
-      throw std::runtime_error("cudaEventQuery: operation not permitted on a captured event");
-    }
+    Recorded& own = uncaptured(event, "cudaEventQuery");
     if (!work_.is_reached(own.point)) {
       return false;
     }
@@ -119,10 +112,7 @@ class HostileSource : public StreamSource {
     const Lock lock(mutex_);
     ++counts_.event_waits;
     refuse_in_capture("cudaEventSynchronize");
-    Recorded& own = events_.at(event);
-    if (own.is_captured) {
-      throw std::runtime_error("cudaEventSynchronize: operation not permitted on a captured event");
-    }
+    Recorded& own = uncaptured(event, "cudaEventSynchronize");
     own.late = 0;
     work_.reach(own.point);
   }
@@ -266,8 +256,13 @@ class HostileSource : public StreamSource {
  protected:
   using Lock = std::lock_guard<std::recursive_mutex>;
 
-  bool has_room(size_t bytes) const {
-    return bytes <= capacity_ && counts_.reserved <= capacity_ - bytes;
+  // Whether it fails as a test wants, or for lack of room.
+  bool is_allocation_refused(size_t bytes) {
+    if (failing_allocations > 0) {
+      --failing_allocations;
+      return true;
+    }
+    return bytes > capacity_ || counts_.reserved > capacity_ - bytes;
   }
 
   void refuse_in_capture(const std::string& call) {
@@ -300,6 +295,14 @@ class HostileSource : public StreamSource {
   };
 
   static constexpr size_t kPage = size_t{2} << 20;
+
+  Recorded& uncaptured(Event event, const std::string& call) {
+    Recorded& own = events_.at(event);
+    if (own.is_captured) {
+      throw std::runtime_error(call + ": operation not permitted on a captured event");
+    }
+    return own;
+  }
 
   Id live(Stream stream, const std::string& call) {
     if (stream == 0) {

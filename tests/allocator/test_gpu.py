@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from analysis.modules import load_python
 from analysis.study import Case, Study, Variant
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
-from tests.compiled import gpu_module, gpu_samples
+from tests.compiled import gpu_module, gpu_samples, with_fault
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -68,12 +67,9 @@ def test_graphs_replay_what_was_captured_and_touch_nothing_else(tmp_path: Path) 
 
 
 def test_the_canary_finds_an_allocator_that_does_not_wait(tmp_path: Path) -> None:
-    shutil.copytree(STUDY.folder, tmp_path / "allocator")
-    final = tmp_path / "allocator" / "p4_final.cpp"
-    checked = "if (!block->users.empty()) {"
-    assert checked in final.read_text()
-    final.write_text(final.read_text().replace(checked, "if (false) {"))
-    done = canary(STUDY.variant("p4_final"), tmp_path / "allocator", tmp_path / "canary")
+    fault = "p4_final.cpp", "if (!block->users.empty()) {", "if (false) {"
+    copy = with_fault(STUDY.folder, tmp_path / "allocator", *fault)
+    done = canary(STUDY.variant("p4_final"), copy, tmp_path / "canary")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "words changed" in done.stdout
 

@@ -40,20 +40,20 @@ def test_nothing_goes_wrong_in_a_storm(source: str) -> None:
     assert storm("plain", 50_000, source=source) is None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_nothing_goes_wrong_under_a_sanitizer(sanitizer: str, source: str) -> None:
+@pytest.mark.parametrize(
+    ("operations", "limit_s"),
+    [
+        pytest.param(50_000, 300, marks=pytest.mark.long),
+        pytest.param(1_000_000, 3600, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_nothing_goes_wrong_under_a_sanitizer(
+    operations: int, limit_s: int, sanitizer: str, source: str
+) -> None:
     flags = SANITIZERS[sanitizer]
-    assert storm(sanitizer, 50_000, *flags, source=source, limit_s=300) is None
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_nothing_goes_wrong_in_a_million_operations(sanitizer: str, source: str) -> None:
-    flags = SANITIZERS[sanitizer]
-    assert storm(sanitizer, 1_000_000, *flags, source=source, limit_s=3600) is None
+    assert storm(sanitizer, operations, *flags, source=source, limit_s=limit_s) is None
 
 
 STILL_READ = "some that a stream still reads"

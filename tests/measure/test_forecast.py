@@ -49,11 +49,17 @@ def write_run(
     write_samples(path, rows)
 
 
+def pace_of(study: Study, where: Target) -> Pace:
+    """The pace of the newest run, which there is."""
+    pace = last_pace(study, where)
+    assert pace is not None
+    return pace
+
+
 def test_a_cell_lasts_until_the_next_one_of_its_round_begins(study: Study, where: Target) -> None:
     write_run(where, study, "one", [[("n=1", 0), ("n=2", 40)], [("n=1", 5), ("n=2", 55)]])
     write_run(where, study, "two", [[("n=1", 10), ("n=2", 60)], [("n=1", 15), ("n=2", 75)]])
-    pace = last_pace(study, where)
-    assert pace is not None
+    pace = pace_of(study, where)
     assert pace.cells == {
         ("one", "n=1"): 10,  # 0 to 10, 5 to 15
         ("two", "n=1"): 35,  # 10 to 40, 15 to 55
@@ -70,8 +76,7 @@ def test_a_cell_lasts_until_the_next_one_of_its_round_begins(study: Study, where
 def test_the_newest_run_counts(study: Study, where: Target) -> None:
     write_run(where, study, "one", [[("n=1", 0), ("n=2", 40)], [("n=1", 0)]])
     write_run(where, study, "two", [[("n=1", 7), ("n=2", 9)], [("n=1", 0)]], LATER)
-    pace = last_pace(study, where)
-    assert pace is not None
+    pace = pace_of(study, where)
     assert pace.cells == {("one", "n=1"): 40, ("two", "n=1"): 2}
     assert pace.overhead == ROUND_S - 9
 
@@ -86,8 +91,7 @@ def test_a_cell_of_an_older_run_lasts_until_the_next_one_of_that_run(
     write_run(where, study, "two", [[("n=1", 10), ("n=2", 60)]])
     write_run(where, study, "one", [[("n=1", 0), ("n=2", 5)]], LATER)
     write_samples(path, [*read_samples(path), *older])
-    pace = last_pace(study, where)
-    assert pace is not None
+    pace = pace_of(study, where)
     assert pace.cells == {("one", "n=1"): 5, ("two", "n=1"): 30, ("one", "n=2"): 20}
 
 
@@ -99,16 +103,14 @@ def test_a_cell_that_was_tried_and_skipped_takes_as_long_as_that(
     rows = read_samples(path)
     write_samples(path, [rows[0], replace(rows[1], status="skipped", value=None, reason="none")])
     write_run(where, study, "two", [[("n=1", 10), ("n=2", 42)]])
-    pace = last_pace(study, where)
-    assert pace is not None
+    pace = pace_of(study, where)
     assert pace.cells == {("one", "n=1"): 9, ("two", "n=1"): 30, ("one", "n=2"): 2}
 
 
 def test_a_round_that_was_repeated_comes_last(study: Study, where: Target) -> None:
     again, second, third = [("n=1", 300), ("n=2", 340)], [("n=1", 0), ("n=2", 40)], [("n=1", 0)]
     write_run(where, study, "one", [again, second, third])
-    pace = last_pace(study, where)
-    assert pace is not None
+    pace = pace_of(study, where)
     assert pace.overhead == 60  # from 140 to 200, and from 240, the end of that cell, to 300
 
 

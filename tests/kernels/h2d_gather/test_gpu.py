@@ -18,9 +18,9 @@ from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, run_rounds
 from analysis.modules import load_python
 from analysis.store.samples import checksum, write_samples
-from analysis.study import Case, Study, load_study
+from analysis.study import Case, Study
 from analysis.toolchain.compilers import find_toolchain
-from tests.compiled import gpu_module, gpu_module_file
+from tests.compiled import gpu_module, gpu_module_file, study_with_fault
 from tests.repository import STUDIES
 from tests.synthetic import RUN
 
@@ -64,13 +64,7 @@ def test_variant_is_right(study: Study, name: str, stream: int, at: Case) -> Non
 
 def broken(study: Study, folder: Path, old: str, new: str) -> Study:
     """The study with one thing wrong in v3_loads_first."""
-    copy = folder / study.name
-    shutil.copytree(study.folder, copy)
-    source = copy / "v3_loads_first.cu"
-    text = source.read_text()
-    assert old in text
-    source.write_text(text.replace(old, new))
-    return load_study(copy / "study.yaml")
+    return study_with_fault(study, folder, "v3_loads_first.cu", old, new)
 
 
 @pytest.mark.parametrize(

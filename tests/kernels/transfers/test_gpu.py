@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.modules import load_python
-from analysis.study import Case, CaseValue, Study, load_study
-from tests.compiled import gpu_module
+from analysis.study import Case, CaseValue, Study
+from tests.compiled import gpu_module, study_with_fault
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -78,13 +77,8 @@ def test_kernel_is_right(name: str, stream: int) -> None:
 def test_check_finds_a_wrong_kernel(
     name: str, old: str, new: str, tmp_path: Path, stream: int
 ) -> None:
-    copy = tmp_path / TRANSFERS.name
-    shutil.copytree(TRANSFERS.folder, copy)
-    source = copy / TRANSFERS.variant(name).path.name
-    text = source.read_text()
-    assert old in text
-    source.write_text(text.replace(old, new))
-    wrong = load_study(copy / "study.yaml")
+    file = TRANSFERS.variant(name).path.name
+    wrong = study_with_fault(TRANSFERS, tmp_path, file, old, new)
     assert outcome(wrong, name, cases_of(name)[0], stream) is not None
 
 

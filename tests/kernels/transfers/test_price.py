@@ -19,6 +19,16 @@ from tests.kernels.transfers.fake import (
 )
 
 
+def checked(workload: Any, name: str, **values: int) -> Any:
+    """An operation of that variant, which fails its check before it has run and passes after."""
+    workload.prepare(Case({**values}, 0, "default"))
+    operation = workload.bind(TRANSFERS.variant(name), python_module())
+    operation.poison()
+    assert operation.check() is not None
+    assert outcome(operation) is None
+    return operation
+
+
 def test_pinning_is_refused_where_memory_is_short(
     workload: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,11 +49,7 @@ def test_a_price_is_that_of_its_parts(workload: Any, monkeypatch: pytest.MonkeyP
             return locked["answer"]
 
     monkeypatch.setattr(PRICE, "HostMemory", Locked)
-    workload.prepare(Case({"size": 5000}, 0, "default"))
-    operation = workload.bind(TRANSFERS.variant("pinned_price"), python_module())
-    operation.poison()
-    assert operation.check() is not None
-    assert outcome(operation) is None
+    operation = checked(workload, "pinned_price", size=5000)
     samples = operation.own_samples(0, 2)
     assert samples["allocate_time"] == [0.5, 0.5]
     assert set(samples) == {
@@ -74,11 +80,7 @@ def test_work_beside_held_memory_is_compared_with_work_before_and_after(
     monkeypatch.setattr(PRICE, "WORK_BYTES", 4096)
     monkeypatch.setattr(PRICE, "HostMemory", Held)
     monkeypatch.setattr(PRICE, "_seconds", seconds)
-    workload.prepare(Case({"held_bytes": 4096}, 0, "default"))
-    operation = workload.bind(TRANSFERS.variant("pinned_pressure"), python_module())
-    operation.poison()
-    assert operation.check() is not None
-    assert outcome(operation) is None
+    operation = checked(workload, "pinned_pressure", held_bytes=4096)
     samples = operation.own_samples(0, 3)
     assert samples == {"work_time": [0.03], "work_share": [pytest.approx(1.5)]}
     assert not held

@@ -80,21 +80,10 @@ def fake_workload(monkeypatch: pytest.MonkeyPatch, pool_mib: int = 4) -> Any:
 def lines(
     count: int, stride_kib: int, reads: int, order: str = "random", read: int = 128, **more: str
 ) -> Case:
-    values: dict[str, CaseValue] = {
-        "stride_kib": stride_kib,
-        "count": count,
-        "order": order,
-        **more,
-        "reads": reads,
-    }
-    return Case(values, reads * read, "default")
+    placed: dict[str, CaseValue] = {"stride_kib": stride_kib, "count": count, "order": order}
+    return Case({**placed, **more, "reads": reads}, reads * read, "default")
 
 
 def rows(row_bytes: int, count: int, order: str = "random", pool_mib: int = 1) -> Case:
-    values: dict[str, CaseValue] = {
-        "pool_mib": pool_mib,
-        "row_bytes": row_bytes,
-        "order": order,
-        "rows": count,
-    }
-    return Case(values, count * row_bytes, "default")
+    placed: dict[str, CaseValue] = {"pool_mib": pool_mib, "row_bytes": row_bytes, "order": order}
+    return Case({**placed, "rows": count}, count * row_bytes, "default")

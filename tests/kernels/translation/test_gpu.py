@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,8 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.measure.large_pool import KINDS, LargePool
 from analysis.modules import load_python
-from analysis.study import Case, Study, load_study
-from tests.compiled import gpu_module
+from analysis.study import Case, Study
+from tests.compiled import gpu_module, study_with_fault
 from tests.kernels.translation.fake import MIB, TRANSLATION, lines, rows
 
 pytestmark = pytest.mark.gpu
@@ -88,11 +87,5 @@ def test_an_aliased_pool_is_read_beyond_its_first_address() -> None:
 def test_check_finds_a_wrong_kernel(
     name: str, old: str, new: str, tmp_path: Path, stream: int
 ) -> None:
-    copy = tmp_path / TRANSLATION.name
-    shutil.copytree(TRANSLATION.folder, copy)
-    source = copy / f"{name}.cu"
-    text = source.read_text()
-    assert old in text
-    source.write_text(text.replace(old, new))
-    wrong = load_study(copy / "study.yaml")
+    wrong = study_with_fault(TRANSLATION, tmp_path, f"{name}.cu", old, new)
     assert outcome(wrong, name, stream, CASES[name][0]) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,8 +10,8 @@ import numpy as np
 import pytest
 
 from analysis.modules import load_python
-from analysis.study import Case, Study, load_study
-from tests.compiled import gpu_module
+from analysis.study import Case, Study
+from tests.compiled import gpu_module, study_with_fault
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -101,12 +100,7 @@ def test_random_descriptors_land_and_nothing_else_changes(name: str, stream: int
     ids=["last fragment missing", "last byte missing", "behind the fragment", "one bit"],
 )
 def test_check_finds_a_wrong_kernel(tmp_path: Path, stream: int, old: str, new: str) -> None:
-    folder = tmp_path / "unpack"
-    shutil.copytree(UNPACK.folder, folder)
-    text = (folder / "kernel.h").read_text()
-    assert old in text
-    (folder / "kernel.h").write_text(text.replace(old, new))
-    wrong = load_study(folder / "study.yaml")
+    wrong = study_with_fault(UNPACK, tmp_path, "kernel.h", old, new)
     workload = new_workload()
     workload.prepare(unpack_case(fragment=4093, chunks=1))
     (said,) = outcomes(wrong, "s4_batched", stream, workload, times=1)

@@ -105,17 +105,22 @@ def test_selects_change_the_chart(browser: Browser, address: str) -> None:
     visit.page.context.close()
 
 
-def test_the_first_chart_needs_no_script(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+def without_script(browser: Browser, address: str) -> Page:
+    """The study's page in a browser that runs no script; whoever asks closes its context."""
+    page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(f"{address}studies/{STUDY}/")
+    return page
+
+
+def test_the_first_chart_needs_no_script(browser: Browser, address: str) -> None:
+    page = without_script(browser, address)
     picture = page.locator(f"{chart('steps')} .hp-still.hp-wide svg")
     expect(picture).to_be_visible()
     bars = picture.evaluate("svg => svg.querySelectorAll('path[d*=v13h]').length")
     assert bars > 2 * len(STEPS)
     expect(picture.get_by_text("v0_byte_copy")).to_have_count(2)  # a panel for each machine
     assert page.locator(".hp-still svg").count() == 2, "of the first chart only"
-    context.close()
+    page.context.close()
 
 
 def test_the_picture_has_the_place_of_the_chart_and_never_shows_another_choice(
@@ -361,13 +366,11 @@ def test_evidence_is_loaded_when_it_is_opened(browser: Browser, address: str) ->
 
 
 def test_without_a_script_evidence_is_a_link_away(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}studies/{STUDY}/")
+    page = without_script(browser, address)
     page.locator("#v1_vectorized-source summary a").click()
     page.wait_for_url(lambda url: not url.endswith(f"studies/{STUDY}/"))
     expect(page.locator("main pre")).to_contain_text("#include")
-    context.close()
+    page.context.close()
 
 
 def test_the_ledger_is_filtered_and_its_address_says_how(browser: Browser, address: str) -> None:
