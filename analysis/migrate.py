@@ -9,7 +9,6 @@ made in the old way: whatever was stale stays stale. Provenance keeps both hashe
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from analysis.cli import existing_folder, fail_in_one_line
 from analysis.files import write_whole
 from analysis.source import fingerprint
 from analysis.store.folders import machines, variant_files
-from analysis.store.results import load_variant
+from analysis.store.results import load_variant, provenance_text
 from analysis.study import Study, Variant, discover
 
 
@@ -60,8 +59,7 @@ def migrate(results: Path, studies: Mapping[str, Study]) -> Counter[str]:
             continue
         carried = _carried(loaded.provenance, study, study.variant(loaded.variant), counts)
         if carried != loaded.provenance:
-            text = json.dumps(carried, indent=1, sort_keys=True) + "\n"
-            write_whole(path.with_suffix(".json"), text)
+            write_whole(path.with_suffix(".json"), provenance_text(carried))
     return counts
 
 

@@ -1,75 +1,50 @@
-"""When the bounds of claims were set: bounds.csv beside study.yaml.
+"""Digests of the bounds of claims, and the bounds that a run names.
 
-A bound that was set after looking at a run would fit that run. So a claim is judged by runs that
-began after the commit that set what it compares. A claim may be divided or joined with another: its
-comparisons are as old as before, unless one of them was dropped.
+A threshold that was chosen after looking at a run would fit that run. So the provenance of a run
+names the bounds as they stood when it began, and a claim is judged by the runs that name its bound.
+A claim may be divided or joined with another: its comparisons stay named, unless one was dropped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from analysis.records import read_records
-
-FILE: Final = "bounds.csv"
 DIGITS: Final = 12
-"""Of hashes, so many hex digits."""
+"""Length of a digest in hex digits."""
+
+Bounds = Mapping[str, str]
+"""Digests of the comparisons of claims, separated by spaces, by the id of the claim."""
 
 
-@dataclass(frozen=True)
-class BoundRow:
-    """A claim whose comparisons have this hash. `commit`, made at `set_at` (UTC), set the last of
-    them."""
+def digests(study: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """By the id of every tested claim of a study.yaml, the digest of each of its comparisons.
 
-    claim: str
-    sha256: str
-    commit: str
-    set_at: str
-
-
-def digests(study: Mapping[str, Any]) -> dict[str, str]:
-    """By the id of every claim in a study.yaml that is tested: the hash of what it compares, where,
-    and of its bounds. What it says is not in it."""
-    return {claim: _hash(*compared) for claim, compared in _compared(study).items()}
-
-
-def comparisons(study: Mapping[str, Any]) -> dict[str, list[str]]:
-    """As digests(), for each of a claim's comparisons."""
-    return {
-        claim: [_hash([part], published) for part in parts]
-        for claim, (parts, published) in _compared(study).items()
-    }
-
-
-def _compared(study: Mapping[str, Any]) -> dict[str, tuple[list[dict[str, Any]], object]]:
+    A digest covers what is compared, in which case, and the bound, but not the claim's sentence.
+    """
     headline = {"case": study.get("headline")}
-    return {
-        claim["id"]: (
-            [headline | part for part in ([claim["test"]] if "test" in claim else claim["all"])],
-            claim.get("published"),
-        )
-        for claim in study.get("claims") or []
-        if {"test", "all"} & set(claim)
-    }
+    found = {}
+    for claim in study.get("claims") or []:
+        parts = [claim["test"]] if "test" in claim else claim.get("all", [])
+        if parts:
+            published = claim.get("published")
+            found[claim["id"]] = tuple(_digest(headline | part, published) for part in parts)
+    return found
 
 
-def _hash(compared: list[dict[str, Any]], published: object) -> str:
-    text = json.dumps([compared, published], sort_keys=True)
+def _digest(part: Mapping[str, Any], published: object) -> str:
+    text = json.dumps([[part], published], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-def read_bounds(path: Path) -> list[BoundRow]:
-    """The rows of a bounds.csv; none where there is no such file."""
-    return read_records(path, BoundRow) if path.exists() else []
+def still_named(recorded: Bounds, current: Collection[str]) -> frozenset[str]:
+    """The digests that a run recorded, without those of claims that have changed since.
 
-
-def settings(rows: Iterable[BoundRow], study: Mapping[str, Any]) -> dict[str, BoundRow]:
-    """By claim of a study.yaml, the row that tells when its bounds were set; none where they have
-    been changed since, or are not in any commit yet."""
-    current = digests(study)
-    return {row.claim: row for row in rows if current.get(row.claim) == row.sha256}
+    A claim has changed where one of its comparisons is in no claim of today; `current` has the
+    digests of these. Else the failing half of a claim could be dropped to keep the other.
+    """
+    known = frozenset(current)
+    groups = (digests_of.split() for digests_of in recorded.values())
+    return frozenset(digest for group in groups if known.issuperset(group) for digest in group)

@@ -83,6 +83,13 @@ class Comparison(ABC):
         return self._named("variant")
 
     @property
+    def cases(self) -> list[str]:
+        """The ids of the cases it is made in."""
+        lists = [name for name, one in self.keys().items() if one.metadata["names"] == "cases"]
+        several = [case for name in lists for case in getattr(self, name)]
+        return [self.case, *self._named("case"), *several]
+
+    @property
     def title(self) -> str:
         """What is compared, in words."""
         words = [" over ".join(self.variants) or self.kind, *self._named("metric")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from analysis.claims.bounds import BoundRow
 from analysis.claims.comparison import BOUNDS, KINDS, Bounded, Comparison
 from analysis.claims.findings import Finding, parse_finding
 from analysis.claims.kinds import Measured
@@ -21,8 +21,8 @@ class Claim:
 
     `published` is the write-up's own figure in SI base units; None where it printed none or the
     published rows give it. `untested` is the reason why there are no tests. `ours` marks what no
-    write-up says: this project's own targets, and what it found out itself. `bounds` says since
-    when it compares what it does; None where no commit is known to have it so.
+    write-up says: this project's own targets, and what it found out itself. `bounds` has the digest
+    of each of `tests`.
     """
 
     id: str
@@ -31,7 +31,7 @@ class Claim:
     tests: tuple[Comparison, ...]
     untested: str
     ours: bool = False
-    bounds: BoundRow | None = None
+    bounds: tuple[str, ...] = ()
     finding: Finding | None = None
 
     @property
@@ -48,6 +48,18 @@ class Claim:
     def variants(self) -> list[str]:
         """Every variant the tests compare, in the order of their mention."""
         return list(dict.fromkeys(name for test in self.tests for name in test.variants))
+
+    @cached_property
+    def bounds_by_variant(self) -> Mapping[str, frozenset[str]]:
+        """The digests of the tests that compare each variant."""
+        return {
+            name: frozenset(
+                digest
+                for test, digest in zip(self.tests, self.bounds, strict=True)
+                if name in test.variants
+            )
+            for name in self.variants
+        }
 
     @property
     def in_several_cases(self) -> bool:
@@ -76,13 +88,13 @@ def parse_claims(
     entries: Sequence[Mapping[str, Any]],
     subjects: Subjects,
     where: str,
-    bounds: Mapping[str, BoundRow],
+    bounds: Mapping[str, tuple[str, ...]],
     *,
     ours: bool = False,
 ) -> tuple[Claim, ...]:
     """The `claims` of a study.yaml that its schema has passed; `ours` where none says otherwise.
 
-    `bounds` are by claim, as `bounds.settings` gives them. Raises FieldError for the first key,
+    `bounds` are by claim, as `bounds.digests` gives them. Raises FieldError for the first key,
     variant, case, metric or unit that does not fit.
     """
     refuse_repeats(f"{where}: claims", [entry["id"] for entry in entries])
@@ -90,7 +102,7 @@ def parse_claims(
         _claim({"ours": ours, **entry}, subjects, f"{where}: claims.{entry['id']}")
         for entry in entries
     )
-    return tuple(replace(claim, bounds=bounds.get(claim.id)) for claim in claims)
+    return tuple(replace(claim, bounds=bounds.get(claim.id, ())) for claim in claims)
 
 
 def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from analysis.claims.verdicts import NOT_TESTED
+from analysis.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 from analysis.facts.inputs import Inputs
 from analysis.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.store.folders import PUBLISHED
 from analysis.study import Study
 
-__all__ = ["PUBLISHED", "UNDECIDED", "Verdicts"]
+__all__ = ["PUBLISHED", "UNDECIDED", "Verdicts", "chosen_after", "judges_phrase"]
 
 UNDECIDED: Final = "undecided"
 """What pages call a claim that is not tested although all that it compares was measured."""
@@ -51,5 +51,24 @@ class Verdicts:
         if row.verdict != NOT_TESTED:
             return row.verdict
         parts = self.parts.get((row.claim, row.machine), [row])
-        figures = [part.measured for part in parts if part.verdict == NOT_TESTED]
+        figures = [part.judged for part in parts if part.verdict == NOT_TESTED]
         return NOT_TESTED if any(map(math.isnan, figures)) else UNDECIDED
+
+
+def chosen_after(row: ClaimRow) -> str:
+    """That the threshold is younger than all that judges the claim; empty where it is not."""
+    if row.bound != AFTERWARDS:
+        return ""
+    # A claim on hardware counters is judged by profiles.
+    judges = {0: "this profile", 1: "this run"}.get(row.runs, "these runs")
+    return f"threshold chosen after {judges}"
+
+
+def judges_phrase(row: ClaimRow) -> str:
+    """`4 runs; 1 of them may judge: the others are older than the threshold`; empty where all of
+    them may."""
+    others = row.runs - row.judging
+    if row.bound != BEFORE or others < 1:
+        return ""
+    older = "the other is" if others == 1 else "the others are"
+    return f"{row.runs} runs; {row.judging} of them may judge: {older} older than the threshold"

@@ -4,6 +4,7 @@
     round-00.csv, round-00.json   a round: its samples, and its record, which makes it finished
     round-00.visits.csv           when each visit to a cell of it began
     repeated.json                 rounds that are discarded, and why
+    bounds.json                   the bounds of claims when the run began, by variant
     telemetry.csv                 of all rounds
     publishing/                   what the finished run changes in the results, whole
 
@@ -21,6 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from analysis.claims.bounds import Bounds
 from analysis.errors import HotpathError
 from analysis.files import remove_together, write_all, write_together, write_whole
 from analysis.measure.cell import Visit
@@ -66,6 +68,7 @@ class Journal:
     def __init__(self, plan: Plan) -> None:
         self.folder = plan.journal
         self.study = plan.study.name
+        self._bounds_now = {v.name: plan.study.bounds_of(v.name) for v in plan.variants}
         self.rounds = plan.grid.rounds
 
     def round_file(self, number: int) -> Path:
@@ -128,8 +131,23 @@ class Journal:
         entries: list[dict[str, Any]] = read_json(path) if path.exists() else []
         return entries
 
+    @property
+    def _bounds_file(self) -> Path:
+        return self.folder / "bounds.json"
+
+    def bounds(self) -> Mapping[str, Bounds]:
+        """The bounds that each variant's provenance names: those of when the run began, even if it
+        was resumed with other claims. HotpathError where the file of them is damaged."""
+        if not self._bounds_file.exists():
+            return {}
+        known: Mapping[str, Bounds] = read_json(self._bounds_file)
+        return known
+
     def begin(self) -> None:
+        """Make the folder; a run that has no round yet begins with the claims of now."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.records:
+            write_whole(self._bounds_file, json.dumps(self._bounds_now))
 
     def missing(self) -> list[int]:
         """The numbers of the rounds that are still to be measured."""

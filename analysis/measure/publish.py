@@ -54,6 +54,7 @@ def drafted(
     of_run = _of_run(plan, host, journal, records, machine)
     telemetry = _telemetry(journal, records)
     samples = list(with_clocks(samples, telemetry))
+    bounds = journal.bounds()
     for variant in plan.variants:
         if not _cases(plan, variant):
             continue  # a companion without a case in this grid
@@ -65,6 +66,7 @@ def drafted(
                 for case_id in _cases(plan, variant)
             ]
         provenance = of_run | _of_variant(plan, variant, host) | {"unmet": reason}
+        provenance["bounds"] = bounds.get(variant.name, {})
         telemetry_rows = telemetry.get(variant.name)
         status = "captured" if telemetry_rows else f"not captured: {_no_telemetry(plan, host)}"
         provenance["captures"] = {"telemetry": {"status": status, "at": journal.run}}

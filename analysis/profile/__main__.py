@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from analysis.cli import fail_in_one_line, settings
 from analysis.config import BUILD, Config, load_config
@@ -121,12 +122,14 @@ def keep(
         reason = NO_KERNEL
     status = f"not captured: {reason}" if reason else CAPTURED
     print(f"{study.name}/{variant.name}: {kind}: {status}", file=sys.stderr)
-    entry = {
+    entry: dict[str, Any] = {
         "status": status,
         "case": case,
         "at": utc_now("seconds"),
         "source_sha256": fingerprint(study, variant),
     }
+    if kind == "ncu" and (bounds := study.bounds_of(variant.name, counted=True)):
+        entry["bounds"] = bounds
     set_capture(where.root, where.machine, study.name, variant.name, kind, entry)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from analysis.claims.findings import Finding
-from analysis.claims.verdicts import AFTERWARDS, NOT_TESTED
+from analysis.claims.verdicts import NOT_TESTED
 from analysis.facts.addresses import claim_anchor
 from analysis.facts.findings import Told, findings
 from analysis.facts.study_facts import StudyFacts
-from analysis.facts.verdicts import UNDECIDED
+from analysis.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
 from analysis.quantities import listing
 from analysis.report.html import joined, link
 
@@ -34,9 +34,15 @@ def finding_item(facts: StudyFacts, finding: Finding, told: Told, evidence: str)
         f"{interval} on " if (interval := told.interval()) else "On ",
         _where(facts, told),
         _elsewhere(facts, told),
-        ", by a bound set afterwards" if told.row.bound == AFTERWARDS else "",
+        _by_which_runs(told),
         Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
     )
+
+
+def _by_which_runs(told: Told) -> str:
+    """The runs that judge it, where these are not all, or are older than its threshold."""
+    notes = (chosen_after(told.row), judges_phrase(told.row))
+    return "".join(f", {note}" for note in notes if note)
 
 
 def headline(finding: Finding, told: Told) -> str:

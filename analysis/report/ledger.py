@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from markupsafe import Markup
@@ -17,13 +17,13 @@ from analysis.facts.addresses import claim_anchor, samples_address
 from analysis.facts.findings import written_interval
 from analysis.facts.rows import ClaimRow
 from analysis.facts.study_facts import StudyFacts
-from analysis.facts.verdicts import PUBLISHED, UNDECIDED
+from analysis.facts.verdicts import PUBLISHED, UNDECIDED, chosen_after, judges_phrase
 from analysis.quantities import INTERVAL, listing, with_interval
 from analysis.report.badges import badge, outcome
 from analysis.report.fragments import Place, root_from
 from analysis.report.html import NO_HTML, code, folded, joined, link, table, without_empty
 
-COLUMNS: Final = ["on", "measured", INTERVAL, "verdict", "reason", "samples"]
+COLUMNS: Final = ["on", "measured", INTERVAL, "runs", "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
 SUMMED: Final = {
     HOLDS: ("holds", "hold"),
@@ -32,8 +32,8 @@ SUMMED: Final = {
     NOT_TESTED: ("is not tested", "are not tested"),
 }
 """What one verdict says of its claim, and several of theirs."""
-SET_AFTERWARDS: Final = "ours, set afterwards"
-"""Of a bound that was set after the runs it is held against, or in no commit yet."""
+CHOSEN_AFTER: Final = "threshold chosen after seeing the data"
+"""Of verdicts that are counted together, made by runs that do not name their bound."""
 IN_VIEW: Final = 20
 """Up to so many claims of one kind stand in view on the page of a study."""
 UNFOLDED: Final = 4
@@ -139,17 +139,17 @@ def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
 
 
 def _is_fitted(judged: Judged) -> bool:
-    """Whether the claim has a verdict by a bound that was set after its run."""
+    """Whether the claim has a verdict by a threshold that was chosen after its runs."""
     return any(row.bound == AFTERWARDS and row.verdict != NOT_TESTED for row, _ in judged.rows)
 
 
 def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:
-    """Where a verdict is counted; those by bounds that were set afterwards apart."""
+    """Where a verdict is counted; those by thresholds that were chosen after their runs apart."""
     if row.machine == PUBLISHED:
         return "By the published rows alone"
     is_fitted = row.bound == AFTERWARDS and row.verdict != NOT_TESTED
     where = f"On {facts.inputs.called(row.machine)}"
-    return f"{where}, by a bound that is {SET_AFTERWARDS}" if is_fitted else where
+    return f"{where}, {CHOSEN_AFTER}" if is_fitted else where
 
 
 def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) -> Markup:
@@ -191,7 +191,9 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
     for row, verdict in judged.rows:
         figure = _written(facts, judged.claim, row.measured)
         on_average = f"{row.on_average} on average" if row.on_average else ""
-        notes = "; ".join(filter(None, [_interval(judged.claim, row), on_average]))
+        notes = "; ".join(
+            filter(None, [_interval(judged.claim, row), on_average, judges_phrase(row)])
+        )
         told = with_interval(": ".join(filter(None, [_where(facts, row), figure])), notes)
         machines.setdefault(verdict, []).append(told)
     if not machines:
@@ -216,15 +218,14 @@ def _place(row: ClaimRow) -> str:
 
 
 def _origin(facts: StudyFacts, judged: Judged) -> Markup:
-    """The claim's id, when its bound was set, what it compares, unless that is several things, and
-    the write-up's figure where there is one."""
+    """The claim's id, what it compares, unless that is several things, and the write-up's figure
+    where there is one."""
     claim = judged.claim
     published = judged.rows[0][0].published if judged.rows else claim.published
     written = _written(facts, claim, math.nan if published is None else published)
-    since = f" since {claim.bounds.set_at}, {claim.bounds.commit}" if claim.bounds else ""
     told = f" Published: {written}." if written else ""
     compared = f" Compared: {claim.tests[0].title}." if len(claim.tests) == 1 else ""
-    return Markup("{}{}.{}{}").format(code(claim.id), since, compared, told)
+    return Markup("{}.{}{}").format(code(claim.id), compared, told)
 
 
 def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
@@ -233,13 +234,14 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
     if not judged.rows:
         reason = claim.untested or UNMEASURED
         verdict = _verdict(NOT_TESTED)
-        return [["no machine", "", "", verdict, reason, _samples(facts, claim, "", root)]]
+        return [["no machine", "", "", "", verdict, reason, _samples(facts, claim, "", root)]]
     return [
         [
             _where(facts, row),
             _written(facts, claim, row.measured),
             _interval(claim, row),
-            _verdict(verdict, row.bound),
+            judges_phrase(row) or _runs(row.runs),
+            _verdict(verdict, chosen_after(row)),
             _reason(facts, claim, row),
             _samples(facts, claim, row.machine, root),
         ]
@@ -247,10 +249,10 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
     ]
 
 
-def _verdict(verdict: str, bound: str = "") -> Markup:
+def _verdict(verdict: str, mark: str = "") -> Markup:
     kind = {HOLDS: " hp-holds", FAILS: " hp-fails"}.get(verdict, "")
     found = Markup('<span class="hp-verdict{}">{}</span>').format(kind, verdict)
-    return joined("<br>", [found, *([SET_AFTERWARDS] if bound == AFTERWARDS else [])])
+    return joined("<br>", filter(None, [found, mark]))
 
 
 def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
@@ -258,11 +260,24 @@ def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
     only the first is open to view."""
     parts = facts.verdicts.parts.get((claim.id, row.machine))
     if not parts:
-        return row.reason
+        return ", ".join(filter(None, [_judged_by_few(facts, claim, row), row.reason]))
     first, *rest = (part.sentence(with_case=claim.in_several_cases) for part in parts)
     if len(parts) <= UNFOLDED:
         return joined("<br>", [first, *rest])
     return Markup("{}{}").format(first, folded(f"and {len(rest)} more", joined("<br>", rest)))
+
+
+def _runs(runs: int) -> str:
+    return f"{runs} run{'s' * (runs > 1)}" if runs else ""
+
+
+def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
+    """The figure of the runs that may judge, where these are not all; empty where there is none."""
+    if not judges_phrase(row) or len(claim.tests) != 1 or math.isnan(row.judged):
+        return ""
+    few = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
+    figure = with_interval(_written(facts, claim, row.judged), _interval(claim, few))
+    return f"of the runs that may judge: {figure}"
 
 
 def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis.claims.bounds import still_named
 from analysis.errors import HotpathError, visible
 from analysis.source import fingerprint
 from analysis.store.consistency import check_described
@@ -43,8 +44,9 @@ VariantKey = tuple[str, str, str]
 @dataclass
 class Collected:
     """`samples` has the columns of the files, `machine`, `host`, `stale`, `disturbed`: whether
-    something disturbed the round, and `core_copies`: what one core of the host copied in B/s around
-    it, before or after, whichever is less; NaN where that is not known. `counters` are those
+    something disturbed the round, `core_copies`: what one core of the host copied in B/s around
+    it, before or after, whichever is less; NaN where that is not known; and `named`, the digests of
+    today's claims that the run names, a frozenset. `counters` are those
     captured of a machine, study and variant; `published` has the rows of `load_published` by study;
     `refused` says of a `<machine>`, a `<machine>/<study>` or a `published/<study>.csv` why it was
     left out."""
@@ -110,7 +112,7 @@ def collect(
             frames += found.frames
             collected.provenance |= found.provenance
             collected.counters |= found.counters
-    columns = ["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies"]
+    columns = ["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies", "named"]
     samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
     collected.samples = without_cold_samples(samples, studies)[columns]
     return collected
@@ -145,7 +147,8 @@ def _collect_study(folder: Path, studies: Mapping[str, Study]) -> _StudyResults:
                 read(capture)
         if (capture := path.with_suffix(".ncu.csv")).exists():
             found.counters[key] = read_counters(capture)
-        found.frames.append(_frame(loaded, _fresh_runs(path, loaded, studies)))
+        fresh = _fresh_runs(path, loaded, studies)
+        found.frames.append(_frame(loaded, fresh, studies.get(loaded.study)))
         found.provenance[key] = loaded.provenance
     return found
 
@@ -160,7 +163,7 @@ def _fresh_runs(path: Path, loaded: VariantResults, studies: Mapping[str, Study]
     return fresh
 
 
-def _frame(loaded: VariantResults, fresh: list[str]) -> pd.DataFrame:
+def _frame(loaded: VariantResults, fresh: list[str], study: Study | None) -> pd.DataFrame:
     """The samples as Collected has them, with `is_warm` where host times had been discarded."""
     rows = list(map(attrgetter(*COLUMNS), loaded.samples))
     # Without an explicit dtype, a column with only skipped cases would have dtype object.
@@ -185,6 +188,9 @@ def _frame(loaded: VariantResults, fresh: list[str]) -> pd.DataFrame:
         for number, around in enumerate(pairwise(entry.get("conditions") or []))
     }
     frame["core_copies"] = [copies.get(one, math.nan) for one in rounds]
+    bounds = study.bounds if study else frozenset()
+    named = {run: still_named(entry.get("bounds", {}), bounds) for run, entry in runs.items()}
+    frame["named"] = frame["run"].map(named)
     return frame
 
 

@@ -28,7 +28,8 @@ from analysis.store.samples import (
 
 Provenance = dict[str, Any]
 """One run of one variant: commit, dirty, source_sha256, method_version, compiler, versions,
-command, start, end, energy_j, captures, machine ... `runs` holds the earlier runs that are kept."""
+command, start, end, energy_j, captures, bounds, machine ... `runs` holds the earlier runs that are
+kept."""
 
 
 _SOUND: Final[set[str]] = set()
@@ -90,6 +91,15 @@ def read_provenance(path: Path) -> Provenance:
     if len({entry["run"] for entry in entries}) < len(entries):
         raise CorruptResults(f"{path}: runs: expected every run once")
     return provenance
+
+
+def provenance_text(document: Provenance) -> str:
+    """The whole `<variant>.json`: a line a key, and below `runs` a line a run."""
+    runs = ",\n".join(f"  {json.dumps(entry, sort_keys=True)}" for entry in document["runs"])
+    values = {key: json.dumps(value, sort_keys=True) for key, value in document.items()}
+    values["runs"] = f"[\n{runs}\n ]" if runs else "[]"
+    lines = ",\n".join(f" {json.dumps(key)}: {value}" for key, value in sorted(values.items()))
+    return f"{{\n{lines}\n}}\n"
 
 
 def _check_snapshot(machine: Any, where: str) -> None:
@@ -162,7 +172,7 @@ class Draft:
             self._folder.name, study, variant, samples, {**current, "runs": earlier}
         )
         self.put(f"{study}/{variant}.csv", text)
-        self.put(f"{study}/{variant}.json", json.dumps(document, indent=1, sort_keys=True) + "\n")
+        self.put(f"{study}/{variant}.json", provenance_text(document))
 
     def shrink(self, limit: int = MACHINE_LIMIT_BYTES) -> None:
         """Drop extra runs of the machine until its folder is within `limit` bytes.
@@ -221,7 +231,7 @@ def _extras(
 
 
 def set_capture(
-    root: Path, machine: str, study: str, variant: str, kind: str, entry: Mapping[str, str]
+    root: Path, machine: str, study: str, variant: str, kind: str, entry: Mapping[str, Any]
 ) -> None:
     """Record the outcome of a capture of this variant in its provenance.
 
@@ -232,4 +242,4 @@ def set_capture(
         raise HotpathError(f"{path}: missing; measure the variant before capturing it")
     provenance = json.loads(path.read_text())
     provenance["captures"] = {**provenance.get("captures", {}), kind: dict(entry)}
-    write_whole(path, json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+    write_whole(path, provenance_text(provenance))

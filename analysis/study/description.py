@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from analysis.claims import Claim
+from analysis.claims.bounds import Bounds
 from analysis.errors import FieldError
 from analysis.quantities import percent, percent_interval, quantity, quantity_interval
 
@@ -232,6 +233,24 @@ class Study:
     def captured_of(self, variant: Variant) -> Captured | None:
         """What profilers see of the variant: the first that it has; None where it has none."""
         return next((captured for captured in self.captured if variant.case(captured.case)), None)
+
+    @cached_property
+    def bounds(self) -> frozenset[str]:
+        """The digest of every comparison of its claims."""
+        return frozenset(digest for claim in self.claims for digest in claim.bounds)
+
+    def bounds_of(self, variant: str, *, counted: bool = False) -> Bounds:
+        """The bounds of the claims that compare a variant, as provenance names them.
+
+        `counted`: only those that take a profile of it.
+        """
+        return {
+            claim.id: " ".join(claim.bounds)
+            for claim in self.claims
+            if variant in claim.variants
+            and not claim.on_rows
+            and (claim.on_counters or not counted)
+        }
 
     def metrics_for(self, *variants: Variant) -> list[str]:
         """Time metrics that may be used to compare `variants`, the preferred one first."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from analysis import ROOT
 from analysis.claims import Claim, Subjects, comparison_schema, parse_claims
-from analysis.claims.bounds import FILE, read_bounds, settings
+from analysis.claims.bounds import digests
 from analysis.errors import FieldError, refuse_repeats, require_known
 from analysis.expression import evaluate
 from analysis.schema import check, read_yaml
@@ -97,7 +97,7 @@ def load_study(file: Path) -> Study:
         calibrates=data.get("calibrates", False),
         fitted_range=_fitted_range(data, where),
         constants=data.get("constants", {}),
-        claims=_claims(data, variants, metrics, headline, file.parent, where),
+        claims=_claims(data, variants, metrics, headline, where),
         limit=data.get("limit"),
         goal=_goal(data, variants, where),
     )
@@ -302,7 +302,6 @@ def _claims(
     variants: Iterable[Variant],
     metrics: Mapping[str, Metric],
     headline: str,
-    folder: Path,
     where: str,
 ) -> tuple[Claim, ...]:
     subjects = Subjects(
@@ -311,6 +310,5 @@ def _claims(
         shares={name for name, metric in metrics.items() if metric.share},
         headline=headline,
     )
-    bounds = settings(read_bounds(folder / FILE), data)
     ours = "write_up" not in data
-    return parse_claims(data.get("claims", []), subjects, where, bounds, ours=ours)
+    return parse_claims(data.get("claims", []), subjects, where, digests(data), ours=ours)

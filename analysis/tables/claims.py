@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from typing import Any, Final
 
 import pandas as pd
@@ -78,46 +77,46 @@ def claim_tables(
 def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, list[ClaimPartRow]]]:
     """The row of each claim that is judged on the machine, and those of its parts.
 
-    Only runs and profiles that began after a claim's bounds were set judge it; all that are `known`
-    where there are no such.
+    Only runs and profiles that name a claim's bounds judge it; all that are `known` where there are
+    none. The figure shown is that of all.
     """
-    of_runs = cache(known.of_runs)  # bounds are set at many moments, and few runs lie between
     for claim in known.study.claims:
         if claim.on_rows != (machine == PUBLISHED):
             continue
-        evidence, bound = known, ""
+        judges, bound = known, ""
+        runs = judging = 0
         if claim.tests and machine != PUBLISHED and known.has(claim):
             bound = AFTERWARDS
-            if claim.bounds:
-                set_at = claim.bounds.set_at
-                younger = of_runs(frozenset(run for run in known.runs if run > set_at))
-                if claim.on_counters:
-                    later = known.counted[known.counted["at"] > set_at]
-                    younger = replace(younger, counted=later)
-                if younger.has(claim):
-                    evidence, bound = younger, BEFORE
-        row, parts = _judged(evidence, claim, machine)
-        if bound and claim.bounds:
-            row = replace(row, commit=claim.bounds.commit, set_at=claim.bounds.set_at)
-        yield replace(row, bound=bound), parts
+            of_claim = known.runs_of(claim)
+            runs = len(of_claim)
+            naming = known.judging(claim)
+            if naming.has(claim):
+                judges, bound = naming, BEFORE
+                judging = len(of_claim & naming.runs)
+        row, parts = _judged(known, judges, claim, machine)
+        yield replace(row, bound=bound, runs=runs, judging=judging), parts
 
 
 def _judged(
-    evidence: MachineResults, claim: Claim, machine: str
+    known: MachineResults, judges: MachineResults, claim: Claim, machine: str
 ) -> tuple[ClaimRow, list[ClaimPartRow]]:
-    """The row of the claim and those of its parts; of a single comparison, there are none."""
-    key: Columns = {"study": evidence.study.name, "claim": claim.id, "machine": machine}
+    """The row of the claim and those of its parts; of a single comparison, there are none. Verdicts
+    are those of the evidence that `judges`."""
+    key: Columns = {"study": known.study.name, "claim": claim.id, "machine": machine}
     published = math.nan if claim.published is None else claim.published
-    without = key | _figure_columns(None, published)
+    without = key | _figure_columns(None, None, published)
     if not claim.tests:
         return ClaimRow(**without, verdict=NOT_TESTED, reason=claim.untested), []
-    outcomes = [test.judge(evidence, claim.published) for test in claim.tests]
-    units = evidence.study.units
+    outcomes = [test.judge(judges, claim.published) for test in claim.tests]
+    figures = [outcome.figure for outcome in outcomes]
+    if judges is not known:
+        figures = [test.judge(known, claim.published).figure for test in claim.tests]
+    units = known.study.units
     judged = [
         key
         | {"verdict": outcome.verdict, "reason": outcome.reason}
-        | _figure_columns(outcome.figure, published, test.figure_unit(units), test.case)
-        for test, outcome in zip(claim.tests, outcomes, strict=True)
+        | _figure_columns(figure, outcome.figure, published, test.figure_unit(units), test.case)
+        for test, outcome, figure in zip(claim.tests, outcomes, figures, strict=True)
     ]
     verdict = together(outcome.verdict for outcome in outcomes)
     on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
@@ -138,18 +137,26 @@ def _judged(
 
 
 def _figure_columns(
-    figure: Figure | None, published: float, unit: str = "", case: str = ""
+    figure: Figure | None,
+    judged: Figure | None,
+    published: float,
+    unit: str = "",
+    case: str = "",
 ) -> Columns:
-    """The columns of both tables from `published` on; `published` is the claim's."""
-    if figure is None:
-        figure = Figure(math.nan, math.nan, math.nan, published)
+    """The columns of both tables from `published` on; `published` is the claim's, `figure` that of
+    all runs and `judged` that of those that may judge."""
+    none = Figure(math.nan, math.nan, math.nan, published)
+    shown, decisive = figure or none, judged or none
     return {
-        "published": figure.published,
-        "measured": figure.value,
-        "ci_low": figure.low,
-        "ci_high": figure.high,
+        "published": (figure or decisive).published,
+        "measured": shown.value,
+        "ci_low": shown.low,
+        "ci_high": shown.high,
         "unit": unit,
         "case": case,
+        "judged": decisive.value,
+        "judged_low": decisive.low,
+        "judged_high": decisive.high,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from analysis.claims.bounds import still_named
 from analysis.model.traffic import Traffic, traffic_of
 from analysis.source import fingerprint
 from analysis.store.collect import Collected, VariantKey
@@ -17,7 +18,7 @@ from analysis.study.access import access_of
 from analysis.tables.rows import CounterRow, columns, stacked
 
 COUNTER_COLUMNS = columns(CounterRow)
-COUNT_COLUMNS: Final = ["machine", "study", "variant", "case", "metric", "counted", "at"]
+COUNT_COLUMNS: Final = ["machine", "study", "variant", "case", "metric", "counted", "named"]
 
 _MISS: Final = "srcunit_tex_aperture_sysmem_lookup_miss"
 PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {
@@ -38,7 +39,8 @@ def summed(counters: Sequence[Counter]) -> pd.DataFrame:
 
 
 def fresh_counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """The counters of today's code, in COUNT_COLUMNS; `at` is when they were taken (UTC)."""
+    """The counters of today's code, in COUNT_COLUMNS; `named` has the digests of today's
+    claims that the profile names, a frozenset."""
     tables = []
     for (machine, name, variant), taken in found.counters.items():
         study = studies.get(name)
@@ -48,8 +50,12 @@ def fresh_counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame
         entry: Mapping[str, Any] = found.provenance[key].get("captures", {}).get("ncu", {})
         source = fingerprint(study, study.variant(variant))
         if entry.get("status") == CAPTURED and entry.get("source_sha256") == source:
-            known = dict(zip(COUNT_COLUMNS, key, strict=False), at=entry["at"])
-            tables.append(summed(taken).assign(**known))
+            known = dict(zip(COUNT_COLUMNS, key, strict=False))
+            named = still_named(entry.get("bounds", {}), study.bounds)
+            counts = summed(taken).assign(**known)
+            tables.append(
+                counts.assign(named=counts["case"].map(dict.fromkeys(counts["case"], named)))
+            )
     return stacked(tables, COUNT_COLUMNS)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import median
 from typing import Any, Final
 
@@ -60,11 +60,70 @@ class MachineResults:
     def runs(self) -> frozenset[str]:
         return frozenset(self.samples["run"])
 
-    def of_runs(self, runs: frozenset[str]) -> MachineResults:
-        """The same of these `runs` only."""
-        if runs == self.runs:
-            return self
-        return replace(self, samples=self.samples[self.samples["run"].isin(runs)])
+    def judging(self, claim: Claim) -> MachineResults:
+        """The same of the runs and profiles that name the bounds of the claim only."""
+        needed = claim.bounds_by_variant
+        others = {
+            run
+            for variant, digests in needed.items()
+            for run, named in self._named.get(variant, {}).items()
+            if not digests <= named
+        }
+        found = self._of_runs(self.runs - others)
+        if not claim.on_counters:
+            return found
+        names = [
+            needed.get(variant, frozenset()) <= named
+            for variant, named in zip(self.counted["variant"], self.counted["named"], strict=True)
+        ]
+        return replace(found, counted=self.counted[names])
+
+    @cached_property
+    def _of_runs(self) -> Callable[[frozenset[str]], MachineResults]:
+        """The same of some runs only. Kept, as many claims are judged by the same runs."""
+
+        @cache
+        def of_runs(runs: frozenset[str]) -> MachineResults:
+            if runs == self.runs:
+                return self
+            return replace(self, samples=self.samples[self.samples["run"].isin(runs)])
+
+        return of_runs
+
+    @cached_property
+    def _named(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        """By variant and run, the digests of today's claims that its provenance names."""
+        once = self.samples.drop_duplicates(["variant", "run"])
+        found: dict[str, dict[str, frozenset[str]]] = {}
+        for variant, run, named in zip(once["variant"], once["run"], once["named"], strict=True):
+            found.setdefault(variant, {})[run] = named
+        return found
+
+    def runs_of(self, claim: Claim) -> frozenset[str]:
+        """The fresh runs that measured all that a comparison of the claim takes."""
+        nothing: frozenset[str] = frozenset()
+        found = (
+            frozenset.intersection(
+                *(
+                    self._runs_of_cells.get((variant, case), nothing)
+                    for variant in test.variants
+                    for case in test.cases
+                )
+            )
+            for test in claim.tests
+            if test.variants and not test.on_counters
+        )
+        return nothing.union(*found)
+
+    @cached_property
+    def _runs_of_cells(self) -> Mapping[tuple[str, str], frozenset[str]]:
+        """By variant and case, the runs with fresh, checked samples."""
+        good = fresh(self.used)
+        good = good[good["verified"] == 1].drop_duplicates(["variant", "case", "run"])
+        return {
+            (str(variant), str(case)): frozenset(of_cell["run"])
+            for (variant, case), of_cell in good.groupby(["variant", "case"])
+        }
 
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured by the code of today, or profiled

@@ -155,9 +155,11 @@ class SkippedRow:
 class ClaimRow:
     """What the results of one machine say of a claim; figures in `unit`.
 
-    `bound` says whether its bounds were set `before` the runs that judge it or `afterwards`; they
-    are in `commit` since `set_at`. Empty where no run judges it, or no commit is known.
-    `on_average` is the verdict on the means over runs, where they decide what the figures do not.
+    The verdict is made from `judged` and its interval, the figure of the runs that may judge;
+    `measured` is that of all runs. `bound` says whether its threshold was chosen `before` the runs
+    that judge it or `afterwards`; empty where no run judges it. `runs` have what the claim
+    compares, and of these `judging` name its bound; without any of these, all judge. `on_average`
+    is the verdict on the means over runs, where they decide what the figures do not.
     """
 
     study: str
@@ -171,9 +173,12 @@ class ClaimRow:
     ci_high: float
     unit: str
     case: str
+    judged: float = math.nan
+    judged_low: float = math.nan
+    judged_high: float = math.nan
     bound: str = ""
-    commit: str = ""
-    set_at: str = ""
+    runs: int = 0
+    judging: int = 0
     on_average: str = ""
 
 
@@ -195,16 +200,25 @@ class ClaimPartRow:
     ci_high: float
     unit: str
     case: str
+    judged: float = math.nan
+    judged_low: float = math.nan
+    judged_high: float = math.nan
 
     def sentence(self, *, with_case: bool) -> str:
         """`fast over slow by rate in n=1: 1.002 (1 to 1.004), not at least 1.05`."""
         where = f" in {self.case}" if with_case and self.case else ""
-        figure = ""
-        if not math.isnan(self.measured):
-            is_exact = self.ci_low == self.ci_high
-            interval = "" if is_exact else f" ({short(self.ci_low)} to {short(self.ci_high)})"
-            figure = f"{short(self.measured)}{interval}, "
-        return f"{self.comparison}{where}: {figure}{self.reason}"
+        shown = _figure(self.measured, self.ci_low, self.ci_high)
+        judged = _figure(self.judged, self.judged_low, self.judged_high)
+        verdict = ", ".join(filter(None, [judged, self.reason]))
+        of_all = "" if shown in ("", judged) else f"{shown}; of the runs that may judge: "
+        return f"{self.comparison}{where}: {of_all}{verdict}"
+
+
+def _figure(value: float, low: float, high: float) -> str:
+    """`1.002 (1 to 1.004)`; no interval where that has no width, empty without a figure."""
+    if math.isnan(value):
+        return ""
+    return short(value) if low == high else f"{short(value)} ({short(low)} to {short(high)})"
 
 
 @dataclass(frozen=True)

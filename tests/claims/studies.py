@@ -91,8 +91,10 @@ def measure(
     rounds: int = 8,
     run: str = NEW,
     machine: str = "box",
+    then: Study | None = None,
 ) -> None:
-    """Samples of the variants in `seconds`, `sms_used` among them; gpu_time and host_time alike."""
+    """Samples of the variants in `seconds`, `sms_used` among them; gpu_time and host_time alike.
+    The run names the bounds of `then`, the study as it was; without one, none."""
 
     def time(variant: Variant, case: Case, metric: str) -> float:
         return seconds[variant.name]
@@ -107,7 +109,8 @@ def measure(
             for sample in own
             if sample.metric == "gpu_time"
         ]
-        add_samples(results, study, name, [*own, *counts], run, machine)
+        bounds = then.bounds_of(name) if then else {}
+        add_samples(results, study, name, [*own, *counts], run, machine, bounds=bounds)
 
 
 def add_samples(
@@ -128,10 +131,16 @@ COUNTED = "lts__t_requests.sum"
 
 
 def count(
-    results: Path, study: Study, at: str = NEW, status: str = CAPTURED, **requests: float
+    results: Path,
+    study: Study,
+    at: str = NEW,
+    status: str = CAPTURED,
+    then: Study | None = None,
+    **requests: float,
 ) -> None:
     """Profiles of variants, taken `at`, whose two kernels together make so many requests, each of
-    four sectors; in another case, those of `fast` make ten times as many."""
+    four sectors; in another case, those of `fast` make ten times as many. The profiles name the
+    bounds of `then`, as `measure` has it."""
     for name, made in requests.items():
         other = 10 if name == "fast" else 1
         kernels = [
@@ -142,7 +151,8 @@ def count(
         ]
         write_counters(results / "box" / study.name / f"{name}.ncu.csv", kernels)
         source = fingerprint(study, study.variant(name))
-        entry = {"status": status, "case": CASE, "source_sha256": source, "at": at}
+        entry: dict[str, Any] = {"status": status, "case": CASE, "source_sha256": source, "at": at}
+        entry["bounds"] = then.bounds_of(name, counted=True) if then else {}
         set_capture(results, "box", study.name, name, "ncu", entry)
 
 

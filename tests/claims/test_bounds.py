@@ -1,9 +1,7 @@
-"""When bounds were set, and that only later runs are judged by them."""
+"""Which runs name the bound of a claim, and that only they judge it."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +9,10 @@ from typing import Any
 
 import pytest
 
-from analysis.claims.__main__ import main, set_by
-from analysis.claims.bounds import FILE, BoundRow, digests, read_bounds
-from analysis.errors import HotpathError
+from analysis.claims.bounds import digests, still_named
 from analysis.facts.study_facts import StudyFacts
-from analysis.records import write_records
 from analysis.report.fragments import Place
 from analysis.report.ledger import claims_of as page_of
-from analysis.schema import read_yaml
 from analysis.study import Study
 from tests.claims.studies import (
     COUNTED,
@@ -33,83 +27,144 @@ from tests.claims.studies import (
     count,
     describe,
     measure,
+    parts_of,
     publish,
     read,
     write_study,
 )
-from tests.repository import STUDIES
-from tests.synthetic import samples_of, write_description
+from tests.synthetic import samples_of
 
-OLDEST = "2025-12-31T00:00:00Z"
-BETWEEN, LATER = "2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z"
-COMMIT = "0123456789ab"
+OLDEST, OLDER = "2025-12-30T00:00:00Z", "2025-12-31T00:00:00Z"
 FOURFOLD = claim(**{**SPEEDUP, "at_least": 3})
+HALF = {**SECONDS, "fast": 4e-3}
+"""Seconds with which `fast` is only twice as fast as `slow`."""
 
 
-def write_bounded(
-    root: Path,
-    set_at: str,
-    entry: Mapping[str, Any] = FOURFOLD,
-    known: Mapping[str, Any] = FOURFOLD,
-) -> Study:
-    """A study with the claim `entry`, and the bound of `known` set at a moment."""
-    (root / "copy").mkdir()
-    row = BoundRow("it", digests(describe(known))["it"], COMMIT, set_at)
-    write_records(root / "copy" / FILE, BoundRow, [row])
-    return write_study(root, entry)
+def measured(tmp_path: Path, *claims: Mapping[str, Any], then: list[Any]) -> Study:
+    """A study with `claims` and two runs of it; in the older one `fast` is half as fast. Each names
+    the claims of `then`."""
+    study = write_study(tmp_path / "now", *claims)
+    for run, seconds, known in zip((OLD, NEW), (HALF, SECONDS), then, strict=True):
+        named = write_study(tmp_path / run, *known) if known else None
+        measure(tmp_path / "now" / "results", study, seconds, run=run, then=named)
+    return study
 
 
-def measure_twice(root: Path, study: Study) -> dict[str, Any]:
-    """The claim's row, where `fast` is no faster in the older run."""
-    measure(root / "results", study, {**SECONDS, "fast": 8e-3}, run=OLD)
-    measure(root / "results", study, run=NEW)
-    (row,) = claims_of(root / "results", study)
-    return row
+def judged(tmp_path: Path, study: Study) -> dict[str, dict[str, Any]]:
+    rows = claims_of(tmp_path / "now" / "results", study)
+    return {row["claim"]: row for row in rows}
 
 
-def test_only_runs_later_than_the_bound_judge_it(tmp_path: Path) -> None:
-    study = write_bounded(tmp_path, BETWEEN)
-    # Of three runs, those before the bound would decide.
-    measure(tmp_path / "results", study, {**SECONDS, "fast": 8e-3}, run=OLDEST)
-    row = measure_twice(tmp_path, study)
+def test_only_runs_that_name_the_bound_judge_it(tmp_path: Path) -> None:
+    study = measured(tmp_path, FOURFOLD, then=[[], [FOURFOLD]])
+    row = judged(tmp_path, study)["it"]
     assert (row["verdict"], row["bound"]) == ("holds", "before")
-    assert (row["commit"], row["set_at"]) == (COMMIT, BETWEEN)
-    assert row["measured"] == pytest.approx(4, rel=1e-3)
+    assert (row["runs"], row["judging"]) == (2, 1)
+    assert row["judged"] == pytest.approx(4, rel=1e-3)
 
 
-def test_without_a_later_run_the_bound_was_set_afterwards(tmp_path: Path) -> None:
-    study = write_bounded(tmp_path, LATER)
-    row = measure_twice(tmp_path, study)
+def test_a_run_that_may_judge_does_not_replace_the_others_in_the_figure(tmp_path: Path) -> None:
+    study = measured(tmp_path, FOURFOLD, then=[[], [FOURFOLD]])
+    results = tmp_path / "now" / "results"
+    for run in (OLDEST, OLDER):
+        measure(results, study, HALF, run=run)
+    row = judged(tmp_path, study)["it"]
+    assert (row["runs"], row["judging"], row["verdict"]) == (4, 1, "holds")
+    assert row["measured"] == pytest.approx(2, rel=1e-3)
+    assert row["ci_low"] < 2 and row["ci_high"] > 4, "an interval for another run"
+    assert 3.9 < row["judged_low"] < row["judged"] < row["judged_high"] < 4.1
+    facts = StudyFacts(read(tmp_path / "now", study), study)
+    place = Place(tmp_path / "site", "")
+    said = "4 runs; 1 of them may judge: the others are older than the threshold"
+    page = page_of(facts, place)
+    assert said in page and "- On box: 1 holds." in page
+    folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
+    assert f"<td>{said}</td>" in folded
+    assert "of the runs that may judge: 4.00×" in folded and "at least 3" in folded
+
+
+def test_a_part_of_a_claim_tells_both_figures_where_they_differ(tmp_path: Path) -> None:
+    both = {"id": "it", "says": "So.", "all": [{**SPEEDUP, "at_least": n} for n in (3, 5)]}
+    study = measured(tmp_path, both, then=[[], [both]])
+    measure(tmp_path / "now" / "results", study, HALF, run=OLDEST)
+    first, second = (
+        part.sentence(with_case=False) for part in parts_of(tmp_path / "now" / "results", study)
+    )
+    assert first.startswith("fast over slow: 2") and "; of the runs that may judge: 4" in first
+    assert first.endswith("not at least 5") and second.endswith("at least 3")
+    for name in (OLD, OLDEST):
+        measure(tmp_path / "now" / "results", study, HALF, run=name, then=study)
+    (one, _) = parts_of(tmp_path / "now" / "results", study)
+    assert "may judge" not in one.sentence(with_case=False)
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ((NEW,), "threshold chosen after this run"),
+        ((OLD, NEW), "threshold chosen after these runs"),
+    ],
+)
+def test_without_a_run_that_names_it_all_judge_and_the_page_says_so(
+    tmp_path: Path, runs: tuple[str, ...], said: str
+) -> None:
+    study = write_study(tmp_path, FOURFOLD)
+    for run in runs:
+        measure(tmp_path / "results", study, run=run)
+    (row,) = claims_of(tmp_path / "results", study)
     assert (row["verdict"], row["bound"]) == ("holds", "afterwards")
-    assert (row["commit"], row["set_at"]) == (COMMIT, LATER)
+    assert (row["runs"], row["judging"]) == (len(runs), 0)
     place = Place(tmp_path / "site", "")
     page = page_of(StudyFacts(read(tmp_path, study), study), place)
-    assert "- On box, by a bound that is ours, set afterwards: 1 holds." in page
+    assert "- On box, threshold chosen after seeing the data: 1 holds." in page
     folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
-    assert f"since {LATER}, {COMMIT}" in folded
-    assert ">holds</span><br>ours, set afterwards" in folded
+    assert f">holds</span><br>{said}<" in folded
 
 
-def test_a_run_that_began_as_the_bound_was_set_is_no_later_one(tmp_path: Path) -> None:
-    assert measure_twice(tmp_path, write_bounded(tmp_path, NEW))["bound"] == "afterwards"
-
-
-def test_a_bound_that_was_changed_is_set_afterwards_until_a_commit_is_known(tmp_path: Path) -> None:
+def test_a_bound_that_changed_is_not_named_by_earlier_runs(tmp_path: Path) -> None:
     changed = claim(**{**SPEEDUP, "at_least": 3.5})
-    row = measure_twice(tmp_path, write_bounded(tmp_path, BETWEEN, changed))
-    assert (row["bound"], row["commit"], row["set_at"]) == ("afterwards", "", "")
+    study = measured(tmp_path, changed, then=[[FOURFOLD], [FOURFOLD]])
+    assert judged(tmp_path, study)["it"]["bound"] == "afterwards"
 
 
-def test_a_profile_judges_bounds_that_are_older(tmp_path: Path) -> None:
+def test_a_comparison_stays_named_in_another_claim_unless_one_was_dropped(tmp_path: Path) -> None:
+    tests = [{**SPEEDUP, "at_least": bound} for bound in (2, 3)]
+    both: dict[str, Any] = {"id": "both", "says": "So.", "all": tests}
+    one, two = ({"id": f"at_least_{t['at_least']}", "says": "So.", "test": t} for t in tests)
+    for name, now, then, bound in (
+        ("divided", [one, two], [both], "before"),
+        ("joined", [both], [one, two], "before"),
+        ("halved", [two], [both], "afterwards"),
+        ("extended", [both], [one], "afterwards"),
+    ):
+        study = measured(tmp_path / name, *now, then=[then, then])
+        found = {row["bound"] for row in judged(tmp_path / name, study).values()}
+        assert found == {bound}, name
+
+
+def test_a_variant_whose_provenance_does_not_name_the_bound_keeps_the_run_from_judging(
+    tmp_path: Path,
+) -> None:
+    study = write_study(tmp_path, FOURFOLD)
+    measure(tmp_path / "results", study, {"fast": 2e-3}, then=study)
+    measure(tmp_path / "results", study, {"slow": 8e-3})
+    (row,) = claims_of(tmp_path / "results", study)
+    assert row["bound"] == "afterwards"
+
+
+def test_a_profile_judges_the_bounds_that_it_names(tmp_path: Path) -> None:
     test = {"kind": "counts_per", "of": "fast", "counter": "lts__t_sectors.sum", "per": COUNTED}
-    entry = claim(**test, at_least=3)
-    study = write_bounded(tmp_path, "2026-01-01T12:00:00Z", entry, known=entry)
+    study = write_study(tmp_path, claim(**test, at_least=3), FOURFOLD | {"id": "other"})
+    assert list(study.bounds_of("fast", counted=True)) == ["it"]
     results = tmp_path / "results"
-    measure(results, study, run=OLD)
-    for at, bound in ((OLD, "afterwards"), ("2026-01-02T00:10:00Z", "before")):
-        count(results, study, at, fast=100)
-        (row,) = claims_of(results, study)
+    measure(results, study, run=OLD, then=study)
+    for then, bound in ((None, "afterwards"), (study, "before")):
+        count(results, study, NEW, then=then, fast=100)
+        row = next(row for row in claims_of(results, study) if row["claim"] == "it")
         assert (row["verdict"], row["bound"]) == ("holds", bound)
+        page = page_of(StudyFacts(read(tmp_path, study), study), Place(tmp_path / "site", ""))
+        folded = (tmp_path / "site" / "evidence" / "copy" / "claims" / "it.html").read_text()
+        assert ("threshold chosen after this profile" in folded) == (then is None), page
 
 
 def test_what_no_run_judges_has_no_such_mark(tmp_path: Path) -> None:
@@ -131,108 +186,18 @@ def test_the_headline_is_part_of_what_is_compared_and_the_words_are_not() -> Non
     assert digests(describe({"id": "it", "says": "So.", "untested": "why"})) == {}
 
 
-def git(folder: Path, *arguments: str, at: str = NEW) -> str:
-    someone = {
-        f"GIT_{role}_{what}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for what, value in (("NAME", "A"), ("EMAIL", "a@example.org"), ("DATE", at))
+def test_a_claim_that_dropped_a_comparison_names_none() -> None:
+    assert still_named({"one": "a b", "two": "c"}, {"a", "c", "d"}) == {"c"}
+    assert still_named({}, {"a"}) == frozenset()
+
+
+def test_provenance_names_the_claims_that_compare_the_variant(tmp_path: Path) -> None:
+    other = {**FOURFOLD, "id": "other", "test": {**SPEEDUP, "of": "wide", "by": "rate"}}
+    study = write_study(tmp_path, FOURFOLD, other, {**claim(**UNITS), "id": "units"})
+    assert {name: [*study.bounds_of(name)] for name in ("slow", "fast", "wide", "host")} == {
+        "slow": ["it", "other"],
+        "fast": ["it"],
+        "wide": ["other"],
+        "host": [],
     }
-    command = ["git", "-C", str(folder), *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, **someone}
-    )
-    return done.stdout.strip()
-
-
-def commit(folder: Path, at: str, *claims: Mapping[str, Any]) -> str:
-    """The hash of a commit of a study.yaml with `claims`."""
-    write_description(folder, describe(*claims))
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "Claims", at=at)
-    return git(folder, "rev-parse", "--short=12", "HEAD")
-
-
-def test_the_history_tells_who_set_a_bound(tmp_path: Path) -> None:
-    file = tmp_path / "study.yaml"
-    git(tmp_path, "init", "-q")
-    other = {**FOURFOLD, "id": "other", "test": {**SPEEDUP, "at_least": 2.5}}
-    looser = {**other, "test": {**SPEEDUP, "at_least": 2}}
-    first = commit(tmp_path, OLD, FOURFOLD, other)
-    second = commit(tmp_path, BETWEEN, {**FOURFOLD, "says": "In other words."}, looser)
-    assert [(row.claim, row.commit, row.set_at) for row in set_by(file)] == [
-        ("it", first, OLD),
-        ("other", second, BETWEEN),
-    ]
-    # A bound that was changed and changed back counts from then on; one that is in no commit, not.
-    third = commit(tmp_path, NEW, FOURFOLD, other)
-    assert {row.claim: row.commit for row in set_by(file)} == {"it": first, "other": third}
-    write_description(tmp_path, describe(FOURFOLD, looser))
-    assert [row.claim for row in set_by(file)] == ["it"]
-
-
-def test_a_branch_that_lacked_a_claim_makes_it_no_younger(tmp_path: Path) -> None:
-    other = {**FOURFOLD, "id": "other", "test": {**SPEEDUP, "at_least": 2.5}}
-    reworded = {**FOURFOLD, "says": "In other words."}
-    git(tmp_path, "init", "-q", "-b", "main")
-    first = commit(tmp_path, OLD, FOURFOLD)
-    git(tmp_path, "checkout", "-qb", "side")
-    commit(tmp_path, BETWEEN, reworded)
-    git(tmp_path, "checkout", "-q", "main")
-    second = commit(tmp_path, BETWEEN, FOURFOLD, other)
-    git(tmp_path, "merge", "-q", "-s", "ours", "--no-commit", "side", at=NEW)
-    merged = commit(tmp_path, NEW, reworded, other)
-    assert git(tmp_path, "rev-list", "--merges", "HEAD").startswith(merged)
-    known = {row.claim: row.commit for row in set_by(tmp_path / "study.yaml")}
-    assert known == {"it": first, "other": second}
-
-
-def test_claims_that_are_in_no_commit_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    git(tmp_path, "init", "-q")
-    commit(tmp_path, OLD, FOURFOLD)
-    monkeypatch.setattr("sys.argv", ["analysis.claims", str(tmp_path)])
-    main()
-    assert capsys.readouterr().out == ""
-    other = {**FOURFOLD, "id": "other", "test": {**SPEEDUP, "at_least": 2.5}}
-    write_description(tmp_path, describe(FOURFOLD, other))
-    main()
-    assert "commit these claims first: other\n" in capsys.readouterr().out
-    assert [row.split(",")[0] for row in (tmp_path / FILE).read_text().split()] == ["claim", "it"]
-
-
-def test_a_comparison_is_as_old_in_another_claim(tmp_path: Path) -> None:
-    file = tmp_path / "study.yaml"
-    git(tmp_path, "init", "-q")
-    tests = [{**SPEEDUP, "at_least": bound} for bound in (2, 3)]
-    both: dict[str, Any] = {"id": "both", "says": "So.", "all": tests}
-    one, two = ({"id": f"at_least_{t['at_least']}", "says": "So.", "test": t} for t in tests)
-    first = commit(tmp_path, OLD, both)
-    second = commit(tmp_path, BETWEEN, one, two)
-    assert {row.claim: row.commit for row in set_by(file)} == dict.fromkeys(
-        [one["id"], two["id"]], first
-    )
-    # Once another comparison of the first claim is dropped, it counts from when it stood alone.
-    commit(tmp_path, NEW, two)
-    assert {row.claim: row.commit for row in set_by(file)} == {two["id"]: second}
-
-
-def test_without_a_history_there_is_one_clear_error(tmp_path: Path) -> None:
-    write_description(tmp_path, describe(FOURFOLD))
-    with pytest.raises(HotpathError, match="expected a git checkout"):
-        set_by(tmp_path / "study.yaml")
-
-
-@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
-def test_committed_bounds_are_those_of_the_history(study: Study) -> None:
-    description = study.folder / "study.yaml"
-    rows = read_bounds(study.folder / FILE)
-    current = digests(read_yaml(description))
-    stale = [row for row in rows if current.get(row.claim) != row.sha256]
-    assert not stale, "run python -m analysis.claims once the bounds are committed"
-    try:
-        if git(study.folder, "rev-parse", "--is-shallow-repository") == "true":
-            pytest.skip("the clone has no history")
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no git checkout")
-    assert set(rows) <= set(set_by(description))
+    assert study.bounds_of("fast") == {"it": " ".join(digests(describe(FOURFOLD))["it"])}

@@ -19,7 +19,7 @@ UNKNOWN = math.nan
 
 
 @pytest.mark.parametrize(
-    ("measured", "verdict", "shown"),
+    ("judged", "verdict", "shown"),
     [
         ((1.0, 2.0), NOT_TESTED, UNDECIDED),
         ((1.0, UNKNOWN), NOT_TESTED, NOT_TESTED),
@@ -27,13 +27,16 @@ UNKNOWN = math.nan
         ((1.0, 2.0), FAILS, FAILS),
     ],
 )
-def test_a_claim_is_undecided_where_all_of_its_parts_were_measured(
-    measured: tuple[float, ...], verdict: str, shown: str
+def test_a_claim_is_undecided_where_what_may_judge_measured_all_of_its_parts(
+    judged: tuple[float, ...], verdict: str, shown: str
 ) -> None:
     place = (COPY.name, "it", "box")
     parts = [
-        ClaimPartRow(*place, number, "", NOT_TESTED, "", UNKNOWN, one, UNKNOWN, UNKNOWN, "1", "")
-        for number, one in enumerate(measured, start=1)
+        ClaimPartRow(
+            *(*place, number, "", NOT_TESTED, "", UNKNOWN, 1.0, UNKNOWN, UNKNOWN, "1", ""),
+            judged=one,
+        )
+        for number, one in enumerate(judged, start=1)
     ]
     inputs = SimpleNamespace(claim_parts=pd.DataFrame(map(asdict, parts)))
     row = ClaimRow(*place, verdict, "", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, "1", "")

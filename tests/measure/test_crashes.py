@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import mmap
 import multiprocessing
 import os
@@ -18,6 +19,9 @@ from typing import Any
 
 import pytest
 
+from analysis.claims import Claim
+from analysis.claims.kinds import Speedup
+from analysis.claims.verdicts import Bound
 from analysis.cli import fail_in_one_line
 from analysis.config import load_config
 from analysis.errors import HotpathError
@@ -34,6 +38,7 @@ from tests.measure.conftest import QUIET
 from tests.measure.studies import GRID, HERE, host, write_study
 
 ROUNDS = 2
+NAMES = ("trouble", "one")
 CRASHED = 9
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
@@ -107,7 +112,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    return write_study(tmp_path / "study", {"name": "trouble"}, {"name": "one", "after": "trouble"})
+    first, second = NAMES
+    return write_study(tmp_path / "study", {"name": first}, {"name": second, "after": first})
 
 
 @pytest.fixture
@@ -287,6 +293,31 @@ def test_a_damaged_list_of_repeats_is_one_error_and_costs_no_round(finished: Pla
         Journal(finished).missing()
     listed.write_text(whole)
     assert Journal(finished).missing() == [1]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_run_names_the_bounds_of_its_start_even_if_it_is_resumed_with_others(
+    study: Study, where: Target, build_folder: Path
+) -> None:
+    def published(claimed: Study) -> dict[str, Any]:
+        plan = Plan(claimed, claimed.variants, GRID, where)
+        run_rounds(plan, HERE, host(build_folder))
+        draft, *_ = drafted(plan, HERE, host(build_folder), Journal(plan))
+        texts = (draft.texts[f"test-box/study/{name}.json"] for name in claimed.variant_names)
+        return {name: json.loads(text)["bounds"] for name, text in zip(NAMES, texts, strict=True)}
+
+    test = Speedup(of="one", over="trouble", case="n=1", bound=Bound("at_least", 1.0))
+    claim = Claim("it", "So.", None, (test,), "", bounds=("0" * 12,))
+    first = replace(study, claims=(claim, replace(claim, id="again")))
+    named = {"it": "0" * 12, "again": "0" * 12}
+    assert published(first) == dict.fromkeys(NAMES, named)
+    later = replace(study, claims=(replace(claim, bounds=("1" * 12,)),))
+    journal = Journal(Plan(later, later.variants, GRID, where))
+    journal.repeat(1, ["noise"])
+    assert published(later) == dict.fromkeys(NAMES, named)
+    for number in (0, 1, 2):
+        Journal(Plan(later, later.variants, GRID, where)).round_file(number).unlink()
+    assert published(later) == {name: {"it": "1" * 12} for name in NAMES}, "begun anew"
 
 
 def test_what_is_half_published_counts_as_measured_and_is_completed_first(

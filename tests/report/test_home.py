@@ -124,10 +124,13 @@ def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: Stu
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in told
     assert "Belief: Bytes are as fast as vectors." in told
     assert 'href="studies/copy/#copy-vectors"' in told
-    assert "on box (one run), by a bound set afterwards." in told
-    claims = measured.inputs.claims.assign(bound="before")
+    assert "on box (one run), threshold chosen after this run." in told
+    claims = measured.inputs.claims.assign(bound="before", judging=1)
     foreseen = StudyFacts(replace(measured.inputs, claims=claims), measured.study)
     assert "on box (one run). " in contradicted_beliefs([foreseen], str)
+    few = StudyFacts(replace(measured.inputs, claims=claims.assign(runs=4)), measured.study)
+    said = ", 4 runs; 1 of them may judge: the others are older than the threshold. "
+    assert f"on box (one run){said}" in contradicted_beliefs([few], str)
 
 
 def test_what_bears_on_design_comes_first_else_findings_are_in_the_order_of_studies(

@@ -27,7 +27,7 @@ from tests.claims.studies import (
 )
 from tests.synthetic import samples_of
 
-WHERE = "On box, by a bound that is ours, set afterwards"
+WHERE = "On box, threshold chosen after seeing the data"
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_page_can_tell_some_claims_by_their_ids(tmp_path: Path, place: Place) 
     facts = StudyFacts(read(tmp_path, study), study)
     page = claims_of(facts, place, ["target"])
     assert "Faster." in page and "It is so." not in page
-    assert page.startswith(f"- {WHERE}: "), "that its bound was set afterwards"
+    assert page.startswith(f"- {WHERE}: "), "that its threshold is younger"
     rows = facts.inputs.claims.assign(bound="before")
     told = claims_of(StudyFacts(replace(facts.inputs, claims=rows), study), place, ["target"])
     assert told.startswith("<div") and "Ours" not in page + told

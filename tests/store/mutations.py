@@ -154,6 +154,16 @@ PROVENANCE: Final = {
     "time of a capture that was not": provenance(
         lambda d: d["captures"]["ncu"].update(at="2026-13-01T00:00:00Z")
     ),
+    "bounds as a list": provenance(lambda d: d.update(bounds=["0123456789ab"])),
+    "bounds as null": provenance(lambda d: d.update(bounds=None)),
+    "bound as a number": provenance(lambda d: d.update(bounds={"it": 1})),
+    "bound as a list": provenance(lambda d: d.update(bounds={"it": ["0123456789ab"]})),
+    "bound that is no digest": provenance(lambda d: d.update(bounds={"it": "0123456789AB"})),
+    "bound of a megabyte": provenance(lambda d: d.update(bounds={"it": "0" * 2**20})),
+    "bound of a claim with markup": provenance(lambda d: d.update(bounds={"<b>": "0" * 12})),
+    "bounds of a profile as a word": provenance(
+        lambda d: d["captures"]["ncu"].update(bounds="0123456789ab")
+    ),
     "disturbed as a word": provenance(lambda d: d.update(disturbed="yes")),
     "disturbed for a number": provenance(lambda d: d.update(disturbed=[{"round": 0, "why": [1]}])),
     "unmet as a list": provenance(lambda d: d.update(unmet=[1])),

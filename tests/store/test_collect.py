@@ -47,6 +47,7 @@ def test_nothing_measured_is_an_empty_table_with_all_columns(tmp_path: Path) -> 
         "stale",
         "disturbed",
         "core_copies",
+        "named",
     ]
     assert chosen(found.samples).empty
 

@@ -35,6 +35,7 @@ class TestCommitted:
             for run, entry in load_variant(path).run_provenance().items():
                 assert entry["dirty"] is False, f"{path}: {run}"
                 assert len(entry["commit"]) == 40, f"{path}: {run}"
+                assert "bounds" in entry, f"{path}: {run}"
 
     def test_every_value_was_verified(self, machine: str) -> None:
         for path in variant_files(COMMITTED, machine):

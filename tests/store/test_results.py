@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from analysis.errors import HotpathError
 from analysis.source import fingerprint
-from analysis.store.results import load_variant
+from analysis.store.results import load_variant, provenance_text
 from analysis.store.samples import KEPT_RUNS, checksum
 from tests.editing import edit_json
 from tests.store.runs import RUNS, runs_of, store
@@ -35,6 +36,16 @@ def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:
     assert list(loaded.run_provenance()) == newest
     assert loaded.provenance["samples_sha256"] == checksum(path)
     assert loaded.fresh_runs(fingerprint(CALLS, CALLS.variant("kernel"))) == newest
+
+
+def test_provenance_has_a_line_a_key_and_a_line_an_earlier_run(tmp_path: Path) -> None:
+    for run in RUNS[:3]:
+        path = store(tmp_path, run).with_suffix(".json")
+    text = path.read_text()
+    document = json.loads(text)
+    assert len(text.splitlines()) == 2 + len(document) + 1 + len(document["runs"])
+    assert provenance_text(document) == text
+    assert json.loads(provenance_text(document | {"runs": []})) == document | {"runs": []}
 
 
 def test_runs_that_were_measured_in_another_way_are_not_kept(tmp_path: Path) -> None:

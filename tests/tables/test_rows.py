@@ -21,7 +21,24 @@ from analysis.tables.rows import (
 )
 from analysis.toolchain.ptxas import KernelResources
 
-CLAIM = ("copy", "it", "box", "not tested", "why; so", math.nan, math.nan, 0.5, 1.0, *[""] * 6)
+CLAIM = (
+    "copy",
+    "it",
+    "box",
+    "not tested",
+    "why; so",
+    math.nan,
+    math.nan,
+    0.5,
+    1.0,
+    "",
+    "",
+    *[math.nan] * 3,
+    "",
+    1,
+    1,
+    "",
+)
 
 
 def test_missing_text_is_empty_and_a_missing_number_is_nan(tmp_path: Path) -> None:
