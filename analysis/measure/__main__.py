@@ -1,6 +1,6 @@
-"""Measure one study on this machine: whatever is not measured yet, or one variant again.
+"""Measure studies on this machine: whatever is not measured yet, or one variant again.
 
-python -m analysis.measure STUDY [--variant NAME] [--config JSON]
+python -m analysis.measure STUDY ... [--variant NAME] [--config JSON]
 
 How far it is goes to the standard output; what a log keeps besides goes to the standard error.
 """
@@ -16,12 +16,12 @@ from contextlib import ExitStack
 
 from analysis import ROOT
 from analysis.cli import fail_in_one_line, settings
-from analysis.config import BUILD, changed, load_config
+from analysis.config import BUILD, Config, changed, load_config
 from analysis.errors import HotpathError, require_known
 from analysis.files import require_room
 from analysis.gpu import Gpu, GpuError, open_gpus
 from analysis.measure.commit import commit_of
-from analysis.measure.forecast import forecast
+from analysis.measure.forecast import forecasts
 from analysis.measure.journal import discard_outdated, settle
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
@@ -34,30 +34,29 @@ from analysis.measure.plan import (
     with_companions,
 )
 from analysis.measure.publish import publish
-from analysis.measure.run import Host, run_rounds
+from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.modules import built_modules
 from analysis.processes import keep_sockets_in, remove_orphaned_memory
 from analysis.schema import check, read_json
+from analysis.study import Study, Variant
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 
 
-def measure(
-    study_name: str,
-    variant: str | None,
-    overrides: dict[str, object],
-    among: Sequence[str] = (),
-    since: str = "",
-) -> None:
-    """Run every round the plan still lacks, then put the samples into the results."""
+def measure(names: Sequence[str], variant: str | None, overrides: dict[str, object]) -> None:
+    """Run every round that the plans of these studies still lack, study by study, and put the
+    samples of each into the results.
+
+    One process measures all of them, so that what takes long to import is imported once.
+    """
     config = load_config(overrides)
-    require_known("study", study_name, sorted(config.studies))
-    study = config.studies[study_name]
+    for name in names:
+        require_known("study", name, sorted(config.studies))
+    studies = [config.studies[name] for name in names]
     if variant:
-        study.variant(variant)  # FieldError for an unknown one, before anything is waited for
-    for name in among:
-        require_known("among", name, sorted(config.studies))
+        for study in studies:
+            study.variant(variant)  # FieldError for an unknown one, before anything is waited for
     with ExitStack() as stack:
-        stack.enter_context(whole_machine(config.busy, f"measuring {study.name}"))
+        stack.enter_context(whole_machine(config.busy, f"measuring {', '.join(names)}"))
         require_room(BUILD)
         keep_sockets_in(BUILD / "processes")
         remove_orphaned_memory()
@@ -65,54 +64,84 @@ def measure(
         try:
             gpus = stack.enter_context(open_gpus(config.gpus))
         except GpuError as error:
-            print(f"{study.name}: {error}; measuring only variants without one", file=sys.stderr)
-        toolchain = find_toolchain(config.nvcc, config.libfabric)
-        arch = resolve_arch(config.arch, config.gpus)
-        provision = Provision.of(gpus, toolchain, config)
-        where = target(config, gpus)
+            print(f"{error}; measuring only variants without one", file=sys.stderr)
+        session = Session(config, gpus, command_of(names, variant, overrides))
+        plans = [plan for study in studies if (plan := session.plan(study, variant))]
+        session.run(plans)
+
+
+class Session:
+    """Plans and runs studies on this machine, with the settings of `config`."""
+
+    def __init__(self, config: Config, gpus: Sequence[Gpu], command: str) -> None:
+        self._config = config
+        self._gpus = gpus
+        self._command = command
+        self._toolchain = find_toolchain(config.nvcc, config.libfabric)
+        self._arch = resolve_arch(config.arch, config.gpus)
+        self._provision = Provision.of(gpus, self._toolchain, config)
+        self._where = target(config, gpus)
+
+    def plan(self, study: Study, variant: str | None) -> Plan | None:
+        """What is to be measured of a study: `variant` again with all that it is compared with, or
+        whatever lacks a fresh sample; None where nothing does.
+
+        HotpathError where its results could not be added to.
+        """
+        where, grid, provision = self._where, self._config.grid, self._provision
         require_room(where.folder / study.name)
-        for line in settle(study, where, config.grid.name):
+        for line in settle(study, where, grid.name):
             print(line, flush=True)
         if variant:
-            chosen = study.companions(variant)
+            chosen = study.shown_again(variant)
         else:
-            chosen = with_companions(study, pending(study, where, config.grid.name, provision))
+            chosen = with_companions(study, pending(study, where, grid.name, provision))
         if not chosen:
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
-            return
-        refuse_other_machine(where, gpus)
-        refuse_damaged(study, where, config.grid.name)
-        used = in_use(gpus, (v for v in chosen if provision.unmet(v) is None))
-        plan = Plan(study, tuple(chosen), config.grid, where)
-        for line in discard_outdated(plan, provision):
-            print(line, flush=True)
-        host = Host(
-            gpus=used,
-            others=other_users(used, config.shared_gpu),
-            toolchain=toolchain,
-            arch=arch,
-            modules=built_modules(arch),
-            round_limit_s=config.round_limit_s,
-            command=told_command(study.name, variant, overrides),
+            return None
+        refuse_other_machine(where, self._gpus)
+        refuse_damaged(study, where, grid.name)
+        return Plan(study, tuple(chosen), grid, where)
+
+    def run(self, plans: Sequence[Plan]) -> None:
+        """Run the plans in their order and publish each when it is finished."""
+        runnable = {plan.study.name: self._runnable(plan) for plan in plans}
+        import_once(
+            sorted({name for p in plans for name in imported(p.study, runnable[p.study.name])})
         )
-        together = [config.studies[name] for name in among]
-        expected = forecast(plan, provision, together, since)
-        if expected.place == 1 and (why := commit_of(ROOT).unknown):
+        if plans and (why := commit_of(ROOT).unknown):
             print(f"the commit is not known, so the results name none: {why}", flush=True)
-        run_rounds(plan, provision, host, expected)
-        for line in publish(plan, provision, host):
-            print(line, file=sys.stderr)
-        if where.root == BUILD / "unnamed":
-            folder = (where.folder / study.name).relative_to(ROOT)
-            print(
-                f"{study.name}: this machine has no name, so the samples are in {folder}, which no "
-                "site shows; measured with --config machine=NAME, `snakemake site` shows them"
+        for plan, forecast in zip(plans, forecasts(plans, self._provision), strict=True):
+            for line in discard_outdated(plan, self._provision):
+                print(line, flush=True)
+            used = in_use(self._gpus, runnable[plan.study.name])
+            host = Host(
+                gpus=used,
+                others=other_users(used, self._config.shared_gpu),
+                toolchain=self._toolchain,
+                arch=self._arch,
+                modules=built_modules(self._arch),
+                round_limit_s=self._config.round_limit_s,
+                command=self._command,
             )
+            run_rounds(plan, self._provision, host, forecast)
+            for line in publish(plan, self._provision, host):
+                print(line, file=sys.stderr)
+            if self._where.root == BUILD / "unnamed":
+                folder = (self._where.folder / plan.study.name).relative_to(ROOT)
+                print(
+                    f"{plan.study.name}: this machine has no name, so the samples are in {folder}, "
+                    "which no site shows; measured with --config machine=NAME, `snakemake site` "
+                    "shows them"
+                )
+
+    def _runnable(self, plan: Plan) -> list[Variant]:
+        return [variant for variant in plan.variants if self._provision.unmet(variant) is None]
 
 
-def told_command(study: str, variant: str | None, overrides: dict[str, object]) -> str:
+def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str, object]) -> str:
     """The command for provenance: quoted, with the settings that differ from the defaults."""
-    words = ["python", "-m", "analysis.measure", study]
+    words = ["python", "-m", "analysis.measure", *studies]
     words += ["--variant", variant] if variant else []
     settings = changed(overrides)
     words += ["--config", json.dumps(settings, sort_keys=True)] if settings else []
@@ -157,19 +186,17 @@ def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
 
 def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m analysis.measure", description="Measure one study on this machine."
+        prog="python -m analysis.measure", description="Measure studies on this machine."
     )
-    parser.add_argument("study")
+    parser.add_argument("studies", nargs="+", metavar="study")
     parser.add_argument("--variant", help="measure it again, with all that it is compared with")
-    parser.add_argument("--among", nargs="*", default=[], help="studies that are measured together")
-    parser.add_argument("--since", default="", help="when the first of them began, in UTC")
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     return parser
 
 
 def main() -> None:
     arguments = command_line().parse_args()
-    measure(arguments.study, arguments.variant, arguments.config, arguments.among, arguments.since)
+    measure(arguments.studies, arguments.variant, arguments.config)
 
 
 if __name__ == "__main__":

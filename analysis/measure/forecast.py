@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from analysis.errors import HotpathError
-from analysis.measure.clock import changed_at
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.store.samples import Sample, read_newest_run, read_samples
@@ -45,32 +43,14 @@ class Forecast:
     places: int = 1
 
 
-def forecast(
-    plan: Plan, provision: Provision, among: Sequence[Study] = (), since: str = ""
-) -> Forecast:
-    """Of `plan`, where the studies `among` are measured together, in any order, from `since` on.
-
-    Those that are still to come count as if all of their variants were measured, and as if each of
-    their programs took as long as this one to get ready.
-    """
-    ready_s = time.process_time()
-    others = [study for study in among if study.name != plan.study.name]
-    later = [
-        Plan(study, study.variants, plan.grid, plan.where)
-        for study in others
-        if not _is_published(study, plan.where, since)
+def forecasts(plans: Sequence[Plan], provision: Provision) -> list[Forecast]:
+    """What to expect of each of `plans`, which are run in this order."""
+    round_s = [round_seconds(plan, provision) for plan in plans]
+    whole_s = [plan.grid.rounds * s for plan, s in zip(plans, round_s, strict=True)]
+    return [
+        Forecast(seconds, sum(whole_s[place:]), place, len(plans))
+        for place, seconds in enumerate(round_s, start=1)
     ]
-    return Forecast(
-        round_s=round_seconds(plan, provision),
-        later_s=sum(ready_s + plan.grid.rounds * round_seconds(each, provision) for each in later),
-        place=1 + len(others) - len(later),
-        places=1 + len(others),
-    )
-
-
-def _is_published(study: Study, where: Target, since: str) -> bool:
-    """Whether there are results of the study from `since` on, of a run that may be older."""
-    return any(changed_at(path) >= since for path in where.samples_files(study).values())
 
 
 def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]]:

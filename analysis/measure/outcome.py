@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -13,12 +13,17 @@ from analysis.store.samples import Sample, read_newest_run
 from analysis.study import Study
 
 
-def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> Iterator[str]:
+def outcome(
+    studies: Iterable[Study], pending: Container[str], where: Target, since: str, logs: Path
+) -> Iterator[str]:
     """A line for each study that was measured from `since` on, or tried, and one for each reason to
-    skip something. `logs` is the folder with a log for each study, and one for each of its variants
-    that was asked for by name in a folder of its own."""
+    skip something.
+
+    `logs` is the folder with `pending.log`, of all studies that are named in `pending`, and with a
+    log for each variant that was asked for by name, in a folder of its study.
+    """
     skipped: list[tuple[str, str]] = []
-    newest = [(study, _newest_log(study, logs)) for study in studies]
+    newest = [(study, _newest_log(study, pending, logs)) for study in studies]
     tried = [(study, log) for study, log in newest if changed_at(log) >= since]
     new = [_samples_since(since, study, where) for study, _ in tried]
     for (study, log), samples in zip(tried, new, strict=True):
@@ -41,8 +46,10 @@ def outcome(studies: Iterable[Study], where: Target, since: str, logs: Path) -> 
         yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
 
 
-def _newest_log(study: Study, logs: Path) -> Path:
-    return max([logs / f"{study.name}.log", *(logs / study.name).glob("*.log")], key=changed_at)
+def _newest_log(study: Study, pending: Container[str], logs: Path) -> Path:
+    of_pending = [logs / "pending.log"] if study.name in pending else []
+    of_variants = (logs / study.name).glob("*.log")
+    return max([*of_pending, *of_variants], key=changed_at, default=logs / study.name)
 
 
 def _samples_since(since: str, study: Study, where: Target) -> list[Sample]:

@@ -192,5 +192,5 @@ class Plan:
 def plans(study: Study, grid: Grid, where: Target, provision: Provision) -> list[Plan]:
     """Every plan that a command can ask for now: of what is pending, and of each variant again."""
     chosen = with_companions(study, pending(study, where, grid.name, provision))
-    again = [study.companions(variant.name) for variant in study.variants]
+    again = [study.shown_again(variant.name) for variant in study.variants]
     return [Plan(study, tuple(variants), grid, where) for variants in (chosen, *again) if variants]

@@ -8,7 +8,7 @@ import signal
 import time
 import traceback
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,11 +45,11 @@ a cell is several per cent slower than the next. Provenance says how many; older
 
 @dataclass(frozen=True)
 class RoundJob:
-    """Everything that a round's process needs; passed to it by pickle."""
+    """Everything that a round's process needs; passed to it by pickle. `cases` has the ids of those
+    to measure, by variant."""
 
     study_file: Path
-    variants: tuple[str, ...]
-    grid: str
+    cases: Mapping[str, tuple[str, ...]]
     samples: int
     sample_budget_s: float
     run: str
@@ -124,7 +124,7 @@ class Bench:
         self.study: Study = load_study(job.study_file)
         self.gpus = gpus
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
-        self._variants = [self.study.variant(name) for name in job.variants]
+        self._variants = [self.study.variant(name) for name in job.cases]
         self._rig = Rig(self.study, job.modules, self._rng, self._variants)
         self._is_warm = False
         self.visits: list[Visit] = []
@@ -138,8 +138,9 @@ class Bench:
         """
         cells: dict[str, list[Cell]] = {}
         for variant in self._variants:
-            for case in variant.in_grid(self.job.grid):
-                cells.setdefault(case.id, []).append(Cell(variant, case))
+            for case in variant.cases:
+                if case.id in self.job.cases[variant.name]:
+                    cells.setdefault(case.id, []).append(Cell(variant, case))
         order = []
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]

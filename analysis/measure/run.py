@@ -60,7 +60,7 @@ def run_rounds(
         return
     journal.begin()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["analysis.measure.round", *imported(plan.study, runnable)])
+    import_once(imported(plan.study, runnable))
     forecast = forecast or Forecast(round_seconds(plan, provision))
     progress = Progress(Line(sys.stdout), plan.study.name, plan.grid.rounds, forecast)
     with _telemetry(plan, journal, host, context):
@@ -71,9 +71,18 @@ def run_rounds(
             discard_disturbed(journal)
 
 
+def import_once(modules: Sequence[str]) -> None:
+    """Import these modules once, before any use of a GPU, instead of in every round.
+
+    Only the first call counts: the fork server lasts as long as this process. It leaves out what is
+    not installed.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["analysis.measure.round", *modules])
+
+
 def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:
-    """Modules that are imported once, before any use of a GPU, instead of in every round. What is
-    not installed is left out by the fork server."""
+    """Modules that the rounds of a study import, as far as importing them takes long."""
     needed = {"torch"} & {need for variant in runnable for need in variant.needs}
     return sorted({*needed, *study.imports})
 
@@ -83,8 +92,7 @@ def _job(
 ) -> RoundJob:
     return RoundJob(
         study_file=plan.study.folder / "study.yaml",
-        variants=tuple(variant.name for variant in runnable),
-        grid=plan.grid.name,
+        cases={v.name: tuple(case.id for case in v.in_grid(plan.grid.name)) for v in runnable},
         samples=plan.grid.samples,
         sample_budget_s=plan.grid.sample_budget_s,
         run=journal.run,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -283,6 +283,25 @@ class Study:
         pairs = [{one.name, other.name} for one, other in self.comparisons()]
         names = {name}.union(*(pair for pair in pairs if name in pair))
         return [candidate for candidate in self.variants if candidate.name in names]
+
+    def shown_again(self, name: str) -> list[Variant]:
+        """The companions of `name`, each with only the cases in which the page shows `name`: the
+        headline case, or the largest, and those that claims ask for.
+
+        A calibration keeps all cases.
+        """
+        companions = self.companions(name)
+        if self.calibrates:
+            return companions
+        shown = {self.shown_case(self.variant(name)).id}
+        for claim in self.claims:
+            for test in claim.tests:
+                shown |= set(test.cases) if name in test.variants else set()
+        limited = (
+            replace(one, cases=tuple(case for case in one.cases if case.id in shown))
+            for one in companions
+        )
+        return [variant for variant in limited if variant.cases]
 
     @property
     def subjects(self) -> list[Variant]:

@@ -124,7 +124,7 @@ def measure(study: Study, where: Target, monkeypatch: pytest.MonkeyPatch) -> Cal
     monkeypatch.setattr(program, "load_config", lambda overrides: config)
     monkeypatch.setattr(program, "target", lambda config, gpu: where)
     monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
-    return lambda: program.measure(study.name, None, {})
+    return lambda: program.measure([study.name], None, {})
 
 
 @pytest.fixture
@@ -347,7 +347,7 @@ def test_a_journal_that_no_command_can_resume_is_dropped_with_a_word(
     tmp_path: Path, where: Target, build_folder: Path
 ) -> None:
     study = write_study(tmp_path / "apart", {"name": "trouble"}, {"name": "one"})
-    again = Plan(study, tuple(study.companions("trouble")), GRID, where)
+    again = Plan(study, tuple(study.shown_again("trouble")), GRID, where)
     whole = Plan(study, study.variants, GRID, where)
     for plan in (again, whole):
         run_rounds(plan, HERE, host(build_folder))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.measure.forecast import Pace, forecast, last_pace, round_seconds
+from analysis.measure.forecast import Pace, forecasts, last_pace, round_seconds
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.store.results import load_variant
@@ -126,18 +126,13 @@ def test_what_cannot_run_takes_no_time(tmp_path: Path, where: Target) -> None:
     assert round_seconds(plan, HERE) * 2 == pytest.approx(round_seconds(plan, WITH_GPU))
 
 
-def test_studies_that_are_still_to_come_count_and_those_that_are_done_do_not(
-    tmp_path: Path, study: Study, where: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.process_time", lambda: 1.5)
+def test_studies_that_are_still_to_come_count(tmp_path: Path, study: Study, where: Target) -> None:
     other = write_study(tmp_path / "other", {"name": "one"})
-    plan = Plan(study, study.variants, GRID, where)
-    expected = forecast(plan, HERE, [study, other], LATER)
-    assert (expected.place, expected.places) == (1, 2)
-    assert expected.later_s == pytest.approx(1.5 + other.budget_s)
-    write_run(where, other, "one", [[("n=1", 0)]], LATER)
-    expected = forecast(plan, HERE, [study, other], LATER)
-    assert (expected.place, expected.places, expected.later_s) == (2, 2, 0)
+    plans = [Plan(each, each.variants, GRID, where) for each in (study, other)]
+    first, last = forecasts(plans, HERE)
+    assert (first.place, first.places) == (1, 2)
+    assert first.later_s == pytest.approx(other.budget_s)
+    assert (last.place, last.places, last.later_s) == (2, 2, 0)
 
 
 def test_an_unknown_cell_takes_as_long_as_the_others() -> None:

@@ -23,18 +23,19 @@ def test_what_was_measured_what_was_skipped_and_where_to_look(
     untouched = write_study(tmp_path / "untouched", {"name": "one"})
     logs = tmp_path / "logs"
     logs.mkdir()
-    for study in (measured, skipped, failed):
-        (logs / f"{study.name}.log").touch()
+    log = logs / "pending.log"
+    log.touch()
     since = "2026-01-01T00:00:00Z"
-    told = list(outcome([measured, skipped, failed, untouched], where, since, logs))
+    pending = ["measured", "skipped", "failed"]
+    told = list(outcome([measured, skipped, failed, untouched], pending, where, since, logs))
     assert told == [
-        f"measured: 3 variants measured in 4 cells, wrong output in 1, see {logs}/measured.log",
-        f"failed: not measured, see {logs}/failed.log",
+        f"measured: 3 variants measured in 4 cells, wrong output in 1, see {log}",
+        f"failed: not measured, see {log}",
         "skipped: 2 variants of measured, skipped: no GPU",
         "skipped: 1 variants of measured: too large for this machine",
         f"results: {tmp_path / 'results' / 'test-box'}",
     ]
-    assert list(outcome([measured], where, "2999-01-01T00:00:00Z", logs)) == []
+    assert list(outcome([measured], ["measured"], where, "2999-01-01T00:00:00Z", logs)) == []
 
 
 def test_a_variant_asked_for_by_name_and_a_run_that_was_interrupted_count(
@@ -50,7 +51,7 @@ def test_a_variant_asked_for_by_name_and_a_run_that_was_interrupted_count(
     log.touch()
     for path in (log, folder / "one.csv"):
         os.utime(path, times=(since.timestamp(), since.timestamp()))
-    told = list(outcome([study], where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs"))
+    told = list(outcome([study], [], where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs"))
     assert told == [
         "one_again: 1 variants measured in 2 cells",
         f"results: {where.root / where.machine}",

@@ -88,7 +88,8 @@ def test_the_engine_calls_a_workload_in_the_order_of_the_page(
     study = load_study(write_description(tmp_path, data))
     calls = load_python(study, "workload").CALLS
     out = tmp_path / "round.csv"
-    job = RoundJob(tmp_path / "study.yaml", ("only",), "default", 2, 1.0, RUN, 0, tmp_path, (), out)
+    cases = {"only": ("n=1",)}
+    job = RoundJob(tmp_path / "study.yaml", cases, 2, 1.0, RUN, 0, tmp_path, (), out)
     bench = Bench(job, [])
     (cell,) = bench.schedule()
     bench.measure(cell)

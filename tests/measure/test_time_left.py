@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.measure.clock import utc_now
-from analysis.measure.forecast import forecast
+from analysis.measure.forecast import forecasts
 from analysis.measure.plan import Plan, Target
 from analysis.measure.publish import publish
 from analysis.measure.run import run_rounds
@@ -57,10 +56,10 @@ def test_the_time_left_is_within_a_quarter_after_a_tenth_of_a_second_run(
     time.sleep(1)  # runs are told apart by the second
     log = Stamped()
     monkeypatch.setattr(sys, "stdout", log)
-    began, since = time.monotonic(), utc_now("seconds")
-    for study in studies:
-        plan = Plan(study, study.variants, replace(GRID, rounds=5), where)
-        run_rounds(plan, HERE, host(tmp_path), forecast(plan, HERE, studies, since))
+    began = time.monotonic()
+    plans = [Plan(study, study.variants, replace(GRID, rounds=5), where) for study in studies]
+    for plan, expected in zip(plans, forecasts(plans, HERE), strict=True):
+        run_rounds(plan, HERE, host(tmp_path), expected)
         list(publish(plan, HERE, host(tmp_path)))
     ended = time.monotonic()
     at, line = next((at, line) for at, line in log.lines if at - began >= 0.1 * (ended - began))

@@ -109,7 +109,7 @@ def test_an_edited_variant_is_measured_again_beside_what_it_is_compared_with_and
 ) -> None:
     before = {variant: runs(copy, variant) for variant in (*HOST_ONLY, "kernel")}
     edit(copy / "kernels" / "calls" / "python.py", "TURNS = 1", "TURNS = 2")
-    assert planned(copy) == {"measure_study"}
+    assert planned(copy) == {"measure_pending"}
     succeed(copy, "measure")
     assert runs(copy, "python")[1:] == before["python"]
     assert runs(copy, "compiled")[1:] == before["compiled"]
@@ -148,7 +148,8 @@ def test_the_site_shows_more_than_is_asked_to_be_measured(copy: Path) -> None:
 
 def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
     before = {variant: runs(copy, variant) for variant in (*HOST_ONLY, "kernel")}
-    visits = sum(case.visits for case in CALLS.variant("python").cases)
+    python = CALLS.variant("python")
+    visits = CALLS.shown_case(python).visits
     said = succeed(copy, "-f", "build/measured/calls/python")
     assert f"calls: round {ROUNDS} of {ROUNDS} done" in said
     assert re.search(r"^calls: \d variants measured in \d cells$", said, re.MULTILINE)
@@ -162,7 +163,7 @@ def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
 
 
 def test_missing_results_are_measured_even_where_a_marker_says_done(copy: Path) -> None:
-    assert (copy / ".snakemake" / "hotpath" / "default" / "measured" / "calls").exists()
+    assert (copy / ".snakemake" / "hotpath" / "default" / "pending").exists()
     path = copy / "results" / "test-box" / "calls" / "python.csv"
     path.unlink()
     path.with_suffix(".json").unlink()

@@ -19,9 +19,8 @@ MARKERS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
 MACHINE_MARKS = TABLES / "machines"
 
 
-def marker(study):
-    """Marks a study as measured by this invocation."""
-    return MARKERS / "measured" / study
+# Marks what is pending as measured by this invocation.
+MEASURED = MARKERS / "pending"
 
 
 def profiled(study):
@@ -39,12 +38,12 @@ def asked(what, marker):
 def measured_now():
     """Markers of what this invocation must measure: studies here, or machines of a cluster."""
     machines = [MACHINE_MARKS / machine.name / "merged" for machine in CONFIG.machines]
-    return machines or [marker(study) for study in PENDING]
+    return machines or ([MEASURED] if PENDING else [])
 
 
 def unfinished():
     """By study, the variants that lack a fresh sample on this machine, and the kinds of captures,
-    where one is lacking; and where the results go."""
+    where one is lacking; where the results go; and what this machine provides."""
     samples, captures, grid = {}, {}, CONFIG.grid.name
     with ExitStack() as stack:
         try:
@@ -56,32 +55,32 @@ def unfinished():
         for name, study in CONFIG.studies.items():
             lacking = [v.name for v in pending(study, where, grid, provision)]
             if lacking or leftovers(study, where, grid):
-                samples[name] = asked(lacking, marker(name))
+                samples[name] = asked(lacking, MEASURED)
             if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
                 captures[name] = asked(CAPTURE_KINDS, profiled(name))
             if name in samples or name in captures:
                 refuse_damaged(study, where, grid)
     if samples or captures:
         require_room(where.folder)
-    return samples, captures, where
+    return samples, captures, where, provision
 
 
 try:
     # Nodes of a cluster find out by themselves what is pending on them.
-    PENDING, UNPROFILED, WHERE = ({}, {}, None) if CONFIG.machines else unfinished()
+    PENDING, UNPROFILED, WHERE, PROVISION = (
+        ({}, {}, None, None) if CONFIG.machines else unfinished()
+    )
 except HotpathError as error:
     sys.exit(f"error: {error}")
 
 
-# For the time that is left.
-TOGETHER = " ".join(PENDING)
 STARTED = utc_now("seconds")
 
 
 def tell_outcome():
     """What a run ends with."""
     studies = CONFIG.studies.values()
-    for line in outcome(studies, WHERE, STARTED, Path("build/logs/measure")):
+    for line in outcome(studies, PENDING, WHERE, STARTED, Path("build/logs/measure")):
         print(line, file=sys.stderr)
 
 
@@ -93,43 +92,63 @@ onerror:
     tell_outcome()
 
 
-def read_to_measure(wildcards):
-    """What measuring or profiling a study reads. It adds to earlier results, so they are no input."""
+def modules_to_run(study, variants):
+    """The modules of `variants` that this machine can run."""
+    runnable = {
+        variant.name
+        for variant in variants
+        if PROVISION is None or PROVISION.unmet(variant) is None
+    }
+    return [module for module in modules_of(study) if module.stem in runnable]
+
+
+def read_to_measure(study, variants):
+    """What measuring or profiling variants of a study reads. Samples are added to earlier results,
+    so those are no input."""
     code = sources("config/config.yaml", "analysis/**/*.py")
-    return [
-        *modules_of(wildcards.study),
-        CPU_CACHE,
-        *files_of(wildcards.study),
-        *SCHEMAS,
-        *code,
-    ]
+    modules = modules_to_run(study, variants)
+    return [*modules, CPU_CACHE, *files_of(study), *SCHEMAS, *code]
 
 
-rule measure_study:
+def read_by_study(wildcards):
+    return read_to_measure(wildcards.study, CONFIG.known[wildcards.study].variants)
+
+
+def read_by_variant(wildcards):
+    study = CONFIG.known[wildcards.study]
+    return read_to_measure(study.name, study.companions(wildcards.variant))
+
+
+# All of them in one process: imports and the start of a process take longer than most cells.
+rule measure_pending:
     input:
-        read_to_measure,
+        [
+            path
+            for study in PENDING
+            for path in read_to_measure(study, CONFIG.known[study].variants)
+        ],
     output:
-        touch(marker("{study}")),
+        touch(MEASURED),
     log:
-        "build/logs/measure/{study}.log",
+        "build/logs/measure/pending.log",
     benchmark:
-        "build/benchmarks/measure/{study}.tsv"
+        "build/benchmarks/measure/pending.tsv"
     # All cores: nothing else may run on the machine during a measurement.
     threads: ALL_CORES
     resources:
         gpu=1,
     params:
-        pending=lambda w: PENDING.get(w.study, ""),
+        pending=lambda _: PENDING,
+        studies=list(PENDING),
     message:
-        "Measuring {wildcards.study}"
+        f"Measuring {', '.join(PENDING)}"
     shell:
-        "{PYTHON} -m analysis.measure {wildcards.study} --config {SETTINGS}"
-        " --among {TOGETHER} --since {STARTED} 2> {log}"
+        "{PYTHON} -m analysis.measure {params.studies} --config {SETTINGS} 2> {log}"
 
 
 rule measure_variant:
     input:
-        read_to_measure,
+        read_by_variant,
     output:
         touch(TABLES / "measured" / "{study}" / "{variant}"),
     log:

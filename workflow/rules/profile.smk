@@ -9,7 +9,7 @@ def profiled_now():
 rule profile_study:
     input:
         measured_now(),
-        read_to_measure,
+        read_by_study,
     output:
         touch(profiled("{study}")),
     log:
