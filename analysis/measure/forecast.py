@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from analysis.errors import HotpathError
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.store.samples import Sample, read_newest_run, read_samples
-from analysis.study import Study
+from analysis.study import Study, Variant
 
 CellKey = tuple[str, str]
 """A variant's name and a case's id."""
@@ -26,10 +26,12 @@ class Pace:
     cells: Mapping[CellKey, float]
     overhead: float
 
-    def round_s(self, cells: Sequence[CellKey]) -> float:
-        """Seconds of a round with these cells. One that is not known takes as long as the rest."""
+    def round_s(self, cells: Mapping[CellKey, float]) -> float:
+        """Mean seconds of a round with these cells, each with the share of rounds that measure it.
+        One that is not known takes as long as the rest."""
         usual = fmean(self.cells.values()) if self.cells else 0.0
-        return self.overhead + sum(self.cells.get(cell, usual) for cell in cells)
+        taken = (share * self.cells.get(cell, usual) for cell, share in cells.items())
+        return self.overhead + sum(taken)
 
 
 @dataclass(frozen=True)
@@ -70,21 +72,31 @@ def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]
 
 
 def round_seconds(plan: Plan, provision: Provision) -> float:
-    """Seconds that one round of the plan will take; 0 where none of its variants can run."""
+    """Mean seconds that a round of the plan will take; 0 where none of its variants can run."""
     runnable = [variant for variant in plan.variants if provision.unmet(variant) is None]
-    cells = [(v.name, case.id) for v in runnable for case in v.in_grid(plan.grid.name)]
+    cells = _shares(runnable, plan)
     if not cells:
         return 0.0
     pace = last_pace(plan.study, plan.where) or _budgeted(plan)
     return pace.round_s(cells)
 
 
+def _shares(variants: Iterable[Variant], plan: Plan) -> dict[CellKey, float]:
+    """By cell of these variants, the share of the plan's rounds that measure it."""
+    rounds = plan.grid.rounds
+    return {
+        (variant.name, case.id): -(-rounds // case.every) / rounds
+        for variant in variants
+        for case in variant.in_grid(plan.grid.name)
+    }
+
+
 def _budgeted(plan: Plan) -> Pace:
     """As if all cells of the study took equally long and filled its budget."""
     study = plan.study
-    cells = [(v.name, case.id) for v in study.variants for case in v.in_grid(plan.grid.name)]
-    share = study.budget_s / plan.grid.rounds / len(cells)
-    return Pace(dict.fromkeys(cells, share), 0.0)
+    cells = _shares(study.variants, plan)
+    each_s = study.budget_s / plan.grid.rounds / sum(cells.values())
+    return Pace(dict.fromkeys(cells, each_s), 0.0)
 
 
 def last_pace(study: Study, where: Target) -> Pace | None:

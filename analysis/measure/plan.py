@@ -177,7 +177,10 @@ class Plan:
             "method": METHOD_VERSION,
             "roles": {v.name: [v.role, v.host_work] for v in self.variants},
             "cases": {
-                v.name: [[c.id, c.metrics, c.samples, c.visits] for c in v.in_grid(self.grid.name)]
+                v.name: [
+                    [c.id, c.metrics, c.samples, c.visits, c.every]
+                    for c in v.in_grid(self.grid.name)
+                ]
                 for v in self.variants
             },
         }

@@ -139,7 +139,7 @@ class Bench:
         cells: dict[str, list[Cell]] = {}
         for variant in self._variants:
             for case in variant.cases:
-                if case.id in self.job.cases[variant.name]:
+                if case.id in self.job.cases[variant.name] and self.job.number % case.every == 0:
                     cells.setdefault(case.id, []).append(Cell(variant, case))
         order = []
         for case_id in self._rng.permutation(list(cells)):

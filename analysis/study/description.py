@@ -28,7 +28,7 @@ class Case:
 
     `metrics` are the study's metrics that the engine takes here, None for all it can take.
     `samples`, if not None, limits the samples per visit. `visits` is the number of visits per
-    round.
+    round, and only one in `every` rounds has any.
     """
 
     values: Mapping[str, CaseValue] = field(hash=False)
@@ -37,6 +37,7 @@ class Case:
     metrics: tuple[str, ...] | None = None
     samples: int | None = None
     visits: int = 1
+    every: int = 1
 
     @cached_property
     def id(self) -> str:

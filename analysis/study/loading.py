@@ -31,7 +31,7 @@ from analysis.study.description import (
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 """Of studies, variants and metrics."""
-NOT_CASE_KEYS: Final = ("payload_bytes", "grid", "metrics", "samples", "visits")
+NOT_CASE_KEYS: Final = ("payload_bytes", "grid", "metrics", "samples", "visits", "every")
 """Keys of a case set that apply to every one of its cases."""
 
 Entry = Mapping[str, Any]
@@ -158,7 +158,7 @@ def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
         idea=entry.get("idea", ""),
         after=entry.get("after"),
         path=_source(folder, entry, here),
-        cases=_cases(entry["cases"], data["cases"], constants, here, where),
+        cases=_cases(entry, data["cases"], constants, here, where),
         payload=data["cases"][entry["cases"][0]]["payload_bytes"],
         needs=tuple(_need(need) for need in entry.get("needs", [])),
         flags=tuple(entry.get("flags", [])),
@@ -199,19 +199,26 @@ def _files(folder: Path, names: Iterable[str], where: str) -> tuple[Path, ...]:
 
 
 def _cases(
-    names: Iterable[str],
-    sets: Mapping[str, Entry],
-    constants: Mapping[str, int],
-    here: str,
-    where: str,
+    entry: Entry, sets: Mapping[str, Entry], constants: Mapping[str, int], here: str, where: str
 ) -> tuple[Case, ...]:
-    """The cases of a variant's case sets, evaluated with its constants."""
-    cases: list[Case] = []
-    for name in names:
-        require_known(f"{here}.cases", name, sorted(sets))
-        cases += _expand(sets[name], constants, f"{where}: cases.{name}")
-    refuse_repeats(f"{here}.cases", [case.id for case in cases])
-    return tuple(cases)
+    """The cases of a variant's case sets, evaluated with its constants. Sets under `full` add what
+    the others lack."""
+
+    def of_sets(key: str) -> list[Case]:
+        for name in entry.get(key, []):
+            require_known(f"{here}.{key}", name, sorted(sets))
+        cases = [
+            case
+            for name in entry.get(key, [])
+            for case in _expand(sets[name], constants, f"{where}: cases.{name}")
+        ]
+        refuse_repeats(f"{here}.{key}", [case.id for case in cases])
+        return cases
+
+    usual = of_sets("cases")
+    known = {case.id for case in usual}
+    wider = [replace(case, grid="full") for case in of_sets("full") if case.id not in known]
+    return (*usual, *wider)
 
 
 def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case]:
@@ -231,10 +238,8 @@ def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case
             ) from error
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
-        grid = entry.get("grid", "default")
-        cases.append(
-            Case(point, payload, grid, metrics, entry.get("samples"), entry.get("visits", 1))
-        )
+        repeats = entry.get("samples"), entry.get("visits", 1), entry.get("every", 1)
+        cases.append(Case(point, payload, entry.get("grid", "default"), metrics, *repeats))
     return cases
 
 

@@ -14,7 +14,7 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.store.results import load_variant
 from analysis.store.samples import Sample, read_samples, write_samples
-from analysis.study import Study, discover
+from analysis.study import Study, Variant, discover
 from tests.measure.studies import GRID, HERE, WITH_GPU, write_study
 
 RUN, LATER = "2026-01-02T03:04:05Z", "2026-01-02T04:00:00Z"
@@ -120,6 +120,13 @@ def test_before_the_first_run_the_budget_is_shared_among_cells(study: Study, whe
     assert round_seconds(plan, HERE) * GRID.rounds == pytest.approx(study.budget_s / 2)
 
 
+def test_cases_that_few_rounds_measure_take_less_on_average(study: Study, where: Target) -> None:
+    whole = round_seconds(Plan(study, study.variants, GRID, where), HERE)
+    cells = {("one", "n=1"): 1.0, ("one", "n=2"): 1 / 3}
+    assert Pace({("one", "n=1"): 2.0, ("one", "n=2"): 6.0}, 1.0).round_s(cells) == 1 + 2 + 2
+    assert whole * GRID.rounds == pytest.approx(study.budget_s)
+
+
 def test_what_cannot_run_takes_no_time(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "half", {"name": "one"}, {"name": "two", "needs": ["gpu"]})
     plan = Plan(study, study.variants, GRID, where)
@@ -137,7 +144,16 @@ def test_studies_that_are_still_to_come_count(tmp_path: Path, study: Study, wher
 
 def test_an_unknown_cell_takes_as_long_as_the_others() -> None:
     pace = Pace({("one", "n=1"): 2.0, ("one", "n=2"): 4.0}, 1.0)
-    assert pace.round_s([("one", "n=1"), ("new", "n=1")]) == 1 + 2 + 3
+    assert pace.round_s({("one", "n=1"): 1.0, ("new", "n=1"): 1.0}) == 1 + 2 + 3
+
+
+def _as_measured(where: Target, study: Study, variant: Variant, run: str) -> Variant:
+    """The variant with the cases of this run, each in every round."""
+    path = where.folder / study.name / f"{variant.name}.csv"
+    samples = load_variant(path).samples if path.exists() else []
+    measured = {sample.case for sample in samples if sample.run == run}
+    cases = (replace(c, grid="default", every=1) for c in variant.cases if c.id in measured)
+    return replace(variant, cases=tuple(cases))
 
 
 def test_the_last_run_tells_within_a_quarter_what_another_took(
@@ -155,7 +171,10 @@ def test_the_last_run_tells_within_a_quarter_what_another_took(
         if len(alike) < 2:
             continue
         names = {study.variants[0].name, *alike[1]["beside"]}
-        variants = tuple(variant for variant in study.variants if variant.name in names)
+        run = alike[1]["run"]
+        variants = tuple(
+            _as_measured(where, study, v, run) for v in study.variants if v.name in names
+        )
         plan = Plan(study, variants, GRID, where)
         forecasts += alike[1]["rounds"] * round_seconds(plan, HERE)
         begin, end = (datetime.fromisoformat(alike[1][key]) for key in ("start", "end"))

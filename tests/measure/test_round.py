@@ -101,6 +101,18 @@ def test_either_of_two_variants_may_come_first(many_cells: Study) -> None:
     assert min(leaders["one"], leaders["other"]) >= 4
 
 
+def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
+    few = replace(many_cells.variant("few").cases[0], every=3)
+    bench = Bench(job(many_cells, 0), [])
+    seldom = [replace(v, cases=(few,)) if v.name == "few" else v for v in bench._variants]
+    measured = []
+    for number in range(4):
+        bench = Bench(job(many_cells, number), [])
+        bench._variants = seldom
+        measured.append(sum(cell.variant.name == "few" for cell in bench.schedule()))
+    assert measured == [1, 0, 0, 1]
+
+
 def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "often", {"name": "one"}, {"name": "other"})
     data = describe({"name": "one"}, {"name": "other"})

@@ -41,6 +41,19 @@ def test_a_case_set_may_name_metrics_samples_and_visits(tmp_path: Path) -> None:
     assert large.id == "rows=64,draw=once"
 
 
+def test_a_case_set_may_be_measured_in_some_rounds_and_in_the_full_grid(tmp_path: Path) -> None:
+    data = description()
+    data["cases"]["small"] |= {"every": 3}
+    data["cases"]["wide"] = {"rows": [2, 4], "draw": ["once"], "payload_bytes": 16}
+    data["variants"][1] |= {"full": ["wide"]}
+    second = load(tmp_path / "copy", data).variant("second")
+    usual, wider = second.in_grid("default"), second.in_grid("full")
+    assert [case.every for case in usual] == [3] * 4
+    # The case that both sets have is that of the usual set.
+    assert [case.id for case in wider[4:]] == ["rows=4,draw=once"]
+    assert wider[:4] == usual
+
+
 def test_payloads_use_a_variants_own_constants(study: Study) -> None:
     assert [case.payload_bytes for case in study.variant("first").cases] == [16, 16, 32, 32, 1024]
     assert [case.payload_bytes for case in study.variant("second").cases] == [32, 32, 64, 64]

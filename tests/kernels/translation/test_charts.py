@@ -33,9 +33,7 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     root = tmp_path_factory.mktemp("charts")
-    write_machine(
-        root / "results", "box", TRANSLATION, noise=0.001, seconds=plausible, grid="default"
-    )
+    write_machine(root / "results", "box", TRANSLATION, noise=0.001, seconds=plausible, grid="full")
     return StudyFacts(make_inputs(root, {"translation": TRANSLATION}), TRANSLATION)
 
 
