@@ -123,8 +123,7 @@ def of_one_pattern(facts: StudyFacts, name: str) -> tuple[pd.DataFrame, str] | N
 
 def memory_map(facts: StudyFacts) -> Chart | None:
     """Where each allocation lies, from when until when: segments stacked in the order they come."""
-    found = of_one_pattern(facts, "memory_map")
-    if found is None:
+    if (found := of_one_pattern(facts, "memory_map")) is None:
         return None
     table, pattern = found
     table["size"] = [quantity(value, "B") for value in table["bytes"]]
@@ -148,8 +147,7 @@ def memory_map(facts: StudyFacts) -> Chart | None:
 
 def heap(facts: StudyFacts) -> Chart | None:
     """Bytes reserved and bytes asked for, over the same pattern."""
-    found = of_one_pattern(facts, "heap")
-    if found is None:
+    if (found := of_one_pattern(facts, "heap")) is None:
         return None
     table, pattern = found
     table["label"] = [quantity(value, "B") for value in table["bytes"]]

@@ -10,7 +10,7 @@ import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import grimp
 from markupsafe import Markup
@@ -22,8 +22,7 @@ from analysis.report.svg import element
 PACKAGE: Final = "analysis"
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Pixels of a drawing: a box, the space between boxes, and an arrow's lane between them."""
 
     name: str
@@ -42,10 +41,6 @@ LETTER_PX: Final = 5.6
 LINE_PX: Final = 14
 PADDING_PX: Final = 6
 BETWEEN_LAYERS_PX: Final = 38
-PORT_PX: Final = 12
-"""Between two arrows at one box."""
-SWEEPS: Final = 6
-"""Each puts boxes and lanes nearer to what they are linked with."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +96,10 @@ def _first_sentence(module: str) -> str:
     return re.split(r"(?<=\.)\s", paragraph.replace("\n", " "))[0]
 
 
+PORT_PX: Final = 12
+"""Between two arrows at one box."""
+
+
 @dataclass(eq=False)
 class Node:
     """A box, or where `name` is empty a lane in which an arrow passes a layer."""
@@ -135,6 +134,10 @@ def _nodes(structure: Structure) -> list[list[Node]]:
             upper.below.append(lower)
             lower.above.append(upper)
     return layers
+
+
+SWEEPS: Final = 6
+"""Each puts boxes and lanes nearer to what they are linked with."""
 
 
 def _place(layers: list[list[Node]], size: Size) -> float:

@@ -26,9 +26,8 @@ RUN_SEPARATOR: Final = "|"
 
 
 @dataclass(frozen=True)
-class SummaryRow:
-    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
+class _OfMetric:
+    """First columns of a row about a metric of a variant in a case."""
 
     machine: str
     study: str
@@ -36,6 +35,13 @@ class SummaryRow:
     case: str
     metric: str
     unit: str
+
+
+@dataclass(frozen=True)
+class SummaryRow(_OfMetric):
+    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
+    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
+
     median: float
     ci_low: float
     ci_high: float
@@ -152,7 +158,33 @@ class SkippedRow:
 
 
 @dataclass(frozen=True)
-class ClaimRow:
+class _OfClaim:
+    """First columns of a row about a claim."""
+
+    study: str
+    claim: str
+    machine: str
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A verdict and the figures that it is made from."""
+
+    verdict: str
+    reason: str
+    published: float
+    measured: float
+    ci_low: float
+    ci_high: float
+    unit: str
+    case: str
+    judged: float = math.nan
+    judged_low: float = math.nan
+    judged_high: float = math.nan
+
+
+@dataclass(frozen=True)
+class ClaimRow(_Judged, _OfClaim):
     """What the results of one machine say of a claim; figures in `unit`.
 
     The verdict is made from `judged` and its interval, the figure of the runs that may judge;
@@ -162,20 +194,6 @@ class ClaimRow:
     is the verdict on the means over runs, where they decide what the figures do not.
     """
 
-    study: str
-    claim: str
-    machine: str
-    verdict: str
-    reason: str
-    published: float
-    measured: float
-    ci_low: float
-    ci_high: float
-    unit: str
-    case: str
-    judged: float = math.nan
-    judged_low: float = math.nan
-    judged_high: float = math.nan
     bound: str = ""
     runs: int = 0
     judging: int = 0
@@ -183,26 +201,15 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
-class ClaimPartRow:
-    """What they say of one of the comparisons that make up a claim: `part` is its number in
-    study.yaml, from 1."""
-
-    study: str
-    claim: str
-    machine: str
+class _OfPart(_OfClaim):
     part: int
     comparison: str
-    verdict: str
-    reason: str
-    published: float
-    measured: float
-    ci_low: float
-    ci_high: float
-    unit: str
-    case: str
-    judged: float = math.nan
-    judged_low: float = math.nan
-    judged_high: float = math.nan
+
+
+@dataclass(frozen=True)
+class ClaimPartRow(_Judged, _OfPart):
+    """What they say of one of the comparisons that make up a claim: `part` is its number in
+    study.yaml, from 1."""
 
     def sentence(self, *, with_case: bool) -> str:
         """`fast over slow by rate in n=1: 1.002 (1 to 1.004), not at least 1.05`."""
@@ -254,15 +261,9 @@ class ParameterRow:
 
 
 @dataclass(frozen=True)
-class CounterRow:
+class CounterRow(_OfMetric):
     """A counter of the hardware, predicted and counted, in `unit`."""
 
-    machine: str
-    study: str
-    variant: str
-    case: str
-    metric: str
-    unit: str
     predicted: float
     counted: float
     residual: float

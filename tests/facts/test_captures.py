@@ -41,26 +41,26 @@ def test_counters_of_several_kernels_are_summed_where_they_can_be(tmp_path: Path
             read_counters(path)
 
 
-@pytest.mark.parametrize(
-    ("symbol", "name"),
-    [
-        ("_Z11gather_rows6Gather", "gather_rows"),
-        ("_Z9copy_rowsILi4ELi2EEv4Rows", "copy_rows<4, 2>"),
-        ("_Z6unpackI7ByWidthLj2048EEv10ParametersIXT0_EE", "unpack<ByWidth, 2048>"),
-        ("_Z4fillIfEvPT_", "fill<float>"),
-        ("_Z10copy_tilesIhEv5Tiles", "copy_tiles"),
-        ("_ZN43_GLOBAL__N__18634171_10_checked_cu_c73afa0211find_faultsE5Batch", "find_faults"),
-        (
-            "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EE"
-            "EEviT0_T1_",
-            "vectorized_elementwise_kernel",
-        ),
-        ("_Z4holdIN12_GLOBAL__N_16Shift8EEvT_", "hold"),
-        ("_Z7unpack8ILj8ELm3EEvv", "unpack8<8, 3>"),
-        ("cudaLaunchKernel", "cudaLaunchKernel"),
-        ("_Z", "_Z"),
-    ],
-)
+NAMES = {
+    "_Z11gather_rows6Gather": "gather_rows",
+    "_Z9copy_rowsILi4ELi2EEv4Rows": "copy_rows<4, 2>",
+    "_Z6unpackI7ByWidthLj2048EEv10ParametersIXT0_EE": "unpack<ByWidth, 2048>",
+    "_Z4fillIfEvPT_": "fill<float>",
+    "_Z10copy_tilesIhEv5Tiles": "copy_tiles",
+    "_ZN43_GLOBAL__N__18634171_10_checked_cu_c73afa0211find_faultsE5Batch": "find_faults",
+    (
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EE"
+        "EEviT0_T1_"
+    ): "vectorized_elementwise_kernel",
+    "_Z4holdIN12_GLOBAL__N_16Shift8EEvT_": "hold",
+    "_Z7unpack8ILj8ELm3EEvv": "unpack8<8, 3>",
+    "cudaLaunchKernel": "cudaLaunchKernel",
+    "_Z": "_Z",
+}
+"""Of kernels, by their symbols."""
+
+
+@pytest.mark.parametrize(("symbol", "name"), NAMES.items())
 def test_kernels_have_readable_names(symbol: str, name: str) -> None:
     assert kernel_name(symbol) == name
 

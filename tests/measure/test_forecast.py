@@ -91,20 +91,22 @@ def test_a_cell_of_an_older_run_lasts_until_the_next_one_of_that_run(
     write_run(where, study, "two", [[("n=1", 10), ("n=2", 60)]])
     write_run(where, study, "one", [[("n=1", 0), ("n=2", 5)]], LATER)
     write_samples(path, [*read_samples(path), *older])
-    pace = pace_of(study, where)
-    assert pace.cells == {("one", "n=1"): 5, ("two", "n=1"): 30, ("one", "n=2"): 20}
+    assert pace_of(study, where).cells == {
+        ("one", "n=1"): 5,
+        ("two", "n=1"): 30,
+        ("one", "n=2"): 20,
+    }
 
 
 def test_a_cell_that_was_tried_and_skipped_takes_as_long_as_that(
     study: Study, where: Target
 ) -> None:
-    path = where.root / where.machine / study.name / "one.csv"
+    write_run(where, study, "two", [[("n=1", 10), ("n=2", 42)]])
     write_run(where, study, "one", [[("n=1", 1), ("n=2", 40)]])
+    path = where.root / where.machine / study.name / "one.csv"
     rows = read_samples(path)
     write_samples(path, [rows[0], replace(rows[1], status="skipped", value=None, reason="none")])
-    write_run(where, study, "two", [[("n=1", 10), ("n=2", 42)]])
-    pace = pace_of(study, where)
-    assert pace.cells == {("one", "n=1"): 9, ("two", "n=1"): 30, ("one", "n=2"): 2}
+    assert pace_of(study, where).cells == {("one", "n=1"): 9, ("two", "n=1"): 30, ("one", "n=2"): 2}
 
 
 def test_a_round_that_was_repeated_comes_last(study: Study, where: Target) -> None:

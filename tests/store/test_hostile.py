@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -110,14 +110,14 @@ def assert_allowed(found: Collected) -> None:
     assert all(map(str.isprintable, rows["reason"]))
 
 
-RANDOM = settings(
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+def with_random_edits(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Calls a test with that many lists of edits."""
+    unheeded = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    drawn = settings(database=None, max_examples=examples, suppress_health_check=unheeded)
+    return lambda test: drawn(given(edits=EDITS)(test))
 
 
-@settings(RANDOM, max_examples=40)
-@given(edits=EDITS)
+@with_random_edits(40)
 def test_what_changes_at_random_is_refused_or_allowed(
     whole: Path, tmp_path: Path, edits: list[Edit]
 ) -> None:
@@ -125,8 +125,7 @@ def test_what_changes_at_random_is_refused_or_allowed(
 
 
 @pytest.mark.exhaustive
-@settings(RANDOM, max_examples=2000)
-@given(edits=EDITS)
+@with_random_edits(2000)
 def test_what_changes_at_random_2000_times_is_refused_or_allowed(
     whole: Path, tmp_path: Path, edits: list[Edit]
 ) -> None:

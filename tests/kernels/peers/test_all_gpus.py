@@ -65,10 +65,7 @@ FAULTS = {
     "only the own share's rows": ("_divided", "all_links_divided.cu", "whole(share)", "share"),
     "only the own share is sorted": ("_in_order", "in_order.h", "whole(of)", "of"),
     "a row between stretches is nobody's": (
-        "_in_order",
-        "in_order.h",
-        "+ of.rows;",
-        "+ of.rows - 1;",
+        *("_in_order", "in_order.h", "+ of.rows;", "+ of.rows - 1;"),
     ),
     "pairs are not waited for": (
         *("_packed", "packer.h"),
@@ -78,10 +75,7 @@ FAULTS = {
     "rows are not passed on": ("_packed", "packer.h", "if (landed != dst)", "if (false)"),
     "pieces are not waited for": ("_packed", "packer.h", "      await(first, end);\n", ""),
     "the CPU packs the first rows": (
-        "_both",
-        "all_links_both.cu",
-        "by_sms, of.launch",
-        "0, of.launch",
+        *("_both", "all_links_both.cu", "by_sms, of.launch", "0, of.launch"),
     ),
 }
 

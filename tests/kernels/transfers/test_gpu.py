@@ -66,19 +66,17 @@ def test_kernel_is_right(name: str, stream: int) -> None:
         assert outcome(TRANSFERS, name, case, stream) is None, case.id
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("pinned_gather", "t < tiles.count;", "t < tiles.count - 1;"),
-        ("pinned_bulk", "tiles.size - offset)", "tiles.size - offset - 16)"),
-        ("pinned_step_on_device", "i < count;", "i < count - 1;"),
-    ],
-)
-def test_check_finds_a_wrong_kernel(
-    name: str, old: str, new: str, tmp_path: Path, stream: int
-) -> None:
+FAULTS = {
+    "pinned_gather": ("t < tiles.count;", "t < tiles.count - 1;"),
+    "pinned_bulk": ("tiles.size - offset)", "tiles.size - offset - 16)"),
+    "pinned_step_on_device": ("i < count;", "i < count - 1;"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_check_finds_a_wrong_kernel(name: str, tmp_path: Path, stream: int) -> None:
     file = TRANSFERS.variant(name).path.name
-    wrong = study_with_fault(TRANSFERS, tmp_path, file, old, new)
+    wrong = study_with_fault(TRANSFERS, tmp_path, file, *FAULTS[name])
     assert outcome(wrong, name, cases_of(name)[0], stream) is not None
 
 
