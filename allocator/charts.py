@@ -14,13 +14,13 @@ from analysis.claims.kinds import Speedup
 from analysis.facts.study_facts import StudyFacts
 from analysis.quantities import quantity, ratio
 
-REFERENCE: Final = "torch_caching"
 PERCENTILES: Final = {
     "latency_p50": "50 %",
     "latency_p99": "99 %",
     "latency_p999": "99.9 %",
     "latency_max": "longest",
 }
+REFERENCE: Final = "torch_caching"
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:

@@ -12,7 +12,15 @@ import vl_convert
 from analysis import ROOT
 from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
-from tests.roots import drawn_charts
+from analysis.study import Study
+from tests.roots import drawn_charts, make_inputs
+from tests.synthetic import Seconds, write_machine
+
+
+def charted(study: Study, root: Path, seconds: Seconds, grid: str) -> StudyFacts:
+    """The study with results of a machine, as long as `seconds` says, for its charts."""
+    write_machine(root / "results", "box", study, noise=0.001, seconds=seconds, grid=grid)
+    return StudyFacts(make_inputs(root, {study.name: study}), study)
 
 
 def assert_page_is_drawn(

@@ -13,14 +13,6 @@ from markupsafe import Markup
 from analysis.charts.intervals import REACH
 from analysis.report.svg import element
 
-WIDTH: Final = 300.0
-HEIGHT: Final = 72.0
-TOP: Final = 6.0
-"""Free above the highest mark."""
-GAP: Final = 0.28
-"""Share of a column's place that stays empty."""
-WIDEST: Final = 46.0
-
 
 @dataclass(frozen=True)
 class Mark:
@@ -33,6 +25,15 @@ class Mark:
     high: float
     kind: str
     title: str
+
+
+WIDTH: Final = 300.0
+HEIGHT: Final = 72.0
+TOP: Final = 6.0
+"""Free above the highest mark."""
+GAP: Final = 0.28
+"""Share of a column's place that stays empty."""
+WIDEST: Final = 46.0
 
 
 def columns(marks: Sequence[Mark], limit: float | None, label: str) -> Markup:

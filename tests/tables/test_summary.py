@@ -10,14 +10,8 @@ import pytest
 
 from analysis.store.collect import collect
 from analysis.tables.ratios import RATIO_COLUMNS, ratios, ratios_by_round
-from analysis.tables.summary import (
-    RUN_COLUMNS,
-    SKIPPED_COLUMNS,
-    SUMMARY_COLUMNS,
-    runs,
-    skipped,
-    summarise,
-)
+from analysis.tables.rows import RunRow, SkippedRow, SummaryRow, columns
+from analysis.tables.summary import runs, skipped, summarise
 from tests.synthetic import CALLS, STUDIES, add_run, provenance_of, samples_of, write_machine
 from tests.tables.rows import CASE, NEW, OLD, only, rounds, row, table
 
@@ -29,7 +23,7 @@ def test_a_median_is_over_rounds_of_each_rounds_median() -> None:
         [row("bytewise", value, round=2, throttle="hw_slowdown") for value in (7.0,)],
     )
     found = only(summarise(samples))
-    assert list(found.index) == SUMMARY_COLUMNS
+    assert list(found.index) == columns(SummaryRow)
     assert found["median"] == 5.0  # of 5, 4 and 7; of means, it is 7, of the samples 4.5
     assert found["ci_low"] <= 5.0 <= found["ci_high"]
     assert (found["n"], found["rounds"], found["verified"], found["stale"]) == (6, 3, 1, 0)
@@ -93,7 +87,7 @@ def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
     }
     assert dict(found["runs"]) == {"bytewise": 1, "vectors": 1, "warps": 2}
     told = runs(samples)
-    assert list(told.columns) == RUN_COLUMNS
+    assert list(told.columns) == columns(RunRow)
     assert dict(zip(told["variant"], told["run"], strict=True)) == {
         "bytewise": OLD,
         "vectors": NEW,
@@ -166,7 +160,7 @@ def test_a_case_without_a_measurement_says_why_once() -> None:
         rounds("in_flight", [1.0, 1.0], run=NEW),
     )
     found = skipped(samples)
-    assert list(found.columns) == SKIPPED_COLUMNS
+    assert list(found.columns) == columns(SkippedRow)
     told = found[["variant", "status", "reason", "stale"]].itertuples(index=False, name=None)
     assert sorted(told) == [
         ("vectors", "failed", "byte 0", 0),
@@ -176,10 +170,10 @@ def test_a_case_without_a_measurement_says_why_once() -> None:
 
 def test_no_samples_are_empty_tables_with_their_columns() -> None:
     nothing = table()
-    assert list(summarise(nothing).columns) == SUMMARY_COLUMNS
+    assert list(summarise(nothing).columns) == columns(SummaryRow)
     assert list(ratios(ratios_by_round(nothing, STUDIES)).columns) == RATIO_COLUMNS
-    assert list(skipped(nothing).columns) == SKIPPED_COLUMNS
-    assert list(runs(nothing).columns) == RUN_COLUMNS
+    assert list(skipped(nothing).columns) == columns(SkippedRow)
+    assert list(runs(nothing).columns) == columns(RunRow)
 
 
 def test_a_run_that_was_skipped_does_not_hide_one_that_measured(tmp_path: Path) -> None:

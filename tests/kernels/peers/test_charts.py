@@ -12,10 +12,8 @@ import pytest
 from analysis.facts.study_facts import StudyFacts
 from analysis.modules import load_python
 from analysis.study import Case, Variant
-from tests.charted import assert_page_is_drawn
+from tests.charted import assert_page_is_drawn, charted
 from tests.kernels.peers.fake import PEERS
-from tests.roots import make_inputs
-from tests.synthetic import write_machine
 
 CHARTS = load_python(PEERS, "charts")
 NVLINK = load_python(PEERS, "nvlink")
@@ -34,9 +32,7 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
-    root = tmp_path_factory.mktemp("charts")
-    write_machine(root / "results", "box", PEERS, noise=0.001, seconds=plausible, grid="default")
-    return StudyFacts(make_inputs(root, {"peers": PEERS}), PEERS)
+    return charted(PEERS, tmp_path_factory.mktemp("charts"), plausible, "default")
 
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:

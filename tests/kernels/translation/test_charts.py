@@ -14,10 +14,8 @@ from analysis.charts.writing import write_chart
 from analysis.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.translation.charts import charts, reads_of, rows_of
-from tests.charted import assert_page_is_drawn
+from tests.charted import assert_page_is_drawn, charted
 from tests.kernels.translation.fake import TRANSLATION
-from tests.roots import make_inputs
-from tests.synthetic import write_machine
 
 OWN = {"reach", "latency", "kinds", "pools"}
 
@@ -32,9 +30,7 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
-    root = tmp_path_factory.mktemp("charts")
-    write_machine(root / "results", "box", TRANSLATION, noise=0.001, seconds=plausible, grid="full")
-    return StudyFacts(make_inputs(root, {"translation": TRANSLATION}), TRANSLATION)
+    return charted(TRANSLATION, tmp_path_factory.mktemp("charts"), plausible, "full")
 
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
