@@ -39,6 +39,16 @@ def source_files(study: Study, variant: Variant) -> list[Path]:
     return _sources(study, variant, leave_out=())
 
 
+def bindings_files(study: Study) -> list[Path]:
+    """The study's bindings and all that they include, in its folder or another; none without."""
+    return with_includes(study.bindings) if study.bindings else []
+
+
+def with_includes(path: Path) -> list[Path]:
+    """The file, and the project's files that it includes, directly or not."""
+    return list(_with_includes(path, set()))
+
+
 def timed_files(study: Study, variant: Variant) -> list[Path]:
     """What a result belongs to: the source files and what else is timed, without what only tests
     use and what only that includes."""

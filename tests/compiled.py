@@ -26,6 +26,7 @@ from filelock import FileLock
 
 from analysis import ROOT
 from analysis.modules import load_module, module_path
+from analysis.source import bindings_files, source_files, with_includes
 from analysis.study import Case, Study, Variant, load_study
 from analysis.toolchain import compile as compiling
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
@@ -88,17 +89,24 @@ def headers(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.h"))
 
 
-def _code(study: Study) -> list[Path]:
-    """What every module of the study is made of."""
+def bindings_made_of(study: Study) -> list[Path | str]:
+    """What decides how the study's bindings are compiled."""
     assert study.bindings is not None, f"{study.name} has no bindings.cpp"
-    return [Path(compiling.__file__), *headers(study.folder), study.bindings]
+    return [Path(compiling.__file__), *bindings_files(study), str(study.constants)]
+
+
+def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
+    """What decides how the variant is compiled and linked."""
+    sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
+    settings = str((variant.constants, variant.options, variant.flags, study.constants))
+    return [Path(compiling.__file__), *sources, settings]
 
 
 def bindings_object(study: Study, optimisation: str) -> Path:
     """The study's bindings with its own constants, as most of its variants share them."""
     made = kept(
         f"{study.name}.bindings{optimisation}",
-        [*_code(study), str(study.constants)],
+        bindings_made_of(study),
         lambda folder: compiling.compile_bindings(
             study, toolchain(), folder / "bindings.o", optimisation
         ),
@@ -110,12 +118,10 @@ def module_file(
     study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
 ) -> Path:
     """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
-    code = _code(study)
     bound = bindings_object(study, optimisation)
-    settings = str((variant.constants, variant.options, variant.flags, study.constants))
     folder = kept(
         f"{study.name}.{variant.name}.{arch}{optimisation}",
-        [*code, variant.path, settings],
+        module_made_of(study, variant),
         lambda folder: compiling.compile_module(
             study,
             variant,
@@ -178,7 +184,10 @@ def program(
         if source.suffix == ".o":
             return source
         command = [cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
-        made_of: list[Path | str] = [source, *headers(source.parent), *headers(folder), *flags]
+        # Headers of `folder` are found by name.
+        roots = [source, *headers(source.parent), *headers(folder)]
+        read = dict.fromkeys(path for root in roots for path in with_includes(root))
+        made_of: list[Path | str] = [*read, *flags]
         made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
         return made / "object.o"
 

@@ -91,6 +91,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     predicted = read_yaml(description)
     predicted["variants"][-1]["link"] = {"reads": "copy_engine"}
     description.write_text(yaml.safe_dump(predicted))
+    elsewhere = folder / "kernels" / "strides" / "shared.h"
+    elsewhere.write_text("#pragma once\n")
+    bindings = folder / "kernels" / "calls" / "bindings.cpp"
+    bindings.write_text(f'#include "../strides/{elsewhere.name}"\n{bindings.read_text()}')
     write_machine(folder / "results", "test-box", CALLS, rounds=1)
     return folder
 
@@ -156,6 +160,14 @@ def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
     schema = str(copy / "workflow" / "schemas" / "study.schema.yaml")
     assert (schema in inputs) == (rule not in OF_MODULES)
     assert not any("__pycache__" in path for path in inputs)
+
+
+@pytest.mark.parametrize("rule", ["bindings", "module"])
+def test_a_header_of_another_folder_is_among_the_inputs(
+    copy: Path, rules: dict[str, Any], rule: str
+) -> None:
+    inputs = {(copy / path).resolve() for path in rules[rule]["inputs"]}
+    assert copy / "kernels" / "strides" / "shared.h" in inputs
 
 
 @pytest.mark.parametrize(("rule", "name"), [("charts", "charts"), ("derive", "tables")])

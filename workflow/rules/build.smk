@@ -61,8 +61,7 @@ rule cpu_cache:
 
 rule bindings:
     input:
-        lambda w: CONFIG.known[w.study].folder / "bindings.cpp",
-        lambda w: sorted(CONFIG.known[w.study].folder.glob("*.h")),
+        lambda w: bindings_files(CONFIG.known[w.study]),
         description,
         sources("analysis/toolchain/*.py"),
     output:

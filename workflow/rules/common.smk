@@ -21,7 +21,7 @@ from analysis.locks import take
 from analysis.measure.cpu_cache import LIBRARY
 from analysis.modules import module_path
 from analysis.processes import STARTER, pass_interrupts_on
-from analysis.source import source_files
+from analysis.source import bindings_files, source_files
 from analysis.terminal import Line
 
 
