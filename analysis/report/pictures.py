@@ -29,11 +29,6 @@ class Mark:
 
 WIDTH: Final = 300.0
 HEIGHT: Final = 72.0
-TOP: Final = 6.0
-"""Free above the highest mark."""
-GAP: Final = 0.28
-"""Share of a column's place that stays empty."""
-WIDEST: Final = 46.0
 
 
 def columns(marks: Sequence[Mark], limit: float | None, label: str) -> Markup:
@@ -76,6 +71,13 @@ def times(marks: Sequence[Mark], limit: float | None, label: str) -> Markup:
     if limit is not None:
         shapes.append(_rule(height(limit)))
     return _drawing(label, shapes)
+
+
+TOP: Final = 6.0
+"""Free above the highest mark."""
+GAP: Final = 0.28
+"""Share of a column's place that stays empty."""
+WIDEST: Final = 46.0
 
 
 def _places(marks: Sequence[Mark]) -> list[tuple[float, float, Mark]]:

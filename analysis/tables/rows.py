@@ -26,8 +26,9 @@ RUN_SEPARATOR: Final = "|"
 
 
 @dataclass(frozen=True)
-class _OfMetric:
-    """First columns of a row about a metric of a variant in a case."""
+class SummaryRow:
+    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
+    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
 
     machine: str
     study: str
@@ -35,13 +36,6 @@ class _OfMetric:
     case: str
     metric: str
     unit: str
-
-
-@dataclass(frozen=True)
-class SummaryRow(_OfMetric):
-    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
-
     median: float
     ci_low: float
     ci_high: float
@@ -261,9 +255,15 @@ class ParameterRow:
 
 
 @dataclass(frozen=True)
-class CounterRow(_OfMetric):
+class CounterRow:
     """A counter of the hardware, predicted and counted, in `unit`."""
 
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    unit: str
     predicted: float
     counted: float
     residual: float

@@ -18,13 +18,7 @@ from analysis.interface import CONSTANTS
 from analysis.report import __main__ as report
 from analysis.report.site import build_site
 from analysis.study import ROLES, discover
-from tests.roots import (
-    build,
-    make_root,
-    rows_without_value,
-    text_of,
-    write_tables,
-)
+from tests.roots import build, make_root, rows_without_value, text_of, write_tables
 from tests.synthetic import RUN, add_run, plausible, provenance_of, samples_of, write_machine
 
 
