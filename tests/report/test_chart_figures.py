@@ -51,11 +51,14 @@ def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
 def test_a_chart_keeps_what_its_description_says(two_machines: Inputs) -> None:
     page = page_of(two_machines, {"dots": Told('a "b" <c>', "2 points <d>.")})
     shown = chart_figure(page, StudyFacts(two_machines, CALLS), "dots", "d & e")
-    assert 'aria-label="a &#34;b&#34; &lt;c&gt;"' in shown
-    assert "<figcaption>d &amp; e</figcaption>" in shown
-    assert 'id="chart-dots-text">2 points &lt;d&gt;.</p>' in shown
-    assert 'data-spec="../../charts/calls/dots.vg.json"' in shown
-    assert '<a href="../../charts/calls/dots.csv">' in shown
+    for part in (
+        'aria-label="a &#34;b&#34; &lt;c&gt;"',
+        "<figcaption>d &amp; e</figcaption>",
+        'id="chart-dots-text">2 points &lt;d&gt;.</p>',
+        'data-spec="../../charts/calls/dots.vg.json"',
+        '<a href="../../charts/calls/dots.csv">',
+    ):
+        assert part in shown
 
 
 def test_the_first_chart_of_a_page_is_in_it_as_a_picture(

@@ -75,17 +75,17 @@ def test_an_aliased_pool_is_read_beyond_its_first_address() -> None:
     pool.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("independent_lines", "other > 0;", "other > 1;"),
-        ("independent_lines", "read < walk.reads)", "read < walk.reads - 1)"),
-        ("dependent_lines", "[i] = word;", "[i] = word ^ 1;"),
-        ("rows", "dst[i] = held[turn];", "if (i < walk.read_vectors - 1) dst[i] = held[turn];"),
-    ],
-)
-def test_check_finds_a_wrong_kernel(
-    name: str, old: str, new: str, tmp_path: Path, stream: int
-) -> None:
+LAST = "dst[i] = held[turn];"
+FAULTS = {
+    "neighbouring lanes are not combined": ("independent_lines", "other > 0;", "other > 1;"),
+    "a read is left out": ("independent_lines", "read < walk.reads)", "read < walk.reads - 1)"),
+    "one bit": ("dependent_lines", "[i] = word;", "[i] = word ^ 1;"),
+    "the last vector is missing": ("rows", LAST, f"if (i < walk.read_vectors - 1) {LAST}"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_check_finds_a_wrong_kernel(fault: str, tmp_path: Path, stream: int) -> None:
+    name, old, new = FAULTS[fault]
     wrong = study_with_fault(TRANSLATION, tmp_path, f"{name}.cu", old, new)
     assert outcome(wrong, name, stream, CASES[name][0]) is not None
