@@ -67,6 +67,68 @@ def compile_bindings(
     host_compile(toolchain, study.bindings, settings, out, optimisation)
 
 
+def has_own_bindings(study: Study, variant: Variant) -> bool:
+    """Whether the bindings are compiled for the variant, which has other constants or options than
+    its study."""
+    return bool(study.bindings) and _macros(variant) != defines(study.constants)
+
+
+def variant_bindings(
+    study: Study,
+    variant: Variant,
+    toolchain: Toolchain,
+    out: Path,
+    optimisation: str = OPTIMISATION,
+    host_flags: Sequence[str] = (),
+) -> None:
+    """The study's bindings as the variant is linked with them, into the object `out`."""
+    assert study.bindings is not None, "asked for where there are some"
+    if has_own_bindings(study, variant):
+        settings = _settings(variant, toolchain)
+    else:
+        settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
+    host_compile(toolchain, study.bindings, [*settings, *host_flags], out, optimisation)
+
+
+def _macros(variant: Variant) -> list[str]:
+    return defines({**variant.constants, **variant.options})
+
+
+def _settings(variant: Variant, toolchain: Toolchain) -> list[str]:
+    """What a variant's sources are compiled with."""
+    includes, _ = package_flags(variant)
+    return [*_macros(variant), *includes, *variant.flags, *_libfabric_flags(toolchain, variant)]
+
+
+def compile_variant(
+    study: Study,
+    variant: Variant,
+    toolchain: Toolchain,
+    arch: str,
+    out: Path,
+    optimisation: str = OPTIMISATION,
+    host_flags: Sequence[str] = (),
+) -> str:
+    """Compile the variant's source into the object `out`; returns ptxas's report.
+
+    `optimisation` is that of host code; a kernel is always optimised.
+    """
+    settings = _settings(variant, toolchain)
+    if variant.path.suffix != ".cu":
+        host_compile(toolchain, variant.path, [*settings, *host_flags], out, optimisation)
+        return ""
+    host = ",".join(["-fPIC", "-fvisibility=hidden", *host_flags])
+    flags = ["-Xptxas=-v", "-lineinfo", f"-Xcompiler={host}"]
+    nvcc = _nvcc(toolchain, arch, optimisation)
+    return run([*nvcc, *flags, *settings, "-c", str(variant.path), "-o", str(out)])
+
+
+def _nvcc(toolchain: Toolchain, arch: str, optimisation: str) -> list[str]:
+    sm = arch.removeprefix("sm_")
+    target = f"-gencode=arch=compute_{sm},code=sm_{sm}"
+    return [str(toolchain.nvcc), STANDARD, optimisation, target]
+
+
 def compile_module(
     study: Study,
     variant: Variant,
@@ -76,32 +138,20 @@ def compile_module(
     out: Path,
     optimisation: str = OPTIMISATION,
 ) -> None:
-    """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV.
-
-    `optimisation` is that of host code; a kernel is always optimised.
-    """
+    """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV."""
     folder = out.parent
     folder.mkdir(parents=True, exist_ok=True)
-    includes, link = package_flags(variant)
-    uses_libfabric = _libfabric_flags(toolchain, variant)
-    macros = defines({**variant.constants, **variant.options})
-    settings = [*macros, *includes, *variant.flags, *uses_libfabric]
-    if macros != defines(study.constants) and study.bindings:
+    _, link = package_flags(variant)
+    if has_own_bindings(study, variant):
         bindings = folder / f"{variant.name}.bindings.o"
-        host_compile(toolchain, study.bindings, settings, bindings, optimisation)
-    sm = arch.removeprefix("sm_")
-    nvcc = [str(toolchain.nvcc), STANDARD, optimisation, f"-gencode=arch=compute_{sm},code=sm_{sm}"]
-    report = ""
+        variant_bindings(study, variant, toolchain, bindings, optimisation)
     compiled = folder / f"{variant.name}.o"
-    if variant.path.suffix == ".cu":
-        flags = ["-Xptxas=-v", "-lineinfo", "-Xcompiler=-fPIC,-fvisibility=hidden"]
-        report = run([*nvcc, *flags, *settings, "-c", str(variant.path), "-o", str(compiled)])
-    else:
-        host_compile(toolchain, variant.path, settings, compiled, optimisation)
+    report = compile_variant(study, variant, toolchain, arch, compiled, optimisation)
     libraries = [f"-L{path}" for path in toolchain.libraries]
-    if uses_libfabric and toolchain.libfabric:
+    if toolchain.libfabric and _libfabric_flags(toolchain, variant):
         link += toolchain.libfabric.link_flags
     objects = [str(compiled), str(bindings)]
+    nvcc = _nvcc(toolchain, arch, optimisation)
     run([*nvcc, "-shared", *objects, *libraries, *link, "-o", str(out)])
     resources = parse_ptxas(report, study.name, variant.name)
     write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)

@@ -1,0 +1,161 @@
+"""Carry committed results over a refactoring that left alone the code that ran.
+
+    python -m analysis.migrate REVISION [STUDY ...]
+
+Results that were fresh at REVISION and are stale now are fresh again where the code of today is
+proved to be the same: every variant is compiled as it was and as it is, and compared. Provenance
+keeps both hashes and the proof. What differs stays stale, and a line names the first function that
+does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+from analysis import ROOT
+from analysis.cli import existing_folder, fail_in_one_line
+from analysis.errors import HotpathError, require_known
+from analysis.files import write_whole
+from analysis.migrate.host_code import Different
+from analysis.migrate.proof import Code, checked_out, commit_named, prove, studies_at
+from analysis.store.folders import machines, variant_files
+from analysis.store.results import provenance_text, read_provenance
+from analysis.study import discover
+from analysis.toolchain.compilers import DEFAULT_ARCH, find_toolchain
+
+VariantName = tuple[str, str]
+"""A study's name and a variant's."""
+
+
+@dataclass
+class Outcome:
+    """How many runs were carried over, how many were stale before, and why others are stale now."""
+
+    carried: int = 0
+    stale: int = 0
+    different: dict[VariantName, str] = field(default_factory=dict)
+
+
+def migrate(revision: str, results: Path, names: list[str]) -> Outcome:
+    """Write today's hash into the provenance of all runs that are proved to be of today's code."""
+    studies = discover()
+    for name in names:
+        require_known("study", name, sorted(studies))
+    files = [path for machine in machines(results) for path in variant_files(results, machine)]
+    files = [path for path in files if not names or path.parent.name in names]
+    outcome = Outcome()
+    revision = commit_named(revision)
+    with checked_out(revision) as root:
+        before = studies_at(root)
+        changed = {
+            (study.name, variant.name): (old, new)
+            for study in studies.values()
+            if study.name in before
+            for variant in study.variants
+            if variant.name in before[study.name].variant_names
+            for old in [Code(before[study.name], before[study.name].variant(variant.name), root)]
+            for new in [Code(study, variant, ROOT)]
+            if old.fingerprint != new.fingerprint
+        }
+        wanted = {key: pair for key, pair in changed.items() if _has_runs(files, key, pair[0])}
+        proofs = _proofs(wanted, outcome)
+        for path in files:
+            key = path.parent.name, path.stem
+            if key in proofs:
+                old_hash, new_hash = (code.fingerprint for code in changed[key])
+                proof = {"revision": revision, **proofs[key]}
+                carry(path, old_hash, new_hash, proof, outcome)
+    return outcome
+
+
+def _has_runs(files: list[Path], key: VariantName, old: Code) -> bool:
+    """Whether any machine has runs of the variant that were fresh before."""
+    paths = (path for path in files if (path.parent.name, path.stem) == key)
+    return any(
+        entry["source_sha256"] == old.fingerprint for path in paths for entry in _entries(path)
+    )
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    provenance = read_provenance(path.with_suffix(".json"))
+    return [provenance, *provenance["runs"]]
+
+
+def _proofs(
+    wanted: Mapping[VariantName, tuple[Code, Code]], outcome: Outcome
+) -> dict[VariantName, dict[str, str]]:
+    """What proves each variant the same; those that differ are noted in `outcome`."""
+    toolchain = find_toolchain()
+
+    def proved(key: VariantName) -> dict[str, str] | str:
+        try:
+            return prove(*wanted[key], toolchain, DEFAULT_ARCH)
+        except (Different, HotpathError) as error:
+            return str(error)
+
+    with ThreadPoolExecutor(cpu_count()) as threads:
+        found = dict(zip(wanted, threads.map(proved, wanted), strict=True))
+    outcome.different |= {key: why for key, why in found.items() if isinstance(why, str)}
+    return {key: proof for key, proof in found.items() if not isinstance(proof, str)}
+
+
+def carry(path: Path, old: str, new: str, proof: Mapping[str, str], outcome: Outcome) -> None:
+    """Write the hash `new` into the runs and captures of `path` that have the hash `old`."""
+    file = path.with_suffix(".json")
+    provenance = read_provenance(file)
+
+    def carried(entry: dict[str, Any]) -> dict[str, Any]:
+        captures = {
+            kind: capture | {"source_sha256": new}
+            if capture.get("source_sha256") == old
+            else capture
+            for kind, capture in entry.get("captures", {}).items()
+        }
+        if entry["source_sha256"] != old:
+            outcome.stale += entry["source_sha256"] != new
+            return entry | ({"captures": captures} if captures else {})
+        outcome.carried += 1
+        note = {"from": old, "to": new, "proof": dict(proof)}
+        return {
+            **entry,
+            "source_sha256": new,
+            "migrated": [*entry.get("migrated", []), note],
+            "captures": captures,
+        }
+
+    runs = [carried(entry) for entry in provenance["runs"]]
+    write_whole(file, provenance_text(carried(provenance) | {"runs": runs}))
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.migrate",
+        description="Carry results over a refactoring that left alone the code that ran.",
+    )
+    parser.add_argument("revision", help="the commit whose fresh results are carried over")
+    parser.add_argument("studies", nargs="*", metavar="study", help="only these studies")
+    parser.add_argument(
+        "--results", type=existing_folder, default=ROOT / "results", help="folder of the machines"
+    )
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
+    outcome = migrate(arguments.revision, arguments.results, arguments.studies)
+    for (study, variant), why in sorted(outcome.different.items()):
+        print(f"{study}/{variant} differs: {why}")
+    print(
+        f"{outcome.carried} runs carried over, {outcome.stale} stale as before; variants that "
+        f"differ: {len(outcome.different)}"
+    )
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

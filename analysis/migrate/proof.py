@@ -1,0 +1,185 @@
+"""The proof that a variant runs as it did at another revision: both are compiled by the same
+compilers and compared.
+
+Objects are compiled as modules are, with each function and each datum in a section of its own, and
+kept below build/migrate by what they are made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from analysis import ROOT
+from analysis.config import BUILD
+from analysis.errors import HotpathError
+from analysis.migrate.device_code import DeviceCode
+from analysis.migrate.host_code import Different, compare_programs
+from analysis.migrate.objects import SECTION_FLAGS, Object, Program
+from analysis.migrate.python_code import compare_python
+from analysis.source import bindings_files, fingerprint, source_files, timed_files
+from analysis.study import Study, Variant, discover
+from analysis.toolchain.compile import compile_variant, has_own_bindings, variant_bindings
+from analysis.toolchain.compilers import Toolchain
+
+KEPT: Final = BUILD / "migrate"
+
+
+@contextmanager
+def checked_out(revision: str) -> Iterator[Path]:
+    """The files of a revision, in a folder that is removed at the end."""
+    command = ["git", "-C", str(ROOT), "archive", revision, "--", ":!results", ":!docs", ":!tests"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        yield Path(folder).resolve()
+
+
+def studies_at(root: Path) -> dict[str, Study]:
+    """The studies below `root`, a copy of the repository's."""
+
+    def there(path: Path) -> Path:
+        return root / path.relative_to(ROOT)
+
+    return {
+        name: replace(
+            study,
+            variants=tuple(
+                replace(variant, timed=tuple(map(there, variant.timed)))
+                for variant in study.variants
+            ),
+        )
+        for name, study in discover(root).items()
+    }
+
+
+@dataclass(frozen=True)
+class Code:
+    """A variant as it is in one copy of the repository, which lies at `root`."""
+
+    study: Study
+    variant: Variant
+    root: Path
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(self.study, self.variant)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What study.yaml says of it that decides what runs."""
+        one = self.variant
+        return {
+            "flags": one.flags,
+            "constants": dict(one.constants),
+            "options": dict(one.options),
+            "role": one.role,
+            "host_work": one.host_work,
+        }
+
+    @property
+    def python(self) -> dict[str, Path]:
+        """The Python files that are timed, by their paths, the variant's own by its role."""
+        files = timed_files(self.study, self.variant)
+        return {
+            "the variant" if path == self.variant.path else str(path.relative_to(self.root)): path
+            for path in files
+            if path.suffix == ".py"
+        }
+
+
+def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, str]:
+    """What was compared, and its digest, as provenance has it; Different where the two differ."""
+    for key, value in old.settings.items():
+        if new.settings[key] != value:
+            raise Different(f"study.yaml: {key}: {new.settings[key]}, not {value}")
+    digest = hashlib.sha256(compare_python(old.python, new.python))
+    compared = "syntax trees"
+    if old.variant.is_compiled:
+        objects = [_objects(code, toolchain, arch) for code in (old, new)]
+        programs = [Program([Object(path) for path in paths]) for paths in objects]
+        kernels = [DeviceCode(paths[0]) for paths in objects]
+        compared, machine_code = compare_programs(
+            programs[0],
+            programs[1],
+            lambda one, other: kernels[0].compare(one, kernels[1], other),
+        )
+        digest.update(machine_code.encode())
+    return {
+        "compared": compared,
+        "digest": digest.hexdigest(),
+        "nvcc": toolchain.version,
+        "cxx": toolchain.cxx_version,
+    }
+
+
+def _objects(code: Code, toolchain: Toolchain, arch: str) -> list[Path]:
+    """The objects of a module in the order in which they are linked, the variant's first."""
+    study, variant = code.study, code.variant
+    # Where the copy lies must not be in any string.
+    mapped = [f"-ffile-prefix-map={code.root / name}={name}" for name in ("kernels", "allocator")]
+    flags = [*SECTION_FLAGS, *mapped]
+    usual = [dict(study.constants), toolchain, SECTION_FLAGS]
+    settings = [*usual, code.settings, variant.needs, arch]
+    sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
+
+    def compiled(out: Path) -> None:
+        compile_variant(study, variant, toolchain, arch, out, host_flags=flags)
+
+    def bound(out: Path) -> None:
+        variant_bindings(study, variant, toolchain, out, host_flags=flags)
+
+    objects = [_kept("variant", sources, code.root, settings, compiled)]
+    if study.bindings:
+        shared = settings if has_own_bindings(study, variant) else usual
+        objects.append(_kept("bindings", bindings_files(study), code.root, shared, bound))
+    return objects
+
+
+def _kept(
+    name: str,
+    sources: Sequence[Path],
+    root: Path,
+    settings: object,
+    compile_into: Callable[[Path], object],
+) -> Path:
+    """The object that `compile_into` makes of `sources`, made once for their content."""
+    digest = hashlib.sha256(repr(settings).encode())
+    for path in dict.fromkeys(sources):
+        digest.update(f"\0{path.relative_to(root)}\0".encode() + path.read_bytes())
+    out = KEPT / f"{name}-{digest.hexdigest()[:24]}.o"
+    with _compiling(out):
+        if not out.exists():
+            KEPT.mkdir(parents=True, exist_ok=True)
+            partial = out.with_suffix(".partial.o")
+            compile_into(partial)
+            partial.rename(out)
+    return out
+
+
+_LOCKS: Final[dict[Path, Lock]] = defaultdict(Lock)
+
+
+def _compiling(out: Path) -> Lock:
+    """Held by the thread that compiles an object; others wait for it."""
+    return _LOCKS[out]
+
+
+def commit_named(revision: str) -> str:
+    """The hash of the commit that `revision` names; HotpathError where there is none."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--verify", f"{revision}^{{commit}}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HotpathError(f"revision: expected a commit of this repository, got {revision!r}")
+    return done.stdout.strip()
