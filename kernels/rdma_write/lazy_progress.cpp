@@ -1,36 +1,13 @@
 // Queues kBatch writes; only the poll hands them to the provider.
-#include "operations.h"
+#include "published_operations.h"
 
 namespace {
 
 constexpr int kBatch = 16;
-constexpr uint64_t kPublishEvery = 256;
 
-struct alignas(64) Padded {
-  std::atomic<uint64_t> value{0};
-};
-
-struct alignas(64) Counters {
-  std::array<Padded, kMaxDevices> posted{};
-  std::array<Padded, kMaxDevices> finished{};
-  alignas(64) std::atomic<uint64_t> finished_devices{0};
-};
-
-uint64_t sum(const std::array<Padded, kMaxDevices>& elements) {
-  uint64_t total = 0;
-  for (const Padded& element : elements) {
-    total += element.value.load(std::memory_order_relaxed);
-  }
-  return total;
-}
-
-class Path {
+class Path : public PublishedOperations {
  public:
-  Path(Device& device, Transfer& transfer, Counters& counters)
-      : device_(device),
-        transfer_(transfer),
-        counters_(counters),
-        operations_(device, transfer.limits) {}
+  using PublishedOperations::PublishedOperations;
 
   void turn() {
     operations_.poll();
@@ -39,39 +16,11 @@ class Path {
       ++posted_;
     }
   }
-
- private:
-  void complete() {
-    ++finished_;
-    if (finished_ % kPublishEvery == 0) {
-      counters_.posted[device_.index].value.store(posted_, std::memory_order_relaxed);
-      counters_.finished[device_.index].value.store(finished_, std::memory_order_relaxed);
-    }
-    if (finished_ % kReportEvery == 0) {
-      transfer_.progress.report(sum(counters_.posted), sum(counters_.finished));
-    }
-    if (finished_ == device_.writes()) {
-      ++counters_.finished_devices;
-    }
-  }
-
-  Device& device_;
-  Transfer& transfer_;
-  Counters& counters_;
-  Operations operations_;
-  uint64_t posted_ = 0;
-  uint64_t finished_ = 0;
 };
 
 }  // namespace
 
 void write_pages(Transfer& transfer) {
-  Counters counters;
-  in_threads(transfer.devices.size(), transfer.limits, [&](size_t i) {
-    pin_to(transfer.cores[i]);
-    Path path(transfer.devices[i], transfer, counters);
-    while (counters.finished_devices < transfer.devices.size()) {
-      path.turn();
-    }
-  });
+  Path::Counters counters;
+  in_threads(transfer.devices.size(), transfer.limits, PinnedThread<Path>{transfer, counters});
 }

@@ -1,33 +1,16 @@
 // Contexts come from a pool that bounds what is under way; no operation is allocated or called
 // back.
-#include "transfer.h"
+#include "published.h"
 
 namespace {
 
 constexpr int kBatch = 16;
 constexpr size_t kContexts = 256;  // of a rail
-constexpr uint64_t kPublishEvery = 256;
-
-struct alignas(64) Padded {
-  std::atomic<uint64_t> value{0};
-};
-
-struct alignas(64) Counters {
-  std::array<Padded, kMaxDevices> posted{};
-  std::array<Padded, kMaxDevices> finished{};
-  alignas(64) std::atomic<uint64_t> finished_devices{0};
-};
-
-uint64_t sum(const std::array<Padded, kMaxDevices>& elements) {
-  uint64_t total = 0;
-  for (const Padded& element : elements) {
-    total += element.value.load(std::memory_order_relaxed);
-  }
-  return total;
-}
 
 class Path {
  public:
+  using Counters = PublishedCounters;
+
   Path(Device& device, Transfer& transfer, Counters& counters)
       : device_(device),
         transfer_(transfer),
@@ -111,12 +94,6 @@ class Path {
 }  // namespace
 
 void write_pages(Transfer& transfer) {
-  Counters counters;
-  in_threads(transfer.devices.size(), transfer.limits, [&](size_t i) {
-    pin_to(transfer.cores[i]);
-    Path path(transfer.devices[i], transfer, counters);
-    while (counters.finished_devices < transfer.devices.size()) {
-      path.turn();
-    }
-  });
+  Path::Counters counters;
+  in_threads(transfer.devices.size(), transfer.limits, PinnedThread<Path>{transfer, counters});
 }

@@ -1,5 +1,5 @@
 // No write asks for a completion: a counter of the endpoint says how many are complete.
-#include "transfer.h"
+#include "published.h"
 
 bool counts_writes() { return true; }
 
@@ -7,28 +7,11 @@ namespace {
 
 constexpr int kBatch = 16;
 constexpr uint64_t kMostUnderWay = 256;  // of a rail
-constexpr uint64_t kPublishEvery = 256;
-
-struct alignas(64) Padded {
-  std::atomic<uint64_t> value{0};
-};
-
-struct alignas(64) Counters {
-  std::array<Padded, kMaxDevices> posted{};
-  std::array<Padded, kMaxDevices> finished{};
-  alignas(64) std::atomic<uint64_t> finished_devices{0};
-};
-
-uint64_t sum(const std::array<Padded, kMaxDevices>& elements) {
-  uint64_t total = 0;
-  for (const Padded& element : elements) {
-    total += element.value.load(std::memory_order_relaxed);
-  }
-  return total;
-}
 
 class Path {
  public:
+  using Counters = PublishedCounters;
+
   Path(Device& device, Transfer& transfer, Counters& counters)
       : device_(device),
         transfer_(transfer),
@@ -121,12 +104,6 @@ class Path {
 }  // namespace
 
 void write_pages(Transfer& transfer) {
-  Counters counters;
-  in_threads(transfer.devices.size(), transfer.limits, [&](size_t i) {
-    pin_to(transfer.cores[i]);
-    Path path(transfer.devices[i], transfer, counters);
-    while (counters.finished_devices < transfer.devices.size()) {
-      path.turn();
-    }
-  });
+  Path::Counters counters;
+  in_threads(transfer.devices.size(), transfer.limits, PinnedThread<Path>{transfer, counters});
 }

@@ -1,44 +1,8 @@
 // One thread serves all devices in turn and counts in plain variables.
-#include "operations.h"
+#include "shared.h"
 
-namespace {
-
-struct alignas(64) Counters {
-  uint64_t posted = 0;
-  uint64_t finished = 0;
-};
-
-class Path {
- public:
-  Path(Device& device, Transfer& transfer, Counters& counters)
-      : device_(device),
-        transfer_(transfer),
-        counters_(counters),
-        operations_(device, transfer.limits) {}
-
-  void turn() {
-    operations_.poll();
-    if (device_.has_next()) {
-      operations_.post([this] { complete(); });
-      ++counters_.posted;
-    }
-  }
-
- private:
-  void complete() {
-    const uint64_t finished = ++counters_.finished;
-    if (finished % kReportEvery == 0) {
-      transfer_.progress.report(counters_.posted, finished);
-    }
-  }
-
-  Device& device_;
-  Transfer& transfer_;
-  Counters& counters_;
-  Operations operations_;
-};
-
-}  // namespace
+using Counters = SharedCounters<uint64_t>;
+using Path = SharedPath<Counters>;
 
 void write_pages(Transfer& transfer) {
   Counters counters;

@@ -17,11 +17,9 @@ from analysis.toolchain.compilers import find_cxx
 VARIANTS: Final = ("threads_shared_atomic", "sharded_array", "sharded_padded")
 
 PROBE: Final = """
-#include <array>
-#include <atomic>
 #include <cstdio>
 
-#include "messages.h"
+#include "counters.h"
 
 %s
 
@@ -52,7 +50,7 @@ void print_all(const T& all) {
 
 int main() { print_all(counters); }
 """
-"""A program around a variant's structs, which prints field, offset in B and who writes to it."""
+"""A program around a variant's types, which prints field, offset in B and who writes to it."""
 
 
 def counter_fields(study: Study, _modules: Path) -> pd.DataFrame:
@@ -65,12 +63,13 @@ def counter_fields(study: Study, _modules: Path) -> pd.DataFrame:
 
 
 def _fields(variant: Variant) -> pd.DataFrame:
-    """The structs at the top of the variant's source are compiled as they stand, and asked."""
+    """The variant's `Counters`, and the struct of which they are made if it has one, are compiled
+    as they stand in its source, and asked."""
     source = variant.path.read_text()
-    structs = re.findall(r"^struct .*?^};", source, re.MULTILINE | re.DOTALL)
+    types = re.findall(r"^struct .*?^};|^using Counters = .*?;", source, re.MULTILINE | re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:
         code, program = Path(folder, "probe.cpp"), Path(folder, "probe")
-        code.write_text(PROBE % "\n\n".join(structs))
+        code.write_text(PROBE % "\n\n".join(types))
         include = f"-I{variant.path.parent}"
         run([find_cxx(), "-std=c++20", include, str(code), "-o", str(program)])
         printed = run([str(program)])

@@ -1,44 +1,8 @@
 // A thread for each device, each on a core of its own; all count in the same two atomics.
-#include "operations.h"
+#include "shared.h"
 
-namespace {
-
-struct alignas(64) Counters {
-  std::atomic<uint64_t> posted{0};
-  std::atomic<uint64_t> finished{0};
-};
-
-class Path {
- public:
-  Path(Device& device, Transfer& transfer, Counters& counters)
-      : device_(device),
-        transfer_(transfer),
-        counters_(counters),
-        operations_(device, transfer.limits) {}
-
-  void turn() {
-    operations_.poll();
-    if (device_.has_next()) {
-      operations_.post([this] { complete(); });
-      ++counters_.posted;
-    }
-  }
-
- private:
-  void complete() {
-    const uint64_t finished = ++counters_.finished;
-    if (finished % kReportEvery == 0) {
-      transfer_.progress.report(counters_.posted, finished);
-    }
-  }
-
-  Device& device_;
-  Transfer& transfer_;
-  Counters& counters_;
-  Operations operations_;
-};
-
-}  // namespace
+using Counters = SharedCounters<std::atomic<uint64_t>>;
+using Path = SharedPath<Counters>;
 
 void write_pages(Transfer& transfer) {
   Counters counters;
