@@ -106,11 +106,16 @@ def _proofs(
 
 
 def carry(path: Path, old: str, new: str, proof: Mapping[str, str], outcome: Outcome) -> None:
-    """Write the hash `new` into the runs and captures of `path` that have the hash `old`."""
+    """Write the hash `new` into the runs and captures of `path` that have the hash `old`; those of
+    kernels for an architecture other than that of the proof stay stale."""
     file = path.with_suffix(".json")
     provenance = read_provenance(file)
 
     def carried(entry: dict[str, Any]) -> dict[str, Any]:
+        arch = (entry.get("compiler") or {}).get("arch")
+        if arch is not None and arch != proof.get("arch", arch):
+            outcome.stale += 1
+            return entry
         captures = {
             kind: capture | {"source_sha256": new}
             if capture.get("source_sha256") == old

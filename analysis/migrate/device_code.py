@@ -1,9 +1,12 @@
 """Whether two kernels are the same machine code: the bytes of their instructions, what they refer
-to, and the registers and memory that they ask for."""
+to, all constants that they can read, and what the compiler notes of them: registers, memory, bounds
+of a launch."""
 
 from __future__ import annotations
 
 import os
+import re
+import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -21,8 +24,19 @@ from analysis.toolchain.sass import find_tools
 
 SIZES: Final = (".nv.constant0.", ".nv.shared.", ".nv.local.")
 """Sections of a kernel whose size alone counts: parameters, shared and local memory."""
-REGISTERS_SHIFT: Final = 24
-"""A kernel's sh_info has its number of registers from this bit on, below it a symbol's number."""
+CONSTANTS: Final = re.compile(r"\.nv\.constant[1-9]\d*")
+"""Sections that every kernel of an image may read: no relocation says which one does."""
+OF_IMAGE, OF_KERNEL = ".nv.info", ".nv.info."
+"""Where the compiler's notes of functions stand."""
+SIZED: Final = 4
+"""The format of a note that says how long it is; all others have two bytes."""
+NAMES_OF_SYMBOLS: Final = {0x0A: 4, 0x0F: None}
+"""By kind, how many bytes of a note only number symbols: the section of parameters comes before
+their place, and of functions that are called all is numbers, None."""
+
+
+Note = tuple[int, bytes]
+"""Its kind, and what it says of a function."""
 
 
 class _Fill(NamedTuple):
@@ -35,11 +49,12 @@ class _Fill(NamedTuple):
 
 @dataclass(frozen=True)
 class _Image:
-    """A cubin: `sections` by name, each with its header and its bytes, and the `relocations` of
-    each."""
+    """A cubin: `sections` by name, each with its header and its bytes, the `relocations` of each,
+    and the compiler's `notes` by function."""
 
     sections: dict[str, tuple[dict[str, Any], bytes]]
     relocations: dict[str, list[_Fill]]
+    notes: dict[str, list[Note]]
 
     def size(self, section: str) -> int:
         return int(self.sections[section][0]["sh_size"]) if section in self.sections else 0
@@ -82,9 +97,11 @@ class _Pair:
         what = _kernel(one)
         if content != other_content or header["sh_size"] != other_header["sh_size"]:
             raise Different(f"{readable(what)}: its instructions or constants")
-        asked = [each["sh_info"] >> REGISTERS_SHIFT for each in (header, other_header)]
-        if asked[0] != asked[1]:
-            raise Different(f"{readable(what)}: {asked[1]} registers, not {asked[0]}")
+        if header["sh_addralign"] != other_header["sh_addralign"]:
+            raise Different(f"{readable(what)}: its alignment")
+        if one.startswith(".text."):
+            self._compare_notes(what, _kernel(other))
+            self._compare_constants(what, _kernel(other))
         for prefix in SIZES:
             sizes = self.old.size(prefix + what), self.new.size(prefix + _kernel(other))
             if sizes[0] != sizes[1]:
@@ -92,6 +109,22 @@ class _Pair:
                     f"{readable(what)}: {sizes[1]} B, not {sizes[0]}, in {prefix.strip('.')}"
                 )
         self._compare_references(one, other)
+
+    def _compare_notes(self, kernel: str, other: str) -> None:
+        if self.old.notes.get(kernel) != self.new.notes.get(other):
+            raise Different(f"{readable(kernel)}: its registers, its frame or bounds of its launch")
+
+    def _compare_constants(self, kernel: str, other: str) -> None:
+        """Compare what the two kernels may read, by bank."""
+        banks = [
+            {name.removesuffix(f".{of}"): name for name in sections if _is_constant(name, of)}
+            for sections, of in ((self.old.sections, kernel), (self.new.sections, other))
+        ]
+        if banks[0].keys() != banks[1].keys():
+            raise Different(f"{readable(kernel)}: its constants")
+        for bank, section in banks[0].items():
+            if self._same.get(section) is None:
+                self.compare(section, banks[1][bank])
 
     def _compare_references(self, one: str, other: str) -> None:
         what = _kernel(one)
@@ -111,6 +144,37 @@ class _Pair:
 
 def _kernel(section: str) -> str:
     return section.removeprefix(".text.")
+
+
+def _is_constant(section: str, kernel: str) -> bool:
+    """Whether it holds constants of the kernel or of the whole image, other than parameters."""
+    return CONSTANTS.fullmatch(section.removesuffix(f".{kernel}")) is not None
+
+
+def _notes(content: bytes) -> Iterator[Note]:
+    """The notes in a section, each with its kind."""
+    at = 0
+    while at < len(content):
+        form, kind, value = struct.unpack_from("<BBH", content, at)
+        end = at + 4 + (value if form == SIZED else 0)
+        yield kind, content[at + 4 : end] if form == SIZED else content[at + 2 : end]
+        at = -(-end // 4) * 4
+
+
+def _notes_by_function(elf: ELFFile, table: SymbolTableSection) -> dict[str, list[Note]]:
+    """Without the numbers of symbols, which change with names."""
+    found: dict[str, list[Note]] = {}
+    for section in elf.iter_sections():
+        if section.name == OF_IMAGE:
+            for kind, text in _notes(section.data()):
+                (symbol,) = struct.unpack_from("<I", text)
+                found.setdefault(table.get_symbol(symbol).name, []).append((kind, text[4:]))
+        elif section.name.startswith(OF_KERNEL):
+            notes = found.setdefault(section.name.removeprefix(OF_KERNEL), [])
+            for kind, text in _notes(section.data()):
+                numbers = NAMES_OF_SYMBOLS.get(kind, 0)
+                notes.append((kind, b"" if numbers is None else text[numbers:]))
+    return {name: sorted(notes) for name, notes in found.items()}
 
 
 def _cubins(path: Path) -> Iterator[bytes]:
@@ -156,4 +220,4 @@ def _read(content: bytes) -> _Image:
                     addend = each["r_addend"] if section.is_RELA() else 0
                     shape = each["r_offset"], each["r_info_type"], addend, symbol["st_value"]
                     fills.append(_Fill(shape, where))
-        return _Image(sections, relocations)
+        return _Image(sections, relocations, _notes_by_function(elf, table))

@@ -21,6 +21,8 @@ from analysis.migrate.objects import CALL, Place, Program, Relocation, Section
 
 REGISTER: Final = "__cudaRegisterFunction"
 """The call by which a module tells CUDA of a kernel."""
+REGISTER_VARIABLES: Final = ("__cudaRegisterVar", "__cudaRegisterManagedVar")
+"""Those by which it tells of variables, which the host then reads and writes by their names."""
 TYPE_NAME: Final = "_ZTS"
 """Begins the symbol of a type's name, which is compared as a name: it may differ."""
 
@@ -85,6 +87,8 @@ class Walk:
             return
         if (one.flags, one.size) != (other.flags, other.size) or one.masked != other.masked:
             self._differ(where, "its instructions or constants")
+        if one.alignment != other.alignment:
+            self._differ(where, f"aligned to {other.alignment} bytes, not {one.alignment}")
         places = [(each.at, each.type) for each in one.relocations]
         if places != [(each.at, each.type) for each in other.relocations]:
             self._differ(where, "where it refers to something")
@@ -121,7 +125,10 @@ def readable(name: Place | str) -> str:
     """A symbol as it is written in the source."""
     if not isinstance(name, str):
         return "code or data of its own"
-    return str(pycxxfilt.itanium_demangle(name.partition("+")[0]) or name)
+    symbol = name.partition("+")[0]
+    if not symbol.startswith("_Z"):
+        return name  # `s` would be read as the type short
+    return str(pycxxfilt.itanium_demangle(symbol) or name)
 
 
 def entries_at(section: Section, offset: int) -> list[bytes]:
@@ -140,6 +147,9 @@ def kernels_by_stub(program: Program) -> dict[tuple[int, int], str]:
     for number, each in enumerate(program.objects):
         for index, section in enumerate(each.sections):
             place = Place(number, index, 0)
+            if section.is_code and any(_calls(program, place, c) for c in REGISTER_VARIABLES):
+                where = readable(program.name(place))
+                raise Different(f"{where}: it registers a variable, which is not compared")
             if section.is_code and _calls(program, place, REGISTER):
                 found.update(_registered(program, place))
     return found

@@ -52,11 +52,13 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Section:
-    """`flags` are those of ELF, `size` counts bytes that are not stored, too."""
+    """`flags` are those of ELF, `size` counts bytes that are not stored, too. `alignment` is that
+    of its address, in bytes."""
 
     name: str
     flags: int
     size: int
+    alignment: int
     entry_bytes: int
     content: bytes
     relocations: tuple[Relocation, ...]
@@ -131,6 +133,7 @@ def _sections(elf: ELFFile) -> Iterator[Section]:
             section.name,
             section["sh_flags"],
             section["sh_size"],
+            section["sh_addralign"],
             section["sh_entsize"],
             section.data() if is_stored else b"",
             relocations.get(number, ()),

@@ -31,6 +31,7 @@ from analysis.source import bindings_files, fingerprint, source_files, timed_fil
 from analysis.study import Study, Variant, discover
 from analysis.toolchain.compile import compile_variant, has_own_bindings, variant_bindings
 from analysis.toolchain.compilers import Toolchain
+from analysis.toolchain.packages import PACKAGES
 
 KEPT: Final = BUILD / "migrate"
 
@@ -101,12 +102,16 @@ class Code:
 
 def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, str]:
     """What was compared, and its digest, as provenance has it; Different where the two differ."""
+    compiled = old.variant.is_compiled and new.variant.is_compiled
     for key, value in old.settings.items():
-        if new.settings[key] != value:
+        # Options are macros and nothing else, so machine code says what they change.
+        if new.settings[key] != value and not (compiled and key == "options"):
             raise Different(f"study.yaml: {key}: {new.settings[key]}, not {value}")
+    if compiled:
+        _require_packages(old.variant, new.variant)
     digest = hashlib.sha256(compare_python(old.python, new.python))
     compared = "syntax trees"
-    if old.variant.is_compiled:
+    if compiled:
         objects = [_objects(code, toolchain, arch) for code in (old, new)]
         programs = [Program([Object(path) for path in paths]) for paths in objects]
         kernels = [DeviceCode(paths[0]) for paths in objects]
@@ -116,12 +121,21 @@ def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, st
             lambda one, other: kernels[0].compare(one, kernels[1], other),
         )
         digest.update(machine_code.encode())
-    return {
+    proof = {
         "compared": compared,
         "digest": digest.hexdigest(),
         "nvcc": toolchain.version,
         "cxx": toolchain.cxx_version,
     }
+    has_kernels = ".cu" in (old.variant.path.suffix, new.variant.path.suffix)
+    return proof | ({"arch": arch} if has_kernels else {})
+
+
+def _require_packages(*variants: Variant) -> None:
+    """Different where what a variant needs is not here: it builds without, but other code."""
+    for need in (need for variant in variants for need in variant.needs if need in PACKAGES):
+        if unmet := PACKAGES[need].unmet:
+            raise Different(f"{unmet}, and without it other code is compiled")
 
 
 def _objects(code: Code, toolchain: Toolchain, arch: str) -> list[Path]:

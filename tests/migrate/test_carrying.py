@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ import pytest
 
 from analysis.errors import HotpathError
 from analysis.migrate.__main__ import Outcome, carry
-from analysis.migrate.proof import checked_out, commit_named, studies_at
+from analysis.migrate.host_code import Different
+from analysis.migrate.proof import Code, checked_out, commit_named, prove, studies_at
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.study import discover
+from analysis.toolchain.packages import PACKAGES
+from tests.compiled import toolchain
 from tests.editing import edit_json
 from tests.store.runs import RUNS, store
 from tests.synthetic import CALLS
@@ -56,6 +60,48 @@ def test_runs_of_the_code_that_was_compared_are_carried_over(path: Path) -> None
     again = Outcome()
     carry(path, OLD, NOW, PROOF, again)
     assert (again.carried, again.stale) == (0, 1)
+
+
+def test_the_proof_is_for_one_architecture(path: Path) -> None:
+    def compiled_for(document: dict[str, Any]) -> None:
+        document["compiler"] = {"nvcc": "13.0", "cxx": "g++", "arch": "sm_100", "flags": []}
+
+    edit_json(path.with_suffix(".json"), compiled_for)
+    carry(path, OLD, NOW, PROOF | {"arch": "sm_90"}, Outcome())
+    assert load_variant(path).provenance["source_sha256"] == OLD
+    carry(path, OLD, NOW, PROOF, Outcome())  # no kernel is in it
+    assert load_variant(path).provenance["source_sha256"] == NOW
+
+
+def code(name: str, **changed: Any) -> Code:
+    variant = replace(CALLS.variant(name), **changed)
+    return Code(replace(CALLS, variants=(variant,)), variant, CALLS.folder.parents[1])
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"flags": ("-O1",)},
+        {"constants": {"count": 9}},
+        {"role": "ceiling"},
+        {"host_work": True},
+        {"options": {"memory": "pinned"}},
+    ],
+)
+def test_another_setting_is_no_refactoring(setting: dict[str, Any]) -> None:
+    """Nothing is compiled; a Python variant has no macros that options could set."""
+    old, new = code("python"), code("python", **setting)
+    with pytest.raises(Different, match=rf"^study\.yaml: {next(iter(setting))}: "):
+        prove(old, new, toolchain(), "sm_90")
+
+
+def test_what_is_compiled_without_its_package_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(PACKAGES, "torch", replace(PACKAGES["torch"], module="not_installed_here"))
+    old, new = code("compiled", needs=("torch",)), code("compiled", needs=("torch",))
+    with pytest.raises(Different, match="torch is not installed, and without it other code"):
+        prove(old, new, toolchain(), "sm_90")
 
 
 def test_a_revision_that_is_none_is_one_line() -> None:

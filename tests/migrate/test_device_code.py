@@ -52,6 +52,9 @@ CHANGES: dict[str, dict[str, str]] = {
     "other_element": {"STORES": IN_ORDER.replace("- 1 -", "- 2 -")},
     "more_shared_memory": {"HELD": "64"},
     "other_constant": {"OFFSET": "4"},
+    "other_block": {"BLOCK": "128"},
+    "more_blocks_on_an_sm": {"BLOCK": "256, 8"},
+    "blocks_in_a_cluster": {"BLOCK": "256) __cluster_dims__(2"},
     "barrier_of_the_block": {"STORES": f"__syncthreads();{IN_ORDER}"},
     "fence": {"STORES": f"__threadfence();{IN_ORDER}"},
 }
@@ -64,11 +67,40 @@ def source(name: str, changed: dict[str, str]) -> str:
     return text
 
 
+VARIABLES = """
+__constant__ int table[4] = {1, 2, 3, 4};
+__device__ long before = 5;
+__device__ long first = 6;
+__device__ long second = 6;
+extern "C" __global__ void reader(long* to, int n) {
+  to[n] = table[n] * first;
+  switch (n) {
+    case 0: to[1] += 2; break;
+    case 1: to[7] *= 3; break;
+    case 2: to[5] ^= to[3]; break;
+    case 3: to[0] = 9; break;
+    case 4: to[2] /= to[8]; break;
+  }
+}
+"""
+OTHER_VARIABLES = {
+    "another constant in a table": ("3, 4}", "3, 5}"),
+    "another value to begin with": ("first = 6", "first = 7"),
+    "another variable": ("* first", "* second"),
+    "another alignment": ("__device__ long first", "__device__ alignas(64) long first"),
+    "cases of a switch that change places": ("case 1: to[7] *= 3; break;\n    case 2: to[5]",
+                                             "case 2: to[7] *= 3; break;\n    case 1: to[5]"),
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def code() -> DeviceCode:
     """All of them in one object, beside what they are changes of."""
-    text = "\n".join(source(name, changed) for name, changed in {"usual": {}, **CHANGES}.items())
+    names = {"usual": {}, **CHANGES}
+    return compiled("\n".join(source(name, changed) for name, changed in names.items()))
 
+
+def compiled(text: str) -> DeviceCode:
     def make(folder: Path) -> None:
         (folder / "kernels.cu").write_text(text)
         flags = ["-gencode=arch=compute_90,code=sm_90", "-lineinfo", "-O3"]
@@ -92,3 +124,16 @@ def test_a_kernel_is_the_same_exactly_where_its_machine_code_is(
 def test_a_kernel_that_is_gone_is_named(code: DeviceCode) -> None:
     with pytest.raises(Different, match="gone: no machine code of that name"):
         code.compare("usual", code, "gone")
+
+
+def test_a_variable_may_have_another_name() -> None:
+    renamed = VARIABLES.replace("table", "factors").replace("second", "other")
+    assert compiled(VARIABLES).compare("reader", compiled(renamed), "reader")
+
+
+@pytest.mark.parametrize("change", OTHER_VARIABLES)
+def test_what_a_kernel_reads_counts(change: str) -> None:
+    old, new = OTHER_VARIABLES[change]
+    assert VARIABLES.count(old) == 1
+    with pytest.raises(Different):
+        compiled(VARIABLES).compare("reader", compiled(VARIABLES.replace(old, new)), "reader")

@@ -53,7 +53,7 @@ template <int kTimes>
 __attribute__((noinline)) void repeat(int* data) {
   for (int turn = 0; turn < kTimes; ++turn) data[turn] = data[turn + 1] * 5;
 }
-double factors[] = {0.5, 0.25, 0.125};
+alignas(64) double factors[] = {0.5, 0.25, 0.125};
 }  // namespace
 void launch(int* data, long count) {
   static Pool pool;
@@ -94,6 +94,7 @@ DIFFERENT = {
     "another number in a table": [("0.25, 0.125", "0.25, 0.0625")],
     "another floating constant": [("8.75", "8.5")],
     "another library function": [("std::malloc(size)", "std::calloc(size, 1)")],
+    "another alignment": [("alignas(64)", "alignas(128)")],
     "another width": [("count * 4", "count * 8")],
     "a loop that ends earlier": [("i < count; ++i) copy", "i < count - 1; ++i) copy")],
     "functions that change places in the virtual table": [("allocator->give(copy)",
