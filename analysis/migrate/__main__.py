@@ -1,11 +1,11 @@
 """Carry committed results over a refactoring that left alone the code that ran.
 
-    python -m analysis.migrate REVISION [STUDY ...]
+    python -m analysis.migrate REVISION [STUDY ...] [--map FILE]
 
 Results that were fresh at REVISION and are stale now are fresh again where the code of today is
 proved to be the same: every variant is compiled as it was and as it is, and compared. Provenance
 keeps both hashes and the proof. What differs stays stale, and a line names the first function that
-does.
+does. With a map, results are renamed first, as study.yaml has been since.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from analysis.errors import HotpathError, require_known
 from analysis.files import write_whole
 from analysis.migrate.host_code import Different
 from analysis.migrate.proof import Code, checked_out, commit_named, prove, studies_at
+from analysis.migrate.renaming import Renames, read_renames, rename_results
 from analysis.store.folders import machines, variant_files
 from analysis.store.results import provenance_text, read_provenance
-from analysis.study import discover
+from analysis.study import Study, discover
 from analysis.toolchain.compilers import DEFAULT_ARCH, find_toolchain
 
 VariantName = tuple[str, str]
@@ -40,29 +41,27 @@ class Outcome:
     carried: int = 0
     stale: int = 0
     different: dict[VariantName, str] = field(default_factory=dict)
+    apart: dict[VariantName, str] = field(default_factory=dict)
+    """What differs in how a variant is bound, where what is timed is the same."""
 
 
-def migrate(revision: str, results: Path, names: list[str]) -> Outcome:
-    """Write today's hash into the provenance of all runs that are proved to be of today's code."""
+def migrate(
+    revision: str, results: Path, names: list[str], renames: Renames | None = None
+) -> Outcome:
+    """Write today's hash into the provenance of all runs that are proved to be of today's code,
+    once results have the names of today."""
     studies = discover()
     for name in names:
         require_known("study", name, sorted(studies))
-    files = [path for machine in machines(results) for path in variant_files(results, machine)]
-    files = [path for path in files if not names or path.parent.name in names]
     outcome = Outcome()
     revision = commit_named(revision)
+    renames = renames or Renames()
     with checked_out(revision) as root:
         before = studies_at(root)
-        changed = {
-            (study.name, variant.name): (old, new)
-            for study in studies.values()
-            if study.name in before
-            for variant in study.variants
-            if variant.name in before[study.name].variant_names
-            for old in [Code(before[study.name], before[study.name].variant(variant.name), root)]
-            for new in [Code(study, variant, ROOT)]
-            if old.fingerprint != new.fingerprint
-        }
+        rename_results(results, renames, {name: one.folder for name, one in before.items()})
+        files = [path for machine in machines(results) for path in variant_files(results, machine)]
+        files = [path for path in files if not names or path.parent.name in names]
+        changed = _changed(before, studies, root, renames)
         wanted = {key: pair for key, pair in changed.items() if _has_runs(files, key, pair[0])}
         proofs = _proofs(wanted, outcome)
         for path in files:
@@ -72,6 +71,24 @@ def migrate(revision: str, results: Path, names: list[str]) -> Outcome:
                 proof = {"revision": revision, **proofs[key]}
                 carry(path, old_hash, new_hash, proof, outcome)
     return outcome
+
+
+def _changed(
+    before: Mapping[str, Study], studies: Mapping[str, Study], root: Path, renames: Renames
+) -> dict[VariantName, tuple[Code, Code]]:
+    """The variants that have another hash than they had, by their names of today, as they were
+    below `root` and as they are."""
+    found = {}
+    for study in before.values():
+        for variant in study.variants:
+            name = renames.variant(study.name, variant.name)
+            if name[0] not in studies or name[1] not in studies[name[0]].variant_names:
+                continue
+            old = Code(study, variant, root, renames.file)
+            new = Code(studies[name[0]], studies[name[0]].variant(name[1]), ROOT)
+            if old.fingerprint != new.fingerprint:
+                found[name] = old, new
+    return found
 
 
 def _has_runs(files: list[Path], key: VariantName, old: Code) -> bool:
@@ -101,6 +118,11 @@ def _proofs(
 
     with ThreadPoolExecutor(cpu_count()) as threads:
         found = dict(zip(wanted, threads.map(proved, wanted), strict=True))
+    outcome.apart |= {
+        key: proof["apart_from"]
+        for key, proof in found.items()
+        if not isinstance(proof, str) and "apart_from" in proof
+    }
     outcome.different |= {key: why for key, why in found.items() if isinstance(why, str)}
     return {key: proof for key, proof in found.items() if not isinstance(proof, str)}
 
@@ -145,6 +167,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("revision", help="the commit whose fresh results are carried over")
     parser.add_argument("studies", nargs="*", metavar="study", help="only these studies")
+    parser.add_argument("--map", type=Path, help="YAML file of what has other names since")
     parser.add_argument(
         "--results", type=existing_folder, default=ROOT / "results", help="folder of the machines"
     )
@@ -153,9 +176,12 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = command_line().parse_args()
-    outcome = migrate(arguments.revision, arguments.results, arguments.studies)
+    renames = read_renames(arguments.map) if arguments.map else None
+    outcome = migrate(arguments.revision, arguments.results, arguments.studies, renames)
     for (study, variant), why in sorted(outcome.different.items()):
         print(f"{study}/{variant} differs: {why}")
+    for (study, variant), why in sorted(outcome.apart.items()):
+        print(f"{study}/{variant} is the same when timed, its bindings differ: {why}")
     print(
         f"{outcome.carried} runs carried over, {outcome.stale} stale as before; variants that "
         f"differ: {len(outcome.different)}"

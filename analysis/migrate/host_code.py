@@ -13,7 +13,7 @@ import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import pycxxfilt
 
@@ -177,8 +177,17 @@ def _registered(program: Program, place: Place) -> Iterator[tuple[tuple[int, int
             name = entries_at(section, target.offset)[0].decode()
 
 
-def compare_programs(old: Program, new: Program, compare_kernels: KernelPair) -> tuple[str, str]:
-    """What was compared, `module` or `timed functions`, and the digest of that.
+class Compared(NamedTuple):
+    """What was compared, `module` or `timed functions`, and the digest of that. `apart_from` is the
+    first function outside of what is timed that differs; empty where there is none."""
+
+    what: str
+    digest: str
+    apart_from: str = ""
+
+
+def compare_programs(old: Program, new: Program, compare_kernels: KernelPair) -> Compared:
+    """What is the same in both.
 
     If whole modules differ, as where only what binds a variant has changed, the functions that are
     timed are compared by their names: those of the variant that its bindings call, and those of the
@@ -190,14 +199,15 @@ def compare_programs(old: Program, new: Program, compare_kernels: KernelPair) ->
         if len(entries[0]) != len(entries[1]):
             raise Different("what runs when the module is loaded: another number of functions")
         whole.compare(list(zip(*entries, strict=True)))
-        return "module", whole.digest()
+        return Compared("module", whole.digest())
     except Different as difference:
+        apart_from = str(difference)
         timed = _timed(old), _timed(new)
         if not timed[0] or timed[0].keys() != timed[1].keys():
             raise difference from None
     walk = Walk(old, new, compare_kernels)
     walk.compare([(timed[0][name], timed[1][name]) for name in sorted(timed[0])])
-    return "timed functions", walk.digest()
+    return Compared("timed functions", walk.digest(), apart_from)
 
 
 def _loaded(program: Program) -> list[Place]:

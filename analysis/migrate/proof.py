@@ -72,6 +72,8 @@ class Code:
     study: Study
     variant: Variant
     root: Path
+    moved: Callable[[str], str] = str
+    """The path that a file of the copy has today, below the root."""
 
     @property
     def fingerprint(self) -> str:
@@ -94,10 +96,13 @@ class Code:
         """The Python files that are timed, by their paths, the variant's own by its role."""
         files = timed_files(self.study, self.variant)
         return {
-            "the variant" if path == self.variant.path else str(path.relative_to(self.root)): path
+            "the variant" if path == self.variant.path else self._today(path): path
             for path in files
             if path.suffix == ".py"
         }
+
+    def _today(self, path: Path) -> str:
+        return self.moved(path.relative_to(self.root).as_posix())
 
 
 def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, str]:
@@ -110,17 +115,19 @@ def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, st
     if compiled:
         _require_packages(old.variant, new.variant)
     digest = hashlib.sha256(compare_python(old.python, new.python))
-    compared = "syntax trees"
+    compared, apart = "syntax trees", dict[str, str]()
     if compiled:
         objects = [_objects(code, toolchain, arch) for code in (old, new)]
         programs = [Program([Object(path) for path in paths]) for paths in objects]
         kernels = [DeviceCode(paths[0]) for paths in objects]
-        compared, machine_code = compare_programs(
+        found = compare_programs(
             programs[0],
             programs[1],
             lambda one, other: kernels[0].compare(one, kernels[1], other),
         )
-        digest.update(machine_code.encode())
+        digest.update(found.digest.encode())
+        compared = found.what
+        apart = {"apart_from": found.apart_from} if found.apart_from else {}
     proof = {
         "compared": compared,
         "digest": digest.hexdigest(),
@@ -128,7 +135,7 @@ def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, st
         "cxx": toolchain.cxx_version,
     }
     has_kernels = ".cu" in (old.variant.path.suffix, new.variant.path.suffix)
-    return proof | ({"arch": arch} if has_kernels else {})
+    return proof | apart | ({"arch": arch} if has_kernels else {})
 
 
 def _require_packages(*variants: Variant) -> None:
