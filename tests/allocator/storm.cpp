@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "shadow.h"
 
@@ -31,27 +32,25 @@ class Actor {
   void act() {
     const uint64_t which = random_() % 1000;
     const bool is_crowded = live_.size() >= kMostLive;
-    if (which < (is_crowded ? 150u : 400u)) {
-      allocate();
-    } else if (which < 620) {
-      free();
-    } else if (which < 780) {
-      use();
-    } else if (which < 920) {
-      gpu_.source.complete(any_stream(), random_() % 4);
-    } else if (which < (captured_ == kNone ? 924u : 950u)) {
-      toggle_capture();  // most of the time nobody captures
-    } else if (which < 950) {
-      destroy_graph();
-    } else if (which < 965) {
-      replace_stream();
-    } else if (which < 975) {
-      trim();
-    } else if (which < 980) {
-      gpu_.allocator->set_limit(Shadow::kDevice, random_() % 2 == 0 ? SIZE_MAX : any_size(29));
-    } else {
-      be_nasty(which);
+    const std::pair<uint64_t, void (Actor::*)()> actions[] = {
+        {is_crowded ? 150 : 400, &Actor::allocate},
+        {620, &Actor::free},
+        {780, &Actor::use},
+        {920, &Actor::complete},
+        // most of the time nobody captures
+        {captured_ == kNone ? 924 : 950, &Actor::toggle_capture},
+        {950, &Actor::destroy_graph},
+        {965, &Actor::replace_stream},
+        {975, &Actor::trim},
+        {980, &Actor::set_limit},
+    };
+    for (const auto& [end, action] : actions) {
+      if (which < end) {
+        (this->*action)();
+        return;
+      }
     }
+    be_nasty(which);
   }
 
   // Ends what only this thread can end.
@@ -79,6 +78,12 @@ class Actor {
     return which == 0                 ? kPerThread
            : which <= lasting_.size() ? lasting_[which - 1]
                                       : passing_[which - 1 - lasting_.size()];
+  }
+
+  void complete() { gpu_.source.complete(any_stream(), random_() % 4); }
+
+  void set_limit() {
+    gpu_.allocator->set_limit(Shadow::kDevice, random_() % 2 == 0 ? SIZE_MAX : any_size(29));
   }
 
   void allocate() {
