@@ -24,11 +24,6 @@ HOST: Final = "host"
 PUBLISHED: Final = "published"
 """Kinds of subjects."""
 
-FASTER: Final = "faster"
-SLOWER: Final = "slower"
-SAME: Final = "not told apart"
-UNKNOWN: Final = "no interval"
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -98,6 +93,13 @@ class Ratio:
             return 0.0
         low, high = self.interval
         return math.log(low) if self.verdict == FASTER else -math.log(high)
+
+
+FASTER: Final = "faster"
+SLOWER: Final = "slower"
+SAME: Final = "not told apart"
+UNKNOWN: Final = "no interval"
+"""Verdicts of a ratio."""
 
 
 def _root(*ratios: float) -> float:

@@ -47,6 +47,9 @@ class Figures:
     inputs: Inputs
     study: Study
 
+    def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
+        return self.measured.get((machine, variant, case, metric))
+
     @cached_property
     def machines(self) -> list[str]:
         """Machines that have anything of this study."""
@@ -94,9 +97,6 @@ class Figures:
             for row in rows_of(best_statement(self.inputs.published[study.name]), PublishedRow)
             if row.variant in study.variant_names and not math.isnan(row.seconds)
         ]
-
-    def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
-        return self.measured.get((machine, variant, case, metric))
 
     def fresh(self, *metrics: str) -> list[MeasuredRow]:
         """All that was measured by one of these metrics and is not stale."""

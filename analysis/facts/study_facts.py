@@ -27,6 +27,10 @@ class StudyFacts:
     inputs: Inputs
     study: Study
 
+    def derived(self, table: str) -> pd.DataFrame | None:
+        """A table of the study's tables.py; None where it is absent."""
+        return self.inputs.derived[self.study.name].get(table)
+
     @cached_property
     def figures(self) -> Figures:
         """Medians, ratios and absences by machine, variant and case."""
@@ -49,10 +53,6 @@ class StudyFacts:
     def points(self) -> pd.DataFrame:
         """What charts draw, by `analysis.facts.points.points_table`."""
         return points_table(self.figures)
-
-    def derived(self, table: str) -> pd.DataFrame | None:
-        """A table of the study's tables.py; None where it is absent."""
-        return self.inputs.derived[self.study.name].get(table)
 
     @property
     def absent(self) -> Mapping[str, str]:

@@ -31,15 +31,15 @@ class Target:
     root: Path
     machine: str
 
-    @property
-    def folder(self) -> Path:
-        """Of this machine."""
-        return self.root / self.machine
-
     def samples_files(self, study: Study) -> dict[str, Path]:
         """Those of the study's variants that are there, by the variant's name."""
         paths = {v.name: self.folder / study.name / f"{v.name}.csv" for v in study.variants}
         return {name: path for name, path in paths.items() if path.exists()}
+
+    @property
+    def folder(self) -> Path:
+        """Of this machine."""
+        return self.root / self.machine
 
 
 def target(config: Config, gpus: Sequence[Gpu]) -> Target:
