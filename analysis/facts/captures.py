@@ -39,7 +39,10 @@ UNPROFILED: Final = "the variant does not have the case that is profiled"
 
 @dataclass(frozen=True)
 class Capture:
-    """What became of one capture of a variant: `captured`, `stale`, or `not captured` and why."""
+    """What became of one capture of a variant: `captured`, `stale`, or `not captured` and why.
+
+    `case` is that of the capture, and `path` its file.
+    """
 
     state: str
     reason: str

@@ -26,9 +26,9 @@ RUN_SEPARATOR: Final = "|"
 
 
 @dataclass(frozen=True)
-class SummaryRow:
-    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
+class _OfMetric:
+    """First columns of a row about a metric of a variant in a case on a machine; `unit` is that of
+    its figures."""
 
     machine: str
     study: str
@@ -36,6 +36,13 @@ class SummaryRow:
     case: str
     metric: str
     unit: str
+
+
+@dataclass(frozen=True)
+class SummaryRow(_OfMetric):
+    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
+    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
+
     median: float
     ci_low: float
     ci_high: float
@@ -255,15 +262,9 @@ class ParameterRow:
 
 
 @dataclass(frozen=True)
-class CounterRow:
+class CounterRow(_OfMetric):
     """A counter of the hardware, predicted and counted, in `unit`."""
 
-    machine: str
-    study: str
-    variant: str
-    case: str
-    metric: str
-    unit: str
     predicted: float
     counted: float
     residual: float
