@@ -19,8 +19,7 @@ if CONFIG.machines:
 rule site:
     default_target: True
     input:
-        measured_now(),
-        profiled_now(),
+        new_results(),
         WHOLE,
     message:
         "The site is at {SITE}/index.html"
@@ -32,6 +31,7 @@ rule build:
         CPU_CACHE,
         CODE_TABLES if CONFIG.studies == SHOWN else [],
         derived(CONFIG.studies),
+        to_keep(),
 
 
 rule measure:

@@ -129,19 +129,44 @@ rule machine_code:
         " --module {input.module} --out {output} 2> {log}"
 
 
-def beside_modules(suffix):
-    """The file with this suffix next to every module that the site shows."""
-    modules = [module for study in SHOWN for module in modules_of(study)]
-    return [module.with_suffix(suffix) for module in modules]
-
-
+# What compilers made of today's code is in the repository, by study; a site compiles the rest only.
+COMPILED = Path("compiled") / ARCH
+KEPT = {name for name, study in SHOWN.items() if is_kept(study, COMPILED / name)}
+CODE = TABLES / "code"
 CODE_TABLES = [TABLES / "resources.csv", TABLES / "machine_code.csv"]
+
+
+def code_of_study(study, table, suffix):
+    """The kept table of a study, or what lies beside its modules with this suffix."""
+    if study in KEPT:
+        return COMPILED / study / table
+    return [module.with_suffix(suffix) for module in modules_of(study)]
+
+
+rule code_of_study:
+    input:
+        resources=lambda w: code_of_study(w.study, "resources.csv", ".ptxas.csv"),
+        code=lambda w: code_of_study(w.study, "machine_code.csv", ".sass.csv"),
+    output:
+        resources=CODE / "{study}" / "resources.csv",
+        code=CODE / "{study}" / "machine_code.csv",
+    log:
+        "build/logs/code/{study}.log",
+    benchmark:
+        "build/benchmarks/code/{study}.tsv"
+    resources:
+        mem_mb=100,
+    message:
+        "Collecting registers, spills and memory accesses of {wildcards.study}"
+    shell:
+        "(awk 'FNR > 1 || NR == 1' {input.resources} > {output.resources}"
+        " && awk 'FNR > 1 || NR == 1' {input.code} > {output.code}) < /dev/null 2> {log}"
 
 
 rule resources:
     input:
-        resources=beside_modules(".ptxas.csv"),
-        code=beside_modules(".sass.csv"),
+        resources=[CODE / study / "resources.csv" for study in SHOWN],
+        code=[CODE / study / "machine_code.csv" for study in SHOWN],
     output:
         resources=CODE_TABLES[0],
         code=CODE_TABLES[1],
@@ -156,3 +181,40 @@ rule resources:
     shell:
         "(awk 'FNR > 1 || NR == 1' {input.resources} > {output.resources}"
         " && awk 'FNR > 1 || NR == 1' {input.code} > {output.code}) < /dev/null 2> {log}"
+
+
+def to_keep():
+    """Marks of the studies whose compiled code is not kept, as far as all of it is built here."""
+    if IS_SMOKE or CONFIG.studies != SHOWN:
+        return []
+    return [
+        TABLES / "kept" / name
+        for name, study in SHOWN.items()
+        if name not in KEPT and all(TOOLCHAIN.can_build(v) for v in study.variants)
+    ]
+
+
+rule keep_code:
+    input:
+        rules.code_of_study.output,
+        lambda w: derived({w.study: SHOWN[w.study]}),
+        SCHEMAS,
+        CORE,
+        sources("analysis/toolchain/*.py"),
+    output:
+        touch(TABLES / "kept" / "{study}"),
+    log:
+        "build/logs/keep_code/{study}.log",
+    benchmark:
+        "build/benchmarks/keep_code/{study}.tsv"
+    resources:
+        mem_mb=500,
+    params:
+        code=lambda w: CODE / w.study,
+        derived=lambda w: TABLES / "derived" / w.study,
+        out=lambda w: COMPILED / w.study,
+    message:
+        "Keeping what compilers made of {wildcards.study}"
+    shell:
+        "{PYTHON} -m analysis.compiled {wildcards.study} --code {params.code}"
+        " --derived {params.derived} --out {params.out} 2> {log}"

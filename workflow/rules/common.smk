@@ -13,6 +13,8 @@ from snakemake.settings.enums import Quietness
 
 from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
 from analysis.toolchain.packages import package_versions
+from analysis.compiled import CODE_TABLES as UNDERIVED_TABLES
+from analysis.compiled import MADE_OF, is_kept
 from analysis.config import BUILD, load_config
 from analysis.errors import HotpathError
 from analysis.files import require_plain_path, require_room
@@ -55,6 +57,8 @@ except HotpathError as error:
 COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}"
 LIBFABRIC = shlex.quote(CONFIG.libfabric)
 PYTHON = shlex.quote(sys.executable)
+# What is kept of a study beside the tables that it derives.
+UNDERIVED = (MADE_OF, *UNDERIVED_TABLES)
 SETTINGS = shlex.quote(json.dumps(config))
 # The smoke grid has its own results, tables and site, separate from the real ones.
 IS_SMOKE = CONFIG.grid.name == "smoke"

@@ -10,9 +10,27 @@ def derived(studies):
     ]
 
 
+def made_from(wildcards):
+    """What the tables are made from: the kept ones, or the study's modules."""
+    if wildcards.study in KEPT:
+        return sources(f"{COMPILED}/{wildcards.study}/*.*")
+    return modules_of(wildcards.study)
+
+
+def derive_command(wildcards, output):
+    if wildcards.study not in KEPT:
+        return f"{PYTHON} -m analysis.derived {wildcards.study} --modules {MODULES} --out {output}"
+    kept = [
+        shlex.quote(path)
+        for path in made_from(wildcards)
+        if not path.endswith(UNDERIVED)
+    ]
+    return f"mkdir -p {output} && cp {' '.join(kept)} {output}/"
+
+
 rule derive:
     input:
-        lambda w: modules_of(w.study),
+        made_from,
         lambda w: files_of(w.study),
         SCHEMAS,
         CORE,
@@ -28,7 +46,8 @@ rule derive:
     params:
         compiler=COMPILER,
         files=lambda w: digest(files_of(w.study)),
+        command=derive_command,
     message:
         "Making the tables of {wildcards.study} from its code"
     shell:
-        "{PYTHON} -m analysis.derived {wildcards.study} --modules {MODULES} --out {output} 2> {log}"
+        "({params.command}) 2> {log}"

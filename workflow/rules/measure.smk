@@ -77,10 +77,22 @@ except HotpathError as error:
 STARTED = utc_now("seconds")
 
 
+def goes_elsewhere():
+    """Whether no site shows what is measured here, as without a GPU and without a machine's name."""
+    return WHERE is not None and WHERE.root.resolve() != CONFIG.results.resolve()
+
+
 def tell_outcome():
-    """What a run ends with."""
+    """Print what a run has measured, or why it has measured nothing."""
     studies = CONFIG.studies.values()
-    for line in outcome(studies, PENDING, WHERE, STARTED, Path("build/logs/measure")):
+    logs = Path("build/logs/measure")
+    lines = list(outcome(studies, PENDING, WHERE, STARTED, logs))
+    if not lines and PENDING and goes_elsewhere():
+        lines = [
+            "nothing was measured: no GPU was found and this machine has no name; with"
+            " --config machine=NAME, studies that need no GPU are measured"
+        ]
+    for line in lines:
         print(line, file=sys.stderr)
 
 

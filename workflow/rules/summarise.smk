@@ -41,12 +41,8 @@ RESULT_FILES = list(plain_files(RESULTS))
 
 
 def new_results():
-    """What has to be measured first: nothing where that goes elsewhere, as without a machine's
-    name."""
-    goes_elsewhere = (
-        WHERE is not None and WHERE.root.resolve() != CONFIG.results.resolve()
-    )
-    return [] if goes_elsewhere else [*measured_now(), *profiled_now()]
+    """What has to be measured first: nothing where no site shows it."""
+    return [] if goes_elsewhere() else measured_now()
 
 
 def results():
