@@ -10,6 +10,7 @@ Left out is how exceptions unwind: tables that no instruction refers to.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -25,6 +26,13 @@ REGISTER_VARIABLES: Final = ("__cudaRegisterVar", "__cudaRegisterManagedVar")
 """Those by which it tells of variables, which the host then reads and writes by their names."""
 TYPE_NAME: Final = "_ZTS"
 """Begins the symbol of a type's name, which is compared as a name: it may differ."""
+
+PYBIND: Final = "_ZZN8pybind1112cpp_function10initialize"
+DISPATCHER: Final = "4_FUN"
+"""How the symbol of a function begins by which pybind11 calls another one, and what is in it."""
+RETURNED: Final = re.compile(r"&&?, ((?:[\w:<]|\(anonymous namespace\))+)[^()]* \(\*\)\(")
+"""The first word of what that function returns."""
+FUNDAMENTAL: Final = {"void", "bool", "char", "short", "int", "long", "unsigned", "float", "double"}
 
 
 class Different(Exception):
@@ -232,8 +240,9 @@ def _registers_kernels(program: Program, initialiser: Place) -> bool:
 
 
 def _timed(program: Program) -> dict[str, Place]:
-    """By name, the functions of the variant that the bindings call, and the functions of the
-    bindings from which calls lead there."""
+    """By name, the functions of the variant that the bindings call, the functions of the bindings
+    from which calls lead there, and what Python calls but for what sets up an object: calls of
+    virtual functions name nothing."""
     variant, *others = program.objects
     asked = set().union(*(each.undefined for each in others))
     entries = [
@@ -247,7 +256,31 @@ def _timed(program: Program) -> dict[str, Place]:
         if name not in found:
             found[name] = place
             waiting += _callers(program)[place]
+    return found | _called_by_python(program)
+
+
+def _called_by_python(program: Program) -> dict[str, Place]:
+    found = {}
+    for number, each in enumerate(program.objects):
+        for symbol in each.symbols:
+            is_call = DISPATCHER in symbol.name and symbol.name.startswith(PYBIND)
+            if not is_call or symbol.name.endswith(".cold") or symbol.section is None:
+                continue
+            if not sets_up(readable(symbol.name)):
+                found[symbol.name] = Place(number, symbol.section, 0)
     return found
+
+
+def sets_up(dispatcher: str) -> bool:
+    """Whether pybind11's dispatcher, as it is demangled, is of a constructor, or of a function of
+    the module that returns an object of a class of the project."""
+    if "is_new_style_constructor" in dispatcher:
+        return True
+    returned = RETURNED.search(dispatcher)
+    if "pybind11::scope" not in dispatcher or returned is None:
+        return False
+    word = returned[1].removeprefix("std::unique_ptr<")
+    return not word.startswith(("std::", "pybind11::")) and word not in FUNDAMENTAL
 
 
 @cache

@@ -101,6 +101,12 @@ class Code:
             if path.suffix == ".py"
         }
 
+    @property
+    def others(self) -> dict[str, str]:
+        """What study.yaml lists as timed and is no Python: the text by path."""
+        files = (path for path in self.variant.timed if path.suffix != ".py")
+        return {self._today(path): path.read_text() for path in files}
+
     def _today(self, path: Path) -> str:
         return self.moved(path.relative_to(self.root).as_posix())
 
@@ -112,6 +118,8 @@ def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, st
         # Options are macros and nothing else, so machine code says what they change.
         if new.settings[key] != value and not (compiled and key == "options"):
             raise Different(f"study.yaml: {key}: {new.settings[key]}, not {value}")
+    if old.others != new.others:
+        raise Different("study.yaml: timed: files that are no Python")
     if compiled:
         _require_packages(old.variant, new.variant)
     digest = hashlib.sha256(compare_python(old.python, new.python))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sysconfig
 from pathlib import Path
 
+import pybind11
 import pytest
 
-from analysis.migrate.host_code import Different, compare_programs
+from analysis.migrate.host_code import Different, compare_programs, sets_up
 from analysis.migrate.objects import SECTION_FLAGS, Object, Program
 from tests.compiled import run, toolchain
 
@@ -113,7 +115,8 @@ def program(folder: Path, bindings: str, operator: str, variant: str) -> Program
     objects = []
     for name in ("variant", "bindings"):
         out = folder / f"{name}.o"
-        flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", *SECTION_FLAGS]
+        includes = [f"-I{pybind11.get_include()}", f"-I{sysconfig.get_path('include')}"]
+        flags = [*includes, "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", *SECTION_FLAGS]
         run(toolchain().cxx, *flags, "-c", str(folder / f"{name}.cpp"), "-o", str(out))
         objects.append(Object(out))
     return Program(objects)
@@ -187,3 +190,77 @@ def test_the_caller_in_the_bindings_is_timed(before: Program, tmp_path: Path) ->
     after = program(tmp_path / "code", bindings, OPERATOR, VARIANT)
     with pytest.raises(Different):
         compare(before, after)
+
+
+PYBIND = """
+#include <pybind11/pybind11.h>
+namespace py = pybind11;
+struct Method {
+  virtual ~Method() = default;
+  virtual void launch(long stream) = 0;
+};
+Method* make(int count);
+class Bound {
+ public:
+  explicit Bound(int count) : method_(make(count)) {}
+  void launch(long stream) { method_->launch(stream); }
+
+ private:
+  Method* method_;
+};
+struct Options {
+  int count;
+};
+PYBIND11_MODULE(variant, m) {
+  py::class_<Bound>(m, "Bound").def("launch", &Bound::launch);
+  py::class_<Options>(m, "Options");
+  m.def("options", [](int count) {
+    if (count < 0) throw py::value_error("count: expected at least 0");
+    return Options{count};
+  });
+  m.def("bind", [](const Options& options) { return Bound(options.count); });
+}
+"""
+METHOD = """
+struct Method {
+  virtual ~Method() = default;
+  virtual void launch(long stream) = 0;
+};
+namespace {
+struct Counting final : Method {
+  explicit Counting(int from) : count(from) {}
+  void launch(long stream) override { count += stream; }
+  long count;
+};
+}  // namespace
+Method* make(int count) { return new Counting(count); }
+"""
+
+
+@pytest.mark.long
+def test_what_calls_a_virtual_function_is_timed(tmp_path: Path) -> None:
+    """No symbol leads from the call to the variant; that Python calls it does."""
+    before = program(tmp_path / "old", PYBIND, "", METHOD)
+    message = edited(PYBIND, [("at least 0", "none below 0")])
+    assert compare(before, program(tmp_path / "new", message, "", METHOD)) == "timed functions"
+    launch = edited(message, [("launch(stream); }", "launch(stream + 1); }")])
+    with pytest.raises(Different):
+        compare(before, program(tmp_path / "third", launch, "", METHOD))
+
+
+@pytest.mark.parametrize(
+    ("dispatcher", "expected"),
+    [
+        ("<L, Bound, int, pybind11::scope>(L&&, (anonymous namespace)::Bound (*)(int))", True),
+        ("<L, std::unique_ptr<Bound>, pybind11::scope>(L&, std::unique_ptr<Bound> (*)())", True),
+        ("<L, void, pybind11::detail::is_new_style_constructor>(L&&, void (*)(int))", True),
+        ("<L, void, Bound*, pybind11::is_method>(L&&, void (*)(Bound*))", False),
+        ("<L, Bound, Bound*, pybind11::is_method>(L&&, Bound (*)(Bound*))", False),
+        ("<L, void, int, pybind11::scope>(L&&, void (*)(int))", False),
+        ("<L, std::vector<int>, pybind11::scope>(L&&, std::vector<int> (*)(int))", False),
+        ("<L, pybind11::dict, pybind11::scope>(L&&, pybind11::dict (*)(int))", False),
+        ("<L, unsigned long, int, pybind11::scope>(L&&, unsigned long (*)(int))", False),
+    ],
+)
+def test_what_sets_up_an_object_is_not_timed(dispatcher: str, expected: bool) -> None:
+    assert sets_up(f"pybind11::cpp_function::initialize{dispatcher}") == expected

@@ -101,3 +101,10 @@ def test_other_data_are_seen_in_the_file_that_draws_them(tmp_path: Path) -> None
             before,
             files(tmp_path / "new", WORKLOAD, DRAWS.replace("range(count)", "range(1, count)")),
         )
+
+
+def test_a_check_that_something_else_asks_for_counts(tmp_path: Path) -> None:
+    timed = WORKLOAD.replace("np.copyto(", "self.check()\n        np.copyto(")
+    before = files(tmp_path / "old", timed)
+    with pytest.raises(Different, match=r"workload\.py: "):
+        compare_python(before, files(tmp_path / "new", timed.replace("CHUNK = 4096", "CHUNK = 1")))
