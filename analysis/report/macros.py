@@ -33,6 +33,7 @@ from analysis.report.copies import copy_tables
 from analysis.report.counters import walk_tables
 from analysis.report.drawings import drawing_figure
 from analysis.report.html import link
+from analysis.report.measuring import measuring_section
 from analysis.report.navigation import JOURNEYS
 from analysis.report.page import MACROS, Page, macro, study_macro
 from analysis.report.repeatability import repeatability_section
@@ -248,6 +249,12 @@ def ledger(page: Page) -> str:
 def link_parameters(page: Page) -> str:
     """The parameters of the link model on every machine."""
     return model.parameter_table(page.staged.inputs)
+
+
+@macro
+def measuring(page: Page) -> str:
+    """How long each machine's newest default run took, study by study."""
+    return measuring_section(page.staged.inputs)
 
 
 @macro
