@@ -11,6 +11,7 @@ does. With a map, results are renamed first, as study.yaml has been since.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class Outcome:
     different: dict[VariantName, str] = field(default_factory=dict)
     apart: dict[VariantName, str] = field(default_factory=dict)
     """What differs in how a variant is bound, where what is timed is the same."""
+    compilers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Runs carried over by a proof of another compiler than theirs: by their compiler and that."""
 
 
 def migrate(
@@ -148,6 +151,7 @@ def carry(path: Path, old: str, new: str, proof: Mapping[str, str], outcome: Out
             outcome.stale += entry["source_sha256"] != new
             return entry | ({"captures": captures} if captures else {})
         outcome.carried += 1
+        outcome.compilers.update(_other_compilers(entry, proof))
         note = {"from": old, "to": new, "proof": dict(proof)}
         return {
             **entry,
@@ -158,6 +162,15 @@ def carry(path: Path, old: str, new: str, proof: Mapping[str, str], outcome: Out
 
     runs = [carried(entry) for entry in provenance["runs"]]
     write_whole(file, provenance_text(carried(provenance) | {"runs": runs}))
+
+
+def _other_compilers(entry: Mapping[str, Any], proof: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The C++ compilers of a run and of the proof, where they are of two versions."""
+    used = (entry.get("compiler") or {}).get("cxx")
+    if used is None or proof["compared"] == "syntax trees":
+        return []
+    versions = [name.split()[-1] for name in (used, proof["cxx"])]
+    return [(versions[0], versions[1])] if versions[0] != versions[1] else []
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -182,6 +195,11 @@ def main() -> None:
         print(f"{study}/{variant} differs: {why}")
     for (study, variant), why in sorted(outcome.apart.items()):
         print(f"{study}/{variant} is the same when timed, its bindings differ: {why}")
+    for (used, proved), count in sorted(outcome.compilers.items()):
+        print(
+            f"{count} of the runs carried over were compiled by C++ compiler {used}, which may tell"
+            f" apart what {proved} does not; to be sure, repeat this where CXX names {used}"
+        )
     print(
         f"{outcome.carried} runs carried over, {outcome.stale} stale as before; variants that "
         f"differ: {len(outcome.different)}"

@@ -23,7 +23,7 @@ from tests.synthetic import CALLS
 
 NOW = fingerprint(CALLS, CALLS.variant("kernel"))
 OLD, OTHER = "a" * 64, "c" * 64
-PROOF = {"revision": "f" * 40, "compared": "module", "digest": "d" * 64}
+PROOF = {"revision": "f" * 40, "compared": "module", "digest": "d" * 64, "cxx": "g++ 12.2.0"}
 
 
 @pytest.fixture
@@ -71,6 +71,26 @@ def test_the_proof_is_for_one_architecture(path: Path) -> None:
     assert load_variant(path).provenance["source_sha256"] == OLD
     carry(path, OLD, NOW, PROOF, Outcome())  # no kernel is in it
     assert load_variant(path).provenance["source_sha256"] == NOW
+
+
+@pytest.mark.parametrize(
+    ("cxx", "compared", "expected"),
+    [
+        ("g++-real (Ubuntu 13.3.0) 13.3.0", "module", {("13.3.0", "12.2.0"): 1}),
+        ("c++ (Debian 12.2.0) 12.2.0", "module", {}),
+        ("g++-real (Ubuntu 13.3.0) 13.3.0", "syntax trees", {}),
+    ],
+)
+def test_a_proof_by_another_compiler_is_counted(
+    path: Path, cxx: str, compared: str, expected: dict[tuple[str, str], int]
+) -> None:
+    def compiled_by(document: dict[str, Any]) -> None:
+        document["compiler"] = {"nvcc": "13.0", "cxx": cxx, "arch": "sm_90", "flags": []}
+
+    edit_json(path.with_suffix(".json"), compiled_by)
+    outcome = Outcome()
+    carry(path, OLD, NOW, PROOF | {"compared": compared}, outcome)
+    assert outcome.compilers == expected
 
 
 def code(name: str, **changed: Any) -> Code:
