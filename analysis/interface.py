@@ -29,11 +29,12 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "METHOD_VERSION": store.METHOD_VERSION,
     "KEPT_RUNS": samples.KEPT_RUNS,
     "MACHINE_LIMIT_BYTES": folders.MACHINE_LIMIT_BYTES,
+    "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""
 
 FILES: Final[Mapping[str, Sequence[str]]] = {
-    "<variant>.csv": samples.COLUMNS,
+    "<variant>.csv": samples.FILE_COLUMNS,
     "<variant>.telemetry.csv": (*telemetry.CELL_COLUMNS, *telemetry.COLUMNS),
     "<variant>.ncu.csv": counters.COLUMNS,
     "<variant>.timeline.csv": timelines.COLUMNS,
@@ -56,7 +57,7 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
 """Columns of every file that others may read, by its name as the contract has it."""
 
 SAMPLE_TYPES: Final[Mapping[str, Any]] = get_type_hints(samples.Sample)
-"""Types of the columns of samples."""
+"""Types of the columns of samples, one a row."""
 
 
 def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:

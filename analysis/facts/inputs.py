@@ -19,6 +19,7 @@ from analysis.store.collect import VariantKey as VariantKey
 from analysis.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
 from analysis.store.published import NOTHING, load_published
 from analysis.store.results import Provenance, read_machine, read_provenance
+from analysis.store.samples import read_samples as read_samples
 from analysis.study import Study
 from analysis.tables import rows
 from analysis.tables.rows import ParameterRow, read_table, rows_of

@@ -39,7 +39,7 @@ from analysis.measure.plan import (
 )
 from analysis.records import read_records
 from analysis.schema import read_json
-from analysis.store.samples import Sample, checksum, read_samples
+from analysis.store.samples import Sample, checksum, read_round
 from analysis.study import Study
 
 _OUTCOME = "outcome.json"
@@ -171,7 +171,7 @@ class Journal:
 
     def samples(self) -> list[Sample]:
         """The samples of all finished rounds."""
-        return [s for number in sorted(self.records) for s in read_samples(self.round_file(number))]
+        return [s for number in sorted(self.records) for s in read_round(self.round_file(number))]
 
     def stage(self, texts: Mapping[str, str], told: Iterable[str], error: str) -> None:
         """Make ready what the run changes in the results: texts by path below their folder.

@@ -26,7 +26,7 @@ from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
 from analysis.processes import end_with_parent
 from analysis.records import write_records
-from analysis.store.samples import Sample, write_samples
+from analysis.store.samples import Sample, write_round
 from analysis.store.throttling import reasons
 from analysis.study import Study, load_study
 
@@ -97,7 +97,7 @@ def run_round(job: RoundJob) -> None:
                 for cell in cells:
                     bench.measure(cell)
             write_records(job.visits, Visit, bench.visits)
-            write_samples(job.out, bench.rows(cells))
+            write_round(job.out, bench.rows(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
 
@@ -220,14 +220,15 @@ class Bench:
         return min(self.job.samples, affordable, cell.case.samples or affordable)
 
     def rows(self, cells: list[Cell]) -> Iterator[Sample]:
-        """The samples of the round. A failed or skipped cell is one row with its reason."""
+        """The samples of the round. A failed or skipped cell is one row with its reason: what its
+        earlier visits took does not count."""
         for cell in dict.fromkeys(cells):
             row = Sample(
                 study=self.study.name,
                 variant=cell.variant.name,
                 case=cell.case.id,
-                metric=next(iter(self.study.metrics)),
-                unit=next(iter(self.study.metrics.values())).unit,
+                metric="",
+                unit="",
                 value=None,
                 run=self.job.run,
                 round=self.job.number,
@@ -241,9 +242,11 @@ class Bench:
             )
             if cell.skipped:
                 yield replace(row, status="skipped", reason=cell.skipped)
-            elif cell.failure:
+                continue
+            if cell.failure:
                 yield row
-            elif not cell.values:
+                continue
+            if not cell.values:
                 raise RuntimeError(f"{cell}: no sample was taken")
             numbers: dict[str, int] = {}
             for metric, value in cell.values:

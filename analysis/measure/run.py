@@ -26,7 +26,7 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.progress import Progress, Signs
 from analysis.measure.round import RoundJob, run_round
-from analysis.store.samples import checksum, read_samples
+from analysis.store.samples import checksum, read_round
 from analysis.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.terminal import Line
@@ -113,7 +113,7 @@ def disturbed(journal: Journal) -> list[dict[str, Any]]:
 
 def _watch(journal: Journal, number: int) -> Watch:
     record = journal.records[number]
-    throttle = reasons(sample.throttle for sample in read_samples(journal.round_file(number)))
+    throttle = reasons(sample.throttle for sample in read_round(journal.round_file(number)))
     return Watch(record.conditions, record.after, record.seconds, record.newcomers, throttle)
 
 

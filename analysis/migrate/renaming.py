@@ -161,7 +161,8 @@ def _renamed(
     text = to_text(samples)
     runs = [_provenance(run, within, bounds) for run in loaded.provenance["runs"]]
     provenance = _provenance(loaded.provenance, within, bounds)
-    provenance |= {"runs": runs, "samples_sha256": text_checksum(text)}
+    provenance |= {"study": study, "variant": variant, "samples_sha256": text_checksum(text)}
+    provenance["runs"] = runs
     found = {f"{target}{KINDS[0]}": text, f"{target}{KINDS[1]}": provenance_text(provenance)}
     for kind in KINDS[2:]:
         if (other := path.with_name(f"{path.stem}{kind}")).exists():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Final
 
 import duckdb
+import pandas as pd
 
+from analysis.facts.inputs import read_samples
 from analysis.interface import SAMPLE_TYPES
 
 NAME: Final = "samples.parquet"
@@ -15,21 +18,18 @@ _SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float | None: "DOUBLE"}
 TYPES: Final = {"machine": "VARCHAR"} | {
     name: _SQL_TYPES[kind] for name, kind in SAMPLE_TYPES.items()
 }
-"""Columns and their types in SQL: the machine, then those of a file of samples."""
+"""Columns and their types in SQL: the machine, then those of a sample."""
 
 
 def write_parquet(files: Sequence[Path], target: Path) -> None:
     """Write the samples of all `files`, `<machine>/<study>/<variant>.csv`, to `target`."""
-    own = {name: kind for name, kind in TYPES.items() if name != "machine"}
+    rows = (
+        (file.parents[1].name, *astuple(sample)) for file in files for sample in read_samples(file)
+    )
+    table = pd.DataFrame(rows, columns=list(TYPES)).astype({"value": float, "sm_mhz": float})
     declared = ", ".join(f'"{name}" {kind}' for name, kind in TYPES.items())
-    words = [name for name, kind in own.items() if kind == "VARCHAR"]
     with duckdb.connect() as database:
+        database.register("read", table)
         database.execute(f"CREATE TABLE samples ({declared})")
-        if files:
-            database.execute(
-                "INSERT INTO samples SELECT split_part(filename, '/', -3), * EXCLUDE filename"
-                " FROM read_csv($files, columns=$columns, force_not_null=$words, header=true,"
-                " delim=',', quote='\"', escape='\"', filename=true, auto_detect=false)",
-                {"files": [str(file) for file in files], "columns": own, "words": words},
-            )
+        database.execute("INSERT INTO samples FROM read")
         database.table("samples").write_parquet(str(target), compression="zstd")

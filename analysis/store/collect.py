@@ -27,7 +27,7 @@ from analysis.store.folders import (
 )
 from analysis.store.published import NOTHING, load_published, published_file
 from analysis.store.results import Provenance, VariantResults, load_variant, read_machine
-from analysis.store.samples import COLUMNS
+from analysis.store.samples import COLUMNS, MACHINE_LIMIT_SAMPLES
 from analysis.store.telemetry import read_telemetry
 from analysis.store.timelines import read_events
 from analysis.study import Study
@@ -101,15 +101,17 @@ def collect(
         except (HotpathError, OSError) as error:
             refuse(folder, error)
             continue
+        room = MACHINE_LIMIT_SAMPLES
         for inner in study_folders(folder):
             if only is not None and inner.name not in only:
                 continue
             try:
-                found = _collect_study(inner, studies)
+                found = _collect_study(inner, studies, room)
             except (HotpathError, OSError) as error:
                 refuse(inner, error)
                 continue
             frames += found.frames
+            room -= sum(map(len, found.frames))
             collected.provenance |= found.provenance
             collected.counters |= found.counters
     columns = ["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies", "named"]
@@ -137,10 +139,16 @@ def without_cold_samples(samples: pd.DataFrame, studies: Mapping[str, Study]) ->
     return samples[~is_dropped]
 
 
-def _collect_study(folder: Path, studies: Mapping[str, Study]) -> _StudyResults:
+def _collect_study(folder: Path, studies: Mapping[str, Study], room: int) -> _StudyResults:
+    """What is in the folder; HotpathError if it has more than `room` samples."""
     found = _StudyResults()
     for path in samples_files(folder):
         loaded = load_variant(path)
+        room -= len(loaded.samples)
+        if room < 0:
+            raise HotpathError(
+                f"{path}: expected at most {MACHINE_LIMIT_SAMPLES} samples of a machine, got more"
+            )
         key = (loaded.machine, loaded.study, loaded.variant)
         for kind, read in {"telemetry": read_telemetry, "timeline": read_events}.items():
             if (capture := path.with_suffix(f".{kind}.csv")).exists():

@@ -32,6 +32,8 @@ command, start, end, energy_j, captures, bounds, machine ... `runs` holds the ea
 kept."""
 
 
+_OF_FILE: Final = ("study", "variant", "samples_sha256", "runs")
+"""Keys of the file, beside those of the newest run."""
 _SOUND: Final[set[str]] = set()
 """Descriptions of machines that have passed their schema, as JSON."""
 
@@ -73,6 +75,10 @@ def load_variant(path: Path) -> VariantResults:
     if hashlib.sha256(content).hexdigest() != provenance["samples_sha256"]:
         raise CorruptResults(f"{path}: checksum differs from the one in {path.stem}.json")
     machine, study = path.parts[-3:-1]
+    names, found = (study, path.stem), (provenance["study"], provenance["variant"])
+    if found != names:
+        beside = path.with_suffix(".json")
+        raise CorruptResults(f"{beside}: study, variant: expected {names}, got {found}")
     samples = parse_samples(path, decoded(path, content))
     loaded = VariantResults(machine, study, path.stem, samples, provenance)
     check_samples(path, samples, loaded.run_provenance())
@@ -162,12 +168,13 @@ class Draft:
         runs: Sequence[Provenance],
     ) -> None:
         current, *earlier = [
-            {k: v for k, v in entry.items() if k not in ("runs", "samples_sha256")}
+            {key: value for key, value in entry.items() if key not in _OF_FILE}
             for entry in (provenance, *runs)
         ]
         text = to_text(samples)
-        document = {**current, "samples_sha256": text_checksum(text), "runs": earlier}
         study = path.parent.name
+        of_file = {"study": study, "variant": variant, "samples_sha256": text_checksum(text)}
+        document = {**current, **of_file, "runs": earlier}
         self._changed[path] = VariantResults(
             self._folder.name, study, variant, samples, {**current, "runs": earlier}
         )

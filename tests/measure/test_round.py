@@ -21,6 +21,7 @@ from analysis.measure.cell import Cell, Operation, Skip
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
+from analysis.store.samples import to_text
 from analysis.study import Study, load_study
 from tests.measure.studies import (
     GRID,
@@ -152,6 +153,27 @@ def test_what_failed_on_one_visit_is_not_timed_on_another(
     bench.measure(cell)
     assert operation.events == ["poison", "launch"]
     assert [row.status for row in bench.rows([cell, cell])] == ["failed"]
+
+
+def test_what_earlier_visits_took_does_not_count_beside_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class WrongLater(Recorded):
+        def check(self) -> str | None:  # type: ignore[override]
+            super().check()
+            return "byte 0: expected 1, got 165" if self.events.count("check") > 1 else None
+
+    study = write_study(tmp_path / "wrong", {"name": "one"})
+    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
+    monkeypatch.setattr(bench, "_rig", rig_of(WrongLater()))
+    monkeypatch.setattr(bench, "_is_warm", True)
+    cell = Cell(study.variants[0], study.variants[0].cases[0])
+    bench.measure(cell)
+    assert {row.status for row in bench.rows([cell])} == {"ok"}
+    bench.measure(cell)
+    rows = list(bench.rows([cell, cell]))
+    assert [(row.status, row.value) for row in rows] == [("failed", None)]
+    assert to_text(rows)
 
 
 def test_a_case_takes_the_metrics_and_samples_it_names(tmp_path: Path, where: Target) -> None:

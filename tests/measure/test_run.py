@@ -21,7 +21,7 @@ from analysis.measure.publish import publish
 from analysis.measure.run import Host, imported, run_rounds
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
-from analysis.store.samples import read_samples
+from analysis.store.samples import read_round
 from analysis.terminal import Line
 from tests.measure.conftest import QUIET
 from tests.measure.studies import (
@@ -213,7 +213,7 @@ def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) ->
     study = write_study(tmp_path / "files", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, host(tmp_path))
-    assert {s.variant for s in read_samples(Journal(plan).round_file(0))} == {"one"}
+    assert {s.variant for s in read_round(Journal(plan).round_file(0))} == {"one"}
     visits = Journal(plan).visits()
     assert {(v.variant, v.case, v.round) for v in visits} == {("one", "n=1", 0), ("one", "n=2", 0)}
     assert visits[0].started_at < visits[1].started_at

@@ -77,7 +77,8 @@ def test_results_have_the_new_names(path: Path, folders: dict[str, Path]) -> Non
     assert after.provenance["beside"] == ["interpreted", "compiled"]
     assert after.provenance["captures"]["ncu"]["case"] == WITHIN.case(CASE)
     assert "amount=few" in (path.parents[1] / "invocations" / "gpu_kernel.ncu.csv").read_text()
-    changed = {"beside", "captures", "bounds", "samples_sha256"}
+    assert (after.provenance["study"], after.provenance["variant"]) == (after.study, after.variant)
+    changed = {"beside", "captures", "bounds", "samples_sha256", "study", "variant"}
     assert {k: v for k, v in after.provenance.items() if k not in changed} == {
         k: v for k, v in before.provenance.items() if k not in changed
     }

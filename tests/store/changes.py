@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from analysis.facts.captures import CAPTURED
 from analysis.store.counters import Counter, write_counters
-from analysis.store.samples import COLUMNS
 from analysis.store.telemetry import COLUMNS as READING
 from analysis.store.timelines import Event, write_events
 from analysis.study import Study
@@ -26,6 +25,8 @@ PAYLOAD: Final = (
 )
 """Text that would run or be changed if it got into a page as anything but text."""
 STUDY, VARIANT = "calls", "kernel"
+VALUES = "host_time [s]"
+"""A column of values in the samples."""
 
 Change = Callable[[Path], object]
 """Changes the results in a machine's folder."""
@@ -109,9 +110,10 @@ def valueless(status: str, reason: str) -> Change:
     """Make line 3 a case without a value."""
 
     def edit(rows: list[list[str]]) -> None:
-        row = dict(zip(COLUMNS, rows[2], strict=True))
-        row |= {"value": "", "status": status, "reason": reason, "verified": "0"}
-        rows[2] = [row[column] for column in COLUMNS]
+        row = dict(zip(rows[0], rows[2], strict=True))
+        row |= dict.fromkeys((column for column in row if "[" in column), "")
+        row |= {"status": status, "reason": reason, "verified": "0"}
+        rows[2] = list(row.values())
 
     return table(f"{VARIANT}.csv", edit)
 
@@ -161,6 +163,26 @@ def in_turn(*changes: Change) -> Change:
 
 def renamed(old: str, new: str) -> Change:
     return lambda machine: (machine / old).rename(machine / new)
+
+
+def column(name: str) -> Change:
+    """Rename a column of values."""
+
+    def edit(rows: list[list[str]]) -> None:
+        rows[0][rows[0].index(VALUES)] = name
+
+    return table(f"{VARIANT}.csv", edit)
+
+
+def without_values(rows: list[list[str]]) -> None:
+    """Empty the cells of values in line 3."""
+    rows[2] = ["" if "[" in name else text for name, text in zip(rows[0], rows[2], strict=True)]
+
+
+def also_skipped(rows: list[list[str]]) -> None:
+    """Add that what line 3 measured was skipped."""
+    row = dict(zip(rows[0], rows[2], strict=True)) | {"status": "skipped", "reason": "no"}
+    rows.insert(3, ["" if "[" in name else text for name, text in row.items()])
 
 
 def repeated_row(rows: list[list[str]]) -> None:

@@ -10,6 +10,7 @@ from analysis import ROOT
 from analysis.facts.captures import read_events
 from analysis.store.folders import MACHINE_LIMIT_BYTES, machines, variant_files
 from analysis.store.results import load_variant
+from analysis.store.samples import to_text
 
 COMMITTED = ROOT / "results"
 TIMELINES = sorted(COMMITTED.glob("*/*/*.timeline.csv"))
@@ -22,8 +23,9 @@ class TestCommitted:
     def test_every_file_loads_and_says_its_own_name(self, machine: str) -> None:
         for path in variant_files(COMMITTED, machine):
             loaded = load_variant(path)
-            names = {(sample.study, sample.variant) for sample in loaded.samples}
-            assert names == {(path.parent.name, path.stem)}
+            provenance = loaded.provenance
+            assert (provenance["study"], provenance["variant"]) == (path.parent.name, path.stem)
+            assert to_text(loaded.samples) == path.read_text()
             assert {sample.run for sample in loaded.samples} == set(loaded.run_provenance())
 
     def test_it_is_small(self, machine: str) -> None:

@@ -30,7 +30,7 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: path.with_suffix(".json").write_text("[]"), "kernel.json: expected type object"),
     (
         lambda path: edit_json(path.with_suffix(".json"), lambda d: d.pop("samples_sha256")),
-        "kernel.json: expected the keys ['runs', 'samples_sha256']",
+        "kernel.json: expected the keys ['runs', 'samples_sha256', 'study', 'variant']",
     ),
     (
         lambda path: edit_json(path.with_suffix(".json"), lambda d: d.pop("source_sha256")),

@@ -17,7 +17,7 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, run_rounds
 from analysis.modules import load_python
-from analysis.store.samples import checksum, write_samples
+from analysis.store.samples import checksum, write_round
 from analysis.study import Case, Study
 from analysis.toolchain.compilers import find_toolchain
 from tests.compiled import gpu_module, gpu_module_file, study_with_fault
@@ -140,7 +140,7 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
         plan = Plan(wrong, variants, grid, Target(tmp_path / "results", "box"))
         journal = Journal(plan)
         journal.begin()
-        write_samples(journal.round_file(0), [])
+        write_round(journal.round_file(0), [])
         finished = checksum(journal.round_file(0))
         journal.finish(0, RoundRecord(RUN, RUN, RUN, 1.0, None, {}, {}, [], finished))
         host = Host(gpus, [], find_toolchain(), gpus[0].arch, modules, round_limit_s=60)
