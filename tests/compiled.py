@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -26,10 +27,12 @@ from filelock import FileLock
 
 from analysis import ROOT
 from analysis.modules import load_module, module_path
+from analysis.records import write_records
 from analysis.source import bindings_files, source_files, with_includes
 from analysis.study import Case, Study, Variant, load_study
 from analysis.toolchain import compile as compiling
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
+from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 KEPT = ROOT / "build" / "tests" / "compiled"
 ARCH = "sm_90"
@@ -143,6 +146,20 @@ def module(
         return load_module(Path(), study, variant)
     file = module_file(study, variant, arch=arch, optimisation=optimisation)
     return load_module(file.parents[1], study, variant)
+
+
+def device_code(study: Study, variant: Variant, arch: str = ARCH) -> Path:
+    """The kernels of a variant without host code and bindings, their ptxas report beside it."""
+
+    def make(folder: Path) -> None:
+        kernels = replace(variant, flags=(*variant.flags, "-cubin"))
+        out = folder / "kernels.cubin"
+        report = compiling.compile_variant(study, kernels, toolchain(), arch, out, QUICK)
+        resources = parse_ptxas(report, study.name, variant.name)
+        write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
+
+    made_of = module_made_of(study, variant)
+    return kept(f"{study.name}.{variant.name}.{arch}.device", made_of, make) / "kernels.cubin"
 
 
 def resources(module: Path) -> list[dict[str, str]]:

@@ -18,6 +18,7 @@ from analysis.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
 from analysis.store.counters import Counter, write_counters
 from analysis.study import discover
+from tests.heavy import guarded, install_guard, mark_heavy
 from tests.linked import GATHER, made_up
 from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
@@ -46,6 +47,7 @@ def pytest_configure() -> None:
     locks.mkdir(parents=True, exist_ok=True)
     # What a worker's tests measure waits for nobody else.
     os.environ[FOLDER_VARIABLE] = str(locks)
+    install_guard()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,7 +87,10 @@ def has_gpu() -> bool:
         return False
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by mark
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        mark_heavy(item)
     left_out = not_asked_for(config)
     if any(item.get_closest_marker("gpu") for item in items) and not has_gpu():
         left_out.add("gpu")
@@ -102,7 +107,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Tests marked `gpu` have the machine to themselves, all others share it."""
     lock = ReadWriteLock(BUILD / "machine.db")
-    with lock.write_lock() if item.get_closest_marker("gpu") else lock.read_lock():
+    alone = item.get_closest_marker("gpu") is not None
+    with guarded(item), lock.write_lock() if alone else lock.read_lock():
         return (yield)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from analysis.toolchain import sass
-from tests.compiled import QUICK, module_file
+from tests.compiled import device_code
 from tests.repository import STUDIES
 
 GATHER = STUDIES["h2d_gather"]
@@ -18,8 +18,8 @@ def built() -> dict[str, sass.KernelCode]:
     """Machine code of three steps."""
     found = {}
     for name in ("v1_vectorized", "v2_warp_per_token", "v3_loads_first"):
-        module = module_file(GATHER, GATHER.variant(name), optimisation=QUICK)
-        (found[name],) = sass.parse_sass(sass.disassemble(module))
+        code = device_code(GATHER, GATHER.variant(name))
+        (found[name],) = sass.parse_sass(sass.disassemble(code))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.toolchain import sass
-from tests.compiled import ARCH, QUICK, module, module_file, resources
+from tests.compiled import ARCH, QUICK, device_code, module, resources
 from tests.kernels.on_device import OnDevice
 from tests.kernels.pool_gather.fake import POOL
 
@@ -25,17 +25,23 @@ FURTHER = [
 @pytest.mark.parametrize("arch", [ARCH, *FURTHER])
 @pytest.mark.parametrize("variant", KERNELS, ids=lambda variant: variant.name)
 def test_every_kernel_builds_for_the_architecture_without_spills(variant: Any, arch: str) -> None:
-    built = module_file(POOL, variant, arch=arch, optimisation=QUICK)
+    built = device_code(POOL, variant, arch)
     own = [kernel for kernel in resources(built) if "3cub" not in kernel["kernel"]]
     assert own, f"{variant.name}: ptxas said nothing"
     for kernel in own:
         assert kernel["spill_store_bytes"] == kernel["spill_load_bytes"] == "0"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("variant", KERNELS, ids=lambda variant: variant.name)
+def test_every_module_can_be_imported(variant: Any) -> None:
+    assert module(POOL, variant, optimisation=QUICK).bind
+
+
 def test_streaming_changes_how_a_row_is_loaded_and_nothing_else() -> None:
     code = {}
     for name in ("loads_first", "streaming"):
-        built = module_file(POOL, POOL.variant(name), optimisation=QUICK)
+        built = device_code(POOL, POOL.variant(name))
         (code[name],) = sass.parse_sass(sass.disassemble(built))
     assert code["streaming"].loads == code["loads_first"].loads
     assert code["streaming"].stores == code["loads_first"].stores

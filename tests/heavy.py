@@ -1,0 +1,102 @@
+"""Tests that compile, open a browser, run the pipeline or take seconds, as the mark `heavy` says.
+
+A test without the mark fails where it starts a compiler, a browser or Snakemake.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+MARK = "heavy"
+TOOLS = {
+    "tests.allocator.modules": {"Host", "built"},
+    "tests.allocator.native": {"native"},
+    "tests.compiled": {
+        *("bindings_object", "device_code", "gpu_module", "gpu_module_file", "gpu_samples"),
+        *("kept", "module", "module_file", "program", "run"),
+    },
+    "tests.workflow.pipeline": {"snakemake", "succeed"},
+}
+"""Functions and classes by module; a test file that imports one of them is heavy."""
+FIXTURES = {"browser", "final", "libfabric", "modules", "ours", "site"}
+"""Fixtures that make a test heavy."""
+OTHERS = (
+    *("tests/charts/test_specifications.py", "tests/charts/test_writing.py"),
+    *("tests/facts/test_links.py", "tests/facts/test_runs.py"),
+    "tests/kernels/peers/test_workload.py::test_the_set_of_the_check_is_not_timed",
+    *("tests/measure/test_crashes.py", "tests/measure/test_forecast.py::test_the_last_run_tells"),
+    *("tests/model/test_fit.py", "tests/model/test_translation.py::test_the_third_step_finds"),
+    *("tests/report/test_evidence.py", "tests/report/test_model.py", "tests/report/test_pages.py"),
+    *("tests/report/test_readme.py", "tests/report/test_chart_figures.py"),
+    *("tests/report/test_hardware.py", "tests/store/test_damage.py", "tests/store/test_hostile.py"),
+    *("tests/tables/test_links.py", "tests/tables/test_model.py"),
+    *("tests/tables/test_repeatability.py", "tests/toolchain/test_compile"),
+    *("tests/toolchain/test_dependencies.py", "tests/toolchain/test_packages.py"),
+)
+"""Beginnings of the ids of other heavy tests: they take seconds or compile by themselves."""
+CHARTS = "test_charts.py"
+"""Such a file draws all charts of its study."""
+PROGRAM = re.compile(r"(.*/)?((g|c|clang)\+\+|gcc|cc|nvcc|chromium\S*|google-chrome|snakemake)")
+ASKS = {"--version", "-V", "--dryrun", "--list-gpu-arch", "-MM"}
+"""Arguments with which a compiler compiles nothing."""
+
+
+def mark_heavy(item: pytest.Item) -> None:
+    """Add the mark to a test that is heavy."""
+    imported = vars(sys.modules[item.function.__module__]).values()  # type: ignore[attr-defined]
+    names = {(str(getattr(v, "__module__", "")), getattr(v, "__name__", "")) for v in imported}
+    if (
+        item.get_closest_marker("gpu")
+        or item.nodeid.startswith(OTHERS)
+        or item.path.name == CHARTS
+        or FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        or any(
+            module.startswith("playwright.") or name in TOOLS.get(module, ())
+            for module, name in names
+        )
+    ):
+        item.add_marker(MARK)
+
+
+def is_heavy(command: list[str]) -> bool:
+    """Whether the command compiles, opens a browser or runs the pipeline."""
+    if "playwright" in command[0] or command[1:3] == ["-m", "snakemake"]:
+        return True
+    return bool(PROGRAM.fullmatch(command[0])) and not ASKS.intersection(command)
+
+
+class _Guard:
+    """The test that must start nothing heavy, if one runs."""
+
+    test = ""
+
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self.test and event == "subprocess.Popen":
+            words = arguments[1]
+            command = [str(word) for word in words] if isinstance(words, list | tuple) else [words]
+            if is_heavy(list(map(str, command))):
+                test, self.test = self.test, ""
+                pytest.fail(f"{test} is not marked `{MARK}`, and starts {command}", pytrace=False)
+
+
+_guard = _Guard()
+
+
+def install_guard() -> None:
+    """Watch the processes that tests start, from now on."""
+    sys.addaudithook(_guard)
+
+
+@contextmanager
+def guarded(item: pytest.Item) -> Iterator[None]:
+    """Fail the test if it starts something heavy without the mark."""
+    _guard.test = "" if item.get_closest_marker(MARK) else item.nodeid
+    try:
+        yield
+    finally:
+        _guard.test = ""
