@@ -84,6 +84,24 @@ def test_each_visit_of_a_round_has_a_first_host_time(tmp_path: Path) -> None:
     assert collect(tmp_path, STUDIES).samples["value"].tolist() == [1.0] * case.visits
 
 
+def test_samples_beyond_the_limit_of_a_machine_leave_the_study_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, step = CALLS.variant("kernel"), COPY.variants[0]
+    for machine in ("box", "other"):
+        write_machine(tmp_path, machine, CALLS, variants=[kernel], rounds=2)
+    write_machine(tmp_path, "box", COPY, variants=[step], rounds=2)
+    of_calls, of_copy = (len(samples_of(*one, rounds=2)) for one in ((CALLS, kernel), (COPY, step)))
+    limit = of_calls + of_copy
+    monkeypatch.setattr("analysis.store.collect.MACHINE_LIMIT_SAMPLES", limit)
+    assert collect(tmp_path, STUDIES).refused == {}
+    monkeypatch.setattr("analysis.store.collect.MACHINE_LIMIT_SAMPLES", limit - 1)
+    found = collect(tmp_path, STUDIES)
+    assert list(found.refused) == ["box/copy"]
+    assert f"expected at most {limit - 1} samples of a machine" in found.refused["box/copy"]
+    assert set(found.samples["machine"]) == {"box", "other"}
+
+
 def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None:
     variant = COPY.variants[0]
     for run, machine in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", {"host": "abc"})):

@@ -10,7 +10,7 @@ from analysis import ROOT
 from analysis.facts.captures import read_events
 from analysis.store.folders import MACHINE_LIMIT_BYTES, machines, variant_files
 from analysis.store.results import load_variant
-from analysis.store.samples import to_text
+from analysis.store.samples import KEPT_RUNS, to_text
 
 COMMITTED = ROOT / "results"
 TIMELINES = sorted(COMMITTED.glob("*/*/*.timeline.csv"))
@@ -31,6 +31,15 @@ class TestCommitted:
     def test_it_is_small(self, machine: str) -> None:
         files = [path for path in (COMMITTED / machine).rglob("*") if path.is_file()]
         assert sum(path.stat().st_size for path in files) <= MACHINE_LIMIT_BYTES
+
+    def test_as_many_runs_as_are_kept_fit(self, machine: str) -> None:
+        most = 0.0
+        for path in variant_files(COMMITTED, machine):
+            runs = len(load_variant(path).run_provenance())
+            of_runs = path.stat().st_size + path.with_suffix(".json").stat().st_size
+            captures = sum(one.stat().st_size for one in path.parent.glob(f"{path.stem}.*.csv"))
+            most += of_runs / runs * KEPT_RUNS + captures
+        assert most <= 0.75 * MACHINE_LIMIT_BYTES
 
     def test_it_was_measured_from_clean_commits(self, machine: str) -> None:
         for path in variant_files(COMMITTED, machine):
