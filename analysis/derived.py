@@ -13,16 +13,17 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from analysis.cli import fail_in_one_line
 from analysis.errors import HotpathError
 from analysis.modules import load_python
 from analysis.study import Study, find_study
 
-Derive = Callable[[Study, Path], pd.DataFrame]
+if TYPE_CHECKING:
+    import pandas as pd
+
+Derive: TypeAlias = "Callable[[Study, Path], pd.DataFrame]"
 """Makes one table. HotpathError where something it needs is not here, as a compiler or a module."""
 
 SOURCE: Final = "tables"
@@ -51,6 +52,8 @@ def derive_tables(study: Study, modules: Path, out: Path) -> dict[str, str]:
 
 def read_derived(folder: Path) -> dict[str, pd.DataFrame]:
     """The tables that are in a study's folder, by name."""
+    import pandas as pd  # here, as Snakemake reads this file for its names
+
     return {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
 
 

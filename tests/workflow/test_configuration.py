@@ -19,6 +19,27 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 MEASURED = "build/measured"
+WITHOUT = """
+import importlib.metadata
+import sys
+
+OF_REPORT = ("altair", "vl-convert-python", "pandas", "scipy", "duckdb", "markdown", "mkdocs")
+installed = importlib.metadata.version
+
+
+def version(name):
+    if name in OF_REPORT:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return installed(name)
+
+
+importlib.metadata.version = version
+sys.modules |= {name.removesuffix("-python").replace("-", "_"): None for name in OF_REPORT}
+
+
+include: "Snakefile"
+"""
+"""The rules, where the packages of the report are not installed."""
 
 
 @pytest.mark.parametrize(
@@ -76,7 +97,21 @@ def test_damaged_results_are_one_error_before_anything_is_measured(copy: Path) -
     assert line.startswith(f"error: {path}: checksum differs from the one in python.json; ")
     assert done.returncode != 0 and "Traceback" not in done.stdout
     assert contents(copy / "build") | contents(results) == before
+    succeed(copy, "build", "--dry-run")  # which reads no results
     shutil.rmtree(results)
+
+
+def test_what_only_compiles_opens_no_gpu(copy: Path) -> None:
+    """As measuring does, and refuses one that is not here."""
+    settings = (*SETTINGS, "gpu=99", "arch=sm_90")
+    succeed(copy, "build", "--dry-run", settings=settings)
+    assert snakemake(copy, "measure", "--dry-run", settings=settings).returncode != 0
+
+
+def test_what_only_measures_needs_no_package_of_the_report(copy: Path) -> None:
+    (copy / "Without.smk").write_text(WITHOUT)
+    succeed(copy, "measure", "--dry-run", "--snakefile", "Without.smk")
+    (copy / "Without.smk").unlink()
 
 
 def test_a_checkout_that_is_in_use_is_left_alone_by_a_second_run(copy: Path) -> None:

@@ -1,5 +1,7 @@
 # Hashes decide what is measured: a study is requested only while some of its samples are missing.
 from contextlib import ExitStack
+from functools import cache
+from typing import NamedTuple
 
 from analysis.gpu import GpuError, open_gpus
 from analysis.measure.clock import utc_now
@@ -38,12 +40,37 @@ def asked(what, marker):
 def measured_now():
     """Markers of what this invocation must measure: studies here, or machines of a cluster."""
     machines = [MACHINE_MARKS / machine.name / "merged" for machine in CONFIG.machines]
-    return machines or ([MEASURED] if PENDING else [])
+    return machines or ([MEASURED] if unfinished().samples else [])
 
 
+class Unfinished(NamedTuple):
+    """What is pending, by study, as a parameter of its rule; where results go; what this machine
+    provides."""
+
+    samples: dict = {}
+    captures: dict = {}
+    where: object = None
+    provision: object = None
+
+
+@cache
 def unfinished():
-    """By study, the variants that lack a fresh sample on this machine, and the kinds of captures,
-    where one is lacking; where the results go; and what this machine provides."""
+    """What lacks a fresh sample or capture on this machine.
+
+    Only input functions and parameters ask, so targets that measure nothing open no GPU and read
+    no results.
+    """
+    # Nodes of a cluster find out by themselves what is pending on them.
+    if CONFIG.machines:
+        return Unfinished()
+    try:
+        return look_for_unfinished()
+    except HotpathError as error:
+        sys.exit(f"error: {error}")
+
+
+def look_for_unfinished():
+    """What is pending of every study; HotpathError where its results are damaged."""
     samples, captures, grid = {}, {}, CONFIG.grid.name
     with ExitStack() as stack:
         try:
@@ -62,16 +89,7 @@ def unfinished():
                 refuse_damaged(study, where, grid)
     if samples or captures:
         require_room(where.folder)
-    return samples, captures, where, provision
-
-
-try:
-    # Nodes of a cluster find out by themselves what is pending on them.
-    PENDING, UNPROFILED, WHERE, PROVISION = (
-        ({}, {}, None, None) if CONFIG.machines else unfinished()
-    )
-except HotpathError as error:
-    sys.exit(f"error: {error}")
+    return Unfinished(samples, captures, where, provision)
 
 
 STARTED = utc_now("seconds")
@@ -79,15 +97,20 @@ STARTED = utc_now("seconds")
 
 def goes_elsewhere():
     """Whether no site shows what is measured here, as without a GPU and without a machine's name."""
-    return WHERE is not None and WHERE.root.resolve() != CONFIG.results.resolve()
+    where = unfinished().where
+    return where is not None and where.root.resolve() != CONFIG.results.resolve()
 
 
 def tell_outcome():
     """Print what a run has measured, or why it has measured nothing."""
+    if not unfinished.cache_info().currsize:
+        # Nothing was to be measured.
+        return
+    pending, where = unfinished().samples, unfinished().where
     studies = CONFIG.studies.values()
     logs = Path("build/logs/measure")
-    lines = list(outcome(studies, PENDING, WHERE, STARTED, logs))
-    if not lines and PENDING and goes_elsewhere():
+    lines = list(outcome(studies, pending, where, STARTED, logs))
+    if not lines and pending and goes_elsewhere():
         lines = [
             "nothing was measured: no GPU was found and this machine has no name; with"
             " --config machine=NAME, studies that need no GPU are measured"
@@ -106,10 +129,11 @@ onerror:
 
 def modules_to_run(study, variants):
     """The modules of `variants` that this machine can run."""
+    provision = unfinished().provision
     runnable = {
         variant.name
         for variant in variants
-        if PROVISION is None or PROVISION.unmet(variant) is None
+        if provision is None or provision.unmet(variant) is None
     }
     return [module for module in modules_of(study) if module.stem in runnable]
 
@@ -134,9 +158,9 @@ def read_by_variant(wildcards):
 # All of them in one process: imports and the start of a process take longer than most cells.
 rule measure_pending:
     input:
-        [
+        lambda _: [
             path
-            for study in PENDING
+            for study in unfinished().samples
             for path in read_to_measure(study, CONFIG.known[study].variants)
         ],
     output:
@@ -150,10 +174,11 @@ rule measure_pending:
     resources:
         gpu=1,
     params:
-        pending=lambda _: PENDING,
-        studies=list(PENDING),
+        pending=lambda _: unfinished().samples,
+        studies=lambda _: list(unfinished().samples),
+        names=lambda _: ", ".join(unfinished().samples),
     message:
-        f"Measuring {', '.join(PENDING)}"
+        "Measuring {params.names}"
     shell:
         "{PYTHON} -m analysis.measure {params.studies} --config {SETTINGS} 2> {log}"
 

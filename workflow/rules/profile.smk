@@ -3,12 +3,12 @@
 
 def profiled_now():
     """Markers of the studies that this invocation must profile."""
-    return [profiled(study) for study in UNPROFILED]
+    return [profiled(study) for study in unfinished().captures]
 
 
 rule profile_study:
     input:
-        measured_now(),
+        lambda _: measured_now(),
         read_by_study,
     output:
         touch(profiled("{study}")),
@@ -20,7 +20,7 @@ rule profile_study:
     resources:
         gpu=1,
     params:
-        pending=lambda w: UNPROFILED.get(w.study, ""),
+        pending=lambda w: unfinished().captures.get(w.study, ""),
     message:
         "Profiling {wildcards.study}"
     shell:

@@ -111,7 +111,7 @@ SUMMARISING = [
 
 rule fit_links:
     input:
-        new_results(),
+        lambda _: new_results(),
         results_of(CALIBRATING),
         code_of_results(*CALIBRATING),
         SUMMARISING,
@@ -137,7 +137,7 @@ rule fit_links:
 
 rule summarise_study:
     input:
-        new_results(),
+        lambda _: new_results(),
         lambda w: results_of([w.study]),
         lambda w: code_of_results(w.study),
         SUMMARISING,
