@@ -35,6 +35,7 @@ from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 KEPT = ROOT / "build" / "tests" / "compiled"
+COMMON = ROOT / "kernels" / "common"
 ARCH = "sm_90"
 QUICK = "-O0"
 """Where neither speed nor what an optimiser may do is tested."""
@@ -48,8 +49,12 @@ def toolchain() -> Toolchain:
 
 
 def with_fault(folder: Path, copy: Path, name: str, right: str, wrong: str) -> Path:
-    """A `copy` of a study's folder in which the file `name` is wrong, in one place."""
+    """A `copy` of a study's folder in which the file `name` is wrong, in one place. What studies
+    share is beside it."""
     shutil.copytree(folder, copy)
+    common = copy.parent / COMMON.name
+    if not common.exists():
+        common.symlink_to(COMMON)
     text = (copy / name).read_text()
     assert text.count(right) == 1, f"{name}: {right}"
     (copy / name).write_text(text.replace(right, wrong))

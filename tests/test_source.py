@@ -51,14 +51,22 @@ def changed(folder: Path, edit: Callable[[], None]) -> set[str]:
 
 @pytest.fixture
 def gather(tmp_path: Path) -> Path:
-    return shutil.copytree(ROOT / "kernels" / "h2d_gather", tmp_path / "h2d_gather")
+    return copied("h2d_gather", tmp_path)
+
+
+def copied(name: str, folder: Path) -> Path:
+    """A copy of a study's folder below `folder`, beside a copy of what studies share."""
+    shutil.copytree(ROOT / "kernels" / "common", folder / "common")
+    return shutil.copytree(ROOT / "kernels" / name, folder / name)
 
 
 def test_a_fingerprint_depends_on_no_path_and_no_file_time(gather: Path, tmp_path: Path) -> None:
     before = prints(gather)
-    moved = shutil.copytree(
-        gather, tmp_path / "else where" / "h2d_gather", copy_function=shutil.copy
-    )
+    copies = [
+        shutil.copytree(folder, tmp_path / "else where" / folder.name, copy_function=shutil.copy)
+        for folder in (gather.parent / "common", gather)
+    ]
+    moved = copies[-1]
     assert prints(moved) == before == prints(ROOT / "kernels" / "h2d_gather")
 
 
@@ -147,7 +155,8 @@ def test_an_edit_of_a_variants_file_changes_what_is_made_of_it_only(
 
 @edits(
     {
-        "operator.h": [("kBlock = 256", "kBlock = 128")],
+        "operator.h": [("kRowBytes / 16", "kRowBytes / 8")],
+        "../common/launch.h": [("kBlock = 256", "kBlock = 128")],
         "bindings.cpp": [
             ("check(cudaGetLastError()", "check(cudaPeekAtLastError()"),
             ("expected ", "expected  "),
@@ -205,12 +214,14 @@ def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) ->
     )
     study = load(gather)
     files = source_files(study, study.variant("v3_loads_first"))
-    assert sorted(path.relative_to(gather).as_posix() for path in files) == [
-        "bindings.cpp",
-        "inner/lanes.h",
-        "operator.h",
-        "v3_loads_first.cu",
-        "workload.py",
+    assert sorted(path.relative_to(gather.parent).as_posix() for path in files) == [
+        "common/launch.h",
+        "common/rows.h",
+        "h2d_gather/bindings.cpp",
+        "h2d_gather/inner/lanes.h",
+        "h2d_gather/operator.h",
+        "h2d_gather/v3_loads_first.cu",
+        "h2d_gather/workload.py",
     ]
     edit = partial(replace_in, gather / "inner" / "lanes.h", "32", "64")
     assert changed(gather, edit) == compiled(gather)
@@ -322,7 +333,7 @@ def test_python_files_a_study_imports_from_itself_belong_to_it(tmp_path: Path) -
 
 
 def test_what_is_timed_elsewhere_belongs_to_the_variant_that_times_it(tmp_path: Path) -> None:
-    folder = shutil.copytree(ROOT / "kernels" / "transfers", tmp_path / "transfers")
+    folder = copied("transfers", tmp_path)
     (variant,) = [v for v in load(folder).variants if v.name == "pinned_price"]
     assert [path.name for path in variant.timed] == ["host_memory.py"]
     elsewhere = tmp_path / "host_memory.py"

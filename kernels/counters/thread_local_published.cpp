@@ -1,19 +1,7 @@
 // Each thread counts in a variable of its own and publishes it once in kPublishEvery increments.
-#include "count.h"
-
-namespace {
+#include "padded.h"
 
 constexpr uint64_t kPublishEvery = 256;
-
-struct alignas(64) Padded {
-  std::atomic<uint64_t> value{0};
-};
-
-struct alignas(64) Counters {
-  std::array<Padded, kMaxThreads> finished{};
-};
-
-}  // namespace
 
 Counted count(const Run& run) {
   Counters counters;

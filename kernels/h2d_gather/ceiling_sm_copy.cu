@@ -1,4 +1,5 @@
 // The SMs read as many contiguous bytes: what no kernel that reads host memory can beat.
+#include "../common/loads_first.h"
 #include "operator.h"
 
 constexpr int kInFlight = 4;  // 16-byte loads a thread has outstanding
@@ -9,21 +10,8 @@ __global__ void copy_contiguous(Gather gather) {
   const int64_t vectors = gather.rows * kRowVectors;
   const int64_t tile = static_cast<int64_t>(blockDim.x) * kInFlight;
   for (int64_t base = blockIdx.x * tile; base < vectors; base += gridDim.x * tile) {
-    int4 held[kInFlight];
-#pragma unroll
-    for (int turn = 0; turn < kInFlight; ++turn) {
-      const int64_t i = base + turn * blockDim.x + threadIdx.x;
-      if (i < vectors) {
-        held[turn] = src[i];
-      }
-    }
-#pragma unroll
-    for (int turn = 0; turn < kInFlight; ++turn) {
-      const int64_t i = base + turn * blockDim.x + threadIdx.x;
-      if (i < vectors) {
-        dst[i] = held[turn];
-      }
-    }
+    const int64_t first = base + threadIdx.x;
+    copy_loads_first<Cached, kInFlight>(dst, src, first, blockDim.x, vectors);
   }
 }
 

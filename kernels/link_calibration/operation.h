@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-constexpr int kWarp = 32;
-constexpr int kBlock = 256;      // threads of a block
+#include "../common/launch.h"
+
 constexpr int kMaxRowTurns = 4;  // so rows of at most 4 * 32 vectors of 16 bytes
 constexpr int kMaxInFlight = 4;  // rows
 

@@ -1,4 +1,5 @@
 // Threads copy neighbouring vectors, four loads each before the first store.
+#include "../common/loads_first.h"
 #include "operation.h"
 
 constexpr int kTurns = 4;
@@ -7,20 +8,8 @@ __global__ void copy_contiguous(Rows rows) {
   const int64_t vectors = rows.rows * rows.row_vectors;
   const int64_t base = static_cast<int64_t>(blockIdx.x) * blockDim.x * kTurns + threadIdx.x;
   int4 held[kTurns];
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int64_t i = base + turn * blockDim.x;
-    if (i < vectors) {
-      held[turn] = rows.src[i];
-    }
-  }
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int64_t i = base + turn * blockDim.x;
-    if (i < vectors) {
-      rows.dst[i] = held[turn];
-    }
-  }
+  load_vectors<Cached>(held, rows.src, base, blockDim.x, vectors);
+  store_vectors<Cached>(rows.dst, held, base, blockDim.x, vectors);
 }
 
 cudaError_t launch(const Rows& rows, cudaStream_t stream) {

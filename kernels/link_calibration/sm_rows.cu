@@ -1,11 +1,12 @@
 // A warp owns a group of rows: it loads all of them, 512 bytes an instruction, then stores them.
+#include "../common/loads_first.h"
 #include "operation.h"
 
 template <int kTurns, int kInFlight>
 __global__ void copy_rows(Rows rows) {
-  const int64_t warp = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-  const int64_t warps = static_cast<int64_t>(gridDim.x) * blockDim.x / kWarp;
-  const int lane = threadIdx.x % kWarp;
+  const int64_t warp = warp_index();
+  const int64_t warps = warp_count();
+  const int lane = lane_index();
   for (int64_t first = warp; first < rows.rows; first += warps * kInFlight) {
     int4 held[kInFlight][kTurns];
 #pragma unroll
@@ -13,13 +14,7 @@ __global__ void copy_rows(Rows rows) {
       const int64_t row = first + r * warps;
       if (row < rows.rows) {
         const int4* src = rows.src + rows.starts[row];
-#pragma unroll
-        for (int turn = 0; turn < kTurns; ++turn) {
-          const int i = turn * kWarp + lane;
-          if (i < rows.row_vectors) {
-            held[r][turn] = src[i];
-          }
-        }
+        load_vectors<Cached>(held[r], src, lane, kWarp, rows.row_vectors);
       }
     }
 #pragma unroll
@@ -27,13 +22,7 @@ __global__ void copy_rows(Rows rows) {
       const int64_t row = first + r * warps;
       if (row < rows.rows) {
         int4* dst = rows.dst + row * rows.row_vectors;
-#pragma unroll
-        for (int turn = 0; turn < kTurns; ++turn) {
-          const int i = turn * kWarp + lane;
-          if (i < rows.row_vectors) {
-            dst[i] = held[r][turn];
-          }
-        }
+        store_vectors<Cached>(dst, held[r], lane, kWarp, rows.row_vectors);
       }
     }
   }

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-constexpr int kWarp = 32;
-constexpr int kBlock = 256;          // threads of a block
+#include "../common/launch.h"
+
 constexpr int kLineVectors = 8;      // 16-byte vectors of a line of 128 bytes
 constexpr int kMaxRowVectors = 256;  // so rows of at most 4 KiB
 constexpr int kMaxChained = 8192;    // dependent reads of a launch
