@@ -139,7 +139,7 @@ def test_what_does_not_change_the_program_keeps_every_fingerprint(
             ("#pragma unroll", "#pragma unroll 2"),
         ],
         "v4_grid_stride.cu": [("kSmLimit = 16", "kSmLimit = 17")],
-        "batch_memcpy.cpp": [("needs CUDA 12.8", "needs  CUDA 12.8")],
+        "batch_memcpy.cpp": [("sizes(rows, kRowBytes)", "sizes(rows, kSlotBytes)")],
         "torch_index_select.py": [
             ("non_blocking=True", "non_blocking=False"),
             ("            rows = self", "            cols = self"),

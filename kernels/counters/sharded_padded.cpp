@@ -1,5 +1,17 @@
 // Each thread increments its own element of an array, each on a cache line of its own.
-#include "padded.h"
+#include "count.h"
+
+namespace {
+
+struct alignas(64) Padded {
+  std::atomic<uint64_t> value{0};
+};
+
+struct alignas(64) Counters {
+  std::array<Padded, kMaxThreads> finished{};
+};
+
+}  // namespace
 
 Counted count(const Run& run) {
   Counters counters;

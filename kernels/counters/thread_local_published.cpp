@@ -1,7 +1,19 @@
 // Each thread counts in a variable of its own and publishes it once in kPublishEvery increments.
-#include "padded.h"
+#include "count.h"
+
+namespace {
 
 constexpr uint64_t kPublishEvery = 256;
+
+struct alignas(64) Padded {
+  std::atomic<uint64_t> value{0};
+};
+
+struct alignas(64) Counters {
+  std::array<Padded, kMaxThreads> finished{};
+};
+
+}  // namespace
 
 Counted count(const Run& run) {
   Counters counters;
