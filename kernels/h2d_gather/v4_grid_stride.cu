@@ -2,6 +2,7 @@
 // SMs.
 #include <algorithm>
 
+#include "../common/check.h"
 #include "operator.h"
 
 __global__ void gather_rows(Gather gather) {
@@ -32,10 +33,19 @@ __global__ void gather_rows(Gather gather) {
   }
 }
 
-void launch(const Gather& gather, cudaStream_t stream) {
+// Blocks that 16 SMs hold at once. The query takes longer than a launch, so it is made once.
+static int resident_blocks() {
   constexpr int kSmLimit = 16;
-  int blocks_per_sm = 0;
-  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, gather_rows, kBlock, 0);
-  const int blocks = std::min(blocks_for(gather.rows * kWarp), kSmLimit * blocks_per_sm);
+  static const int blocks = [] {
+    int blocks_per_sm = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, gather_rows, kBlock, 0),
+          "occupancy");
+    return kSmLimit * blocks_per_sm;
+  }();
+  return blocks;
+}
+
+void launch(const Gather& gather, cudaStream_t stream) {
+  const int blocks = std::min(blocks_for(gather.rows * kWarp), resident_blocks());
   gather_rows<<<blocks, kBlock, 0, stream>>>(gather);
 }
