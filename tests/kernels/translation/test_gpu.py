@@ -75,17 +75,21 @@ def test_an_aliased_pool_is_read_beyond_its_first_address() -> None:
     pool.close()
 
 
-LAST = "dst[i] = held[turn];"
 FAULTS = {
     "neighbouring lanes are not combined": ("independent_lines", "other > 0;", "other > 1;"),
     "a read is left out": ("independent_lines", "read < walk.reads)", "read < walk.reads - 1)"),
     "one bit": ("dependent_lines", "[i] = word;", "[i] = word ^ 1;"),
-    "the last vector is missing": ("rows", LAST, f"if (i < walk.read_vectors - 1) {LAST}"),
+    "the last vector is missing": (
+        "rows",
+        "(dst, held, lane, kWarp, walk.read_vectors)",
+        "(dst, held, lane, kWarp, walk.read_vectors - 1)",
+    ),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_check_finds_a_wrong_kernel(fault: str, tmp_path: Path, stream: int) -> None:
     name, old, new = FAULTS[fault]
-    wrong = study_with_fault(TRANSLATION, tmp_path, f"{name}.cu", old, new)
+    file = "row_copy.h" if name == "rows" else f"{name}.cu"
+    wrong = study_with_fault(TRANSLATION, tmp_path, file, old, new)
     assert outcome(wrong, name, stream, CASES[name][0]) is not None
