@@ -1,10 +1,9 @@
 // One kernel: a warp takes a tile of a piece, all its loads before its first store.
+#include "../common/loads_first.h"
 #include "tiles.h"
 
 const Memory kMemory = Memory::kPinned;
 
-constexpr int kWarp = 32;
-constexpr int kBlock = 256;
 constexpr int kTurns = 8;
 constexpr int64_t kMostBlocks = 1024;
 
@@ -14,9 +13,9 @@ constexpr int64_t kTileBytes = kTurns * kWarp * static_cast<int64_t>(sizeof(Vect
 
 template <typename Vector>
 __global__ void copy_tiles(Tiles tiles) {
-  const int64_t first = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-  const int64_t warps = static_cast<int64_t>(gridDim.x) * blockDim.x / kWarp;
-  const int lane = threadIdx.x % kWarp;
+  const int64_t first = warp_index();
+  const int64_t warps = warp_count();
+  const int lane = lane_index();
   for (int64_t t = first; t < tiles.count; t += warps) {
     const int64_t piece = t / tiles.per_piece;
     const int64_t offset = t % tiles.per_piece * tiles.tile;
@@ -26,20 +25,8 @@ __global__ void copy_tiles(Tiles tiles) {
     auto* to = reinterpret_cast<Vector*>(tiles.to + piece * tiles.to_pitch + offset);
     const int64_t vectors = bytes / static_cast<int64_t>(sizeof(Vector));
     Vector held[kTurns];
-#pragma unroll
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const int i = turn * kWarp + lane;
-      if (i < vectors) {
-        held[turn] = from[i];
-      }
-    }
-#pragma unroll
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const int i = turn * kWarp + lane;
-      if (i < vectors) {
-        to[i] = held[turn];
-      }
-    }
+    load_vectors<Cached>(held, from, lane, kWarp, vectors);
+    store_vectors<Cached>(to, held, lane, kWarp, vectors);
   }
 }
 

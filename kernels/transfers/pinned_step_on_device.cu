@@ -1,9 +1,9 @@
 // The device takes the step, on purpose more slowly than the CPU does, and the data stays there.
+#include "../common/launch.h"
 #include "step.h"
 
 const Memory kMemory = Memory::kPinned;
 
-constexpr int kBlock = 256;
 constexpr int kBlocks = 128;  // no more than run at once: each keeps its own time
 constexpr double kSlower = 1.05;
 constexpr int kPairs = 5;  // steps taken both ways, one right after the other

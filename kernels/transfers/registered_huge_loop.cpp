@@ -1,18 +1,4 @@
 // A copy a piece, from or to page-locked memory on transparent huge pages.
-#include "transfer.h"
+#include "loop.h"
 
 const Memory kMemory = Memory::kRegisteredHuge;
-
-class Loop : public Method {
- public:
-  using Method::Method;
-
-  void launch(cudaStream_t stream) override {
-    for (int64_t i = 0; i < pieces.count; ++i) {
-      check(cudaMemcpyAsync(pieces.to(i), pieces.from(i), pieces.size, pieces.kind(), stream),
-            "cudaMemcpyAsync");
-    }
-  }
-};
-
-std::unique_ptr<Method> method(const Pieces& pieces) { return std::make_unique<Loop>(pieces); }

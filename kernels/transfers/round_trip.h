@@ -4,6 +4,7 @@
 #include <deque>
 #include <vector>
 
+#include "../common/launch.h"
 #include "events.h"
 
 // What the work makes of every 32-bit word, kRounds times over; work.py does the same.
@@ -12,8 +13,6 @@ constexpr uint32_t kTerm = 1013904223;
 constexpr int kRounds = WORK_ROUNDS;  // so many that it takes about as long as a copy
 
 #ifdef __CUDACC__
-constexpr int kBlock = 256;
-
 __global__ void work(uint32_t* words, int64_t count) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < count) {

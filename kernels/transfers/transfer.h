@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "../common/check.h"
+
 // The kinds of host memory a variant can ask for; workload.py allocates them.
 enum class Memory { kPageable, kPinned, kWriteCombined, kRegistered, kRegisteredHuge, kManaged };
 
@@ -55,13 +57,6 @@ class Method {
  protected:
   const Pieces pieces;
 };
-
-// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
-inline void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) {
-    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
-  }
-}
 
 // Each variant defines these two: the memory it is about and its way of moving pieces, which throws
 // std::invalid_argument for pieces it cannot move.
