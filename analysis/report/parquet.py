@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +23,10 @@ TYPES: Final = {"machine": "VARCHAR"} | {
 
 def write_parquet(files: Sequence[Path], target: Path) -> None:
     """Write the samples of all `files`, `<machine>/<study>/<variant>.csv`, to `target`."""
+    # Fields are plain values, and astuple would copy each.
+    fields = attrgetter(*SAMPLE_TYPES)
     rows = (
-        (file.parents[1].name, *astuple(sample)) for file in files for sample in read_samples(file)
+        (file.parents[1].name, *fields(sample)) for file in files for sample in read_samples(file)
     )
     table = pd.DataFrame(rows, columns=list(TYPES)).astype({"value": float, "sm_mhz": float})
     declared = ", ".join(f'"{name}" {kind}' for name, kind in TYPES.items())
