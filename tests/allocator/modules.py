@@ -20,8 +20,8 @@ GPU_BYTES = 79 * GIB
 
 
 def built(name: str) -> Any:
-    """The module of a variant, as it is measured."""
-    return module(STUDY, STUDY.variant(name))
+    """The module of a variant, optimised as much as replays of long tapes need."""
+    return module(STUDY, STUDY.variant(name), optimisation="-O1")
 
 
 class Host:

@@ -164,7 +164,16 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+QUICK_FAULTS = ("the event is not waited for", "neighbours are not merged")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *QUICK_FAULTS,
+        *(pytest.param(f, marks=pytest.mark.long) for f in FAULTS if f not in QUICK_FAULTS),
+    ],
+)
 def test_a_fault_is_found(tmp_path: Path, fault: str) -> None:
     name, old, new, told = FAULTS[fault]
     changed = with_fault(STUDY.folder, tmp_path / "allocator", name, old, new)

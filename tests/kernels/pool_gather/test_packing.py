@@ -60,20 +60,17 @@ def test_divisions_are_tried_and_the_fastest_is_kept() -> None:
 RING = "packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 40 << 10;"
 
 
-def test_a_ring_with_room_for_three_chunks_turns(tmp_path: Path) -> None:
-    done = ran(with_fault(POOL.folder, tmp_path / "pool_gather", *RING))
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 # Room for three pieces of 16 rows.
 ASKED_RING = "requests.h", "kRingBytes = 32 << 20;", "kRingBytes = 32 << 10;"
 
 
-def test_what_a_kernel_asks_for_turns_in_a_ring_with_room_for_three_pieces(tmp_path: Path) -> None:
-    done = ran(with_fault(POOL.folder, tmp_path / "pool_gather", *ASKED_RING))
+def test_rings_with_room_for_three_chunks_and_for_three_pieces_turn(tmp_path: Path) -> None:
+    small = with_fault(POOL.folder, tmp_path / "small", *RING)
+    done = ran(with_fault(small, tmp_path / "pool_gather", *ASKED_RING))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_pieces_wait_for_room_in_the_ring(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *ASKED_RING)
     done = ran(
@@ -109,6 +106,7 @@ def test_the_caller_packs_what_is_late(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_what_a_late_worker_still_writes_to_is_left_alone(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
     unheld = with_fault(small, tmp_path / "unheld", "packer.h", "chunk >= ring_ &&", "chunk < 0 &&")
@@ -121,6 +119,7 @@ def test_what_a_late_worker_still_writes_to_is_left_alone(tmp_path: Path) -> Non
     assert "differs" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flag", ["-DPATIENCE_US=0", "-DCOPIED_BY_STRING"])
 def test_every_byte_is_packed_by_the_caller_and_by_strings(flag: str) -> None:
     done = ran(POOL.folder, flag)
@@ -135,6 +134,7 @@ def test_the_compiler_keeps_what_only_moves_cache_lines() -> None:
     assert "prefetcht2" in code
 
 
+@pytest.mark.long
 def test_every_byte_is_packed_past_the_caches() -> None:
     done = ran(POOL.folder, "-DPAST_CACHES")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -23,10 +23,10 @@ def libfabric() -> Libfabric:
 
 
 class Modules(dict[str, Path]):
-    """Variants by name, as they are measured, each built when it is first asked for."""
+    """Variants by name, each built when it is first asked for."""
 
     def __missing__(self, name: str) -> Path:
-        return self.setdefault(name, module_file(STUDY, STUDY.variant(name)))
+        return self.setdefault(name, module_file(STUDY, STUDY.variant(name), optimisation="-O1"))
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,8 @@ def test_a_write_that_is_lost_or_misplaced_is_seen(
     source.write_text(FAULTY.replace("FAULT", FAULTS[fault]))
     pooled = STUDY.variant("pooled_contexts")
     flags = (*pooled.flags, f"-I{STUDY.folder}")
-    module = module_file(STUDY, replace(pooled, name=source.stem, path=source, flags=flags))
+    faulty = replace(pooled, name=source.stem, path=source, flags=flags)
+    module = module_file(STUDY, faulty, optimisation="-O1")
     with session(peers, module, devices=1, endpoints=1) as transfer:
         seconds, wrong = transfer.fill(7)
         assert seconds > 0

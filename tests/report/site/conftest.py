@@ -1,4 +1,4 @@
-"""The site of this repository, over made-up results of all its studies, and a browser."""
+"""The site of this repository, over made-up results of its studies, and a browser."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tests.roots import build, copy_of_repository
 from tests.synthetic import write_machine
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+MEASURED = ("h2d_gather", "method", "pool_gather")
+"""Studies that have results without --long, which measures all."""
 SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -64,10 +66,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One machine has measured all of its studies, another a few."""
+def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One machine has measured all of its studies, or MEASURED, another a few."""
     root = copy_of_repository(tmp_path_factory.mktemp("site"))
+    is_whole = pytestconfig.getoption("--long")
     for study in discover(root).values():
+        if not is_whole and study.name not in MEASURED:
+            continue
         write_machine(root / "results", "box", study, rounds=4, grid="default")
         if study.name in ("h2d_gather", "method"):
             write_machine(root / "results", "other-box", study, rounds=4, grid="default")

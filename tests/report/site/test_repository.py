@@ -13,6 +13,7 @@ import vl_convert
 
 from analysis import ROOT
 from analysis.charts.writing import INDEX
+from tests.report.site.conftest import MEASURED
 from tests.repository import STUDIES
 
 
@@ -32,7 +33,10 @@ def charts_of(site: Path, study: str) -> list[Path]:
     return sorted(p for p in found if not p.name.endswith(".vg.json") and p.name != INDEX)
 
 
-@pytest.mark.parametrize("study", sorted(STUDIES))
+OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in sorted({*STUDIES} - {*MEASURED})]
+
+
+@pytest.mark.parametrize("study", [*MEASURED, *OTHERS])
 def test_every_study_has_a_page_and_charts_that_are_valid(site: Path, study: str) -> None:
     assert (site / "studies" / study / "index.html").exists()
     assert charts_of(site, study)

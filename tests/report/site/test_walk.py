@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.site.conftest import FLAGS, executable
+from tests.report.site.conftest import FLAGS, MEASURED, executable
 from tests.report.site.links import Document, broken_links, documents
 from tests.report.site.walk import Seen, walk
+from tests.repository import STUDIES
 
 MOST_HTML_BYTES = 400_000
 MOST_ELEMENTS = 8_000
@@ -37,9 +38,13 @@ def pages(whole: dict[str, Document]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def seen(address: str, pages: list[str]) -> list[Seen]:
+def seen(pytestconfig: pytest.Config, address: str, pages: list[str]) -> list[Seen]:
+    """All pages; without --long, of the studies' pages only those that have results."""
     started = time.monotonic()
-    found = walk(address, pages, executable(), FLAGS)
+    empty = () if pytestconfig.getoption("--long") else {*STUDIES} - {*MEASURED}
+    left_out = tuple(f"studies/{name}/" for name in empty)
+    visited = [page for page in pages if not left_out or not page.startswith(left_out)]
+    found = walk(address, visited, executable(), FLAGS)
     print(f"walked over {len(found)} pages in {time.monotonic() - started:.0f} s")
     return found
 
@@ -61,9 +66,11 @@ def test_no_page_is_wider_than_a_narrow_window(seen: list[Seen]) -> None:
     assert {path: px for path, px in of(seen, "overflow_px").items() if int(str(px)) > 0} == {}
 
 
-def test_every_chart_has_data_and_its_figures_as_text(seen: list[Seen]) -> None:
+def test_every_chart_has_data_and_its_figures_as_text(
+    pytestconfig: pytest.Config, seen: list[Seen]
+) -> None:
     charts = [(f"{one.path}#{chart['name']}", chart) for one in seen for chart in one.charts]
-    assert len(charts) > 20
+    assert len(charts) > (20 if pytestconfig.getoption("--long") else 3 * len(MEASURED))
     for name, chart in charts:
         assert chart["label"] and chart["data"], name
         assert re.match(r"Shown: [1-9]\d* point", chart["text"]) or name in EMPTY, name
