@@ -6,6 +6,10 @@
 #include "operator.h"
 #include "requests.h"
 
+// A wait longer than several seconds ends the kernel with an error: the worker that should have
+// packed the rows has been lost.
+constexpr int64_t kPatienceCycles = int64_t{1} << 34;
+
 template <class T>
 using Told = cuda::atomic_ref<T, cuda::thread_scope_system>;
 
@@ -55,7 +59,11 @@ __device__ inline void ask_and_copy(const Gather& gather, const Requests& reques
   for (int64_t piece = blockIdx.x; piece < requests.pieces; piece += blocks) {
     if (threadIdx.x == 0) {
       const Told<const uint32_t> packed(requests.packed[piece].launch);
+      const int64_t start = clock64();
       while (packed.load(cuda::memory_order_acquire) != requests.launch) {
+        if (clock64() - start > kPatienceCycles) {
+          __trap();
+        }
       }
     }
     __syncthreads();
