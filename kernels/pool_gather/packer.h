@@ -103,24 +103,24 @@ class Packer {
     return std::min((chunk + 1) * chunk_rows_, gather.rows);
   }
 
-  // Packs rows [first, end) one after the other to `to`.
-  void pack_chunk(const Gather& gather, uint8_t* to, int64_t first, int64_t end) const {
-    const auto row_at = [&](int64_t i) { return source_bytes(gather, pairs_[i].x); };
-    uint8_t* staging = to - first * kRowBytes;
+  // Packs rows [first, end) one after the other to `staging`.
+  void pack_chunk(const Gather& gather, uint8_t* staging, int64_t first, int64_t end) const {
+    const int64_t rows = end - first;
+    const auto row_at = [&](int64_t i) { return source_bytes(gather, pairs_[first + i].x); };
     if constexpr (kPastCaches) {
-      pack_rows<kRowBytes>(staging, first, end, kRowBytes, row_at);
+      pack_rows<kRowBytes>(staging, 0, rows, kRowBytes, row_at);
     } else {
       // Other rows leave the core's cache for those that follow, which takes less time.
       const bool last = end > gather.rows - last_rows_;
       const auto demote = [&](int64_t row) {
-        if (last && row >= first) {
+        if (last && row >= 0) {
           demote_row(staging + row * kRowBytes);
         }
       };
-      pack_into_caches(staging, first, end, row_at, [&](int64_t row) {
+      pack_into_caches(staging, 0, rows, row_at, [&](int64_t row) {
         demote(row - 1);  // whose last line is now written as well
       });
-      demote(end - 1);
+      demote(rows - 1);
     }
   }
 
@@ -194,15 +194,16 @@ class Packer {
   // follow each other.
   void send_rows(const Gather& gather, const uint8_t* packed, int64_t first, int64_t end,
                  cudaStream_t stream) {
-    const uint8_t* staging = packed - first * kRowBytes;
     while (first < end) {
       int64_t next = first + 1;
       while (next < end && pairs_[next].y == pairs_[next - 1].y + 1) {
         ++next;
       }
-      check(cudaMemcpyAsync(destination_bytes(gather, pairs_[first].y), staging + first * kRowBytes,
-                            (next - first) * kRowBytes, cudaMemcpyHostToDevice, stream),
+      const int64_t bytes = (next - first) * kRowBytes;
+      check(cudaMemcpyAsync(destination_bytes(gather, pairs_[first].y), packed, bytes,
+                            cudaMemcpyHostToDevice, stream),
             "packed rows");
+      packed += bytes;
       first = next;
     }
   }
