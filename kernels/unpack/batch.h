@@ -1,8 +1,10 @@
-// The descriptors of all chunks, one behind the other, in pinned memory.
+// The descriptors of all chunks, one behind the other.
 #pragma once
 
 #include <cstring>
+#include <memory>
 
+#include "../common/memory.h"
 #include "operator.h"
 
 // Writes the used descriptors of every block to `out`, in order.
@@ -15,17 +17,28 @@ inline void gather_descriptors(const Receive& receive, Descriptor* out) {
   }
 }
 
-// Room for `count` descriptors in pinned memory, which the caller frees by cudaFreeHost, or in
-// device memory, by cudaFree. They throw std::runtime_error where there is none.
-inline Descriptor* pinned_descriptors(uint32_t count) {
-  void* allocated = nullptr;
-  check(cudaHostAlloc(&allocated, count * sizeof(Descriptor), cudaHostAllocMapped),
-        "cudaHostAlloc");
-  return static_cast<Descriptor*>(allocated);
-}
+// Gathers the descriptors of a receive, which outlives it, in pinned memory, and copies them to
+// device memory in one piece. It owns both.
+class DescriptorBatch {
+ public:
+  explicit DescriptorBatch(const Receive& receive)
+      : receive_(receive),
+        gathered_(page_locked<Descriptor>(receive.descriptors)),
+        copied_(on_device<Descriptor>(receive.descriptors)) {}
 
-inline Descriptor* device_descriptors(uint32_t count) {
-  void* allocated = nullptr;
-  check(cudaMalloc(&allocated, count * sizeof(Descriptor)), "cudaMalloc");
-  return static_cast<Descriptor*>(allocated);
-}
+  void gather() { gather_descriptors(receive_, gathered_.get()); }
+
+  // Enqueues the copy of what is gathered by then.
+  void copy(cudaStream_t stream) {
+    check(cudaMemcpyAsync(copied_.get(), gathered_.get(), receive_.descriptors * sizeof(Descriptor),
+                          cudaMemcpyHostToDevice, stream),
+          "cudaMemcpyAsync");
+  }
+
+  const Descriptor* on_gpu() const { return copied_.get(); }
+
+ private:
+  const Receive& receive_;
+  std::shared_ptr<Descriptor[]> gathered_;
+  std::shared_ptr<Descriptor[]> copied_;
+};

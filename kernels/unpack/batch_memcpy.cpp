@@ -1,4 +1,5 @@
 // One cudaMemcpyBatchAsync of all chunks, with an entry a fragment.
+#include "../common/batch_copy.h"
 #include "operator.h"
 
 namespace {
@@ -14,7 +15,6 @@ class BatchMemcpy : public Path {
   bool waits() const override { return true; }
 
   void unpack(cudaStream_t stream, Parts& /*parts*/) override {
-#if CUDART_VERSION >= 12080
     sources_.clear();
     destinations_.clear();
     sizes_.clear();
@@ -28,23 +28,7 @@ class BatchMemcpy : public Path {
         }
       }
     }
-    cudaMemcpyAttributes attributes{};
-    attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    size_t first = 0;
-#if CUDART_VERSION >= 13000
-    check(cudaMemcpyBatchAsync(destinations_.data(), sources_.data(), sizes_.data(), sizes_.size(),
-                               &attributes, &first, 1, stream),
-          "cudaMemcpyBatchAsync");
-#else
-    size_t failed = 0;
-    check(
-        cudaMemcpyBatchAsync(destinations_.data(), const_cast<void**>(sources_.data()),
-                             sizes_.data(), sizes_.size(), &attributes, &first, 1, &failed, stream),
-        "cudaMemcpyBatchAsync");
-#endif
-#else
-    throw std::runtime_error("cudaMemcpyBatchAsync needs CUDA 12.8 or newer");
-#endif
+    check(copy_batch(destinations_, sources_, sizes_, stream), "cudaMemcpyBatchAsync");
   }
 
  private:

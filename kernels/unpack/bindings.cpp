@@ -6,18 +6,12 @@
 
 #include <map>
 
+#include "../common/require.h"
 #include "operator.h"
 
 namespace py = pybind11;
 
 namespace {
-
-void require(bool holds, const std::string& field, const std::string& expected,
-             const std::string& got) {
-  if (!holds) {
-    throw py::value_error(field + ": expected " + expected + ", got " + got);
-  }
-}
 
 using Bytes = py::array_t<uint8_t, py::array::c_style>;
 

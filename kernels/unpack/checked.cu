@@ -59,31 +59,18 @@ __global__ void __launch_bounds__(kBlock)
 class Checked : public Path {
  public:
   explicit Checked(const Receive& receive)
-      : receive_(receive),
-        gathered_(pinned_descriptors(receive.descriptors)),
-        copied_(device_descriptors(receive.descriptors)) {
-    check(cudaMalloc(&found_, 2 * sizeof(uint64_t)), "cudaMalloc");
-  }
-
-  ~Checked() override {
-    cudaFreeHost(gathered_);
-    cudaFree(copied_);
-    cudaFree(found_);
-  }
+      : receive_(receive), batch_(receive), found_(on_device<unsigned long long>(2)) {}
 
   bool waits() const override { return true; }
 
   void unpack(cudaStream_t stream, Parts& parts) override {
-    const uint32_t count = receive_.descriptors;
-    gather_descriptors(receive_, gathered_);
+    batch_.gather();
     parts.book(kBatch);
-    check(cudaMemcpyAsync(copied_, gathered_, count * sizeof(Descriptor), cudaMemcpyHostToDevice,
-                          stream),
-          "cudaMemcpyAsync");
+    batch_.copy(stream);
     parts.book(kCopy);
     refuse_faults(stream);
     parts.book(kWait);
-    enqueue<ByWidth>(receive_, copied_, count, receive_.bytes, stream);
+    enqueue<ByWidth>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
     parts.book(kLaunch);
   }
 
@@ -91,12 +78,14 @@ class Checked : public Path {
   void refuse_faults(cudaStream_t stream) {
     const uint32_t count = receive_.descriptors;
     uint64_t found[2] = {kNoFault, 0};
-    check(cudaMemcpyAsync(found_, found, sizeof(found), cudaMemcpyHostToDevice, stream), "found");
-    const Batch batch{receive_.bounce, receive_.dst, copied_, count, kLeastTeamLog2};
+    check(cudaMemcpyAsync(found_.get(), found, sizeof(found), cudaMemcpyHostToDevice, stream),
+          "found");
+    const Batch batch{receive_.bounce, receive_.dst, batch_.on_gpu(), count, kLeastTeamLog2};
     find_faults<<<blocks_for(count, batch.team_log2), kBlock, 0, stream>>>(
-        batch, {receive_.bounce_bytes, receive_.dst_bytes}, found_, found_ + 1);
+        batch, {receive_.bounce_bytes, receive_.dst_bytes}, found_.get(), found_.get() + 1);
     check(cudaGetLastError(), "kernel launch");
-    check(cudaMemcpyAsync(found, found_, sizeof(found), cudaMemcpyDeviceToHost, stream), "found");
+    check(cudaMemcpyAsync(found, found_.get(), sizeof(found), cudaMemcpyDeviceToHost, stream),
+          "found");
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     if (found[0] != kNoFault) {
       throw std::runtime_error("descriptor " + std::to_string(found[0] >> 8) + ": " +
@@ -110,9 +99,8 @@ class Checked : public Path {
   }
 
   const Receive& receive_;
-  Descriptor* gathered_;
-  Descriptor* copied_;
-  unsigned long long* found_ = nullptr;
+  DescriptorBatch batch_;
+  std::shared_ptr<unsigned long long[]> found_;
 };
 
 }  // namespace

@@ -7,22 +7,20 @@ namespace {
 class InPlace : public Path {
  public:
   explicit InPlace(const Receive& receive)
-      : receive_(receive), gathered_(pinned_descriptors(receive.descriptors)) {}
-
-  ~InPlace() override { cudaFreeHost(gathered_); }
+      : receive_(receive), gathered_(page_locked<Descriptor>(receive.descriptors)) {}
 
   bool waits() const override { return false; }
 
   void unpack(cudaStream_t stream, Parts& parts) override {
-    gather_descriptors(receive_, gathered_);
+    gather_descriptors(receive_, gathered_.get());
     parts.book(kBatch);
-    enqueue<ByWidth>(receive_, gathered_, receive_.descriptors, receive_.bytes, stream);
+    enqueue<ByWidth>(receive_, gathered_.get(), receive_.descriptors, receive_.bytes, stream);
     parts.book(kLaunch);
   }
 
  private:
   const Receive& receive_;
-  Descriptor* gathered_;
+  std::shared_ptr<Descriptor[]> gathered_;
 };
 
 }  // namespace

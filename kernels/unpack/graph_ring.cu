@@ -4,49 +4,44 @@
 
 namespace {
 
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+};
+struct DestroyExec {
+  void operator()(cudaGraphExec_t exec) const { cudaGraphExecDestroy(exec); }
+};
+
 class GraphRing : public Path {
  public:
-  explicit GraphRing(const Receive& receive)
-      : receive_(receive),
-        gathered_(pinned_descriptors(receive.descriptors)),
-        copied_(device_descriptors(receive.descriptors)) {
-    const uint32_t count = receive.descriptors;
-    cudaStream_t captured;
-    check(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking), "cudaStreamCreate");
-    check(cudaStreamBeginCapture(captured, cudaStreamCaptureModeThreadLocal), "capture");
-    check(cudaMemcpyAsync(copied_, gathered_, count * sizeof(Descriptor), cudaMemcpyHostToDevice,
-                          captured),
-          "cudaMemcpyAsync");
-    enqueue<ByWidth>(receive_, copied_, count, receive_.bytes, captured);
-    cudaGraph_t graph;
-    check(cudaStreamEndCapture(captured, &graph), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&exec_, graph, 0), "cudaGraphInstantiate");
-    check(cudaGraphUpload(exec_, captured), "cudaGraphUpload");
-    check(cudaStreamSynchronize(captured), "cudaStreamSynchronize");
-    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
-    check(cudaStreamDestroy(captured), "cudaStreamDestroy");
-  }
-
-  ~GraphRing() override {
-    cudaGraphExecDestroy(exec_);
-    cudaFreeHost(gathered_);
-    cudaFree(copied_);
+  explicit GraphRing(const Receive& receive) : receive_(receive), batch_(receive) {
+    const std::shared_ptr<CUstream_st> captured = new_stream();
+    cudaStream_t stream = captured.get();
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+    batch_.copy(stream);
+    enqueue<ByWidth>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
+    cudaGraph_t made = nullptr;
+    check(cudaStreamEndCapture(stream, &made), "cudaStreamEndCapture");
+    const std::unique_ptr<CUgraph_st, DestroyGraph> graph(made);
+    cudaGraphExec_t exec = nullptr;
+    check(cudaGraphInstantiate(&exec, graph.get(), 0), "cudaGraphInstantiate");
+    exec_.reset(exec);
+    check(cudaGraphUpload(exec, stream), "cudaGraphUpload");
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
 
   bool waits() const override { return false; }
 
   void unpack(cudaStream_t stream, Parts& parts) override {
-    gather_descriptors(receive_, gathered_);
+    batch_.gather();
     parts.book(kBatch);
-    check(cudaGraphLaunch(exec_, stream), "cudaGraphLaunch");
+    check(cudaGraphLaunch(exec_.get(), stream), "cudaGraphLaunch");
     parts.book(kLaunch);
   }
 
  private:
   const Receive& receive_;
-  Descriptor* gathered_;
-  Descriptor* copied_;
-  cudaGraphExec_t exec_ = nullptr;
+  DescriptorBatch batch_;
+  std::unique_ptr<CUgraphExec_st, DestroyExec> exec_;  // freed before what it copies
 };
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "../common/check.h"
+
 // One fragment: `len` bytes at bounce + src_off go to dst + dst_off. Destinations never overlap.
 // Offsets and lengths are in B.
 struct alignas(16) Descriptor {
@@ -90,6 +92,9 @@ class Parts {
 // thread at a time; std::runtime_error carries CUDA's own message.
 class Path {
  public:
+  Path() = default;
+  Path(const Path&) = delete;
+  Path& operator=(const Path&) = delete;
   virtual ~Path() = default;
 
   // Unpacks every chunk and books what the host does to `parts`; done once this has returned and
@@ -106,10 +111,3 @@ class Path {
 
 // Each variant defines it. `receive` outlives the path.
 std::unique_ptr<Path> make_path(const Receive& receive);
-
-// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
-inline void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) {
-    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
-  }
-}

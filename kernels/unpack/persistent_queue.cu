@@ -1,6 +1,7 @@
 // A kernel that is already running is fed through a queue in host memory; nothing is launched.
 #include <cuda/atomic>
 
+#include "../common/sm_count.h"
 #include "batch.h"
 #include "kernel.h"
 
@@ -105,24 +106,12 @@ __global__ void __launch_bounds__(kThreads) serve(Service service, uint64_t numb
 class PersistentQueue : public Path {
  public:
   explicit PersistentQueue(const Receive& receive)
-      : receive_(receive), queue_(pinned_descriptors(receive.descriptors)) {
-    int device = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    check(cudaDeviceGetAttribute(&blocks_, cudaDevAttrMultiProcessorCount, device), "SMs");
-    check(cudaHostAlloc(reinterpret_cast<void**>(&mailbox_), sizeof(Mailbox), cudaHostAllocMapped),
-          "cudaHostAlloc");
-    *mailbox_ = {};
-    check(cudaMalloc(&counters_, kCounters * sizeof(uint32_t)), "cudaMalloc");
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+      : receive_(receive), queue_(page_locked<Descriptor>(receive.descriptors)) {
+    mailbox_[0] = {};
   }
 
-  ~PersistentQueue() override {
-    cudaStreamSynchronize(stream_);
-    cudaStreamDestroy(stream_);
-    cudaFree(counters_);
-    cudaFreeHost(mailbox_);
-    cudaFreeHost(queue_);
-  }
+  // A running kernel uses what is freed next.
+  ~PersistentQueue() override { cudaStreamSynchronize(stream_.get()); }
 
   bool waits() const override { return true; }
 
@@ -132,31 +121,33 @@ class PersistentQueue : public Path {
     if (!is_running_) {
       ++number_;
       start();
-      await(mailbox_->ready);
+      await(mailbox_[0].ready);
     }
   }
 
   void unpack(cudaStream_t /*stream*/, Parts& parts) override {
-    gather_descriptors(receive_, queue_);
+    gather_descriptors(receive_, queue_.get());
     parts.book(kBatch);
     number_ += is_running_ ? 0 : 1;
-    HostWord(mailbox_->posted).store(number_, cuda::memory_order_release);
+    HostWord(mailbox_[0].posted).store(number_, cuda::memory_order_release);
     if (!is_running_) {
       start();  // and finds its work waiting
     }
     parts.book(kLaunch);
-    await(mailbox_->done);
+    await(mailbox_[0].done);
     is_running_ = false;
     parts.book(kWait);
   }
 
  private:
   void start() {
-    const Batch batch{receive_.bounce, receive_.dst, queue_, receive_.descriptors,
+    const Batch batch{receive_.bounce, receive_.dst, queue_.get(), receive_.descriptors,
                       team_log2(receive_.bytes, receive_.descriptors)};
-    check(cudaMemsetAsync(counters_, 0, kCounters * sizeof(uint32_t), stream_), "cudaMemsetAsync");
-    const Service service{batch, mailbox_, counters_, counters_ + 1, counters_ + 2};
-    serve<<<blocks_, kThreads, 0, stream_>>>(service, number_);
+    uint32_t* counters = counters_.get();
+    check(cudaMemsetAsync(counters, 0, kCounters * sizeof(uint32_t), stream_.get()),
+          "cudaMemsetAsync");
+    const Service service{batch, mailbox_.get(), counters, counters + 1, counters + 2};
+    serve<<<blocks_, kThreads, 0, stream_.get()>>>(service, number_);
     check(cudaGetLastError(), "kernel launch");
     is_running_ = true;
   }
@@ -169,7 +160,7 @@ class PersistentQueue : public Path {
       if (now > until) {
         throw std::runtime_error("the persistent kernel does not answer");
       }
-      if (now > slow && cudaStreamQuery(stream_) == cudaSuccess &&
+      if (now > slow && cudaStreamQuery(stream_.get()) == cudaSuccess &&
           HostWord(word).load(cuda::memory_order_acquire) < number_) {
         start();  // it ended by itself, perhaps with some blocks through
       }
@@ -177,11 +168,11 @@ class PersistentQueue : public Path {
   }
 
   const Receive& receive_;
-  Descriptor* queue_;
-  Mailbox* mailbox_ = nullptr;
-  uint32_t* counters_ = nullptr;
-  cudaStream_t stream_ = nullptr;
-  int blocks_ = 0;
+  std::shared_ptr<Descriptor[]> queue_;
+  std::shared_ptr<Mailbox[]> mailbox_ = page_locked<Mailbox>(1);
+  std::shared_ptr<uint32_t[]> counters_ = on_device<uint32_t>(kCounters);
+  std::shared_ptr<CUstream_st> stream_ = new_stream();
+  int blocks_ = sm_count();
   uint64_t number_ = 0;
   bool is_running_ = false;
 };

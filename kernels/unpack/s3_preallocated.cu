@@ -1,15 +1,13 @@
 // Device memory is allocated once; the order of the stream lets every block use the same.
+#include "../common/memory.h"
 #include "kernel.h"
 
 namespace {
 
 class Preallocated : public Path {
  public:
-  explicit Preallocated(const Receive& receive) : receive_(receive) {
-    check(cudaMalloc(&copied_, sizeof(DescriptorBlock)), "cudaMalloc");
-  }
-
-  ~Preallocated() override { cudaFree(copied_); }
+  explicit Preallocated(const Receive& receive)
+      : receive_(receive), copied_(on_device<DescriptorBlock>(1)) {}
 
   // The driver may wait where it has no more room for what it copies from pageable memory.
   bool waits() const override { return true; }
@@ -17,10 +15,10 @@ class Preallocated : public Path {
   void unpack(cudaStream_t stream, Parts& parts) override {
     for (const Chunk& chunk : receive_.chunks) {
       for (const DescriptorBlock& block : chunk) {
-        check(cudaMemcpyAsync(copied_, &block, sizeof(block), cudaMemcpyHostToDevice, stream),
+        check(cudaMemcpyAsync(copied_.get(), &block, sizeof(block), cudaMemcpyHostToDevice, stream),
               "cudaMemcpyAsync");
         parts.book(kCopy);
-        enqueue<ByWidth>(receive_, copied_->descriptors, block.count, block.bytes, stream);
+        enqueue<ByWidth>(receive_, copied_[0].descriptors, block.count, block.bytes, stream);
         parts.book(kLaunch);
       }
     }
@@ -28,7 +26,7 @@ class Preallocated : public Path {
 
  private:
   const Receive& receive_;
-  DescriptorBlock* copied_ = nullptr;
+  std::shared_ptr<DescriptorBlock[]> copied_;
 };
 
 }  // namespace

@@ -71,34 +71,22 @@ struct Shifted {
 
 class BatchedShifted : public Path {
  public:
-  explicit BatchedShifted(const Receive& receive)
-      : receive_(receive),
-        gathered_(pinned_descriptors(receive.descriptors)),
-        copied_(device_descriptors(receive.descriptors)) {}
-
-  ~BatchedShifted() override {
-    cudaFreeHost(gathered_);
-    cudaFree(copied_);
-  }
+  explicit BatchedShifted(const Receive& receive) : receive_(receive), batch_(receive) {}
 
   bool waits() const override { return false; }
 
   void unpack(cudaStream_t stream, Parts& parts) override {
-    const uint32_t count = receive_.descriptors;
-    gather_descriptors(receive_, gathered_);
+    batch_.gather();
     parts.book(kBatch);
-    check(cudaMemcpyAsync(copied_, gathered_, count * sizeof(Descriptor), cudaMemcpyHostToDevice,
-                          stream),
-          "cudaMemcpyAsync");
+    batch_.copy(stream);
     parts.book(kCopy);
-    enqueue<Shifted>(receive_, copied_, count, receive_.bytes, stream);
+    enqueue<Shifted>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
     parts.book(kLaunch);
   }
 
  private:
   const Receive& receive_;
-  Descriptor* gathered_;
-  Descriptor* copied_;
+  DescriptorBatch batch_;
 };
 
 }  // namespace
