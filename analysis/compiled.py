@@ -1,4 +1,4 @@
-"""What compilers made of the code, kept in the repository: a site needs no compiler.
+"""Tables of the compiled code, kept in the repository, so that a site needs no compiler.
 
 python -m analysis.compiled STUDY --modules build/modules/sm_90 --code build/code/STUDY \
     --out compiled/sm_90/STUDY
@@ -28,8 +28,8 @@ CODE_TABLES: Final = ("resources.csv", "machine_code.csv")
 
 
 def made_of(study: Study) -> dict[str, Any]:
-    """The code that decides what compilers make of a study: hashes of its compiled variants, and of
-    its tables.py where it has one."""
+    """The code that a study's tables depend on: hashes of its compiled variants, and of its
+    tables.py where it has one."""
     tables = study.folder / f"{SOURCE}.py"
     text = normalise_python(tables.read_text()) if tables.exists() else ""
     return {
@@ -39,7 +39,7 @@ def made_of(study: Study) -> dict[str, Any]:
 
 
 def is_kept(study: Study, folder: Path) -> bool:
-    """Whether `folder` has what compilers made of today's code."""
+    """Whether the tables in `folder` are of today's code."""
     path = folder / MADE_OF
     if not path.exists():
         return False

@@ -83,8 +83,8 @@ class Session:
         self._where = target(config, gpus)
 
     def plan(self, study: Study, variant: str | None) -> Plan | None:
-        """What is to be measured of a study: `variant` again with all that it is compared with, or
-        whatever lacks a fresh sample; None where nothing does.
+        """Plans a study: `variant` again with all that it is compared with, or every variant that
+        lacks a fresh sample; None where none does.
 
         HotpathError where its results could not be added to.
         """

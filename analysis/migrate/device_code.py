@@ -1,4 +1,4 @@
-"""Whether two kernels are the same machine code: the bytes of their instructions, what they refer
+"""Compares the machine code of kernels: the bytes of their instructions, what these refer
 to, all constants that they can read, and what the compiler notes of them: registers, memory, bounds
 of a launch."""
 

@@ -1,4 +1,4 @@
-"""Whether two programs do the same on the host: their functions, held against each other pairwise.
+"""Compares what two programs do on the host, function by function.
 
 The walk begins at pairs of entry points and compares bytes. Where both refer to something, these
 two become a pair themselves, and nothing may be in two pairs. So names and addresses do not matter,
@@ -140,8 +140,8 @@ def readable(name: Place | str) -> str:
 
 
 def entries_at(section: Section, offset: int) -> list[bytes]:
-    """What a section of merged entries holds at an offset: a string up to its end, or the constant
-    there. Where the offset is between two constants, both."""
+    """The content of a section of merged entries at an offset: a string up to its end, or a
+    constant; two constants where the offset is between them."""
     if section.has_strings:
         return [section.content[offset:].split(b"\0", 1)[0]]
     size = section.entry_bytes
@@ -219,7 +219,7 @@ def compare_programs(old: Program, new: Program, compare_kernels: KernelPair) ->
 
 
 def _loaded(program: Program) -> list[Place]:
-    """What runs when the module is imported, but for what tells CUDA of kernels."""
+    """The code that runs when the module is imported, except for the registration of kernels."""
     init = program.named("PyInit_variant")
     assert init is not None, "bindings define the module"
     return [init, *_initialisers(program)]

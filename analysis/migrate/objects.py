@@ -171,7 +171,7 @@ class Program:
         return Place(number, symbol.section, symbol.value)
 
     def target(self, place: Place, relocation: Relocation) -> Place | str:
-        """What a relocation in the section of `place` refers to: a place, or the name of what a
+        """The target of a relocation in the section of `place`: a place, or the name of what a
         library defines."""
         symbol = self.objects[place.object].symbols[relocation.symbol]
         bias = 4 if relocation.type in RELATIVE_TYPES else 0

@@ -1,4 +1,4 @@
-"""Whether Python files do the same when they are timed: their syntax trees, less what is not timed.
+"""Compares the timed code of Python files: their syntax trees without what is not timed.
 
 Left out are docstrings, and what only verifies outputs: methods called `check`, unless something
 else asks for one, and functions, constants and imports that nothing else mentions. A check runs
@@ -17,7 +17,7 @@ from analysis.migrate.host_code import Different
 VERIFIES: Final = "check"
 """The method of an operation that verifies its output."""
 ENTRY_POINTS: Final = {"Workload"}
-"""What the engine asks a study for by name."""
+"""Names that the engine imports from a study."""
 
 
 def compare_python(old: Mapping[str, Path], new: Mapping[str, Path]) -> bytes:

@@ -129,7 +129,7 @@ rule machine_code:
         " --module {input.module} --out {output} 2> {log}"
 
 
-# What compilers made of today's code is in the repository, by study; a site compiles the rest only.
+# The repository keeps the tables of today's code by study. A site compiles only the other studies.
 COMPILED = Path("compiled") / ARCH
 KEPT = {name for name, study in SHOWN.items() if is_kept(study, COMPILED / name)}
 CODE = TABLES / "code"

@@ -11,7 +11,7 @@ def derived(studies):
 
 
 def made_from(wildcards):
-    """What the tables are made from: the kept ones, or the study's modules."""
+    """Sources of the tables: the kept tables, or the study's modules."""
     if wildcards.study in KEPT:
         return sources(f"{COMPILED}/{wildcards.study}/*.*")
     return modules_of(wildcards.study)

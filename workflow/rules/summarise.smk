@@ -41,7 +41,7 @@ RESULT_FILES = list(plain_files(RESULTS))
 
 
 def new_results():
-    """What has to be measured first: nothing where no site shows it."""
+    """Measurements that come first: none where no site shows them."""
     return [] if goes_elsewhere() else measured_now()
 
 
