@@ -64,8 +64,8 @@ def model_root(folder: Path) -> Path:
         text = page.read_text() if is_own else f"# {page.stem}\n"
         (root / "docs" / "studies" / page.name).write_text(text)
     (root / "results" / "published").mkdir()
-    for study in (GATHER, CALIBRATION):
-        shutil.copytree(study.folder, root / "kernels" / study.name)
+    for name in (GATHER.name, CALIBRATION.name, "common"):
+        shutil.copytree(ROOT / "kernels" / name, root / "kernels" / name)
     shutil.copy(ROOT / "docs" / "glossary.md", root / "docs")
     return root
 
