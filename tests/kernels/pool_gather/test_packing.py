@@ -80,10 +80,19 @@ def test_pieces_wait_for_room_in_the_ring(tmp_path: Path) -> None:
     assert "differs" in done.stdout
 
 
+def sent_late(folder: Path, copy: Path) -> Path:
+    """A copy of the study in which packed rows are sent late, so that there is time to write over
+    them."""
+    sends = "      send_rows(gather, packed"
+    waits = "      std::this_thread::sleep_for(std::chrono::microseconds(300));\n"
+    return with_fault(folder, copy, "packer.h", sends, waits + sends)
+
+
 def test_chunks_wait_for_room_in_the_ring(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
+    slow = sent_late(small, tmp_path / "slow")
     waits = "chunk - ring_ >= arrived_.load(std::memory_order_acquire)"
-    done = ran(with_fault(small, tmp_path / "pool_gather", "packer.h", waits, "false"))
+    done = ran(with_fault(slow, tmp_path / "pool_gather", "packer.h", waits, "false"))
     assert done.returncode != 0
     assert "differs" in done.stdout
 
@@ -110,10 +119,7 @@ def test_the_caller_packs_what_is_late(tmp_path: Path) -> None:
 def test_what_a_late_worker_still_writes_to_is_left_alone(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
     unheld = with_fault(small, tmp_path / "unheld", "packer.h", "chunk >= ring_ &&", "chunk < 0 &&")
-    # Sent late, so that there is time to write over it.
-    sends = "      send_rows(gather, packed"
-    waits = "      std::this_thread::sleep_for(std::chrono::microseconds(300));\n"
-    slow = with_fault(unheld, tmp_path / "slow", "packer.h", sends, waits + sends)
+    slow = sent_late(unheld, tmp_path / "slow")
     done = ran(late(slow, tmp_path / "pool_gather", "is_packed(chunk + ring_)"))
     assert done.returncode != 0
     assert "differs" in done.stdout

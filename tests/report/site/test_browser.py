@@ -368,7 +368,7 @@ def test_evidence_is_loaded_when_it_is_opened(browser: Browser, address: str) ->
 def test_without_a_script_evidence_is_a_link_away(browser: Browser, address: str) -> None:
     page = without_script(browser, address)
     page.locator("#v1_vectorized-source summary a").click()
-    page.wait_for_url(lambda url: not url.endswith(f"studies/{STUDY}/"))
+    page.wait_for_url(lambda url: not url.endswith(f"studies/{STUDY}/"), wait_until="commit")
     expect(page.locator("main pre")).to_contain_text("#include")
     page.context.close()
 
