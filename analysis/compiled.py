@@ -1,6 +1,6 @@
 """Tables of the compiled code, kept in the repository, so that a site needs no compiler.
 
-python -m analysis.compiled STUDY --modules build/modules/sm_90 --code build/code/STUDY \
+python -m analysis.compiled STUDY --code build/code/STUDY --derived build/derived/STUDY \
     --out compiled/sm_90/STUDY
 
 A study's folder has `resources.csv` and `machine_code.csv`, what its kernels ask for, the tables
