@@ -19,7 +19,7 @@ from typing import Any, Final
 from analysis.cli import fail_in_one_line
 from analysis.derived import ABSENT, SOURCE
 from analysis.files import write_whole
-from analysis.source import fingerprint, normalise_python
+from analysis.source import compiled_fingerprint, normalise_python
 from analysis.study import Study, find_study
 from analysis.toolchain.compilers import find_toolchain
 
@@ -33,7 +33,11 @@ def made_of(study: Study) -> dict[str, Any]:
     tables = study.folder / f"{SOURCE}.py"
     text = normalise_python(tables.read_text()) if tables.exists() else ""
     return {
-        "variants": {v.name: fingerprint(study, v) for v in study.variants if v.is_compiled},
+        "variants": {
+            variant.name: compiled_fingerprint(study, variant)
+            for variant in study.variants
+            if variant.is_compiled
+        },
         SOURCE: hashlib.sha256(text.encode()).hexdigest(),
     }
 

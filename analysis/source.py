@@ -11,7 +11,7 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -93,13 +93,27 @@ def fingerprint(study: Study, variant: Variant) -> str:
 
     These are flags, constants, options, role (a ceiling moves contiguous bytes) and host_work.
     """
+    settings = [*_compile_settings(variant), variant.role, variant.host_work]
+    settings += [dict(variant.options)] if variant.options else []  # older hashes have no options
+    return _hash(timed_files(study, variant), settings)
+
+
+def compiled_fingerprint(study: Study, variant: Variant) -> str:
+    """SHA-256 in hex of what a variant's machine code is made of: C++ and CUDA tokens, and the
+    settings that the compilers get."""
+    files = [path for path in source_files(study, variant) if path.suffix != ".py"]
+    return _hash(files, [*_compile_settings(variant), dict(variant.options)])
+
+
+def _compile_settings(variant: Variant) -> list[object]:
+    return [list(variant.flags), dict(variant.constants)]
+
+
+def _hash(files: Iterable[Path], settings: object) -> str:
     digest = hashlib.sha256()
-    for path in timed_files(study, variant):
+    for path in files:
         digest.update(f"\0{path.name}\0".encode())
         digest.update(_tokens(path, path.stat().st_mtime_ns).encode())
-    settings: list[object] = [list(variant.flags), dict(variant.constants)]
-    settings += [variant.role, variant.host_work]
-    settings += [dict(variant.options)] if variant.options else []  # older hashes have no options
     digest.update(json.dumps(settings, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -163,13 +177,15 @@ def _squeeze(code: str) -> str:
 def normalise_python(text: str) -> str:
     """`text` as logical lines of tokens with their indentation, without comments and docstrings.
 
-    A statement that consists only of strings has no effect, so it counts as a docstring.
+    A statement that consists only of strings has no effect, so it counts as a docstring. Of
+    imports from the engine only the names remain, so that its modules can move.
     """
     lines = text.splitlines(keepends=True)
     depth, f_strings = 0, 0
     statement: list[str] = []
     only_strings = True
     statements = []
+    from_engine: set[str] = set()
     begin = (0, 0)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         name = tokenize.tok_name[token.type]
@@ -186,14 +202,22 @@ def normalise_python(text: str) -> str:
         elif name in ("INDENT", "DEDENT"):
             depth += 1 if name == "INDENT" else -1
         elif name == "NEWLINE":
-            if not only_strings:
+            if statement[:2] == ["from", "analysis"]:
+                from_engine.update(_imported_names(statement))
+            elif not only_strings:
                 statements.append(f"{depth}:{' '.join(statement)}")
             statement, only_strings = [], True
         else:
             is_plain_string = name == "STRING" and token.string[0] not in "fF"
             only_strings = only_strings and is_plain_string
             statement.append(token.string)
-    return "\n".join(statements)
+    return "\n".join([*sorted(from_engine), *statements])
+
+
+def _imported_names(statement: Sequence[str]) -> list[str]:
+    """The names that the tokens of a `from … import …` bind, as `name` or `name as other`."""
+    names = " ".join(statement[statement.index("import") + 1 :]).strip("() ")
+    return [f"engine: {name.strip()}" for name in names.split(",") if name.strip()]
 
 
 def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:

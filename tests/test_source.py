@@ -299,6 +299,11 @@ def test_python_keeps_what_indentation_means() -> None:
         ),
         ('"""Module."""\n\na = 1\n', "a = 1\n"),
         ("a = 'x # y'\n", "a = 'x # y'  # z\n"),
+        ("from analysis.b import c, d\n", "from analysis.a import (\n    c,\n    d,\n)\n"),
+        (
+            "from analysis.b import c\nx = 1\n\ndef f():\n    from analysis.e import d\n    d()\n",
+            "from analysis.a import d\nfrom analysis.b import c\nx = 1\n\ndef f():\n    d()\n",
+        ),
     ],
 )
 def test_python_that_differs_in_comments_and_blanks_is_the_same(one: str, other: str) -> None:
@@ -313,6 +318,9 @@ def test_python_that_differs_in_comments_and_blanks_is_the_same(one: str, other:
         ("a = '# x'\n", "a = '# y'\n"),
         ('a = """x\n# y\n"""\n', 'a = """x\n# z\n"""\n'),
         ("for a in b:\n    c()\nelse:\n    d()\n", "for a in b:\n    c()\nd()\n"),
+        ("from analysis.a import b\n", "from analysis.a import c\n"),
+        ("from analysis.a import b, c\n", "from analysis.a import c as b\n"),
+        ("from other.a import b\n", "from other.c import b\n"),
     ],
 )
 def test_python_that_differs_in_tokens_differs(one: str, other: str) -> None:

@@ -24,7 +24,14 @@ from analysis.cli import existing_folder, fail_in_one_line
 from analysis.errors import HotpathError, require_known
 from analysis.files import write_whole
 from analysis.migrate.host_code import Different
-from analysis.migrate.proof import Code, checked_out, commit_named, prove, studies_at
+from analysis.migrate.proof import (
+    Code,
+    checked_out,
+    commit_named,
+    fingerprints_at,
+    prove,
+    studies_at,
+)
 from analysis.migrate.renaming import Renames, read_renames, rename_results
 from analysis.store.folders import machines, variant_files
 from analysis.store.results import provenance_text, read_provenance
@@ -82,12 +89,13 @@ def _changed(
     """The variants that have another hash than they had, by their names of today, as they were
     below `root` and as they are."""
     found = {}
+    recorded = fingerprints_at(root)
     for study in before.values():
         for variant in study.variants:
             name = renames.variant(study.name, variant.name)
             if name[0] not in studies or name[1] not in studies[name[0]].variant_names:
                 continue
-            old = Code(study, variant, root, renames.file)
+            old = Code(study, variant, root, renames.file, recorded[study.name, variant.name])
             new = Code(studies[name[0]], studies[name[0]].variant(name[1]), ROOT)
             if old.fingerprint != new.fingerprint:
                 found[name] = old, new
@@ -167,7 +175,7 @@ def carry(path: Path, old: str, new: str, proof: Mapping[str, str], outcome: Out
 def _other_compilers(entry: Mapping[str, Any], proof: Mapping[str, str]) -> list[tuple[str, str]]:
     """The C++ compilers of a run and of the proof, where they are of two versions."""
     used = (entry.get("compiler") or {}).get("cxx")
-    if used is None or proof["compared"] == "syntax trees":
+    if used is None or proof["compared"] in ("syntax trees", "sources"):
         return []
     versions = [name.split()[-1] for name in (used, proof["cxx"])]
     return [(versions[0], versions[1])] if versions[0] != versions[1] else []

@@ -8,7 +8,10 @@ kept below build/migrate by what they are made of.
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import subprocess
+import sys
 import tarfile
 import tempfile
 from collections import defaultdict
@@ -47,6 +50,33 @@ def checked_out(revision: str) -> Iterator[Path]:
         yield Path(folder).resolve()
 
 
+_PRINT_FINGERPRINTS: Final = """
+import json
+from analysis.source import fingerprint
+from analysis.study import discover
+print(json.dumps([
+    [study.name, variant.name, fingerprint(study, variant)]
+    for study in discover().values() for variant in study.variants
+]))
+"""
+
+
+def fingerprints_at(root: Path) -> dict[tuple[str, str], str]:
+    """The hashes of all variants below `root`, a copy of the repository, by the rules of its own
+    code; by study and variant."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PRINT_FINGERPRINTS],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise HotpathError(f"revision: expected one that computes hashes, got {done.stderr}")
+    return {(study, variant): found for study, variant, found in json.loads(done.stdout)}
+
+
 def studies_at(root: Path) -> dict[str, Study]:
     """The studies below `root`, a copy of the repository's."""
 
@@ -74,10 +104,12 @@ class Code:
     root: Path
     moved: Callable[[str], str] = str
     """The path that a file of the copy has today, below the root."""
+    recorded: str | None = None
+    """The hash by the revision's own rules; None where it is computed by those of today."""
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint(self.study, self.variant)
+        return self.recorded or fingerprint(self.study, self.variant)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -120,12 +152,15 @@ def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, st
             raise Different(f"study.yaml: {key}: {new.settings[key]}, not {value}")
     if old.others != new.others:
         raise Different("study.yaml: timed: files that are no Python")
-    if compiled:
-        _require_packages(old.variant, new.variant)
     digest = hashlib.sha256(compare_python(old.python, new.python))
     compared, apart = "syntax trees", dict[str, str]()
     if compiled:
-        objects = [_objects(code, toolchain, arch) for code in (old, new)]
+        recipes = [_recipes(code, toolchain, arch) for code in (old, new)]
+        if [each.out for each in recipes[0]] == [each.out for each in recipes[1]]:
+            digest.update(repr([each.out.name for each in recipes[1]]).encode())
+            return _described(digest.hexdigest(), "sources", toolchain)
+        _require_packages(old.variant, new.variant)
+        objects = [[each.kept() for each in one] for one in recipes]
         programs = [Program([Object(path) for path in paths]) for paths in objects]
         kernels = [DeviceCode(paths[0]) for paths in objects]
         found = compare_programs(
@@ -136,14 +171,18 @@ def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, st
         digest.update(found.digest.encode())
         compared = found.what
         apart = {"apart_from": found.apart_from} if found.apart_from else {}
-    proof = {
+    has_kernels = ".cu" in (old.variant.path.suffix, new.variant.path.suffix)
+    described = _described(digest.hexdigest(), compared, toolchain)
+    return described | apart | ({"arch": arch} if has_kernels else {})
+
+
+def _described(digest: str, compared: str, toolchain: Toolchain) -> dict[str, str]:
+    return {
         "compared": compared,
-        "digest": digest.hexdigest(),
+        "digest": digest,
         "nvcc": toolchain.version,
         "cxx": toolchain.cxx_version,
     }
-    has_kernels = ".cu" in (old.variant.path.suffix, new.variant.path.suffix)
-    return proof | apart | ({"arch": arch} if has_kernels else {})
 
 
 def _require_packages(*variants: Variant) -> None:
@@ -153,7 +192,26 @@ def _require_packages(*variants: Variant) -> None:
             raise Different(f"{unmet}, and without it other code is compiled")
 
 
-def _objects(code: Code, toolchain: Toolchain, arch: str) -> list[Path]:
+@dataclass(frozen=True)
+class Recipe:
+    """How an object is made, once for all that goes into it."""
+
+    out: Path
+    """Its file, named by a hash of the sources and settings."""
+    compile_into: Callable[[Path], object]
+
+    def kept(self) -> Path:
+        """The object's file, compiled if it is not there yet."""
+        with _compiling(self.out):
+            if not self.out.exists():
+                KEPT.mkdir(parents=True, exist_ok=True)
+                partial = self.out.with_suffix(".partial.o")
+                self.compile_into(partial)
+                partial.rename(self.out)
+        return self.out
+
+
+def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
     """The objects of a module in the order in which they are linked, the variant's first."""
     study, variant = code.study, code.variant
     # Where the copy lies must not be in any string.
@@ -169,32 +227,20 @@ def _objects(code: Code, toolchain: Toolchain, arch: str) -> list[Path]:
     def bound(out: Path) -> None:
         variant_bindings(study, variant, toolchain, out, host_flags=flags)
 
-    objects = [_kept("variant", sources, code.root, settings, compiled)]
+    recipes = [Recipe(_named_by("variant", sources, code.root, settings), compiled)]
     if study.bindings:
         shared = settings if has_own_bindings(study, variant) else usual
-        objects.append(_kept("bindings", bindings_files(study), code.root, shared, bound))
-    return objects
+        name = _named_by("bindings", bindings_files(study), code.root, shared)
+        recipes.append(Recipe(name, bound))
+    return recipes
 
 
-def _kept(
-    name: str,
-    sources: Sequence[Path],
-    root: Path,
-    settings: object,
-    compile_into: Callable[[Path], object],
-) -> Path:
-    """The object that `compile_into` makes of `sources`, made once for their content."""
+def _named_by(name: str, sources: Sequence[Path], root: Path, settings: object) -> Path:
+    """The file of the object that is made of `sources` by `settings`."""
     digest = hashlib.sha256(repr(settings).encode())
     for path in dict.fromkeys(sources):
         digest.update(f"\0{path.relative_to(root)}\0".encode() + path.read_bytes())
-    out = KEPT / f"{name}-{digest.hexdigest()[:24]}.o"
-    with _compiling(out):
-        if not out.exists():
-            KEPT.mkdir(parents=True, exist_ok=True)
-            partial = out.with_suffix(".partial.o")
-            compile_into(partial)
-            partial.rename(out)
-    return out
+    return KEPT / f"{name}-{digest.hexdigest()[:24]}.o"
 
 
 _LOCKS: Final[dict[Path, Lock]] = defaultdict(Lock)

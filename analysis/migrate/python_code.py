@@ -64,7 +64,30 @@ def _trees(files: Mapping[str, Path]) -> dict[str, ast.Module]:
     trees = {name: ast.parse(path.read_text()) for name, path in files.items()}
     for tree in trees.values():
         _drop_docstrings(tree)
+        _gather_engine_imports(tree)
     return trees
+
+
+def _gather_engine_imports(tree: ast.Module) -> None:
+    """Import all names of the engine by one statement at the top, wherever they are imported, so
+    that the engine's modules can move."""
+    found = [node for node in ast.walk(tree) if _imports_engine(node)]
+    names = {(each.name, each.asname) for node in found for each in node.names}  # type: ignore[attr-defined]
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and any(map(_imports_engine, body)):
+            node.body = [each for each in body if not _imports_engine(each)] or [ast.Pass()]  # type: ignore[attr-defined]
+    aliases = [ast.alias(*name) for name in sorted(names, key=str)]
+    if aliases:
+        tree.body.insert(0, ast.ImportFrom("analysis", aliases, 0))
+
+
+def _imports_engine(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.ImportFrom)
+        and node.level == 0
+        and (node.module or "").partition(".")[0] == "analysis"
+    )
 
 
 def _drop_unmentioned(tree: ast.Module, mentioned: Collection[str]) -> int:

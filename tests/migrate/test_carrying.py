@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
+from analysis import ROOT
 from analysis.errors import HotpathError
 from analysis.migrate.__main__ import Outcome, carry
 from analysis.migrate.host_code import Different
-from analysis.migrate.proof import Code, checked_out, commit_named, prove, studies_at
+from analysis.migrate.proof import (
+    Code,
+    checked_out,
+    commit_named,
+    fingerprints_at,
+    prove,
+    studies_at,
+)
 from analysis.source import fingerprint
 from analysis.store.results import load_variant
 from analysis.study import discover
@@ -79,6 +87,7 @@ def test_the_proof_is_for_one_architecture(path: Path) -> None:
         ("g++-real (Ubuntu 13.3.0) 13.3.0", "module", {("13.3.0", "12.2.0"): 1}),
         ("c++ (Debian 12.2.0) 12.2.0", "module", {}),
         ("g++-real (Ubuntu 13.3.0) 13.3.0", "syntax trees", {}),
+        ("g++-real (Ubuntu 13.3.0) 13.3.0", "sources", {}),
     ],
 )
 def test_a_proof_by_another_compiler_is_counted(
@@ -119,7 +128,8 @@ def test_what_is_compiled_without_its_package_proves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(PACKAGES, "torch", replace(PACKAGES["torch"], module="not_installed_here"))
-    old, new = code("compiled", needs=("torch",)), code("compiled", needs=("torch",))
+    old = code("compiled", needs=("torch",))
+    new = code("compiled", needs=("torch",), options={"memory": "pinned"})
     with pytest.raises(Different, match="torch is not installed, and without it other code"):
         prove(old, new, toolchain(), "sm_90")
 
@@ -135,3 +145,27 @@ def test_the_studies_of_a_revision_are_hashed_as_they_were() -> None:
         assert set(then) <= set(discover())
         allocator = then["fragmentation"].variant("p7_ordered")
         assert all(path.is_relative_to(root) and path.exists() for path in allocator.timed)
+
+
+def test_a_revision_computes_hashes_by_its_own_rules() -> None:
+    rules = """
+class Named:
+    name = "only"
+    variants = ()
+
+Named.variants = (Named,)
+def discover():
+    return {"only": Named}
+"""
+    with checked_out(commit_named("HEAD")) as root:
+        (root / "analysis" / "study" / "__init__.py").write_text(rules)
+        (root / "analysis" / "source.py").write_text("def fingerprint(*of): return 'other rules'")
+        assert fingerprints_at(root) == {("only", "only"): "other rules"}
+
+
+def test_equal_sources_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = discover()["h2d_gather"]
+    same = Code(study, study.variant("v3_loads_first"), ROOT)
+    monkeypatch.setattr("analysis.migrate.proof.compile_variant", None)
+    proof = prove(same, same, toolchain(), "sm_90")
+    assert proof["compared"] == "sources"

@@ -16,6 +16,8 @@ from threading import Thread
 
 import numpy as np
 
+from analysis.measure.cell import Operation, Skip
+
 from .draws import rows_of
 
 POISON = 0xA5
@@ -29,7 +31,7 @@ class Workload:
         return Copy(rows_of(case["n"]), np.empty(case["n"]))
 
 
-class Copy:
+class Copy(Operation):
     def __init__(self, source, target):
         self.source, self.target = source, target
 
@@ -48,10 +50,15 @@ def _difference(expected, got):
     count = len(sched_getaffinity(0))
     for start in range(0, len(got), CHUNK):
         Thread(target=print, args=(count,))
-    return None
+    return Skip
 '''
 DRAWS = "def rows_of(count):\n    return list(range(count))\n"
 SAME = [
+    ("from analysis.measure.cell import Operation, Skip", "from analysis.api import Operation"),
+    (
+        "from analysis.measure.cell import Operation, Skip",
+        "from analysis.measure.cell import Skip\nfrom analysis.api import Operation",
+    ),
     ("Draws the bytes of each case.", "Makes input."),
     ("np.copyto(self.target, self.source)", "np.copyto(  self.target, self.source)  # all of it"),
     ("return _difference(self.source, self.target)", "return None"),
@@ -61,6 +68,10 @@ SAME = [
     ("from threading import Thread\n", "from multiprocessing import Process as Thread\n"),
 ]
 DIFFERENT = [
+    (
+        "from analysis.measure.cell import Operation, Skip",
+        "from analysis.measure.cell import Skip as Operation",
+    ),
     ("np.copyto(self.target, self.source)", "np.copyto(self.source, self.target)"),
     ("POISON = 0xA5", "POISON = 0"),
     ('np.empty(case["n"])', 'np.zeros(case["n"])'),
