@@ -7,12 +7,12 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.lines import dash_legend
-from analysis.charts.patterns import heat
-from analysis.charts.theme import Chart, finish, select, si_axis
-from analysis.claims.kinds import Speedup
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import quantity, ratio
+from analysis.base.quantities import quantity, ratio
+from analysis.site.charts.lines import dash_legend
+from analysis.site.charts.patterns import heat
+from analysis.site.charts.theme import Chart, finish, select, si_axis
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study.claims.kinds import Speedup
 
 PERCENTILES: Final = {
     "latency_p50": "50 %",

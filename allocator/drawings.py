@@ -7,10 +7,10 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import listing
-from analysis.report.drawings import Drawing
-from analysis.report.svg import Canvas
+from analysis.base.quantities import listing
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
 
 from .tables import SHORT
 

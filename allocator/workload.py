@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case, Variant
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from analysis.profile.ncu import parse
-from analysis.profile.timeline import normalised
-from analysis.source import fingerprint
-from analysis.store.counters import Counter, write_counters
-from analysis.store.results import set_capture
-from analysis.store.timelines import write_events
+from analysis.measure.profile.ncu import parse
+from analysis.measure.profile.timeline import normalised
+from analysis.results.store.counters import Counter, write_counters
+from analysis.results.store.results import set_capture
+from analysis.results.store.timelines import write_events
 from analysis.study import Study, discover
+from analysis.study.source import fingerprint
 from tests.roots import make_root
 from tests.synthetic import write_machine
 
-REAL = (Path(__file__).parent / "profile" / "h100_gather.ncu.csv").read_text()
+REAL = (Path(__file__).parent / "measure" / "profile" / "h100_gather.ncu.csv").read_text()
 """What Nsight Compute says of the gather's variants."""
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import vl_convert
 
 from analysis import ROOT
-from analysis.charts.writing import write_chart
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.writing import write_chart
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import Seconds, write_machine

@@ -26,12 +26,12 @@ import pybind11
 from filelock import FileLock
 
 from analysis import ROOT
-from analysis.modules import load_module, module_path
-from analysis.records import write_records
-from analysis.source import bindings_files, source_files, with_includes
+from analysis.base.records import write_records
 from analysis.study import Case, Study, Variant, load_study
+from analysis.study.source import bindings_files, source_files, with_includes
 from analysis.toolchain import compile as compiling
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
+from analysis.toolchain.modules import load_module, module_path
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 KEPT = ROOT / "build" / "tests" / "compiled"

@@ -13,10 +13,10 @@ from filelock import ReadWriteLock
 from xdist.scheduler import LoadFileScheduling
 
 from analysis import ROOT
-from analysis.facts.inputs import Inputs
-from analysis.gpu import GpuError, open_gpus
+from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from analysis.store.counters import Counter, write_counters
+from analysis.results.store.counters import Counter, write_counters
+from analysis.site.facts.inputs import Inputs
 from analysis.study import discover
 from tests.heavy import guarded, install_guard, mark_heavy
 from tests.linked import GATHER, made_up
@@ -29,9 +29,9 @@ ASKED_FOR = {
 }
 """Marks of tests that take an option of that name, and what such tests are."""
 BUILD = ROOT / "build" / "tests"
-FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/report/site/")
+FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/")
 """What takes longest, so that no worker is left with it at the end."""
-TOGETHER = ("tests/kernels/rdma_write/", "tests/report/site/")
+TOGETHER = ("tests/kernels/rdma_write/", "tests/site/pages/site/")
 """Folders whose tests are for one worker: they count what their processes leave behind, or look at
 what takes long to build."""
 

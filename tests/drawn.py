@@ -7,8 +7,8 @@ import re
 
 from markupsafe import Markup
 
-from analysis.report.drawings import WIDTHS, Drawing
-from analysis.report.svg import LETTER_PX, Canvas
+from analysis.site.pages.drawings import WIDTHS, Drawing
+from analysis.site.pages.svg import LETTER_PX, Canvas
 
 _ATTRIBUTES = re.compile(r' ([\w-]+)="([^"]*)"')
 _BOX = re.compile(r"M(\S+) \S+h([\d.-]+)")

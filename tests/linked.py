@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from analysis import ROOT
-from analysis.model.terms import Parameters, predicted_seconds, work_of
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.study import Case, Variant
 from analysis.study.access import Access, access_of
 from tests.repository import STUDIES

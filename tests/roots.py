@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.charts import study_charts
-from analysis.charts.theme import Chart
-from analysis.facts.inputs import Inputs, load_inputs
-from analysis.facts.study_facts import StudyFacts
-from analysis.report.site import build_site
-from analysis.store.samples import Sample
+from analysis.results.store.samples import Sample
+from analysis.results.tables.links import collect_links
+from analysis.results.tables.of_study import study_tables
+from analysis.results.tables.together import put_together
+from analysis.site.charts import study_charts
+from analysis.site.charts.theme import Chart
+from analysis.site.facts.inputs import Inputs, load_inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.site import build_site
 from analysis.study import Study, Variant, discover
-from analysis.tables.links import collect_links
-from analysis.tables.of_study import study_tables
-from analysis.tables.together import put_together
 from tests import synthetic
 from tests.synthetic import samples_of
 

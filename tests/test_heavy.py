@@ -19,7 +19,7 @@ from tests.heavy import is_heavy
         (["/x/playwright/driver/node", "cli.js"], True),
         (["chromium", "--headless"], True),
         (["g++", "--version"], False),
-        ([sys.executable, "-m", "analysis.bench"], False),
+        ([sys.executable, "-m", "analysis.measure.bench"], False),
         (["git", "status"], False),
     ],
 )

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from analysis import ROOT
-from analysis.cli import fail_in_one_line, settings
-from analysis.config import BUILD, Config, changed, load_config
-from analysis.errors import HotpathError, require_known
-from analysis.files import require_room
-from analysis.gpu import Gpu, GpuError, open_gpus
+from analysis.base.cli import fail_in_one_line, settings
+from analysis.base.errors import HotpathError, require_known
+from analysis.base.files import require_room
+from analysis.base.gpu import Gpu, GpuError, open_gpus
+from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
+from analysis.base.schema import check, read_json
 from analysis.measure.commit import commit_of
 from analysis.measure.forecast import forecasts
 from analysis.measure.journal import discard_outdated, settle
@@ -35,11 +36,10 @@ from analysis.measure.plan import (
 )
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
-from analysis.modules import built_modules
-from analysis.processes import keep_sockets_in, remove_orphaned_memory
-from analysis.schema import check, read_json
 from analysis.study import Study, Variant
+from analysis.study.config import BUILD, Config, changed, load_config
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
+from analysis.toolchain.modules import built_modules
 
 
 def measure(names: Sequence[str], variant: str | None, overrides: dict[str, object]) -> None:

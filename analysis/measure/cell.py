@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
 from analysis.study import Case, Variant
 
 

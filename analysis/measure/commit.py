@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from analysis.cpus import parse_cpu_list
+from analysis.base.cpus import parse_cpu_list
 
 CPUS = Path("/sys/devices/system/cpu")
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.config import BUILD
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
+from analysis.study.config import BUILD
 
 LIBRARY = BUILD / "cpu_cache.so"
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
 
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
-from analysis.store.samples import Sample, read_newest_run, read_samples
+from analysis.results.store.samples import Sample, read_newest_run, read_samples
 from analysis.study import Study, Variant
 
 CellKey = tuple[str, str]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import runtime as cudart
 
-from analysis.errors import FieldError, require_known
+from analysis.base.errors import FieldError, require_known
 from analysis.measure.cell import Skip
 from analysis.measure.memory import cuda, managed
 

@@ -22,9 +22,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.claims.bounds import Bounds
-from analysis.errors import HotpathError
-from analysis.files import remove_together, write_all, write_together, write_whole
+from analysis.base.errors import HotpathError
+from analysis.base.files import remove_together, write_all, write_together, write_whole
+from analysis.base.records import read_records
+from analysis.base.schema import read_json
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
@@ -37,10 +38,9 @@ from analysis.measure.plan import (
     leftovers,
     plans,
 )
-from analysis.records import read_records
-from analysis.schema import read_json
-from analysis.store.samples import Sample, checksum, read_round
+from analysis.results.store.samples import Sample, checksum, read_round
 from analysis.study import Study
+from analysis.study.claims.bounds import Bounds
 
 _OUTCOME = "outcome.json"
 

@@ -17,7 +17,7 @@ import psutil
 from cuda.bindings import driver
 from cuda.bindings import runtime as cudart
 
-from analysis.errors import FieldError, require_known
+from analysis.base.errors import FieldError, require_known
 from analysis.measure.cell import Skip
 from analysis.measure.data import random_bytes
 from analysis.measure.host_memory import HUGE_PAGE, NoHugePages, huge_bytes

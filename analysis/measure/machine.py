@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pynvml
 
-from analysis.gpu import Gpu
+from analysis.base.gpu import Gpu
 from analysis.measure.topology import topology
 from analysis.toolchain.packages import PACKAGES
 

@@ -11,8 +11,8 @@ from typing import Final
 import psutil
 
 from analysis import ROOT
-from analysis.errors import HotpathError
-from analysis.locks import take
+from analysis.base.errors import HotpathError
+from analysis.base.locks import take
 from analysis.measure.clock import utc_now
 
 FOLDERS: Final = (Path("/run/lock"), Path("/tmp"))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import runtime as cudart
 
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
 
 Array = npt.NDArray[Any]
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analysis.config import Config
-from analysis.errors import FieldError
-from analysis.gpu import Gpu
+from analysis.base.errors import FieldError
+from analysis.base.gpu import Gpu
 from analysis.measure.topology import Pair, apart
 from analysis.study import Variant
+from analysis.study.config import Config
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.packages import PACKAGES

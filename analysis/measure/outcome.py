@@ -9,7 +9,7 @@ from pathlib import Path
 from analysis import ROOT
 from analysis.measure.clock import changed_at
 from analysis.measure.plan import Target
-from analysis.store.samples import Sample, read_newest_run
+from analysis.results.store.samples import Sample, read_newest_run
 from analysis.study import Study
 
 

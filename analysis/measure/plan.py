@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from analysis.config import BUILD, Config, Grid
-from analysis.errors import HotpathError
-from analysis.gpu import Gpu
+from analysis.base.errors import HotpathError
+from analysis.base.gpu import Gpu
 from analysis.measure.machine import slug
 from analysis.measure.needs import Provision
-from analysis.source import fingerprint
-from analysis.store import METHOD_VERSION
-from analysis.store.results import load_variant
+from analysis.results.store import METHOD_VERSION
+from analysis.results.store.results import load_variant
 from analysis.study import GRIDS, Study, Variant
+from analysis.study.config import BUILD, Config, Grid
+from analysis.study.source import fingerprint
 
 PUBLISHING = "publishing"
 """In a journal: all that a finished run changes, ready to be put into the results."""

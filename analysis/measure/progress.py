@@ -9,9 +9,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from statistics import fmean
 
+from analysis.base.terminal import Line
 from analysis.measure.forecast import Forecast
 from analysis.measure.telemetry import latest
-from analysis.terminal import Line
 
 PERIOD_S = 1.0
 """How often the live line is drawn. Where there is none, nothing runs beside a measurement."""

@@ -19,11 +19,11 @@ from analysis.measure.plan import PUBLISHING, Plan
 from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host, disturbed
 from analysis.measure.telemetry import COLUMNS, by_variant, telemetry_text, with_clocks
-from analysis.source import fingerprint
-from analysis.store import METHOD_VERSION
-from analysis.store.results import Draft
-from analysis.store.samples import Sample
+from analysis.results.store import METHOD_VERSION
+from analysis.results.store.results import Draft
+from analysis.results.store.samples import Sample
 from analysis.study import Variant
+from analysis.study.source import fingerprint
 
 
 def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:

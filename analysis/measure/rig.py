@@ -16,8 +16,8 @@ from typing import cast
 import numpy as np
 
 from analysis.measure.cell import Binder, Operation, Workload
-from analysis.modules import load_module, load_python
 from analysis.study import Case, Study, Variant
+from analysis.toolchain.modules import load_module, load_python
 
 WorkloadKey = tuple[tuple[str, int], ...]
 

@@ -19,15 +19,15 @@ from typing import NoReturn
 import numpy as np
 import pynvml
 
-from analysis.errors import HotpathError, require_known, told
-from analysis.gpu import Gpu, open_gpus, show_only
+from analysis.base.errors import HotpathError, require_known, told
+from analysis.base.gpu import Gpu, open_gpus, show_only
+from analysis.base.processes import end_with_parent
+from analysis.base.records import write_records
 from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
-from analysis.processes import end_with_parent
-from analysis.records import write_records
-from analysis.store.samples import Sample, write_round
-from analysis.store.throttling import reasons
+from analysis.results.store.samples import Sample, write_round
+from analysis.results.store.throttling import reasons
 from analysis.study import Study, load_study
 
 WARM_UP_S = 0.3

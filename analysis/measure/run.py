@@ -15,21 +15,21 @@ from typing import Any
 
 import psutil
 
-from analysis.errors import HotpathError
-from analysis.gpu import Gpu
+from analysis.base.errors import HotpathError
+from analysis.base.gpu import Gpu
+from analysis.base.terminal import Line
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions
-from analysis.measure.disturbance import Watch, disturbances
 from analysis.measure.forecast import Forecast, round_seconds
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.progress import Progress, Signs
 from analysis.measure.round import RoundJob, run_round
-from analysis.store.samples import checksum, read_round
-from analysis.store.throttling import reasons
+from analysis.results.disturbance import Watch, disturbances
+from analysis.results.store.samples import checksum, read_round
+from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
-from analysis.terminal import Line
 from analysis.toolchain.compilers import Toolchain
 
 

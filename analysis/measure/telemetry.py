@@ -16,14 +16,14 @@ from typing import Any
 
 import pynvml
 
-from analysis.gpu import Gpu, open_gpus
+from analysis.base.gpu import Gpu, open_gpus
+from analysis.base.processes import end_with_parent
+from analysis.base.records import to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
-from analysis.processes import end_with_parent
-from analysis.records import to_text
-from analysis.store.samples import Sample
-from analysis.store.telemetry import COLUMNS as READING
-from analysis.store.throttling import reasons
+from analysis.results.store.samples import Sample
+from analysis.results.store.telemetry import COLUMNS as READING
+from analysis.results.store.throttling import reasons
 
 PERIOD_S = 0.08
 PCIE_EVERY = 6

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pynvml
 
-from analysis.gpu import Gpu
+from analysis.base.gpu import Gpu
 
 Pair = tuple[int, int]
 """Two GPUs by their places among those that are measured, the first one first."""

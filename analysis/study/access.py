@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import FieldError
-from analysis.expression import evaluate
+from analysis.base.errors import FieldError
+from analysis.base.expression import evaluate
 from analysis.study.description import Case, Variant
 
 Floats = npt.NDArray[np.float64]

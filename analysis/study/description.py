@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from analysis.claims import Claim
-from analysis.claims.bounds import Bounds
-from analysis.errors import FieldError
-from analysis.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.base.errors import FieldError
+from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.study.claims import Claim
+from analysis.study.claims.bounds import Bounds
 
 GRIDS = ("smoke", "default", "full")
 ROLES = ("step", "reference", "ceiling", "beyond")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import ROOT
-from analysis.claims import Claim, Subjects, comparison_schema, parse_claims
-from analysis.claims.bounds import digests
-from analysis.errors import FieldError, refuse_repeats, require_known
-from analysis.expression import evaluate
-from analysis.schema import check, read_yaml
+from analysis.base.errors import FieldError, refuse_repeats, require_known
+from analysis.base.expression import evaluate
+from analysis.base.schema import check, read_yaml
 from analysis.study.access import access_of
+from analysis.study.claims import Claim, Subjects, comparison_schema, parse_claims
+from analysis.study.claims.bounds import digests
 from analysis.study.description import (
     CAPTURE_KINDS,
     PEERS,

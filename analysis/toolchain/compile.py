@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pybind11
 
-from analysis.cli import fail_in_one_line
-from analysis.errors import HotpathError
-from analysis.records import write_records
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
+from analysis.base.records import write_records
 from analysis.study import Study, Variant, find_study
 from analysis.toolchain.compilers import Toolchain, compiling, find_toolchain
 from analysis.toolchain.libfabric import MISSING

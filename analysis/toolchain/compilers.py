@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from analysis.config import BUILD
-from analysis.errors import FieldError, HotpathError
-from analysis.gpu import GpuError, open_gpus
+from analysis.base.errors import FieldError, HotpathError
+from analysis.base.gpu import GpuError, open_gpus
 from analysis.study import Variant
+from analysis.study.config import BUILD
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
 DEFAULT_ARCH = "sm_90"

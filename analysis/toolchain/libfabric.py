@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis import ROOT
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 
 MISSING: Final = "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from analysis.cli import fail_in_one_line
-from analysis.errors import HotpathError
-from analysis.records import to_text
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
+from analysis.base.records import to_text
 
 WIDTHS: Final = (8, 16, 32, 64, 128, 256)
 """Bits a thread loads or stores by one instruction."""

@@ -5,7 +5,7 @@ const MOST_ROWS = 500;
 
 const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
-// Mirrors text_of in analysis/charts/columns.py.
+// Mirrors text_of in analysis/site/charts/columns.py.
 export function textOf(rows, { measure, names }) {
   if (!rows.length) return "Nothing is shown: no point has all that is chosen.";
   const of = ["variant", "machine"]

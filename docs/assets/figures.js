@@ -1,4 +1,4 @@
-// Numbers as the pages write them: the same as analysis/quantities.py.
+// Numbers as the pages write them: the same as analysis/base/quantities.py.
 const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
 
 export function digits(value, significant = 3) {

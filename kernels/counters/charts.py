@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import finish, panels
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.theme import finish, panels
+from analysis.site.facts.study_facts import StudyFacts
 
 SHARED, PADDED = "shared_atomic", "sharded_padded"
 

@@ -6,10 +6,10 @@ import ctypes
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.traffic import HOST_LINE_BYTES
-from analysis.report.drawings import Drawing
-from analysis.report.svg import Canvas
+from analysis.results.model.traffic import HOST_LINE_BYTES
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
 
 COUNTER_BYTES: Final = ctypes.sizeof(ctypes.c_uint64)
 CORES: Final = 8

@@ -7,10 +7,10 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.patterns import by_pattern, heat, worse_to_better
-from analysis.charts.theme import Chart
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import quantity, ratio
+from analysis.base.quantities import quantity, ratio
+from analysis.site.charts.patterns import by_pattern, heat, worse_to_better
+from analysis.site.charts.theme import Chart
+from analysis.site.facts.study_facts import StudyFacts
 
 REFERENCE: Final = "torch_caching"
 BYTES: Final = ("reserved", "active", "requested")

@@ -11,7 +11,7 @@ import numpy as np
 from allocator.patterns import PATTERNS as USUAL
 from allocator.patterns import MissingTrace, Pattern
 from allocator.workload import FromCpp, Told
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case, Variant
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.traffic import (
+from analysis.base.quantities import percent, whole
+from analysis.results.model.traffic import (
     COPY_ENGINE_COMPLETION_BYTES,
     FRAMING_BYTES,
     HEADER_BYTES,
@@ -19,9 +19,9 @@ from analysis.model.traffic import (
     thread_requests,
     warp_requests,
 )
-from analysis.quantities import percent, whole
-from analysis.report.drawings import Drawing
-from analysis.report.svg import Canvas
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
 from analysis.study import Study
 from analysis.study.access import Access, access_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation
 from analysis.measure.cpu_cache import flush_rows
 from analysis.measure.data import random_bytes

@@ -6,9 +6,9 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.theme import finish, panels, si_axis
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import INTERVAL
+from analysis.base.quantities import INTERVAL
+from analysis.site.charts.theme import finish, panels, si_axis
+from analysis.site.facts.study_facts import StudyFacts
 
 WRITERS = {
     "copy_from_memory": "nobody",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.measure.cpu_cache import flush
 from analysis.measure.data import random_bytes

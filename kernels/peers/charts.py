@@ -9,11 +9,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.charts.lines import line_colour, line_panels, stale_shape
-from analysis.charts.theme import CELL_PX, Chart, finish, panels, present, select, tooltip
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.judge import PREDICTED
-from analysis.quantities import quantity, ratio
+from analysis.base.quantities import quantity, ratio
+from analysis.results.model.judge import PREDICTED
+from analysis.site.charts.lines import line_colour, line_panels, stale_shape
+from analysis.site.charts.theme import CELL_PX, Chart, finish, panels, present, select, tooltip
+from analysis.site.facts.study_facts import StudyFacts
 
 from .nvlink import WITHIN, NvLink, fit, held_back, hits, work_of
 from .tier import tier_chart

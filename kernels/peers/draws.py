@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.memory import DeviceArray
 from analysis.study import Case
 

@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from analysis.model.fit import CAUCHY_SCALE, FLOOR
-from analysis.model.held_back import is_third
-from analysis.model.traffic import traffic_of
-from analysis.quantities import quantity
+from analysis.base.quantities import quantity
+from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
+from analysis.results.model.held_back import is_third
+from analysis.results.model.traffic import traffic_of
 from analysis.study.access import Access, Floats
 
 WITHIN: Final = 0.05

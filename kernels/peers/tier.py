@@ -8,9 +8,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.charts.lines import HEIGHT_PX, line_colour
-from analysis.charts.theme import Chart, finish, panels, select
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.lines import HEIGHT_PX, line_colour
+from analysis.site.charts.theme import Chart, finish, panels, select
+from analysis.site.facts.study_facts import StudyFacts
 
 PEER: Final = "pulled"
 HOST: Final = "from_host"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation
 from analysis.measure.cores import cores
 from analysis.measure.host_memory import Bytes

@@ -14,13 +14,13 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.charts.lines import HEIGHT_PX, line_colour, line_panels, stale_shape
-from analysis.charts.theme import Chart, finish, panels, select, tooltip
-from analysis.facts.addresses import samples_address
-from analysis.facts.predicting import chips
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.judge import PREDICTED
-from analysis.model.translation import ENTRY_BYTES
+from analysis.results.model.judge import PREDICTED
+from analysis.results.model.translation import ENTRY_BYTES
+from analysis.site.charts.lines import HEIGHT_PX, line_colour, line_panels, stale_shape
+from analysis.site.charts.theme import Chart, finish, panels, select, tooltip
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.predicting import chips
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import CaseValue, Variant
 
 Keys = dict[str, CaseValue]

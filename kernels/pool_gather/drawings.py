@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.translation import ENTRY_BYTES
-from analysis.report.drawings import Drawing
-from analysis.report.svg import Canvas
+from analysis.results.model.translation import ENTRY_BYTES
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
 
 ENTRIES: Final = 32
 """Translations that would cover the pool that is drawn. A pool of gigabytes needs thousands."""

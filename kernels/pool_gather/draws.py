@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.study import Case
 
 REQUEST_ROWS = 2048

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from analysis.errors import require_known
+from analysis.base.errors import require_known
 from analysis.measure.cell import Skip
 
 ALONE_S: Final = 0.02

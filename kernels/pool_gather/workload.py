@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.measure.cores import cores
 from analysis.measure.cpu_cache import flush_rows

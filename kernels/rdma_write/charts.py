@@ -8,8 +8,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.parts import part_bars, part_rows
-from analysis.charts.theme import (
+from analysis.base.quantities import quantity
+from analysis.site.charts.parts import part_bars, part_rows
+from analysis.site.charts.theme import (
     LABEL_LIMIT_PX,
     WIDE_LABELS,
     finish,
@@ -18,8 +19,7 @@ from analysis.charts.theme import (
     tooltip,
     variant_rows,
 )
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import quantity
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import case_id, parse_case
 
 LINE_BYTES = 64

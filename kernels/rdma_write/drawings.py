@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.report.drawings import Drawing
-from analysis.report.svg import Canvas
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
 
 ACTORS: Final = ("server's thread", "provider", "client")
 MESSAGES: Final = (

@@ -8,9 +8,9 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, variant_rows
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import percent, quantity, ratio, ratio_interval
+from analysis.base.quantities import percent, quantity, ratio, ratio_interval
+from analysis.site.charts.theme import Chart, finish, panels, variant_rows
+from analysis.site.facts.study_facts import StudyFacts
 
 KEY: Final = "work="
 SITUATIONS: Final = ("graphs_2", "graphs_10", "out_of_memory")

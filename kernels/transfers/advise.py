@@ -18,13 +18,13 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from analysis.cli import fail_in_one_line
-from analysis.config import load_config
-from analysis.errors import FieldError, HotpathError
-from analysis.quantities import digits, quantity, quantity_interval, ratio, with_interval
-from analysis.store.collect import collect
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import FieldError, HotpathError
+from analysis.base.quantities import digits, quantity, quantity_interval, ratio, with_interval
+from analysis.results.store.collect import collect
+from analysis.results.tables.summary import summarise
 from analysis.study import Study, find_study, parse_case
-from analysis.tables.summary import summarise
+from analysis.study.config import load_config
 
 from .kinds import MEMORIES, memory_of, method_of
 

@@ -8,11 +8,11 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import Chart, finish, panels, select, si_axis
-from analysis.facts.addresses import samples_address
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.line import Estimate, fit_line
-from analysis.quantities import percent, quantity, quantity_interval
+from analysis.base.quantities import percent, quantity, quantity_interval
+from analysis.results.model.line import Estimate, fit_line
+from analysis.site.charts.theme import Chart, finish, panels, select, si_axis
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.study_facts import StudyFacts
 
 from .chart_parts import ROW_PX, direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of

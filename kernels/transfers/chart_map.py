@@ -7,10 +7,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.charts.theme import CELL_PX, Chart, finish, panels, present, select
-from analysis.facts.addresses import samples_address
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import INTERVAL, quantity, quantity_interval, ratio
+from analysis.base.quantities import INTERVAL, quantity, quantity_interval, ratio
+from analysis.site.charts.theme import CELL_PX, Chart, finish, panels, present, select
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.study_facts import StudyFacts
 
 from .advise import advise, moves
 from .chart_parts import binary, direction_select

@@ -9,12 +9,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.charts.intervals import ENDS, drawn_whole, within_reach
-from analysis.charts.theme import Chart, finish, panels, select, si_axis
-from analysis.facts.addresses import samples_address
-from analysis.facts.rows import MeasuredRow
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import digits, quantity, quantity_interval
+from analysis.base.quantities import digits, quantity, quantity_interval
+from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
+from analysis.site.charts.theme import Chart, finish, panels, select, si_axis
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import parse_case
 
 from .advise import DIRECTIONS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.charts.steps import steps_chart
-from analysis.charts.theme import Chart
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.steps import steps_chart
+from analysis.site.charts.theme import Chart
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study
 
 from .chart_lines import fits_chart, lines_chart

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.report.drawings import Drawing
-from analysis.report.svg import Canvas
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
 
 CPU, ENGINE, KERNEL, PAGES = "second", "first", "third", "fourth"
 MOVERS: Final = {

@@ -7,9 +7,9 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.lines import dash_legend, line_colour, line_panels, stale_shape
-from analysis.charts.theme import Chart, finish, panels, tooltip
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.lines import dash_legend, line_colour, line_panels, stale_shape
+from analysis.site.charts.theme import Chart, finish, panels, tooltip
+from analysis.site.facts.study_facts import StudyFacts
 
 ROW_PX: Final = 24
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}

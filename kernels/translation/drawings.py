@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.traffic import LINE_BYTES
-from analysis.model.translation import ENTRY_BYTES
-from analysis.report.drawings import Drawing
-from analysis.report.svg import Canvas
+from analysis.results.model.traffic import LINE_BYTES
+from analysis.results.model.translation import ENTRY_BYTES
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
 
 TABLE_ENTRY_BYTES: Final = 8
 """An entry of the page tables; see ENTRY_BYTES."""

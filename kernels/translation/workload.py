@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import FieldError, require_known
+from analysis.base.errors import FieldError, require_known
 from analysis.measure.cell import Operation
 from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
 from analysis.study import Case, Variant

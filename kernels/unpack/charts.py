@@ -8,13 +8,13 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.charts.parts import part_bars, part_rows
-from analysis.charts.theme import WIDE_LABELS, Chart, finish, panels, select, variant_rows
-from analysis.charts.timeline import HOST, kind_colours, timeline_events
-from analysis.facts.addresses import samples_address
-from analysis.facts.rows import MeasuredRow
-from analysis.facts.study_facts import StudyFacts
-from analysis.quantities import quantity
+from analysis.base.quantities import quantity
+from analysis.site.charts.parts import part_bars, part_rows
+from analysis.site.charts.theme import WIDE_LABELS, Chart, finish, panels, select, variant_rows
+from analysis.site.charts.timeline import HOST, kind_colours, timeline_events
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Variant, parse_case
 
 ROW_PX: Final = 25

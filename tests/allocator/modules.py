@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.compiled import module
 from tests.repository import STUDIES
 

@@ -14,11 +14,11 @@ import vl_convert
 
 from allocator.charts import REFERENCE, charts, heap, latency, memory_map
 from allocator.tables import STEPS
-from analysis.derived import derive_tables, read_derived
-from analysis.facts.inputs import load_inputs
-from analysis.facts.study_facts import StudyFacts
-from analysis.modules import load_python, module_path
-from analysis.tables.ratios import RATIO_COLUMNS
+from analysis.results.tables.ratios import RATIO_COLUMNS
+from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.toolchain.derived import derive_tables, read_derived
+from analysis.toolchain.modules import load_python, module_path
 from tests.allocator.modules import built
 from tests.drawn import assert_legible
 from tests.repository import STUDIES

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.modules import load_module
+from analysis.toolchain.modules import load_module
 from tests.allocator.modules import (
     ALLOCATORS,
     GPU_BYTES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.gpu import Gpu
+from analysis.base.gpu import Gpu
 from analysis.measure.needs import Provision
 from analysis.study import Study, parse_case
 from tests.repository import STUDIES

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from analysis.config import Grid
-from analysis.errors import HotpathError
-from analysis.gpu import Gpu
+from analysis.base.errors import HotpathError
+from analysis.base.gpu import Gpu
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
-from analysis.store.results import load_variant
-from analysis.store.samples import Sample
+from analysis.results.store.results import load_variant
+from analysis.results.store.samples import Sample
 from analysis.study import Study, load_study
+from analysis.study.config import Grid
 from tests.compiled import toolchain
 from tests.synthetic import description, write_description
 

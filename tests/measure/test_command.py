@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.config import CONFIG_FILE
+from analysis.base.schema import read_yaml
 from analysis.measure.__main__ import command_of
-from analysis.schema import read_yaml
+from analysis.study.config import CONFIG_FILE
 
 
 def test_a_command_is_quoted_and_holds_only_what_differs_from_the_defaults() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.commit import COMMIT_VARIABLE, Commit, commit_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.gpu import Gpu
+from analysis.base.gpu import Gpu
 from analysis.measure import machine
 from analysis.measure.conditions import conditions, steal_seconds
 from analysis.measure.machine import host_id

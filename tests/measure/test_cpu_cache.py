@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis import ROOT
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
 from analysis.measure import cpu_cache
 from analysis.measure.cpu_cache import flush, flush_rows
 from tests.compiled import program

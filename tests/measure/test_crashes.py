@@ -19,19 +19,19 @@ from typing import Any
 
 import pytest
 
-from analysis.claims import Claim
-from analysis.claims.kinds import Speedup
-from analysis.claims.verdicts import Bound
-from analysis.cli import fail_in_one_line
-from analysis.config import load_config
-from analysis.errors import HotpathError
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
 from analysis.measure import __main__ as program
 from analysis.measure.journal import Journal, discard_outdated, settle
 from analysis.measure.plan import PUBLISHING, Plan, Target, leftovers, pending
 from analysis.measure.publish import drafted
 from analysis.measure.run import run_rounds
-from analysis.store.results import load_variant
+from analysis.results.store.results import load_variant
 from analysis.study import Study
+from analysis.study.claims import Claim
+from analysis.study.claims.kinds import Speedup
+from analysis.study.claims.verdicts import Bound
+from analysis.study.config import load_config
 from tests.compiled import toolchain
 from tests.editing import replace_in
 from tests.measure.conftest import QUIET

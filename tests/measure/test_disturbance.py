@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from analysis.gpu import Gpu
+from analysis.base.gpu import Gpu
 from analysis.measure import run as runs
 from analysis.measure.conditions import Conditions
-from analysis.measure.disturbance import Watch, disturbances
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target
 from analysis.measure.progress import Progress
 from analysis.measure.run import disturbed, run_rounds
-from analysis.store.results import load_variant
+from analysis.results.disturbance import Watch, disturbances
+from analysis.results.store.results import load_variant
 from tests.measure.conftest import QUIET
 from tests.measure.studies import GRID, HERE, host, run, samples_at, write_study
 

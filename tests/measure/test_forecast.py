@@ -12,8 +12,8 @@ from analysis import ROOT
 from analysis.measure.forecast import Pace, forecasts, last_pace, round_seconds
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
-from analysis.store.results import load_variant
-from analysis.store.samples import Sample, read_samples, write_samples
+from analysis.results.store.results import load_variant
+from analysis.results.store.samples import Sample, read_samples, write_samples
 from analysis.study import Study, Variant, discover
 from tests.measure.studies import GRID, HERE, WITH_GPU, write_study
 

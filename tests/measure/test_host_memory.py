@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cuda.bindings import runtime as cudart
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure import host_memory
 
 

@@ -13,7 +13,7 @@ import pytest
 from cuda.bindings import driver
 from cuda.bindings import runtime as cudart
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure import large_pool
 from analysis.measure.cell import Skip
 from analysis.measure.host_memory import HUGE_PAGE

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
 from analysis.measure.machine_lock import FOLDER_VARIABLE, whole_machine
 from tests.waiting import wait_for
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import FieldError
-from analysis.gpu import Gpu
+from analysis.base.errors import FieldError
+from analysis.base.gpu import Gpu
 from analysis.measure.needs import Provision, in_use
 from tests.study.described import description, load
 

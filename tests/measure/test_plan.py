@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from analysis.config import load_config
-from analysis.errors import HotpathError
-from analysis.gpu import Gpu
+from analysis.base.errors import HotpathError
+from analysis.base.gpu import Gpu
 from analysis.measure.__main__ import other_users, refuse_other_machine
 from analysis.measure.plan import Plan, Target, pending, target, with_companions
-from analysis.store.collect import collect
+from analysis.results.store.collect import collect
 from analysis.study import load_study
+from analysis.study.config import load_config
 from tests.editing import replace_in
 from tests.measure.studies import (
     GRID,

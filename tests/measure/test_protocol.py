@@ -12,8 +12,8 @@ import pytest
 from analysis import ROOT
 from analysis.measure.rig import Rig
 from analysis.measure.round import DISCARDED_HOST_PASSES, Bench, RoundJob
-from analysis.modules import load_python
 from analysis.study import load_study
+from analysis.toolchain.modules import load_python
 from tests.synthetic import RUN, description, write_description
 
 RECORDER = '''\

@@ -13,8 +13,8 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.rig import Rig
-from analysis.modules import load_python
 from analysis.study import Study
+from analysis.toolchain.modules import load_python
 from tests.measure.studies import write_study
 
 NOTES = '''\

@@ -12,17 +12,17 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from analysis.config import Grid
-from analysis.errors import FieldError
-from analysis.gpu import Gpu
+from analysis.base.errors import FieldError
+from analysis.base.gpu import Gpu
 from analysis.measure import rig
 from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, Skip
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
-from analysis.store.samples import to_text
+from analysis.results.store.samples import to_text
 from analysis.study import Study, load_study
+from analysis.study.config import Grid
 from tests.measure.studies import (
     GRID,
     HERE,

@@ -13,16 +13,16 @@ from unittest.mock import Mock
 
 import pytest
 
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
+from analysis.base.terminal import Line
 from analysis.measure import publish as publishing
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, imported, run_rounds
-from analysis.source import fingerprint
-from analysis.store.results import load_variant
-from analysis.store.samples import read_round
-from analysis.terminal import Line
+from analysis.results.store.results import load_variant
+from analysis.results.store.samples import read_round
+from analysis.study.source import fingerprint
 from tests.measure.conftest import QUIET
 from tests.measure.studies import (
     GRID,

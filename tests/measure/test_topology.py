@@ -7,10 +7,10 @@ import json
 import pynvml
 import pytest
 
-from analysis.gpu import open_gpus
+from analysis.base.gpu import open_gpus
+from analysis.base.schema import check
 from analysis.measure.topology import apart, topology
-from analysis.report.machines import described_facts
-from analysis.schema import check
+from analysis.site.pages.machines import described_facts
 from tests.nvml import Device, devices, install
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.study import Case, Study, parse_case
 from tests.study.described import description, load
 

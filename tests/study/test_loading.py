@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.errors import FieldError, HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from analysis.study import discover, find_study, load_study
 from tests.study.described import description, drop, load, put
 from tests.synthetic import ROOT as SYNTHETIC

@@ -14,14 +14,14 @@ from typing import Any
 
 import yaml
 
-from analysis.facts.rows import MeasuredRow
-from analysis.files import write_whole
-from analysis.source import fingerprint
-from analysis.store import METHOD_VERSION
-from analysis.store.folders import MACHINE_LIMIT_BYTES
-from analysis.store.results import Draft, Provenance
-from analysis.store.samples import Sample
+from analysis.base.files import write_whole
+from analysis.results.store import METHOD_VERSION
+from analysis.results.store.folders import MACHINE_LIMIT_BYTES
+from analysis.results.store.results import Draft, Provenance
+from analysis.results.store.samples import Sample
+from analysis.site.facts.rows import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
+from analysis.study.source import fingerprint
 
 ROOT = Path(__file__).parent / "root"
 STUDIES = discover(ROOT)

@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from analysis.errors import HotpathError
-from analysis.modules import load_module, module_path
+from analysis.base.errors import HotpathError
 from analysis.toolchain.compile import compile_bindings, compile_module, defines
+from analysis.toolchain.modules import load_module, module_path
 from tests.compiled import resources, toolchain
 from tests.toolchain.numbers import make_study
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import FieldError, HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch, resolve_arch
 from tests.compiled import toolchain as found_toolchain
 

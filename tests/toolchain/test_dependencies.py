@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.source import bindings_files
 from analysis.study import Study, discover
+from analysis.study.source import bindings_files
 from tests.compiled import bindings_made_of, module_made_of, toolchain
 
 COMPILED = ("kernels", "allocator")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import FieldError, HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from analysis.measure.needs import Provision
 from analysis.toolchain.compile import compile_bindings
 from analysis.toolchain.compilers import find_toolchain

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.modules import module_path
 from analysis.toolchain.compile import compile_bindings, compile_module
+from analysis.toolchain.modules import module_path
 from analysis.toolchain.packages import PACKAGES, Package, package_flags, package_versions
 from tests.compiled import toolchain
 from tests.synthetic import COPY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from analysis.records import write_records
+from analysis.base.records import write_records
 from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas
 
 TWO_KERNELS = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import HotpathError
+from analysis.base.errors import HotpathError
 from analysis.toolchain import sass
 
 # From a build of a copy kernel: an index, then 16 bytes a lane at once, and a guarded rest.

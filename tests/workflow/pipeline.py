@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from analysis import ROOT
-from analysis.schema import read_yaml
+from analysis.base.schema import read_yaml
 from tests.roots import make_root
 
 ROUNDS, SAMPLES = 3, 2

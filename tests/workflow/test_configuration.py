@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.locks import take
+from analysis.base.locks import take
 from tests.synthetic import CALLS, write_machine
 from tests.workflow.pipeline import SETTINGS, contents, copy_of_pipeline, snakemake, succeed
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from analysis.store.results import load_variant
+from analysis.results.store.results import load_variant
 from tests.waiting import DEADLINE_S, wait_for
 from tests.workflow.pipeline import ROUNDS, SETTINGS, copy_of_pipeline, succeed
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.store.results import load_variant
-from analysis.store.samples import checksum
+from analysis.results.store.results import load_variant
+from analysis.results.store.samples import checksum
 from tests.synthetic import CALLS
 from tests.workflow.pipeline import ROUNDS, SAMPLES, SETTINGS, contents, copy_of_pipeline, succeed
 

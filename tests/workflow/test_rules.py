@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from analysis import ROOT
-from analysis.schema import read_yaml
+from analysis.base.schema import read_yaml
 from tests.repository import STUDIES
 from tests.synthetic import CALLS, write_machine
 from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, succeed
@@ -53,7 +53,7 @@ Path("build/rules.json").write_text(json.dumps(said))
 study's tables are made from and which of its charts is drawn as a picture."""
 
 OF_MODULES = ("bindings", "module", "machine_code")
-READERS = re.compile(r"analysis/((claims|study)/)?\w+\.py")
+READERS = re.compile(r"analysis/((base|study|study/claims)/)?\w+\.py")
 """No inputs of these rules: what descriptions say of a module is among their parameters."""
 ALWAYS = {"_cores", "_nodes", "tmpdir"}
 """Resources that Snakemake gives every rule."""

@@ -216,5 +216,5 @@ rule keep_code:
     message:
         "Keeping what compilers made of {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.compiled {wildcards.study} --code {params.code}"
+        "{PYTHON} -m analysis.toolchain.compiled {wildcards.study} --code {params.code}"
         " --derived {params.derived} --out {params.out} 2> {log}"

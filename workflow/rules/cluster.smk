@@ -47,7 +47,7 @@ rule measure_machine:
     message:
         "Measuring {wildcards.machine}, run {wildcards.run}"
     shell:
-        "{PYTHON} -m analysis.cluster measure {wildcards.machine} {wildcards.run}"
+        "{PYTHON} -m analysis.measure.cluster measure {wildcards.machine} {wildcards.run}"
         " --config {SETTINGS} > {log} 2>&1"
 
 
@@ -71,7 +71,7 @@ rule merge_machine:
     message:
         "Merging the runs of {wildcards.machine} into the results"
     shell:
-        "{PYTHON} -m analysis.cluster merge {wildcards.machine} --config {SETTINGS} 2> {log}"
+        "{PYTHON} -m analysis.measure.cluster merge {wildcards.machine} --config {SETTINGS} 2> {log}"
 
 
 # Nodes measure; all else is done where snakemake was started.

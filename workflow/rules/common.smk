@@ -13,18 +13,18 @@ from snakemake.settings.enums import Quietness
 
 from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
 from analysis.toolchain.packages import package_versions
-from analysis.compiled import CODE_TABLES as UNDERIVED_TABLES
-from analysis.compiled import MADE_OF, is_kept
-from analysis.config import BUILD, load_config
-from analysis.errors import HotpathError
-from analysis.files import require_plain_path, require_room
-from analysis.jobs import tell_jobs
-from analysis.locks import take
+from analysis.toolchain.compiled import CODE_TABLES as UNDERIVED_TABLES
+from analysis.toolchain.compiled import MADE_OF, is_kept
+from analysis.study.config import BUILD, load_config
+from analysis.base.errors import HotpathError
+from analysis.base.files import require_plain_path, require_room
+from analysis.base.jobs import tell_jobs
+from analysis.base.locks import take
 from analysis.measure.cpu_cache import LIBRARY
-from analysis.modules import module_path
-from analysis.processes import STARTER, pass_interrupts_on
-from analysis.source import bindings_files, source_files
-from analysis.terminal import Line
+from analysis.toolchain.modules import module_path
+from analysis.base.processes import STARTER, pass_interrupts_on
+from analysis.study.source import bindings_files, source_files
+from analysis.base.terminal import Line
 
 
 def targets(unknown):
@@ -121,4 +121,4 @@ def files_of(study):
 STUDIES = sources("kernels/**/*.*", "allocator/**/*.*")
 SCHEMAS = sources("workflow/schemas/*.yaml")
 # What every stage stands on; what reads the description of a study is there.
-CORE = sources("analysis/*.py", "analysis/claims/*.py", "analysis/study/*.py")
+CORE = sources("analysis/*.py", "analysis/base/*.py", "analysis/study/**/*.py")

@@ -19,7 +19,7 @@ def made_from(wildcards):
 
 def derive_command(wildcards, output):
     if wildcards.study not in KEPT:
-        return f"{PYTHON} -m analysis.derived {wildcards.study} --modules {MODULES} --out {output}"
+        return f"{PYTHON} -m analysis.toolchain.derived {wildcards.study} --modules {MODULES} --out {output}"
     kept = [
         shlex.quote(path)
         for path in made_from(wildcards)

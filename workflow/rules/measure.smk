@@ -3,7 +3,7 @@ from contextlib import ExitStack
 from functools import cache
 from typing import NamedTuple
 
-from analysis.gpu import GpuError, open_gpus
+from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.outcome import outcome

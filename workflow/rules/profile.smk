@@ -24,4 +24,4 @@ rule profile_study:
     message:
         "Profiling {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.profile {wildcards.study} --config {SETTINGS} 2> {log}"
+        "{PYTHON} -m analysis.measure.profile {wildcards.study} --config {SETTINGS} 2> {log}"

@@ -1,7 +1,7 @@
 from importlib.metadata import version
 
-from analysis.report.navigation import STUDIES as STUDY_PAGES
-from analysis.report.navigation import first_chart
+from analysis.site.pages.navigation import STUDIES as STUDY_PAGES
+from analysis.site.pages.navigation import first_chart
 
 # The whole site, from tables, sources and pages. It needs neither a GPU nor a network. Charts are
 # drawn study by study, so that a change in a page draws none, and one in a study its own.
@@ -9,7 +9,12 @@ CHARTS = TABLES / "charts"
 ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
 DRAWING = [
     *SUMMARISING,
-    *sources("analysis/charts/*.py", "analysis/facts/*.py", "analysis/toolchain/*.py"),
+    *sources(
+        "analysis/site/__init__.py",
+        "analysis/site/charts/*.py",
+        "analysis/site/facts/*.py",
+        "analysis/toolchain/*.py",
+    ),
 ]
 
 
@@ -31,7 +36,7 @@ rule chart_engine:
     message:
         "Writing what draws the charts"
     shell:
-        "{PYTHON} -m analysis.charts.engine --out {params.out} 2> {log}"
+        "{PYTHON} -m analysis.site.charts.engine --out {params.out} 2> {log}"
 
 
 def pictured(study):
@@ -65,7 +70,7 @@ rule charts:
     message:
         "Drawing the charts of {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.charts {wildcards.study} --tables {params.tables}"
+        "{PYTHON} -m analysis.site.charts {wildcards.study} --tables {params.tables}"
         " --derived {params.derived} --results {params.results} --out {output}"
         " --picture={params.picture:q} 2> {log}"
 
@@ -113,6 +118,6 @@ rule report:
     message:
         "Building the site"
     shell:
-        "{PYTHON} -m analysis.report --tables {params.tables} --results {params.results}"
+        "{PYTHON} -m analysis.site.pages --tables {params.tables} --results {params.results}"
         " --modules {params.modules} --charts {params.charts} --site {params.site} > {log} 2>&1"
         " && echo site: {params.site}/index.html"

@@ -1,7 +1,7 @@
 from functools import cache
 
-from analysis.source import timed_files
-from analysis.store.folders import (
+from analysis.study.source import timed_files
+from analysis.results.store.folders import (
     DESCRIPTION,
     PUBLISHED,
     check_machine,
@@ -105,7 +105,8 @@ CALIBRATING = calibrating(CONFIG.known)
 SUMMARISING = [
     *SCHEMAS,
     *CORE,
-    *sources("analysis/model/*.py", "analysis/store/*.py", "analysis/tables/*.py"),
+    *sources("analysis/results/*.py", "analysis/results/model/*.py"),
+    *sources("analysis/results/store/*.py", "analysis/results/tables/*.py"),
 ]
 
 
@@ -132,7 +133,7 @@ rule fit_links:
     message:
         "Fitting the link of every machine"
     shell:
-        "{PYTHON} -m analysis.tables.links --results {params.results} --out {output} 2> {log}"
+        "{PYTHON} -m analysis.results.tables.links --results {params.results} --out {output} 2> {log}"
 
 
 rule summarise_study:
@@ -158,7 +159,7 @@ rule summarise_study:
     message:
         "Summarising {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.tables.of_study {wildcards.study} --results {params.results}"
+        "{PYTHON} -m analysis.results.tables.of_study {wildcards.study} --results {params.results}"
         " {params.links} --out {params.out} 2> {log}"
 
 
@@ -184,5 +185,5 @@ rule summarise:
     message:
         "Summarising the results of every machine"
     shell:
-        "{PYTHON} -m analysis.tables.together --tables {params.tables}/tables"
+        "{PYTHON} -m analysis.results.tables.together --tables {params.tables}/tables"
         " --links {input.links} --results {params.results} --out {params.tables} 2> {log}"

@@ -7,8 +7,8 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
-from analysis.modules import load_python
 from analysis.study import Case
+from analysis.toolchain.modules import load_python
 from tests.compiled import module
 from tests.repository import STUDIES
 

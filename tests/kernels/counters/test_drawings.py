@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from analysis.model.traffic import HOST_LINE_BYTES
-from analysis.modules import load_python
+from analysis.results.model.traffic import HOST_LINE_BYTES
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 STUDY = STUDIES["counters"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from allocator.workload import Told
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 STUDY = STUDIES["fragmentation"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.facts.inputs import load_inputs
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.study_facts import StudyFacts
 from kernels.fragmentation.charts import charts, kept
 from tests.repository import STUDIES
 from tests.synthetic import measured_row

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.study import Case
 from tests.allocator.modules import built
 from tests.kernels.fragmentation.replays import STUDY, WORKLOAD, assert_memory_is_told, replay

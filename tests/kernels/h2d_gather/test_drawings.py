@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.model.traffic import LINE_BYTES, row_traffic, traffic_of
-from analysis.modules import load_python
+from analysis.results.model.traffic import LINE_BYTES, row_traffic, traffic_of
 from analysis.study.access import access_of
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 STUDY = STUDIES["h2d_gather"]

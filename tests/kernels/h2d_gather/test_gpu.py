@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.config import Grid
-from analysis.errors import HotpathError
-from analysis.gpu import open_gpus
+from analysis.base.errors import HotpathError
+from analysis.base.gpu import open_gpus
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, run_rounds
-from analysis.modules import load_python
-from analysis.store.samples import checksum, write_round
+from analysis.results.store.samples import checksum, write_round
 from analysis.study import Case, Study
+from analysis.study.config import Grid
 from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module, gpu_module_file, study_with_fault
 from tests.repository import STUDIES
 from tests.synthetic import RUN

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis.modules import load_python
 from analysis.study import discover
+from analysis.toolchain.modules import load_python
 
 
 def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.errors import FieldError
-from analysis.modules import load_python
+from analysis.base.errors import FieldError
 from analysis.study import Case
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 GATHER = STUDIES["h2d_gather"]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.data import random_bytes
-from analysis.modules import load_python
 from analysis.study import Case
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 WORKLOADS = load_python(STUDIES["link_calibration"], "workload")

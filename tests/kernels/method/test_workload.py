@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Skip
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 STUDY = STUDIES["method"]

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.facts.study_facts import StudyFacts
-from analysis.modules import load_python
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
+from analysis.toolchain.modules import load_python
 from tests.charted import assert_page_is_drawn, charted
 from tests.kernels.peers.fake import PEERS
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.errors import FieldError
-from analysis.gpu import Gpu, open_gpus
+from analysis.base.errors import FieldError
+from analysis.base.gpu import Gpu, open_gpus
 from analysis.measure.cell import Skip
 from analysis.measure.needs import Provision
 from analysis.measure.topology import apart

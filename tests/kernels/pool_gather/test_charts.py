@@ -11,19 +11,19 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.charts.still import Still
-from analysis.charts.theme import COLOURS, COLUMN_PX
-from analysis.charts.writing import write_chart
-from analysis.facts.study_facts import StudyFacts
-from analysis.model.fit import Fit
-from analysis.model.terms import Parameters
-from analysis.model.translation import ENTRY_BYTES
+from analysis.results.model.fit import Fit
+from analysis.results.model.terms import Parameters
+from analysis.results.model.translation import ENTRY_BYTES
+from analysis.results.tables.model import parameter_table
+from analysis.site.charts.still import Still
+from analysis.site.charts.theme import COLOURS, COLUMN_PX
+from analysis.site.charts.writing import write_chart
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
-from analysis.tables.model import parameter_table
 from kernels.pool_gather.charts import charts, packing_cores, run_rows
 from tests.charted import assert_page_is_drawn
 from tests.kernels.pool_gather.fake import POOL
-from tests.model.test_translation import KNOWN
+from tests.results.model.test_translation import KNOWN
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 

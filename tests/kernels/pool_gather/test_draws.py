@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from tests.kernels.pool_gather.fake import DRAWS, case
 
 

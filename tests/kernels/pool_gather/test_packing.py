@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.modules import COMPILED_NAME
 from analysis.toolchain.compile import OPTIMISATION, defines
+from analysis.toolchain.modules import COMPILED_NAME
 from tests.compiled import QUICK, bindings_object, program, toolchain, with_fault
 from tests.kernels.pool_gather.fake import (
     DRAWS,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.measure.cores import cores
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 STUDY = STUDIES["rdma_write"]

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.charts.writing import write_chart
-from analysis.derived import derive_tables, read_derived
-from analysis.errors import FieldError
-from analysis.facts.study_facts import StudyFacts
-from analysis.report.sentences import NOTHING
-from analysis.report.study_pages import headroom
-from analysis.store.published import load_published
-from analysis.store.samples import Sample
+from analysis.base.errors import FieldError
+from analysis.results.store.published import load_published
+from analysis.results.store.samples import Sample
+from analysis.site.charts.writing import write_chart
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.sentences import NOTHING
+from analysis.site.pages.study_pages import headroom
 from analysis.study import Case, Variant
+from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.libfabric import Libfabric
 from tests.kernels.rdma_write.sessions import STUDY
 from tests.roots import drawn_charts, make_inputs

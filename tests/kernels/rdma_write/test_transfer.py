@@ -13,7 +13,7 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
-from analysis.source import source_files
+from analysis.study.source import source_files
 from analysis.toolchain.libfabric import Libfabric
 from tests.compiled import module_file
 from tests.kernels.rdma_write.sessions import NAMES, STUDY, WORKLOAD, session

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 WORKLOAD = load_python(STUDIES["storage_fill"], "workload")

@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any
 
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 Message = dict[str, Any]

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from analysis import ROOT
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.kernels.training.fake_child import fakes
 from tests.repository import STUDIES
 from tests.waiting import DEADLINE_S, wait_for
@@ -131,7 +131,7 @@ def test_without_pytorch_the_real_ones_say_what_is_missing(
 
 
 def test_what_a_process_runs_is_part_of_a_result() -> None:
-    from analysis.source import source_files
+    from analysis.study.source import source_files
 
     names = {Path(file).name for file in source_files(STUDY, STUDY.variant("p5_dropin"))}
     own = {"child.py", "children.py", "works.py", "transformer.py", "allocators.py"}

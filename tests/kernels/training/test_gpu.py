@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.modules import load_python
 from analysis.study import Case
+from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_samples
 from tests.repository import STUDIES
 

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure.cell import Skip
-from analysis.modules import load_python
 from analysis.study import Case
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 from tests.waiting import DEADLINE_S
 

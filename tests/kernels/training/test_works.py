@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 STUDY = STUDIES["training"]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from analysis.measure.memory import bytes_at
-from analysis.modules import load_python
 from analysis.study import Case, CaseValue
+from analysis.toolchain.modules import load_python
 from tests.kernels.device import FakeDevice
 from tests.repository import STUDIES
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from analysis.errors import FieldError, HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from kernels.transfers.advise import (
     Advice,
     advise,

@@ -13,8 +13,8 @@ import pytest
 import vl_convert
 
 from analysis import ROOT
-from analysis.charts.writing import write_chart
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.writing import write_chart
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.transfers.chart_lines import line_points
 from kernels.transfers.chart_map import map_table

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.modules import load_python
 from analysis.study import Case, CaseValue, Study
+from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module, study_with_fault
 from tests.repository import STUDIES
 

@@ -10,7 +10,7 @@ from typing import Any
 import pybind11
 import pytest
 
-from analysis.modules import COMPILED_NAME
+from analysis.toolchain.modules import COMPILED_NAME
 from tests.compiled import program, toolchain
 from tests.kernels.device import outcome
 from tests.kernels.transfers.fake import TRANSFERS, move

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from analysis.measure import host_memory
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.charts.still import Still
-from analysis.charts.theme import COLUMN_PX
-from analysis.charts.writing import write_chart
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.still import Still
+from analysis.site.charts.theme import COLUMN_PX
+from analysis.site.charts.writing import write_chart
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.translation.charts import charts, reads_of, rows_of
 from tests.charted import assert_page_is_drawn, charted

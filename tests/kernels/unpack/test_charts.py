@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from analysis.charts.writing import write_chart
-from analysis.facts.study_facts import StudyFacts
-from analysis.profile.timeline import normalised
-from analysis.source import fingerprint
-from analysis.store.results import set_capture
-from analysis.store.timelines import write_events
+from analysis.measure.profile.timeline import normalised
+from analysis.results.store.results import set_capture
+from analysis.results.store.timelines import write_events
+from analysis.site.charts.writing import write_chart
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study.source import fingerprint
 from tests.repository import STUDIES
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import add_run, provenance_of, samples_of, write_machine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.modules import load_python
+from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 STUDY = STUDIES["unpack"]

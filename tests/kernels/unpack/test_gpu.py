@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.modules import load_python
 from analysis.study import Case, Study
+from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module, study_with_fault
 from tests.repository import STUDIES
 

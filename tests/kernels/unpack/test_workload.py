@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.errors import FieldError
+from analysis.base.errors import FieldError
 from tests.kernels.device import FakeDevice
 from tests.kernels.unpack.test_planner import GUARD, ROOM, UNPACK, WORKLOADS, unpack_case
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from analysis.charts.theme import Chart
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.theme import Chart
+from analysis.site.facts.study_facts import StudyFacts
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart]:

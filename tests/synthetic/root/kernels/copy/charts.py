@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import altair as alt
 
-from analysis.charts.theme import Chart
-from analysis.facts.study_facts import StudyFacts
+from analysis.site.charts.theme import Chart
+from analysis.site.facts.study_facts import StudyFacts
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart]:

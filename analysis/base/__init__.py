@@ -1,0 +1,1 @@
+"""Units, quantities, statistics, errors, files, locks and processes; imports no other part."""

@@ -1,0 +1,75 @@
+"""What every command of this package has in common."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.base.errors import HotpathError, told
+from analysis.base.processes import end_with_starter, interrupt_once
+
+INTERRUPTED: Final = 130
+"""Exit code of a program that was interrupted, as shells give it."""
+
+
+def fail_in_one_line(main: Callable[[], None]) -> None:
+    """Run `main`; an error a person can mend ends it with that error alone and exit code 1.
+
+    SIGTERM ends it as SIGINT does: after tidying up. So does the end of the workflow it is part of.
+    """
+    interrupt_once()
+    end_with_starter()
+    try:
+        main()
+    except HotpathError as error:
+        sys.exit(f"error: {error}")
+    except OSError as error:
+        if (message := told(error)) is None:
+            raise
+        sys.exit(f"error: {message}")
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+# Types of arguments. What they raise, argparse tells with the name of the argument.
+
+
+def settings(text: str) -> dict[str, Any]:
+    """Overrides of config.yaml: a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ArgumentTypeError(f'expected a JSON object like {{"grid": "smoke"}}, got {text!r}')
+    return found
+
+
+def existing_folder(text: str) -> Path:
+    """A folder that is there."""
+    if not Path(text).is_dir():
+        raise ArgumentTypeError(f"expected a folder that is there, got {text!r}")
+    return Path(text)
+
+
+def existing_file(text: str) -> Path:
+    """A file that is there."""
+    if not Path(text).is_file():
+        raise ArgumentTypeError(f"expected a file that is there, got {text!r}")
+    return Path(text)
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """A whole number of at least `least`."""
+
+    def count(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and int(text) >= least):
+            raise ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
+        return int(text)
+
+    return count

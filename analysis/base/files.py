@@ -1,0 +1,94 @@
+"""Files that are whole at any moment: a crash leaves the old one or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from analysis.base.errors import HotpathError
+
+MIB: Final = 2**20
+ROOM_BYTES: Final = 32 * MIB
+"""What a run may write beside what it builds: results, their journal, logs."""
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Make or replace a file in one step. OSError leaves what was there."""
+    write_all({path: text})
+
+
+def write_all(texts: Mapping[Path, str]) -> None:
+    """Make or replace files, each in one step, and none before there is room for all of them.
+
+    OSError leaves what was there.
+    """
+    partial = {path: path.with_name(f".{path.name}.partial") for path in texts}
+    try:
+        for path, text in texts.items():
+            _write(partial[path], text, path)
+        for path in texts:
+            partial[path].replace(path)
+    except OSError:
+        for written in partial.values():
+            with suppress(OSError):
+                written.unlink()
+        raise
+
+
+def _write(partial: Path, text: str, path: Path) -> None:
+    """Write what is to become the file `path`; an OSError names that."""
+    try:
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("w", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def require_room(folder: Path) -> None:
+    """HotpathError unless `folder`, or the one it is to be made in, can be written to."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise HotpathError(
+            f"{there}: cannot be written to; use a copy of your own, where that is possible"
+        )
+    if (free := shutil.disk_usage(there).free) < ROOM_BYTES:
+        raise HotpathError(
+            f"{there}: expected {ROOM_BYTES / MIB:g} MiB of free space, got {free / MIB:.3g} MiB; "
+            "make room, then run the same command again"
+        )
+
+
+def require_plain_path(folder: Path) -> None:
+    """HotpathError unless a shell takes the path of `folder` for one word: nvcc hands the folders
+    of libraries to one as they are."""
+    if found := re.search(r"[\s()\[\]{}<>'\"`$&;|*?!#\\]", str(folder)):
+        raise HotpathError(
+            f"{folder}: expected a path without {found[0]!r}, which nvcc cannot link in; move the"
+            " checkout"
+        )
+
+
+def write_together(folder: Path, texts: Mapping[str, str]) -> None:
+    """Make a folder with all of its files, by their paths in it, in one step."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for name, text in texts.items():
+        write_whole(partial / name, text)
+    partial.rename(folder)
+
+
+def remove_together(folder: Path) -> None:
+    """Remove a folder with all that is in it in one step. A crash may leave a hidden remainder,
+    which the next call removes."""
+    gone = folder.with_name(f".{folder.name}.gone")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone)

@@ -1,0 +1,146 @@
+"""Numbers as a reader sees them: SI prefixes, enough digits, intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from analysis.base.statistics import CONFIDENCE, SAME_WITHIN
+
+INTERVAL: Final = f"{CONFIDENCE * 100:g} % interval"
+WITHIN: Final = f"{SAME_WITHIN * 100:g} %"
+"""Ratios this near 1 are called the same."""
+_SUPPORTED: Final = ((0.2, 2), (0.02, 3))
+"""So many significant digits an interval's ends have at most, where it reaches this share each
+way."""
+
+_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+_NANO: Final = (1e-9, "n")
+
+
+def digits(value: float, significant: int = 3) -> str:
+    """`value` to so many significant digits, without an exponent: 47.9, 0.451, 1230."""
+    if value == 0:
+        return "0"
+    places = max(significant - 1 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:.{places}f}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """`value` in SI base `unit` with the prefix that suits it; counts (unit 1) bare."""
+    if math.isnan(value):
+        return ""
+    if unit == "1":
+        return _count(value)
+    scale, prefix = _prefix(value)
+    return f"{digits(value / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
+
+
+def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
+    """`low to high unit` under the prefix of `value`, whose interval it is; empty where there is
+    none."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    if unit == "1":
+        significant = _supported(low, high, 4)
+        return f"{_count(low, significant)} to {_count(high, significant)}"
+    scale, prefix = _prefix(value)
+    return f"{digits_interval(low / scale, high / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
+
+
+def digits_interval(low: float, high: float, significant: int = 3) -> str:
+    """`low to high` with so many significant digits, or as few as so wide an interval supports;
+    empty where there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    significant = _supported(low, high, significant)
+    return f"{digits(low, significant)} to {digits(high, significant)}"
+
+
+def _supported(low: float, high: float, most: int) -> int:
+    """How many significant digits the ends of an interval get."""
+    found = (digits for share, digits in _SUPPORTED if high - low > share * abs(high + low))
+    return min(next(found, most), most)
+
+
+def _count(value: float, significant: int = 4) -> str:
+    return f"{value:.0f}" if value == round(value) else digits(value, significant)
+
+
+def _prefix(value: float) -> tuple[float, str]:
+    return next(((scale, name) for scale, name in _PREFIXES if abs(value) >= scale), _NANO)
+
+
+def gigabytes_per_second(rate: float) -> str:
+    """A rate already in GB/s (1e9 B/s): `47.9 GB/s`."""
+    return "" if math.isnan(rate) else f"{digits(rate)} GB/s"
+
+
+def speed(payload_bytes: float, seconds: float) -> str:
+    """The payload rate of an operation; its time where it delivers no bytes."""
+    if not payload_bytes:
+        return quantity(seconds, "s")
+    return gigabytes_per_second(payload_bytes / seconds / 1e9)
+
+
+def with_interval(figure: str, interval: str) -> str:
+    """`figure (interval)`; only the figure where it has none."""
+    return f"{figure} ({interval})" if interval else figure
+
+
+def ratio(value: float) -> str:
+    """A ratio with its sign: three decimals near 1, where the verdict is decided."""
+    return f"{_ratio_digits(value)}×"
+
+
+def ratio_interval(low: float, high: float) -> str:
+    """`low to high`, digits as in `ratio` or as few as so wide an interval supports; empty where
+    there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    significant = _supported(low, high, 3)
+    return f"{_ratio_digits(low, significant)} to {_ratio_digits(high, significant)}"
+
+
+def _ratio_digits(value: float, significant: int = 3) -> str:
+    return f"{value:.3f}" if 0.9 < value < 1.1 else digits(value, significant)
+
+
+def percent(share: float) -> str:
+    """A share of 1 as a whole percentage, one decimal below ten, one digit below a tenth."""
+    if 0 < share < 0.001:
+        return f"{digits(share * 100, 1)} %"
+    return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
+
+
+def percent_interval(low: float, high: float) -> str:
+    """`low to high`, shares of 1 as percentages; empty where there is none."""
+    return "" if math.isnan(low) or math.isnan(high) else f"{percent(low)} to {percent(high)}"
+
+
+def is_at_limit(share: float) -> bool:
+    """Whether a share of a limit is all of it, or above it by no more than medians of runs vary."""
+    return 0.995 <= share <= 1.05
+
+
+def signed_percent(share: float) -> str:
+    """A difference as a share of 1, as a percentage with its sign: `+1.3 %`, `-12.0 %`."""
+    return f"{share * 100:+.1f} %"
+
+
+def whole(value: float) -> str:
+    """A count with thousands set apart; empty for NaN."""
+    return "" if math.isnan(value) else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def runs_phrase(runs: int, hosts: int) -> str:
+    """What a figure stands on: `one run`, `4 runs, 3 hosts`."""
+    if runs == 1:
+        return "one run"
+    return f"{runs} runs, {hosts} host{'s' * (hosts > 1)}"
+
+
+def listing(items: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)

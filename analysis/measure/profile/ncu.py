@@ -1,0 +1,110 @@
+"""Hardware counters from Nsight Compute: which ones to request, and how to parse the output."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+
+from analysis.base.errors import HotpathError
+from analysis.results.store.counters import Counter
+
+STALLS = (
+    *("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle"),
+    *("long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "no_instruction"),
+    *("not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait"),
+)
+
+METRICS = (
+    "gpu__time_duration.sum",
+    # the link
+    "pcie__read_bytes.sum",
+    "pcie__write_bytes.sum",
+    "lts__t_requests_srcunit_tex_aperture_sysmem.sum",
+    "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum",
+    "lts__t_sectors_srcunit_tex_aperture_sysmem.sum",
+    "lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss.sum",
+    # reads of page tables: what asks L2 for device memory and is no multiprocessor and no other L2
+    "lts__t_requests_aperture_device.sum",
+    "lts__t_requests_srcnode_gpc_aperture_device.sum",
+    "lts__t_requests_srcunit_ltcfabric_aperture_device.sum",
+    # the memories of the GPU
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "lts__t_bytes.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    # the multiprocessors
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "smsp__inst_executed.sum",
+    *(f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio" for name in STALLS),
+    "launch__registers_per_thread",
+    "launch__grid_size",
+    "launch__block_size",
+)
+
+
+def find_ncu() -> str:
+    """Path of the tool; HotpathError if it is not installed."""
+    path = shutil.which("ncu")
+    if path is None:
+        raise HotpathError("ncu is not in PATH")
+    return path
+
+
+def known_metrics(ncu: str) -> list[str]:
+    """Those of METRICS that the tool supports for this GPU, in order."""
+    listed = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, check=False)
+    names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
+    return [
+        metric
+        for metric in METRICS
+        if metric.startswith("launch__") or metric.partition(".")[0] in names
+    ]
+
+
+def capture(command: Sequence[str]) -> str:
+    """Profile `command`, which starts the profiler itself; returns the raw CSV.
+
+    HotpathError contains the tool's own message, such as a missing permission for counters.
+    """
+    ncu = find_ncu()
+    options = ["--profile-from-start", "off", "--clock-control", "none", "--print-units", "base"]
+    options += ["--nvtx", "--print-nvtx-rename", "kernel", "--csv", "--page", "raw"]
+    options += ["--target-processes", "all", "--metrics", ",".join(known_metrics(ncu))]
+    done = subprocess.run([ncu, *options, *command], capture_output=True, text=True, check=False)
+    error = re.search(r"==ERROR==\s*(.+)", done.stdout + done.stderr)
+    if error or done.returncode != 0:
+        raise HotpathError(error[1] if error else (done.stdout + done.stderr).strip()[-300:])
+    return done.stdout
+
+
+def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
+    """(variant, counter) for every metric of every profiled kernel in the tool's raw CSV.
+
+    The tool prefixes the kernel's name with that of the NVTX range, which is the variant's. Lines
+    before the table are output of the program. HotpathError if there is no table.
+    """
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.startswith('"ID"')]
+    if not starts and "No kernels were profiled" in text:
+        return
+    if not starts:
+        raise HotpathError("ncu printed no table of counters")
+    rows = list(csv.reader(io.StringIO("\n".join(lines[starts[0] :]))))
+    header, units = rows[0], rows[1]
+    name_at = header.index("Kernel Name")
+    metrics = [i for i, name in enumerate(header) if name in METRICS]
+    for row in rows[2:]:
+        if len(row) != len(header):
+            raise HotpathError(f"ncu: expected {len(header)} fields, got {len(row)}: {row[:3]}")
+        for i in metrics:
+            try:
+                value = float(row[i].replace(",", ""))
+            except ValueError:
+                continue  # n/a: the counter does not exist for this kernel
+            variant, _, kernel = row[name_at].partition("/")
+            yield variant, Counter(case, kernel, header[i], units[i], value)

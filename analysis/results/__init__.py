@@ -1,0 +1,1 @@
+"""Samples, provenance, tables, models, and results carried over refactorings."""

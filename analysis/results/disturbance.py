@@ -1,0 +1,77 @@
+"""What disturbs a round: others on the CPU or the GPU, a host or a GPU that slows down.
+
+The limits lie outside of what quiet hosts show: in 180 rounds on four H200 hosts, others used at
+most half a core, at most 0.2 % of the cores' time was stolen, and a spin or a copy took at most 2.3
+times its run's shortest. That much comes from the clock that a core happens to have at the moment;
+the times of rounds do not follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.results.store.throttling import SLOWDOWNS
+
+BUSY_CORES: Final = 1
+"""From so many cores' worth of others' work on, they compete for cores and for memory."""
+STEAL_SHARE: Final = 0.01
+"""Share of all cores' time that the hypervisor may give to others: less than any difference that is
+called one."""
+SLOWER: Final = 3
+"""So many times the run's shortest spin or copy is no change of clock."""
+Look = Mapping[str, float | None]
+"""The host at one moment, with the fields of `conditions.Conditions`."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is known of a round: the host before and after it, its length, processes of others that
+    came to the GPU meanwhile, and reasons for lowered clocks."""
+
+    before: Look
+    after: Look
+    seconds: float
+    newcomers: Collection[int] = ()
+    throttle: Collection[str] = ()
+
+
+def disturbances(rounds: Sequence[Watch], cores: int) -> list[list[str]]:
+    """What disturbed each of the rounds of one run on a host of so many cores, in words.
+
+    A round without conditions, as older journals have them, counts as undisturbed.
+    """
+    looks = [look for one in rounds for look in (one.before, one.after)]
+    return [list(_reasons(one, looks, cores)) for one in rounds]
+
+
+def _reasons(one: Watch, looks: Sequence[Look], cores: int) -> Iterator[str]:
+    around = (one.before, one.after)
+    busy = cores * max(_known(around, "busy_share"), default=0.0)
+    if busy > BUSY_CORES:
+        yield f"others kept {busy:.1f} cores busy"
+    stolen = _known(around, "steal_s")
+    share = (stolen[-1] - stolen[0]) / (cores * one.seconds) if stolen and one.seconds else 0.0
+    if share > STEAL_SHARE:
+        yield f"the hypervisor took {share:.1%} of the cores' time"
+    for what, seconds in (("a core", _spins), ("memory", _copies)):
+        if (own := seconds(around)) and (slower := max(own) / min(seconds(looks))) > SLOWER:
+            yield f"{what} was {slower:.1f} times slower than at the run's best moment"
+    if one.newcomers:
+        yield f"processes {sorted(one.newcomers)} came to the GPU"
+    if slowed := sorted(SLOWDOWNS.intersection(one.throttle)):
+        yield f"the GPU lowered its clocks: {', '.join(slowed)}"
+
+
+def _known(looks: Sequence[Look], name: str) -> list[float]:
+    return [value for look in looks if (value := look.get(name)) is not None]
+
+
+def _spins(looks: Sequence[Look]) -> list[float]:
+    return _known(looks, "spin_s")
+
+
+def _copies(looks: Sequence[Look]) -> list[float]:
+    """Seconds a byte."""
+    return [1 / rate for rate in _known(looks, "copy_bytes_per_s")]

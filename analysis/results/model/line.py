@@ -1,0 +1,73 @@
+"""Time as a linear function of size, t = a + n / b: latency, bandwidth and goodness of fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.base.statistics import student
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_SIZES: Final = 4
+"""Two sizes for the line, and two to assess the fit."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """`latency` in s, `bandwidth` in B/s, and `half_size` in B, where half the bandwidth is
+    reached.
+
+    `misfit` is the largest deviation from the line, as a share of the time.
+    """
+
+    latency: Estimate
+    bandwidth: Estimate
+    half_size: Estimate
+    misfit: float
+
+    def seconds(self, size: Floats) -> Floats:
+        """The line's times [sizes] for sizes in bytes."""
+        return self.latency.value + size / self.bandwidth.value
+
+
+def fit_line(size: Floats, seconds: Floats) -> Line | None:
+    """The line through times `seconds` [sizes] of `size` bytes [sizes]; None for too few sizes.
+
+    Least squares of the logarithms of times, so that relative errors count alike at every size. The
+    intervals come from the residuals: they are wide if time is not linear in size.
+    """
+    from scipy.optimize import least_squares  # here, as it is slow to import and few fit a line
+
+    if len(size) < FEWEST_SIZES or len(set(size.tolist())) < FEWEST_SIZES:
+        return None
+    logs = np.log(seconds)
+    start = np.log([seconds.min(), size.max() / seconds.max()])
+
+    def residuals(parameters: Floats) -> Floats:
+        latency, bandwidth = np.exp(parameters)
+        found: Floats = np.log(latency + size / bandwidth) - logs
+        return found
+
+    solved = least_squares(residuals, start, x_scale="jac")
+    freedom = len(size) - 2
+    spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / freedom
+    quantile = student(freedom)
+
+    def estimate(*weights: float) -> Estimate:
+        middle = float(np.dot(weights, solved.x))
+        reach = quantile * float(np.sqrt(np.dot(weights, spread @ np.array(weights))))
+        return Estimate(*(float(np.exp(middle + by)) for by in (0.0, -reach, reach)))
+
+    worst = float(np.abs(np.expm1(solved.fun)).max())
+    return Line(estimate(1, 0), estimate(0, 1), estimate(1, 1), worst)

@@ -1,0 +1,176 @@
+"""The model: the time of an operation is its start-up time plus the largest of five terms.
+
+| term | seconds |
+|---|---|
+| link | bytes on the wire, with the extra cost of half lines / effective rate of the link |
+| request rate | requests / maximum request rate of the chip |
+| SM request rate | requests of one multiprocessor / its maximum request rate |
+| in flight | turns of its warps * time of a turn (Little's law) |
+| translation | walks of the page tables, one after the other; see `translation` beside this |
+| start-up | fixed; plus the latency of device memory if it holds the indices of the rows |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass, fields
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from analysis.results.model.traffic import traffic_of
+from analysis.results.model.translation import Walker, Walks, walk_seconds, walks_of
+from analysis.study.access import Access, Floats
+
+TRANSLATION: Final = "translation"
+TERMS: Final = ("link", "request rate", "SM request rate", "in flight", TRANSLATION, "start-up")
+"""Columns of `term_seconds`. The time is the last one plus the largest of the others."""
+
+WORK: Final = (
+    *("wire", "half lines", "requests", "requests of an SM", "turns"),
+    *("indexed", "copy engine"),
+    *("entries", "drawn", "touches", "ascending", "displacing"),
+)
+"""Columns of the model's input, `work_of`."""
+
+WARPS_PER_SM: Final = 64
+"""Maximum number of warps resident on a multiprocessor (CUDA C++ Programming Guide, compute
+capabilities 8.0, 9.0 and 10.0). The link limits a grid long before it is that large, so register
+pressure and chips with 48 warps are ignored."""
+WARPS_PER_BLOCK: Final = 8
+"""Every kernel with a `link` launches blocks of 256 threads. While there are enough
+multiprocessors, each block has its own."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Limits of a machine's link and chip; NaN if the calibration could not determine one.
+
+    `link_rate`: B/s on the wire, the raw rate less flow control and ordered sets.
+    `half_line`: extra cost of reading one sector of a host line, in bytes on the wire.
+    `request_rate`: 1/s, maximum rate of reads of the chip (its outstanding reads over their round
+    trip); `sm_request_rate`: 1/s, the same for one multiprocessor.
+    `latency`: s, one turn of a warp: index, round trip over the link, store.
+    `start_up`: s, kernel launch, first reads and last stores; `index_latency`: s, added if a warp
+    has to look up in device memory which row to read.
+    `copy_engine_start_up`: s, start-up of a copy by the copy engine.
+
+    Of translation, NaN where it was not calibrated: `held_entries`: number of translations held.
+    `walk`: s, a walk whose line of the page tables is in the L2. `held_regions`: how many entries
+    of the level above, of 2 MiB each, are held; `region_walk`: s, added to a walk that needs
+    another; `region_wait`: s, for each of them where rows come in ascending order. `table_miss`: s,
+    added to a walk for a line of either level that comes from device memory. `row_cache`: B of rows
+    that displace a line of the tables from the L2.
+    """
+
+    link_rate: float
+    half_line: float
+    request_rate: float
+    sm_request_rate: float
+    latency: float
+    start_up: float
+    index_latency: float
+    copy_engine_start_up: float
+    held_entries: float = math.nan
+    walk: float = math.nan
+    held_regions: float = math.nan
+    region_walk: float = math.nan
+    region_wait: float = math.nan
+    table_miss: float = math.nan
+    row_cache: float = math.nan
+
+    @property
+    def walker(self) -> Walker:
+        return Walker(*(getattr(self, field.name) for field in fields(Walker)))
+
+    def values(self) -> Floats:
+        return np.array(astuple(self), dtype=float)
+
+
+class About(NamedTuple):
+    """The unit of a parameter, and what it is."""
+
+    unit: str
+    meaning: str
+
+
+ABOUT: Final = {
+    "link_rate": About("B/s", "effective rate of the link, bytes on the wire"),
+    "half_line": About("B", "extra cost of a request for half a host line, in bytes on the wire"),
+    "request_rate": About("1/s", "maximum rate of the chip's reads of host memory"),
+    "sm_request_rate": About("1/s", "maximum rate of one multiprocessor's reads of host memory"),
+    "latency": About("s", "one turn of a warp: index, round trip, store"),
+    "start_up": About("s", "start-up time of a kernel"),
+    "index_latency": About("s", "look-up of the first row in device memory"),
+    "copy_engine_start_up": About("s", "start-up time of a copy"),
+    "held_entries": About("1", "translations held, each of 64 KiB"),
+    "walk": About("s", "a walk whose line of the page tables is in the L2"),
+    "held_regions": About("1", "entries of the level above held, each of 2 MiB"),
+    "region_walk": About("s", "added to a walk that needs another of these"),
+    "region_wait": About("s", "wait for each of these, rows in ascending order"),
+    "table_miss": About("s", "added to a walk for a line that comes from device memory"),
+    "row_cache": About("B", "bytes of rows that displace a line of the page tables from the L2"),
+}
+BINDS: Final = {
+    "link_rate": "link",
+    "half_line": "link",
+    "request_rate": "request rate",
+    "sm_request_rate": "SM request rate",
+    "latency": "in flight",
+    **{field.name: TRANSLATION for field in fields(Walker)},
+}
+"""The term that each parameter sets. Start-up and index look-up are part of every time."""
+
+
+def work_of(access: Access, sms: int) -> tuple[float, ...]:
+    """A row of the model's input, in the order of WORK; what is said with yes or no is 1 or 0.
+
+    Turns are the number of times each resident warp issues the loads it keeps in flight, at least
+    one. The copy engine has no SM requests and no warps.
+    """
+    traffic = traffic_of(access)
+    if access.reads == "copy_engine":
+        return traffic.wire_bytes, *(0.0,) * 5, 1.0, *_numbers(Walks())
+    fills = access.payload_bytes / access.in_flight_bytes
+    warps = min(fills, access.warps or sms * WARPS_PER_SM, sms * WARPS_PER_SM)
+    used = min(sms, math.ceil(warps / WARPS_PER_BLOCK))
+    requests = traffic.completions
+    indexed = float(access.reads != "contiguous")
+    of_the_link = (traffic.wire_bytes, traffic.half_lines, requests)
+    of_the_sms = requests / used, fills / warps, indexed
+    return *of_the_link, *of_the_sms, 0.0, *_numbers(walks_of(access))
+
+
+def _numbers(walks: Walks) -> tuple[float, ...]:
+    return tuple(float(value) for value in astuple(walks))
+
+
+def term_seconds(work: Floats, parameters: Floats) -> Floats:
+    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12].
+
+    Of several sets of parameters [sets, 15] they are [sets, cases, 6].
+    """
+    known = Parameters(*parameters.T[..., np.newaxis])
+    wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T[:7]
+    return np.stack(
+        np.broadcast_arrays(
+            (wire + half_lines * known.half_line) / known.link_rate,
+            requests / known.request_rate,
+            requests_of_an_sm / known.sm_request_rate,
+            turns * known.latency,
+            walk_seconds(known.walker, *work.T[7:]),
+            np.where(
+                copy_engine > 0,
+                known.copy_engine_start_up,
+                known.start_up + indexed * known.index_latency,
+            ),
+        ),
+        axis=-1,
+    )
+
+
+def predicted_seconds(work: Floats, parameters: Floats) -> Floats:
+    """The predicted time in seconds of each row of `work`, [cases] or [sets, cases]."""
+    terms = term_seconds(work, parameters)
+    total: Floats = terms[..., :-1].max(axis=-1) + terms[..., -1]
+    return total

@@ -1,0 +1,147 @@
+"""What address translation costs: how many walks of the page tables a launch needs, and their time.
+
+A GPU holds the translations of a limited number of pages. A read elsewhere waits for a walk, and
+the walker of the chip does one after the other, so that walks a second are a limit beside the
+link's. A walk reads one line of page-table entries, by way of the level above, of which some
+entries are held, too. The line is in the L2 unless this is the first walk to it in a launch, or
+rows that were moved have displaced it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from analysis.results.model.traffic import LINE_BYTES
+from analysis.study.access import Access, Floats
+
+ENTRY_BYTES: Final = LINE_BYTES // 8 * 4096
+"""What one held translation covers: a line of page-table entries of 8 bytes, each of which maps
+4 KiB (Linux open-gpu-doc, "Pascal MMU format", 4 KiB PTEs). The study `translation` measures it."""
+REGION_BYTES: Final = 2 * 2**20
+"""What one entry of the level above maps (same source)."""
+REGIONS_A_LINE: Final = LINE_BYTES // 16
+"""Entries of that level have 16 bytes (same source)."""
+
+
+LAUNCHES_BEFORE: Final = 2
+"""How many launches' translations are held in the middle of a timed one: that of NVBench's warm-up,
+on average half a sample before, and its own first half. From what came earlier nothing seems to be
+held: NVBench allocates memory for each measurement, which changes the page tables."""
+
+
+@dataclass(frozen=True)
+class Walks:
+    """What a launch asks of translation.
+
+    `entries`: held translations that would cover the pool. `drawn`: how many of them launches come
+    to at all. `touches`: how often a launch goes on to another one. `is_ascending`: in the order of
+    addresses, so each once. `displacing`: bytes of rows that stay in the L2 when they are moved,
+    which those with streaming hints do not.
+    """
+
+    entries: float = 0.0
+    drawn: float = 0.0
+    touches: float = 0.0
+    is_ascending: bool = False
+    displacing: float = 0.0
+
+
+def walks_of(access: Access) -> Walks:
+    """The walks that `access` may need; none where it is not known how large the pool is."""
+    if not access.pool_bytes:
+        return Walks()
+    entries = access.pool_bytes / ENTRY_BYTES
+    touches = access.rows * _touches_per_row(access)
+    drawn = entries
+    if access.layout == "repeated":
+        drawn *= -math.expm1(-touches / entries)
+    displacing = 0.0 if access.streaming else float(access.payload_bytes)
+    return Walks(entries, drawn, touches, access.is_ascending, displacing)
+
+
+def _touches_per_row(access: Access) -> float:
+    """How many entries a row needs that the row before it did not: a run of consecutive rows needs
+    those that it lies in, at a random start."""
+    stride = access.stride_bytes
+    if access.layout == "contiguous":
+        entries = access.stretch_rows * stride / ENTRY_BYTES
+        return entries * (1 - math.exp(-access.request_rows / entries)) / access.request_rows
+    run = access.run_rows
+    length = (run - 1) * stride + access.row_bytes
+    return (1 + (length - 16) / ENTRY_BYTES) / run
+
+
+@dataclass(frozen=True)
+class Walker:
+    """The parameters of a machine's translation; see analysis.results.model.terms.Parameters."""
+
+    held_entries: float
+    walk: float
+    held_regions: float
+    region_walk: float
+    region_wait: float
+    table_miss: float
+    row_cache: float
+
+
+def walk_seconds(
+    walker: Walker,
+    entries: Floats,
+    drawn: Floats,
+    touches: Floats,
+    is_ascending: Floats,
+    displacing: Floats,
+) -> Floats:
+    """Seconds [cases] of the walks of launches [cases], one after the other; 0 without a pool.
+
+    Ascending order never costs more than none: rows that are far apart gain nothing from it.
+    """
+    has_pool = entries > 0
+    if not has_pool.any():
+        return np.zeros(len(entries))
+    pool, drawn = (np.where(has_pool, count, 1.0) for count in (entries, drawn))
+    random = _in_random_order(walker, pool, drawn, touches, displacing)
+    ordered = np.minimum(random, _in_ascending_order(walker, pool, touches))
+    return np.where(has_pool, np.where(is_ascending > 0, ordered, random), 0.0)
+
+
+def _in_random_order(
+    walker: Walker, pool: Floats, drawn: Floats, touches: Floats, displacing: Floats
+) -> Floats:
+    """A touch finds its entry held with the share of entries that are held. The same is true of the
+    regions. The L2 is empty before a launch, as it is where samples are taken. So the first walk to
+    a line of the tables finds it in device memory, and so with the lines of the level above. Later,
+    a line is still in the L2 if fewer than `row_cache` bytes of rows came between two walks to it.
+    How many came is exponentially distributed, as walks are independent.
+    """
+    met = _visited(drawn, LAUNCHES_BEFORE * touches)
+    walks = touches * (1 - np.minimum(walker.held_entries, met) / drawn)
+    some = np.maximum(walks, 1e-9)
+    regions = pool * ENTRY_BYTES / REGION_BYTES
+    elsewhere = np.clip(1 - walker.held_regions / regions, 0, None)
+    first = _visited(pool, some) / some
+    first_above = _visited(regions / REGIONS_A_LINE, some) / some
+    kept = -np.expm1(-walker.row_cache * some / (pool * np.maximum(displacing, 1)))
+    waits = walker.table_miss * (1 - (1 - first) * kept + first_above)
+    seconds: Floats = walks * (walker.walk + walker.region_walk * elsewhere + waits)
+    return seconds
+
+
+def _in_ascending_order(walker: Walker, pool: Floats, touches: Floats) -> Floats:
+    """Each entry is walked to once; before the next launch comes to it, it is replaced. The rows in
+    flight lie in few regions, and where these come to the next one, all wait for its entry.
+    """
+    walks = np.where(pool > walker.held_entries, _visited(pool, touches), 0.0)
+    regions = _visited(pool * ENTRY_BYTES / REGION_BYTES, walks)
+    seconds: Floats = walks * walker.walk + regions * walker.region_wait
+    return seconds
+
+
+def _visited(places: Floats, visits: Floats) -> Floats:
+    """How many of so many `places` are met by `visits` to random ones."""
+    met: Floats = places * -np.expm1(-visits / places)
+    return met

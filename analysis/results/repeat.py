@@ -1,0 +1,56 @@
+"""Would another run confirm the figures? The newest run of each machine against the others.
+
+    python -m analysis.results.repeat results
+
+For results of your own: measure at least four times, best on several hosts, and give the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from analysis import ROOT
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
+from analysis.base.statistics import CONFIDENCE, FEWEST_RUNS
+from analysis.results.store.collect import collect
+from analysis.results.tables.links import fit_links
+from analysis.results.tables.repeatability import repeatability
+from analysis.study import discover
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.results.repeat",
+        description=__doc__.splitlines()[0] if __doc__ else None,
+    )
+    parser.add_argument(
+        "results", type=Path, nargs="?", default=ROOT / "results", help="folder of the machines"
+    )
+    arguments = parser.parse_args()
+    studies = discover()
+    found = collect(arguments.results, studies)
+    links = fit_links(found.samples, found.machines, studies)
+    table = repeatability(found.samples, studies, found.published, found.machines, links)
+    if table.empty:
+        raise HotpathError(
+            f"{arguments.results}: expected more than {FEWEST_RUNS} fresh runs of a study on one"
+            " machine, got none"
+        )
+    print(table.drop(columns="held_run").to_string(index=False))
+    for what in ("times", "ratios"):
+        inside, count = int(table[f"{what}_inside"].sum()), int(table[what].sum())
+        print(
+            f"{what}: {inside} of {count} in their {CONFIDENCE:.0%} interval ({inside / count:.1%})"
+        )
+    for what, of in (
+        ("contradicted", "decided"),
+        ("repeats_different", "repeats"),
+        ("claims_flipped", "claims"),
+    ):
+        print(f"{what.replace('_', ' ')}: {int(table[what].sum())} of {int(table[of].sum())}")
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

@@ -1,0 +1,252 @@
+"""The results of one machine: samples with their provenance, kept small and consistent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.base.errors import HotpathError
+from analysis.base.files import write_whole
+from analysis.base.reading import decoded, read_bytes
+from analysis.base.schema import check, read_json
+from analysis.base.statistics import FEWEST_RUNS
+from analysis.results.store import METHOD_VERSION
+from analysis.results.store.consistency import check_samples
+from analysis.results.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, variant_files
+from analysis.results.store.samples import (
+    KEPT_RUNS,
+    Sample,
+    parse_samples,
+    text_checksum,
+    to_text,
+)
+
+Provenance = dict[str, Any]
+"""One run of one variant: commit, dirty, source_sha256, method_version, compiler, versions,
+command, start, end, energy_j, captures, bounds, machine ... `runs` holds the earlier runs that are
+kept."""
+
+
+_OF_FILE: Final = ("study", "variant", "samples_sha256", "runs")
+"""Keys of the file, beside those of the newest run."""
+_SOUND: Final[set[str]] = set()
+"""Descriptions of machines that have passed their schema, as JSON."""
+
+
+class CorruptResults(HotpathError):
+    """Samples that do not match their provenance."""
+
+
+@dataclass(frozen=True)
+class VariantResults:
+    """Samples of one variant on one machine, and the provenance of each of their runs."""
+
+    machine: str
+    study: str
+    variant: str
+    samples: list[Sample]
+    provenance: Provenance
+
+    def run_provenance(self) -> dict[str, Provenance]:
+        """Provenance by run, newest first."""
+        return {entry["run"]: entry for entry in (self.provenance, *self.provenance["runs"])}
+
+    def fresh_runs(self, source_sha256: str) -> list[str]:
+        """Runs measured from this source with the current method, newest first."""
+        return [
+            run
+            for run, entry in self.run_provenance().items()
+            if entry["source_sha256"] == source_sha256 and entry["method_version"] == METHOD_VERSION
+        ]
+
+
+def load_variant(path: Path) -> VariantResults:
+    """Read `<variant>.csv` and its provenance, and hold the one against the other.
+
+    Raises HotpathError, naming the file, and of samples the line.
+    """
+    provenance = read_provenance(path.with_suffix(".json"))
+    content = read_bytes(path)
+    if hashlib.sha256(content).hexdigest() != provenance["samples_sha256"]:
+        raise CorruptResults(f"{path}: checksum differs from the one in {path.stem}.json")
+    machine, study = path.parts[-3:-1]
+    names, found = (study, path.stem), (provenance["study"], provenance["variant"])
+    if found != names:
+        beside = path.with_suffix(".json")
+        raise CorruptResults(f"{beside}: study, variant: expected {names}, got {found}")
+    samples = parse_samples(path, decoded(path, content))
+    loaded = VariantResults(machine, study, path.stem, samples, provenance)
+    check_samples(path, samples, loaded.run_provenance())
+    return loaded
+
+
+def read_provenance(path: Path) -> Provenance:
+    """`<variant>.json`, checked by its schema; HotpathError names the file and the field."""
+    if not path.exists():
+        raise CorruptResults(f"{path}: the provenance of {path.stem}.csv is missing")
+    provenance: Provenance = read_json(path)
+    check(provenance, "provenance", str(path))
+    entries = (provenance, *provenance["runs"])
+    for entry in entries:
+        _check_snapshot(entry["machine"], f"{path}: run {entry['run']}: machine")
+    if len({entry["run"] for entry in entries}) < len(entries):
+        raise CorruptResults(f"{path}: runs: expected every run once")
+    return provenance
+
+
+def provenance_text(document: Provenance) -> str:
+    """The whole `<variant>.json`: a line a key, and below `runs` a line a run."""
+    runs = ",\n".join(f"  {json.dumps(entry, sort_keys=True)}" for entry in document["runs"])
+    values = {key: json.dumps(value, sort_keys=True) for key, value in document.items()}
+    values["runs"] = f"[\n{runs}\n ]" if runs else "[]"
+    lines = ",\n".join(f" {json.dumps(key)}: {value}" for key, value in sorted(values.items()))
+    return f"{{\n{lines}\n}}\n"
+
+
+def _check_snapshot(machine: Any, where: str) -> None:
+    """As `check`; one that has passed is in the provenance of many variants."""
+    text = json.dumps(machine, sort_keys=True)
+    if text not in _SOUND:
+        check(machine, "machine", where)
+        _SOUND.add(text)
+
+
+def read_machine(folder: Path) -> dict[str, Any]:
+    """A machine's description, checked by its schema; HotpathError names the file and the field."""
+    path = folder / DESCRIPTION
+    described: dict[str, Any] = read_json(path)
+    check(described, "machine", str(path))
+    return described
+
+
+class Draft:
+    """The next state of one machine's results: made in memory, so that it can be written whole."""
+
+    def __init__(self, root: Path, machine: str) -> None:
+        self._folder = root / machine
+        self._changed: dict[Path, VariantResults] = {}
+        self.texts: dict[str, str] = {}
+        """What differs from the files on disk, by path below the root."""
+
+    def put(self, name: str, text: str) -> None:
+        """Set a file of the machine; `name` is its path in the machine's folder."""
+        self.texts[f"{self._folder.name}/{name}"] = text
+
+    def add_run(
+        self, study: str, variant: str, samples: Sequence[Sample], provenance: Provenance
+    ) -> None:
+        """Put the samples of one run before those of earlier runs of this variant with the same
+        method version. Only the newest KEPT_RUNS runs are kept."""
+        path = self._folder / study / f"{variant}.csv"
+        earlier: list[Sample] = []
+        runs: dict[str, Provenance] = {}
+        captures: dict[str, Any] = {}
+        if path.exists():
+            old = load_variant(path)
+            earlier, runs = old.samples, old.run_provenance()
+            captures = old.provenance.get("captures", {})
+        runs.pop(provenance["run"], None)
+        method = provenance["method_version"]
+        alike = [run for run, entry in runs.items() if entry["method_version"] == method]
+        kept = alike[: KEPT_RUNS - 1]
+        # Captures outlive a run: each entry records the source it was taken from.
+        current = {**provenance, "captures": {**captures, **provenance.get("captures", {})}}
+        rows = [*samples, *(s for s in earlier if s.run in kept)]
+        self._set(path, variant, rows, current, [runs[run] for run in kept])
+
+    def _set(
+        self,
+        path: Path,
+        variant: str,
+        samples: list[Sample],
+        provenance: Provenance,
+        runs: Sequence[Provenance],
+    ) -> None:
+        current, *earlier = [
+            {key: value for key, value in entry.items() if key not in _OF_FILE}
+            for entry in (provenance, *runs)
+        ]
+        text = to_text(samples)
+        study = path.parent.name
+        of_file = {"study": study, "variant": variant, "samples_sha256": text_checksum(text)}
+        document = {**current, **of_file, "runs": earlier}
+        self._changed[path] = VariantResults(
+            self._folder.name, study, variant, samples, {**current, "runs": earlier}
+        )
+        self.put(f"{study}/{variant}.csv", text)
+        self.put(f"{study}/{variant}.json", provenance_text(document))
+
+    def shrink(self, limit: int = MACHINE_LIMIT_BYTES) -> None:
+        """Drop extra runs of the machine until its folder is within `limit` bytes.
+
+        Runs of other code than the newest are dropped first. As long as variants have more than
+        FEWEST_RUNS, those with the most newer ones of their variant are next; then runs that no
+        other variant has as its newest, then the oldest. HotpathError if one run of each
+        variant is too much.
+        """
+        held: dict[Path, VariantResults] = {}
+        while self._size() > limit:
+            if not held:
+                paths = {*variant_files(self._folder.parent, self._folder.name), *self._changed}
+                held = {path: self._changed.get(path) or load_variant(path) for path in paths}
+            extras = list(_extras(held))
+            if not extras:
+                raise HotpathError(
+                    f"{self._folder}: more than {limit} bytes with one run of each variant"
+                )
+            *_, path, dropped = min(extras)
+            one = held[path]
+            samples = [sample for sample in one.samples if sample.run != dropped]
+            kept = [entry for entry in one.provenance["runs"] if entry["run"] != dropped]
+            self._set(path, one.variant, samples, one.provenance, kept)
+            held[path] = self._changed[path]
+
+    def _size(self) -> int:
+        root = self._folder.parent
+        sizes = {
+            file.relative_to(root).as_posix(): file.stat().st_size
+            for file in self._folder.rglob("*")
+            if file.is_file()
+        }
+        sizes |= {name: len(text.encode()) for name, text in self.texts.items()}
+        return sum(sizes.values())
+
+
+def _extras(
+    held: Mapping[Path, VariantResults],
+) -> Iterator[tuple[bool, int, bool, str, int, Path, str]]:
+    """Every run but the newest of each variant, so ordered that the least is dropped first. What an
+    interval stands on, the newest FEWEST_RUNS, is kept longer than what comes on top of it; of
+    that, every further run tells less.
+
+    The place in the file says which run is older; the clock may have been set back.
+    """
+    newest = {(one.study, one.provenance["run"]) for one in held.values()}
+    for path, one in held.items():
+        runs = one.run_provenance()
+        ages = accumulate(runs, min)
+        for place, (run, age) in enumerate(zip(runs, ages, strict=True)):
+            is_current = runs[run]["source_sha256"] == one.provenance["source_sha256"]
+            on_top = max(place - FEWEST_RUNS + 1, 0)
+            if place:
+                yield is_current, -on_top, (one.study, run) in newest, age, -place, path, run
+
+
+def set_capture(
+    root: Path, machine: str, study: str, variant: str, kind: str, entry: Mapping[str, Any]
+) -> None:
+    """Record the outcome of a capture of this variant in its provenance.
+
+    HotpathError if the variant has not been measured on this machine.
+    """
+    path = root / machine / study / f"{variant}.json"
+    if not path.exists():
+        raise HotpathError(f"{path}: missing; measure the variant before capturing it")
+    provenance = json.loads(path.read_text())
+    provenance["captures"] = {**provenance.get("captures", {}), kind: dict(entry)}
+    write_whole(path, provenance_text(provenance))

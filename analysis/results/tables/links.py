@@ -1,0 +1,165 @@
+"""The parameters of every machine's link, fitted to the samples of the studies that calibrate it.
+
+python -m analysis.results.tables.links --results results --out build/links.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.cli import existing_folder, fail_in_one_line
+from analysis.base.errors import HotpathError
+from analysis.base.files import write_whole
+from analysis.results.model import METRIC
+from analysis.results.model.fit import Calibration, Fit, fit
+from analysis.results.model.held_back import FITTED, held_back
+from analysis.results.model.terms import WORK, Parameters, work_of
+from analysis.results.store.collect import collect
+from analysis.results.tables.newest import newest_apart
+from analysis.results.tables.summary import summarise
+from analysis.study import Study, calibrating, discover
+from analysis.study.access import access_of
+
+Work = Mapping[tuple[str, str, str], tuple[tuple[float, ...], str]]
+"""By study, variant and case: the row of the model's input, and how it is held back."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """What is fitted, by machine: to all runs, to those but the newest, and to the newest one. Of
+    the latter two, only the parameters are of use, so the ends of their intervals are NaN."""
+
+    every: dict[str, Fit] = field(default_factory=dict)
+    kept: dict[str, Fit] = field(default_factory=dict)
+    held: dict[str, Fit] = field(default_factory=dict)
+
+    def to_text(self) -> str:
+        """As JSON, which repeats every figure exactly."""
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_file(cls, path: Path) -> Links:
+        """The links whose text is in a file. HotpathError where that is another one."""
+        try:
+            return cls.from_text(path.read_text())
+        except (ValueError, AttributeError, KeyError, TypeError) as error:
+            raise HotpathError(
+                f"{path}: expected what `python -m analysis.results.tables.links` writes, "
+                f"got {error!r}"
+            ) from error
+
+    @classmethod
+    def from_text(cls, text: str) -> Links:
+        return cls(
+            **{
+                name: {machine: _fit(entry) for machine, entry in machines.items()}
+                for name, machines in json.loads(text).items()
+            }
+        )
+
+
+def _fit(entry: Mapping[str, Any]) -> Fit:
+    values, low, high = (Parameters(**entry[name]) for name in ("parameters", "low", "high"))
+    return Fit(values, low, high, tuple(entry["runs"]))
+
+
+def collect_links(results: Path, studies: Mapping[str, Study]) -> Links:
+    """`fit_links` to what is under `results`."""
+    own = {name: studies[name] for name in calibrating(studies)}
+    collected = collect(results, own, only=own)
+    return fit_links(collected.samples, collected.machines, own)
+
+
+def fit_links(
+    samples: pd.DataFrame,
+    machines: Mapping[str, Mapping[str, Any]],
+    studies: Mapping[str, Study],
+) -> Links:
+    """Fit each of `machines` to its calibrations, which both are as `collect` gives them.
+
+    A machine without its number of `sms`, or with too few calibration cases, has no fit.
+    """
+    links = Links()
+    own = {name: studies[name] for name in calibrating(studies)}
+    samples = samples[samples["study"].isin(own)]
+    for machine, description in machines.items():
+        known = work_on(description, own)
+        here = samples[samples["machine"] == machine]
+        apart = newest_apart(here)
+        for fits, runs in ((links.every, here), (links.kept, apart.kept), (links.held, apart.held)):
+            calibrations = _calibrations(runs, known)
+            fitted = fit(calibrations, with_intervals=fits is links.every)
+            if fitted is not None:
+                fits[machine] = fitted
+    return links
+
+
+def work_on(description: Mapping[str, Any], studies: Mapping[str, Study]) -> Work:
+    """The work of every case with a `link`, in the order of the studies, on a machine that is
+    described so; nothing where its number of `sms` is not known."""
+    sms = description.get("sms")
+    if not isinstance(sms, int) or sms < 1:
+        return {}
+    return {
+        (study.name, variant.name, case.id): (work_of(access, sms), held)
+        for study in studies.values()
+        for variant in study.variants
+        for case, held in zip(variant.cases, held_back(study, variant), strict=True)
+        if (access := access_of(variant, case)) is not None
+    }
+
+
+def predictable(summary: pd.DataFrame, known: Work) -> pd.DataFrame:
+    """Fresh, verified rows of one machine's `summary` that can be predicted, in the order of
+    `known`, with `measured`, `work` and `held_back`."""
+    good = summary[
+        (summary["metric"] == METRIC) & (summary["stale"] == 0) & (summary["verified"] == 1)
+    ]
+    measured = {(row["study"], row["variant"], row["case"]): row for row in good.to_dict("records")}
+    rows = [
+        measured[key] | {"measured": measured[key]["median"], "work": work, "held_back": held}
+        for key, (work, held) in known.items()
+        if key in measured
+    ]
+    return pd.DataFrame(rows, columns=[*summary.columns, "measured", "work", "held_back"])
+
+
+def _calibrations(samples: pd.DataFrame, known: Work) -> list[Calibration]:
+    """What is fitted of each run of a machine's calibrations, oldest first.
+
+    The error of a time is half the width of its interval.
+    """
+    runs = []
+    for _, of_run in samples.groupby("run"):
+        rows = predictable(summarise(of_run), known)
+        rows = rows[rows["held_back"] == FITTED]
+        work = np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK))
+        seconds, low, high = rows[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
+        runs.append(Calibration(work, seconds, (high - low) / 2 / seconds))
+    return runs
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.results.tables.links", description="Fit the link of every machine."
+    )
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--out", type=Path, required=True, help="where the parameters go")
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
+    write_whole(arguments.out, collect_links(arguments.results, discover()).to_text())
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

@@ -1,0 +1,137 @@
+"""build/repeatability.csv: would another run confirm the figures? The newest run of a machine
+against what the others say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Final, NamedTuple
+
+import pandas as pd
+
+from analysis.base.statistics import FEWEST_RUNS
+from analysis.results.model.fit import Fit
+from analysis.results.store.collect import KEY
+from analysis.results.tables.claims import claim_tables
+from analysis.results.tables.links import Links
+from analysis.results.tables.model import model_table
+from analysis.results.tables.newest import Apart, newest_apart
+from analysis.results.tables.ratios import RATIO_KEY, ratios, ratios_by_round
+from analysis.results.tables.repeats import repeats
+from analysis.results.tables.rows import RepeatabilityRow, columns
+from analysis.results.tables.summary import summarise
+from analysis.study import Study
+from analysis.study.claims.verdicts import NOT_TESTED
+
+REPEATABILITY_COLUMNS: Final = columns(RepeatabilityRow)
+CLAIM_KEY: Final = ["machine", "study", "claim"]
+OPPOSITE: Final = {"faster": "slower", "slower": "faster"}
+
+
+def repeatability(
+    samples: pd.DataFrame,
+    studies: Mapping[str, Study],
+    published: Mapping[str, pd.DataFrame],
+    machines: Mapping[str, Mapping[str, object]],
+    links: Links,
+) -> pd.DataFrame:
+    """A row a machine and study with more than FEWEST_RUNS fresh runs, in REPEATABILITY_COLUMNS.
+
+    `samples` and `machines` are as `collect` gives them, `links` as `collect_links` does. The
+    newest run of a study is kept out, the intervals and verdicts are made of the others, and its
+    own medians are held against them.
+    """
+    rows = [
+        row
+        for machine in sorted(set(samples["machine"]))
+        for row in _of_machine(
+            newest_apart(samples[samples["machine"] == machine]),
+            studies,
+            published,
+            {machine: machines[machine]},
+            links,
+        )
+    ]
+    return pd.DataFrame(map(asdict, rows), columns=REPEATABILITY_COLUMNS)
+
+
+def _of_machine(
+    apart: Apart,
+    studies: Mapping[str, Study],
+    published: Mapping[str, pd.DataFrame],
+    described: Mapping[str, Mapping[str, object]],
+    links: Links,
+) -> Iterator[RepeatabilityRow]:
+    if apart.runs.empty:
+        return
+    (machine,) = described
+    before = _Tables.of(apart.kept, studies, published, described, links.kept)
+    after = _Tables.of(apart.held, studies, published, described, links.held)
+    for study in map(str, apart.runs.index):
+        found = _compared(before.times, after.times, study, KEY, "median")
+        speed = _compared(before.ratios, after.ratios, study, RATIO_KEY, "ratio")
+        same = repeats(speed, studies)
+        judged = _compared(before.claims, after.claims, study, CLAIM_KEY, "measured")
+        decided = speed["verdict"].isin(list(OPPOSITE))
+        wrong = speed["verdict"].map(OPPOSITE) == speed["verdict_held"]
+        tested = (judged[["verdict", "verdict_held"]] != NOT_TESTED).all(axis=1)
+        yield RepeatabilityRow(
+            machine=machine,
+            study=study,
+            runs=len(apart.runs[study]) - 1,
+            held_run=apart.runs[study][-1],
+            times=len(found),
+            times_inside=int(_inside(found, "median").sum()),
+            ratios=len(speed),
+            ratios_inside=int(_inside(speed, "ratio").sum()),
+            decided=int(decided.sum()),
+            contradicted=int((decided & wrong).sum()),
+            repeats=len(same),
+            repeats_different=int(same["verdict"].isin(list(OPPOSITE)).sum()),
+            claims=int(tested.sum()),
+            claims_flipped=int((tested & (judged["verdict"] != judged["verdict_held"])).sum()),
+        )
+
+
+class _Tables(NamedTuple):
+    """What some runs say: times, ratios and verdicts on claims."""
+
+    times: pd.DataFrame
+    ratios: pd.DataFrame
+    claims: pd.DataFrame
+
+    @classmethod
+    def of(
+        cls,
+        samples: pd.DataFrame,
+        studies: Mapping[str, Study],
+        published: Mapping[str, pd.DataFrame],
+        machines: Mapping[str, Mapping[str, object]],
+        fits: Mapping[str, Fit],
+    ) -> _Tables:
+        summary = summarise(samples)
+        model = model_table(summary, fits, machines, studies)
+        return cls(
+            times=summary[summary["unit"] == "s"],
+            ratios=ratios(ratios_by_round(samples, studies)),
+            # A claim is compared however few of the runs may judge it.
+            claims=claim_tables(samples, studies, published, model).claims.drop(columns="runs"),
+        )
+
+
+def _compared(
+    kept: pd.DataFrame, held: pd.DataFrame, study: str, key: list[str], value: str
+) -> pd.DataFrame:
+    """Rows of `kept` that stand on enough runs beside what the run that was kept out gives."""
+    own = kept[kept["study"] == study]
+    own = own[own["runs"] >= FEWEST_RUNS] if "runs" in own else own
+    names = [*key, value, *(["verdict"] if "verdict" in held else [])]
+    return own.merge(held[names], on=key, suffixes=("", "_held"))
+
+
+def _inside(table: pd.DataFrame, value: str) -> pd.Series:
+    """Whether the held-out figure lies in the interval; to rounding, for what repeats exactly."""
+    slack = 1e-9 * table[value].abs()
+    held = table[f"{value}_held"]
+    inside: pd.Series = held.between(table["ci_low"] - slack, table["ci_high"] + slack)
+    return inside

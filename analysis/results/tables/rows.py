@@ -1,0 +1,308 @@
+"""Rows of the tables under build/: their columns, in order, and what is in them.
+
+Text that is missing is empty, a number that is missing is NaN. Times are in s, flags are 0 or 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pandas as pd
+
+from analysis.base import records
+from analysis.study.claims.verdicts import short
+
+Row = TypeVar("Row")
+
+DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
+"""By the annotation of a row's field."""
+
+
+RUN_SEPARATOR: Final = "|"
+
+
+@dataclass(frozen=True)
+class _OfMetric:
+    """First columns of a row about a metric of a variant in a case on a machine; `unit` is that of
+    its figures."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class SummaryRow(_OfMetric):
+    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
+    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
+
+    median: float
+    ci_low: float
+    ci_high: float
+    q1: float
+    q3: float
+    n: int
+    rounds: int
+    verified: int
+    throttled: float
+    stale: int
+    runs: int
+    hosts: int
+    by_run: str
+    modes: int
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """The time of `against` over that of `variant`; `by_run` and `modes` as in SummaryRow."""
+
+    machine: str
+    study: str
+    variant: str
+    against: str
+    case: str
+    metric: str
+    ratio: float
+    ci_low: float
+    ci_high: float
+    verdict: str
+    runs: int
+    by_run: str
+    modes: int
+
+
+@dataclass(frozen=True)
+class RepeatabilityRow:
+    """What the newest run of a study on a machine says of the intervals made of the others.
+
+    `runs` are those others. Of `times` and `ratios`, so many lie inside; of the `decided` (faster
+    or slower), so many are `contradicted`; of the `repeats` of one program, so many are called
+    different; of the `claims` that both decide, so many flip.
+    """
+
+    machine: str
+    study: str
+    runs: int
+    held_run: str
+    times: int
+    times_inside: int
+    ratios: int
+    ratios_inside: int
+    decided: int
+    contradicted: int
+    repeats: int
+    repeats_different: int
+    claims: int
+    claims_flipped: int
+
+
+@dataclass(frozen=True)
+class RepeatRow(RatioRow):
+    """The ratio of two entries that are one program, in one run.
+
+    `between_ratio` and `between_verdict` hold the time of the one in this run against those of the
+    other in all other runs; NaN and empty where there are too few.
+    """
+
+    run: str
+    between_ratio: float
+    between_verdict: str
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """The newest `run` that the summary took a variant and case from; `disturbed` is how many of
+    all its rounds were."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    run: str
+    disturbed: int
+
+
+@dataclass(frozen=True)
+class RoundRow:
+    """The `median` of a time in one round, and what one core of the host copied around it in B/s,
+    before or after, whichever is less."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    run: str
+    round: int
+    median: float
+    core_copies: float
+
+
+@dataclass(frozen=True)
+class SkippedRow:
+    """A case that was `skipped` or `failed`."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    status: str
+    reason: str
+    stale: int
+
+
+@dataclass(frozen=True)
+class _OfClaim:
+    """First columns of a row about a claim."""
+
+    study: str
+    claim: str
+    machine: str
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A verdict and the figures that it is made from."""
+
+    verdict: str
+    reason: str
+    published: float
+    measured: float
+    ci_low: float
+    ci_high: float
+    unit: str
+    case: str
+    judged: float = math.nan
+    judged_low: float = math.nan
+    judged_high: float = math.nan
+
+
+@dataclass(frozen=True)
+class ClaimRow(_Judged, _OfClaim):
+    """What the results of one machine say of a claim; figures in `unit`.
+
+    The verdict is made from `judged` and its interval, the figure of the runs that may judge;
+    `measured` is that of all runs. `bound` says whether its threshold was chosen `before` the runs
+    that judge it or `afterwards`; empty where no run judges it. `runs` have what the claim
+    compares, and of these `judging` name its bound; without any of these, all judge. `on_average`
+    is the verdict on the means over runs, where they decide what the figures do not.
+    """
+
+    bound: str = ""
+    runs: int = 0
+    judging: int = 0
+    on_average: str = ""
+
+
+@dataclass(frozen=True)
+class _OfPart(_OfClaim):
+    part: int
+    comparison: str
+
+
+@dataclass(frozen=True)
+class ClaimPartRow(_Judged, _OfPart):
+    """What they say of one of the comparisons that make up a claim: `part` is its number in
+    study.yaml, from 1."""
+
+    def sentence(self, *, with_case: bool) -> str:
+        """`fast over slow by rate in n=1: 1.002 (1 to 1.004), not at least 1.05`."""
+        where = f" in {self.case}" if with_case and self.case else ""
+        shown = _figure(self.measured, self.ci_low, self.ci_high)
+        judged = _figure(self.judged, self.judged_low, self.judged_high)
+        verdict = ", ".join(filter(None, [judged, self.reason]))
+        of_all = "" if shown in ("", judged) else f"{shown}; of the runs that may judge: "
+        return f"{self.comparison}{where}: {of_all}{verdict}"
+
+
+def _figure(value: float, low: float, high: float) -> str:
+    """`1.002 (1 to 1.004)`; no interval where that has no width, empty without a figure."""
+    if math.isnan(value):
+        return ""
+    return short(value) if low == high else f"{short(value)} ({short(low)} to {short(high)})"
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A time by the link model beside the measured one; `margin` is how many times the next term
+    the `binding` one is. `held_back` from the fit is a calibration's case `inside` the fitted range
+    or `outside` of it."""
+
+    machine: str
+    study: str
+    variant: str
+    case: str
+    metric: str
+    predicted: float
+    measured: float
+    residual: float
+    binding: str
+    margin: float
+    held_back: str
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    """A parameter of the link model on one machine, from so many `runs`."""
+
+    machine: str
+    parameter: str
+    value: float
+    unit: str
+    ci_low: float
+    ci_high: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class CounterRow(_OfMetric):
+    """A counter of the hardware, predicted and counted, in `unit`."""
+
+    predicted: float
+    counted: float
+    residual: float
+
+
+def runs_text(by_run: Iterable[float]) -> str:
+    """Figures of runs as the tables have them."""
+    return RUN_SEPARATOR.join(f"{one:.7g}" for one in by_run)
+
+
+def columns(row: type[Any]) -> list[str]:
+    """The columns of the table with such rows, as pandas takes them."""
+    return list(records.columns(row))
+
+
+def stacked(tables: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    """The rows of all `tables`, which have these columns."""
+    filled = [table for table in tables if not table.empty]
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=columns)
+
+
+def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
+    """The tables with such rows at `paths` as one; what is not there or empty counts as no rows."""
+    types = {field.name: DTYPES[str(field.type)] for field in fields(row)}
+    gaps = {name: [""] for name, dtype in types.items() if dtype == "float64"}
+    frames = [
+        pd.read_csv(path, dtype=types, na_values=gaps, keep_default_na=False)
+        for path in paths
+        if path.exists() and path.stat().st_size
+    ]
+    frames = [frame for frame in frames if not frame.empty]
+    return (
+        pd.concat(frames)[list(types)]
+        if frames
+        else pd.DataFrame(columns=list(types)).astype(types)
+    )
+
+
+def rows_of(table: pd.DataFrame, row: type[Row]) -> list[Row]:
+    """The rows of `table`, which has at least the columns of such rows."""
+    return [row(*values) for values in table[columns(row)].itertuples(index=False, name=None)]

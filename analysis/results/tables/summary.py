@@ -1,0 +1,90 @@
+"""build/summary.csv, build/runs.csv and build/skipped.csv: what was measured, and what was not."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.statistics import estimate
+from analysis.results.modes import count_modes
+from analysis.results.store.collect import CELL, KEY, chosen
+from analysis.results.tables.rows import RunRow, SkippedRow, SummaryRow, columns, runs_text
+
+SUMMARY_COLUMNS = columns(SummaryRow)
+RUN_COLUMNS = columns(RunRow)
+SKIPPED_COLUMNS = columns(SkippedRow)
+
+
+def summarise(samples: pd.DataFrame) -> pd.DataFrame:
+    """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
+
+    `median` is the median over all fresh runs of each run's median over rounds, and its interval is
+    for another run; from few runs both are the newest one's (`statistics.estimate`). `verified` is
+    1 where every sample is; `throttled` is the share of samples taken while the GPU gave a reason
+    to lower its clocks.
+    """
+    measured = chosen(samples)
+    measured = measured[measured["status"] == "ok"]
+    if measured.empty:
+        return pd.DataFrame(columns=SUMMARY_COLUMNS)
+    cells = measured.assign(throttled=measured["throttle"] != "").groupby(KEY, sort=False)
+    table = cells.agg(
+        n=("value", "size"),
+        verified=("verified", "min"),
+        throttled=("throttled", "mean"),
+        stale=("stale", "max"),
+        runs=("run", "nunique"),
+        hosts=("host", "nunique"),
+    )
+    values = measured["value"].to_numpy()
+    quartiles = {
+        key: np.quantile(values[rows], (0.25, 0.75)) for key, rows in cells.indices.items()
+    }
+    table["q1"], table["q3"] = np.transpose([quartiles[key] for key in table.index])
+    by_round = measured.groupby([*KEY, "run", "round"])["value"].median()
+    table["rounds"] = by_round.groupby(KEY, sort=False).size()
+    table = table.join(over_runs(by_round, KEY))
+    table["by_run"] = table["by_run"].map(runs_text)
+    table["stale"] = table["stale"].astype(int)
+    return table.reset_index()[SUMMARY_COLUMNS].sort_values(KEY, ignore_index=True)
+
+
+def over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
+    """median, ci_low, ci_high, by_run (medians, oldest first) and modes of each `key`, from values
+    by `key`, run and round, in that order."""
+    cells = rounds_by_run(by_round)
+    runs = [list(own.values()) for own in cells.values()]
+    rows = [(*estimate(one), [median(rounds) for rounds in one], count_modes(one)) for one in runs]
+    names = ["median", "ci_low", "ci_high", "by_run", "modes"]
+    return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(cells, names=key), columns=names)
+
+
+def rounds_by_run(by_round: pd.Series) -> dict[tuple[str, ...], dict[str, list[float]]]:
+    """By key and run, oldest first, the values in `by_round`, which are by key, run and round."""
+    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for (*key, run, _), value in zip(by_round.index, by_round, strict=True):
+        found.setdefault(tuple(key), {}).setdefault(run, []).append(value)
+    return found
+
+
+def runs(samples: pd.DataFrame) -> pd.DataFrame:
+    """The newest run that the summary used of each variant and case, and how many rounds of all
+    that it used were disturbed, in RUN_COLUMNS."""
+    table = chosen(samples)
+    if table.empty:
+        return pd.DataFrame(columns=RUN_COLUMNS)
+    rounds = table.drop_duplicates([*CELL, "run", "round"]).groupby(CELL, sort=False)
+    found = rounds.agg(run=("run", "max"), disturbed=("disturbed", "sum"))
+    return found.astype({"disturbed": int}).reset_index()[RUN_COLUMNS]
+
+
+def skipped(samples: pd.DataFrame) -> pd.DataFrame:
+    """Cases without a measurement, with the reason, in SKIPPED_COLUMNS."""
+    table = chosen(samples)
+    if table.empty:
+        return pd.DataFrame(columns=SKIPPED_COLUMNS)
+    table = table[table["status"] != "ok"].drop_duplicates(["machine", "study", "variant", "case"])
+    table["stale"] = table["stale"].astype(int)
+    return table[SKIPPED_COLUMNS].reset_index(drop=True)

@@ -1,0 +1,99 @@
+"""All tables the report and others read: those of the studies, put together.
+
+python -m analysis.results.tables.together --tables build/tables --links build/links.json
+    --results results --out build
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from analysis.base.cli import existing_file, existing_folder, fail_in_one_line
+from analysis.base.files import write_all
+from analysis.results.store.folders import machines, study_folders
+from analysis.results.tables.links import Links
+from analysis.results.tables.model import parameter_table
+from analysis.results.tables.of_study import COLUMNS, NUMBER, PARAMETERS, REFUSED, study_tables
+from analysis.study import discover
+
+
+def put_together(
+    of_studies: Mapping[str, Mapping[str, str]], links: Links, results: Path, out: Path
+) -> dict[str, str]:
+    """Write all tables to `out`, from the `study_tables` of every study, by its name.
+    What is under `results` of a study that no longer exists is added.
+
+    Returns what REFUSED says: the folders that were left out, and why.
+    """
+    gone = {
+        folder.name
+        for machine in machines(results)
+        for folder in study_folders(results / machine)
+        if folder.name not in of_studies
+    }
+    parts = dict(of_studies) | {name: study_tables(results, name, {}, links) for name in gone}
+    texts = [parts[name] for name in sorted(parts)]
+    refused: dict[str, str] = {}
+    for part in texts:
+        refused |= json.loads(part[REFUSED])
+    refused = {folder: refused[folder] for folder in sorted(refused, key=_place)}
+    tables = {
+        f"{name}.csv": _joined([text[f"{name}.csv"] for text in texts], columns)
+        for name, columns in COLUMNS.items()
+    }
+    tables[PARAMETERS] = parameter_table(links.every).to_csv(index=False, float_format=NUMBER)
+    tables[REFUSED] = json.dumps(refused, indent=1) + "\n"
+    write_all({out / file: text for file, text in tables.items()})
+    return refused
+
+
+def _joined(texts: Sequence[str], columns: Sequence[str]) -> str:
+    """Tables with the same columns as one. The first column, a machine or a study, orders their
+    rows; no text has a line break in it."""
+    rows = [row for text in texts for row in text.split("\n")[1:] if row]
+    return "\n".join([",".join(columns), *sorted(rows, key=_first_cell), ""])
+
+
+def _first_cell(row: str) -> str:
+    return row.partition(",")[0]
+
+
+def _place(folder: str) -> list[str]:
+    """Sorts what is in a machine's folder after that folder."""
+    return folder.split("/")
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.results.tables.together",
+        description="Put the studies' tables together.",
+    )
+    parser.add_argument(
+        "--tables", type=existing_folder, required=True, help="of every study, a folder each"
+    )
+    parser.add_argument(
+        "--links", type=existing_file, required=True, help="parameters of every machine"
+    )
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
+    files = [*(f"{name}.csv" for name in COLUMNS), REFUSED]
+    of_studies = {
+        study: {file: (arguments.tables / study / file).read_text() for file in files}
+        for study in discover()
+    }
+    links = Links.from_file(arguments.links)
+    refused = put_together(of_studies, links, arguments.results, arguments.out)
+    for folder, reason in refused.items():
+        print(f"warning: {folder} is left out: {reason}")
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

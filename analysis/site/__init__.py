@@ -1,0 +1,1 @@
+"""The published site: facts, charts and pages."""

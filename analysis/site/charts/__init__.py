@@ -1,0 +1,35 @@
+"""Charts every study gets, one file each, and those a study adds in its own charts.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from analysis.site.charts.agreement import agreement_chart
+from analysis.site.charts.cases import cases_chart
+from analysis.site.charts.model import model_chart
+from analysis.site.charts.steps import steps_chart
+from analysis.site.charts.theme import Chart
+from analysis.site.charts.timeline import timeline_chart
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.toolchain.modules import load_python
+
+COMMON = {
+    "steps": steps_chart,
+    "cases": cases_chart,
+    "model": model_chart,
+    "agreement": agreement_chart,
+    "timeline": timeline_chart,
+}
+
+
+def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
+    """Charts of a study by the name its page embeds them by, None where there is nothing to draw.
+
+    A study's own `charts(facts)` may add to the common ones or replace one of the same name.
+    Each chart's data is a table (`chart.data`) and its `description` says what it shows.
+    """
+    charts: dict[str, Chart | None] = {name: make(facts) for name, make in COMMON.items()}
+    if not (facts.study.folder / "charts.py").exists():
+        return charts
+    added: Mapping[str, Chart | None] = load_python(facts.study, "charts").charts(facts)
+    return {**charts, **added}

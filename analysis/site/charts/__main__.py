@@ -1,0 +1,45 @@
+"""Draw the charts of a study.
+
+python -m analysis.site.charts STUDY --tables build/tables/STUDY --derived build/derived/STUDY
+    --results results --out build/charts/STUDY [--picture CHART]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from analysis.base.cli import existing_folder, fail_in_one_line
+from analysis.site.charts import study_charts
+from analysis.site.charts.writing import write_charts, write_index
+from analysis.site.facts.inputs import load_study_inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import find_study
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.site.charts", description="Draw the charts of a study."
+    )
+    parser.add_argument("study")
+    parser.add_argument("--tables", type=existing_folder, required=True, help="of this study")
+    parser.add_argument("--derived", type=Path, required=True, help="tables of its code")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--out", type=Path, required=True, help="where the charts go")
+    parser.add_argument(
+        "--picture", default="", help="the chart that the page will have as a picture, too"
+    )
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
+    study = find_study(arguments.study)
+    inputs = load_study_inputs(arguments.tables, arguments.results, arguments.derived, study)
+    charts = study_charts(StudyFacts(inputs, study))
+    told = write_charts(charts, arguments.out, study.name, arguments.picture, inputs.machine_names)
+    write_index(told, arguments.out)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

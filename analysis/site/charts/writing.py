@@ -1,0 +1,143 @@
+"""A chart as the page reads it: a specification, and its data as a CSV file beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from analysis.site.charts.columns import NO_NAMES, column_table, measure_of, text_of
+from analysis.site.charts.naming import name_machines
+from analysis.site.charts.still import Still
+from analysis.site.charts.theme import CONFIGURATION, Chart
+from analysis.site.charts.ticks import set_log_ticks
+
+COMPILED_PX: Final = 300
+"""Of the plot while it is compiled; then its width follows from the column's."""
+INDEX: Final = "all.charts.json"
+"""By name, what is `Told` of each chart of a group; null where there is nothing to draw. No chart
+has a name with a dot in it."""
+
+
+class Told(NamedTuple):
+    """What a chart is of, its figures in words, and where they were asked for its pictures by the
+    name of their column."""
+
+    description: str
+    text: str
+    pictures: Mapping[str, str] | None = None
+
+
+class Written(NamedTuple):
+    """The data of a chart, and its figures in words."""
+
+    data: pd.DataFrame
+    text: str
+
+
+def write_charts(
+    charts: Mapping[str, Chart | None],
+    folder: Path,
+    group: str,
+    pictured: str = "",
+    names: Mapping[str, str] = NO_NAMES,
+) -> dict[str, Told | None]:
+    """Write `charts` to `folder`, which will be charts/`group` of the site.
+
+    Returns what there is to tell of each, None where there is nothing to draw. Of the chart
+    `pictured`, if it is one of them, there are pictures. `names` are those that pages have for
+    machines.
+    """
+    index: dict[str, Told | None] = dict.fromkeys(charts)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, chart in charts.items():
+        if chart is not None:
+            written = write_chart(chart, folder, name, f"charts/{group}", names)
+            description = str(chart.description)  # type: ignore[attr-defined]
+            index[name] = Told(description, written.text)
+    if (told := index.get(pictured)) is not None:
+        pictures = Still(folder / f"{pictured}.vg.json").pictures()
+        index[pictured] = told._replace(pictures=pictures)
+    return index
+
+
+def write_index(index: Mapping[str, Told | None], folder: Path) -> None:
+    """Keep what `write_charts` has returned beside the charts, for the program that builds pages
+    from them."""
+    (folder / INDEX).write_text(json.dumps(index))
+
+
+def read_index(folder: Path) -> dict[str, Told | None]:
+    """What `write_index` has kept."""
+    index: dict[str, list[Any] | None] = json.loads((folder / INDEX).read_text())
+    return {name: None if told is None else Told(*told) for name, told in index.items()}
+
+
+def write_chart(
+    chart: Chart, folder: Path, name: str, url: str, names: Mapping[str, str] = NO_NAMES
+) -> Written:
+    """Write `<name>.json`, `<name>.vg.json` and `<name>.csv` to `folder`.
+
+    The first is Vega-Lite, and checked against its schema. The second is the same in Vega, which
+    is what the page draws; it has the colours of no palette. Both refer to the CSV as
+    `url`/name.csv, which the page resolves from the root of the site. `names` as of
+    `write_charts`.
+    """
+    data = chart.data
+    assert isinstance(data, pd.DataFrame), f"{name}: a chart's data must be a table"
+    with alt.data_transformers.disable_max_rows():  # the page reads them from a file
+        document = chart.to_dict()
+    inline = document["data"]["name"]
+    del document["datasets"][inline]
+    table_format = {"type": "csv", "parse": _types(data)}
+    document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
+    set_log_ticks(document)
+    name_machines(document, names)
+    measure = measure_of(document, data)
+    document.setdefault("usermeta", {}).update(
+        columns=column_table(data),
+        measure=measure and measure._asdict(),
+        names=dict(names),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g")
+    (folder / f"{name}.json").write_text(json.dumps(document))
+    (folder / f"{name}.vg.json").write_text(json.dumps(_compiled(document)))
+    return Written(data, text_of(data, measure, names))
+
+
+def _compiled(document: dict[str, Any]) -> dict[str, Any]:
+    """The Vega specification of a Vega-Lite one, without its configuration; its data set `shown`
+    has the rows that the chart's selects leave."""
+    document.get("spec", document)["width"] = COMPILED_PX
+    compiled: dict[str, Any] = vl_convert.vegalite_to_vega(document, config=CONFIGURATION)
+    del compiled["config"]
+    _fit(compiled, "child_width" if "spec" in document else "width")
+    (source,) = (one["name"] for one in compiled["data"] if "url" in one)
+    filters = [one["filter"] for one in document.get("transform", []) if "filter" in one]
+    transform = [{"type": "filter", "expr": one} for one in filters]
+    compiled["data"].append({"name": "shown", "source": source, "transform": transform})
+    return compiled
+
+
+def _fit(compiled: dict[str, Any], width: str) -> None:
+    """Have the signal `width`, which is that of the plot, follow from that of the column; a chart
+    without `theme.finish` keeps its own."""
+    plot = compiled.get("usermeta", {}).pop("plot", None)
+    if plot is None:
+        return
+    others = [signal for signal in compiled["signals"] if signal["name"] != width]
+    compiled["signals"] = [*others, {"name": width, "update": plot}]
+    compiled.pop("width", None)
+
+
+def _types(data: pd.DataFrame) -> dict[str, str]:
+    return {
+        str(name): "number" if pd.api.types.is_numeric_dtype(data[name]) else "string"
+        for name in data.columns
+    }

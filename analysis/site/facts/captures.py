@@ -1,0 +1,146 @@
+"""What was captured of a variant: whether it is there and of today's code, and its counters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pycxxfilt
+
+from analysis.results.store import counters, timelines
+from analysis.results.store.counters import CAPTURED as CAPTURED
+from analysis.results.store.timelines import HOST_CALL as HOST_CALL
+from analysis.results.store.timelines import KERNEL as KERNEL
+from analysis.site.facts.inputs import Inputs
+from analysis.study import Study, Variant
+from analysis.study.source import fingerprint
+
+STALE: Final = "stale"
+MISSING: Final = "not captured"
+
+_KERNEL: Final = re.compile(
+    r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
+)
+"""A kernel returns nothing and is no member, so what comes before its name are namespaces."""
+_LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
+
+UNTRIED: Final = "no profiler has been run"
+UNWANTED: Final = "the study asks for none"
+REWORDED: Final = {"launches no kernel": counters.NO_KERNEL}
+"""Reasons in older results that say more than is known: a variant may divide its work so that none
+is left for its kernels."""
+UNPROFILED: Final = "the variant does not have the case that is profiled"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What became of one capture of a variant: `captured`, `stale`, or `not captured` and why.
+
+    `case` is that of the capture, and `path` its file.
+    """
+
+    state: str
+    reason: str
+    case: str
+    path: Path
+
+    @property
+    def is_there(self) -> bool:
+        return self.state != MISSING
+
+    @cached_property
+    def counters(self) -> dict[str, float]:
+        """As `read_counters` of its file."""
+        return read_counters(self.path)
+
+
+@dataclass(frozen=True)
+class Captures:
+    """Captures of a study: files beside the samples, and what the provenance says of them."""
+
+    inputs: Inputs
+    study: Study
+    _found: dict[tuple[str, str, str], Capture] = field(default_factory=dict, init=False)
+
+    def find(self, machine: str, variant: Variant, kind: str) -> Capture:
+        """The capture of this kind, `ncu` or `timeline`; stale if the source has changed."""
+        key = machine, variant.name, kind
+        if key not in self._found:
+            self._found[key] = self._look_for(machine, variant, kind)
+        return self._found[key]
+
+    def _look_for(self, machine: str, variant: Variant, kind: str) -> Capture:
+        path = self.inputs.results / machine / self.study.name / f"{variant.name}.{kind}.csv"
+        provenance = self.inputs.provenance.get((machine, self.study.name, variant.name))
+        if provenance is None:
+            return Capture(MISSING, "the variant has not been measured", "", path)
+        entry: Mapping[str, Any] = provenance.get("captures", {}).get(kind, {})
+        status = str(entry.get("status", f"{MISSING}: {self._untried(variant, kind)}"))
+        case = str(entry.get("case", ""))
+        if status != CAPTURED:
+            reason = status.partition(": ")[2] or status
+            return Capture(MISSING, REWORDED.get(reason, reason), case, path)
+        if not path.exists():
+            return Capture(MISSING, f"{path.name} is missing", case, path)
+        is_current = entry.get("source_sha256") == fingerprint(self.study, variant)
+        return Capture(CAPTURED if is_current else STALE, "", case, path)
+
+    def _untried(self, variant: Variant, kind: str) -> str:
+        """Why there is none where nobody tried to capture it."""
+        if kind not in variant.captures:
+            return UNWANTED
+        if self.study.captured_of(variant):
+            return UNTRIED
+        return f"{UNPROFILED}, {' or '.join(one.case for one in self.study.captured)}"
+
+
+def read_counters(path: Path) -> dict[str, float]:
+    """A variant's counters: sums over its kernels, and for the rest the longest kernel's.
+
+    HotpathError where the file is no table of counters.
+    """
+    rows = pd.DataFrame(
+        [asdict(row) for row in counters.read_counters(path)], columns=list(counters.COLUMNS)
+    )
+    if rows.empty:
+        return {}
+    times = rows[rows["metric"] == "gpu__time_duration.sum"].groupby("kernel")["value"].sum()
+    longest = times.idxmax() if len(times) else rows["kernel"].iloc[0]
+    summed = rows[rows["metric"].str.endswith(".sum")].groupby("metric")["value"].sum()
+    others = rows[(rows["kernel"] == longest) & ~rows["metric"].str.endswith(".sum")]
+    return {
+        str(name): float(value)
+        for values in (summed, others.groupby("metric")["value"].mean())
+        for name, value in values.items()
+    }
+
+
+def read_events(path: Path) -> pd.DataFrame:
+    """A timeline as captured, by `store.timelines.Event`, times in seconds from its first event.
+
+    HotpathError where the file is no timeline.
+    """
+    events = pd.DataFrame([asdict(event) for event in timelines.read_events(path)])
+    numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
+    return events.reindex(columns=list(timelines.COLUMNS)).astype(numbers)
+
+
+def kernel_name(symbol: str) -> str:
+    """The kernel's own part of a mangled name: copy_rows<4, Wide>.
+
+    Template arguments are left out unless each is a number or one word. What is not mangled stays
+    as it is.
+    """
+    try:
+        demangled = pycxxfilt.itanium_demangle(symbol)
+    except ValueError:  # it begins as a mangled name does, and is none
+        return symbol
+    found = _KERNEL.match(demangled or "")
+    if found is None:
+        return symbol
+    return found["name"] + _LITERAL.sub(r"\1", found["arguments"] or "")

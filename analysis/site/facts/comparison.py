@@ -1,0 +1,263 @@
+"""Machines side by side: each variant's figure on every machine and host, and as published, and the
+ratios between two of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.base.statistics import SAME_WITHIN
+from analysis.site.facts.figures import NOT_MEASURED
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import Variant
+
+MACHINE: Final = "machine"
+HOST: Final = "host"
+PUBLISHED: Final = "published"
+"""Kinds of subjects."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine, one of its hosts, or what one source printed; `machine` is empty of the last."""
+
+    name: str
+    kind: str
+    machine: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A time in s of a variant in a case. `low` and `high` are the ends of a machine's interval,
+    NaN without one. A host's figure and a printed one have none of their own, and count as exact.
+    """
+
+    study: str
+    variant: Variant
+    case: str
+    payload_bytes: int
+    metric: str
+    seconds: float
+    low: float
+    high: float
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.study, self.variant.name, self.case, self.metric
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as fast `of` is as `against`, two figures of one variant in one case."""
+
+    base: Subject
+    other: Subject
+    of: Figure
+    against: Figure
+
+    @property
+    def value(self) -> float:
+        return self.against.seconds / self.of.seconds
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Both figures' own intervals, taken as independent: the root of the sum of the squares of
+        their distances to the medians, as logarithms. NaN where one has none."""
+        of, against = self.of, self.against
+        below = _root(against.seconds / against.low, of.high / of.seconds)
+        above = _root(against.high / against.seconds, of.seconds / of.low)
+        return self.value * math.exp(-below), self.value * math.exp(above)
+
+    @property
+    def verdict(self) -> str:
+        low, high = self.interval
+        if math.isnan(low) or math.isnan(high):
+            return UNKNOWN
+        if low > 1 and self.value >= 1 + SAME_WITHIN:
+            return FASTER
+        return SLOWER if high < 1 and self.value <= 1 - SAME_WITHIN else SAME
+
+    @property
+    def surprise(self) -> float:
+        """How far the nearer end of the interval is from 1, as a logarithm; 0 where the two are not
+        told apart."""
+        if self.verdict not in (FASTER, SLOWER):
+            return 0.0
+        low, high = self.interval
+        return math.log(low) if self.verdict == FASTER else -math.log(high)
+
+
+FASTER: Final = "faster"
+SLOWER: Final = "slower"
+SAME: Final = "not told apart"
+UNKNOWN: Final = "no interval"
+"""Verdicts of a ratio."""
+
+
+def _root(*ratios: float) -> float:
+    """The root of the sum of the squares of their logarithms; a median may lie outside of its
+    interval, and then adds nothing."""
+    if any(map(math.isnan, ratios)):
+        return math.nan
+    return math.hypot(*(max(math.log(ratio), 0.0) for ratio in ratios))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that can be held against each other of `studies`."""
+
+    inputs: Inputs
+    studies: Mapping[str, StudyFacts]
+
+    @property
+    def machines(self) -> list[Subject]:
+        return [Subject(name, MACHINE, name) for name in sorted(self.inputs.machines)]
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What pages call each machine and host, by the names of the subjects."""
+        return {one.name: self.called(one) for one in (*self.machines, *self.figures)}
+
+    def called(self, subject: Subject) -> str:
+        """What pages call a machine, and after it its host; what was published has its own name."""
+        rest = subject.name.removeprefix(subject.machine)
+        return f"{self.inputs.called(subject.machine)}{rest}"
+
+    @cached_property
+    def figures(self) -> Mapping[Subject, Mapping[tuple[str, str, str, str], Figure]]:
+        """Fresh figures by subject and by study, variant, case and metric. The cases are those that
+        pages show, and those that were published."""
+        found: dict[Subject, dict[tuple[str, str, str, str], Figure]] = {
+            machine: {} for machine in self.machines
+        }
+        for facts in self.studies.values():
+            for subject, figure in self._of_study(facts):
+                found.setdefault(subject, {})[figure.key] = figure
+        return found
+
+    def ratios(self, base: Subject, other: Subject) -> list[Ratio]:
+        """Of what both have, in the order of the studies; of each variant and case, by the metric
+        that is preferred."""
+        of, against = self.figures.get(base, {}), self.figures.get(other, {})
+        found: dict[tuple[str, str, str], Ratio] = {}
+        for key, figure in of.items():
+            if key in against:
+                found.setdefault(key[:3], Ratio(base, other, figure, against[key]))
+        return list(found.values())
+
+    def others(self, base: Subject) -> list[Subject]:
+        """What the machine `base` can be held against: other machines, its own hosts if it has
+        several, what was published."""
+        hosts = [one for one in self.figures if one.kind == HOST and one.machine == base.machine]
+        return [
+            *(one for one in self.figures if one.kind == MACHINE and one != base),
+            *(hosts if len(hosts) > 1 else []),
+            *self.published,
+        ]
+
+    def incomparable(self, base: Subject, other: Subject) -> dict[str, list[str]]:
+        """By reason, the variants `study/variant` of which `base` and `other` have no ratio, but
+        those that neither has measured."""
+        compared = {(one.of.study, one.of.variant.name) for one in self.ratios(base, other)}
+        reasons: dict[str, list[str]] = {}
+        for facts in self.studies.values():
+            for variant in facts.study.subjects:
+                if (facts.study.name, variant.name) in compared:
+                    continue
+                if reason := self._why_not(facts, variant, base, other):
+                    reasons.setdefault(reason, []).append(f"{facts.study.name}/{variant.name}")
+        return reasons
+
+    @property
+    def published(self) -> list[Subject]:
+        """The sources of printed figures."""
+        return [one for one in self.figures if one.kind == PUBLISHED]
+
+    def unmeasured(self, source: Subject) -> list[str]:
+        """The variants `study/variant` that a source printed figures of, in a case that no machine
+        has measured."""
+        measured = {key for machine in self.machines for key in self.figures[machine]}
+        missing = (key for key in self.figures[source] if key not in measured)
+        return list(dict.fromkeys(f"{study}/{variant}" for study, variant, *_ in missing))
+
+    @staticmethod
+    def host(machine: Subject, host: str) -> Subject:
+        return Subject(f"{machine.name}, host {host}", HOST, machine.name)
+
+    def _why_not(self, facts: StudyFacts, variant: Variant, base: Subject, other: Subject) -> str:
+        states = {
+            self.called(one): _state(facts, one.machine, variant)
+            for one in (base, other)
+            if one.kind == MACHINE
+        }
+        if set(states.values()) == {NOT_MEASURED}:
+            return ""
+        known = [f"{state} on {name}" for name, state in states.items() if state]
+        return ", ".join(known) or "without a metric that both have"
+
+    def _of_study(self, facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
+        printed = list(_printed(facts))
+        cases: dict[str, dict[str, int]] = {}
+        for variant in facts.study.subjects:
+            shown = facts.study.shown_case(variant)
+            cases[variant.name] = {shown.id: shown.payload_bytes}
+        for _, figure in printed:
+            cases[figure.variant.name][figure.case] = figure.payload_bytes
+        yield from printed
+        for machine in facts.machines:
+            for variant in facts.study.subjects:
+                for case, payload in cases[variant.name].items():
+                    for metric in facts.study.metrics_for(variant):
+                        row = facts.figures.find(machine, variant.name, case, metric)
+                        if row is not None and not row.stale:
+                            yield from self._of_row(facts, variant, payload, row)
+
+    def _of_row(
+        self, facts: StudyFacts, variant: Variant, payload: int, row: MeasuredRow
+    ) -> Iterator[tuple[Subject, Figure]]:
+        """The machine's figure, and those of its hosts."""
+        place = (facts.study.name, variant, row.case, payload, row.metric)
+        figure = Figure(*place, row.median, row.ci_low, row.ci_high)
+        machine = Subject(row.machine, MACHINE, row.machine)
+        yield machine, figure
+        for host, seconds in _by_host(facts.figures.by_run(row)):
+            yield (
+                self.host(machine, host),
+                replace(figure, seconds=seconds, low=seconds, high=seconds),
+            )
+
+
+def _by_host(runs: Sequence[tuple[Mapping[str, Any], float]]) -> Iterator[tuple[str, float]]:
+    """Medians over each host's runs."""
+    pairs = sorted((host_of(run), median) for run, median in runs)
+    for host, group in groupby(pairs, key=lambda pair: pair[0]):
+        yield host, float(np.median([median for _, median in group]))
+
+
+def host_of(run: Mapping[str, Any]) -> str:
+    """The host of a run by its provenance."""
+    return str(run["machine"].get("host") or "unnamed")
+
+
+def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:
+    """Why there is no fresh figure of the shown case on the machine; empty where there is one."""
+    row = facts.figures.time(machine, variant)
+    if row is not None:
+        return "stale" if row.stale else ""
+    return facts.figures.absence(machine, variant, facts.study.shown_case(variant)).state
+
+
+def _printed(facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
+    """What each source printed as a time or a rate, of variants that the study has."""
+    for row in facts.figures.printed:
+        variant = facts.study.variant(row.variant)
+        place = (facts.study.name, variant, row.case, row.payload_bytes, row.metric)
+        yield Subject(f"published: {row.source}", PUBLISHED), Figure(*place, *(row.seconds,) * 3)

@@ -1,0 +1,198 @@
+"""One study's figures, comparisons and absences, looked up by machine, variant and case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from analysis.base.statistics import verdict
+from analysis.results.store.published import best_statement
+from analysis.results.store.results import Provenance
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.rows import (
+    RUN_SEPARATOR,
+    MeasuredRow,
+    PublishedRow,
+    RatioRow,
+    SkippedRow,
+    rows_of,
+    runs_text,
+)
+from analysis.study import Case, Study, Variant
+
+NOT_MEASURED = "not measured"
+
+
+class Absence(NamedTuple):
+    """Why a case has no figure: `skipped`, `failed` or `not measured`, and the reason given."""
+
+    state: str
+    reason: str
+
+
+class LimitShare(NamedTuple):
+    """A rate as a share of that of `ceiling`, the fastest of the variant's in the same case."""
+
+    share: float
+    ceiling: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured of a study, and what was not. None is returned where there is nothing."""
+
+    inputs: Inputs
+    study: Study
+
+    def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
+        return self.measured.get((machine, variant, case, metric))
+
+    @cached_property
+    def machines(self) -> list[str]:
+        """Machines that have anything of this study."""
+        tables = (self.inputs.summary, self.inputs.skipped)
+        found = [self.inputs.of_study(table, self.study)["machine"] for table in tables]
+        return sorted({str(machine) for machines in found for machine in machines})
+
+    @cached_property
+    def measured(self) -> Mapping[tuple[str, str, str, str], MeasuredRow]:
+        """Medians by machine, variant, case and metric."""
+        rows = rows_of(self.inputs.of_study(self.inputs.summary, self.study), MeasuredRow)
+        return {(row.machine, row.variant, row.case, row.metric): row for row in rows}
+
+    @cached_property
+    def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:
+        """Ratios by machine, variant, against, case and metric: of payload rates, where the two
+        deliver different bytes."""
+        table = self.inputs.of_study(self.inputs.ratios, self.study)
+        rows = map(self._by_rate, rows_of(table, RatioRow))
+        return {(row.machine, row.variant, row.against, row.case, row.metric): row for row in rows}
+
+    def _by_rate(self, row: RatioRow) -> RatioRow:
+        if not self.is_of_rates(row):
+            return row
+        own, other = self._payloads(row)
+        by_run = [float(one) * own / other for one in row.by_run.split(RUN_SEPARATOR)]
+        value, low, high = (one * own / other for one in (row.ratio, row.ci_low, row.ci_high))
+        found = verdict(value, low, high, by_run) if row.modes == 1 else row.verdict
+        rates = replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
+        return replace(rates, by_run=runs_text(by_run))
+
+    @cached_property
+    def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:
+        """Skipped and failed cases by machine, variant and case."""
+        rows = rows_of(self.inputs.of_study(self.inputs.skipped, self.study), SkippedRow)
+        return {(row.machine, row.variant, row.case): row for row in rows}
+
+    @cached_property
+    def printed(self) -> list[PublishedRow]:
+        """The best statement of each source on a variant that the study has and a case, as a time
+        or a rate, by a metric of the study."""
+        study = self.study
+        return [
+            row if row.metric in study.metrics else replace(row, metric=study.time_metrics[0])
+            for row in rows_of(best_statement(self.inputs.published[study.name]), PublishedRow)
+            if row.variant in study.variant_names and not math.isnan(row.seconds)
+        ]
+
+    def fresh(self, *metrics: str) -> list[MeasuredRow]:
+        """All that was measured by one of these metrics and is not stale."""
+        rows = self.measured.values()
+        return [row for row in rows if row.metric in metrics and not row.stale]
+
+    @property
+    def are_rates(self) -> bool:
+        """Whether every operation of every step delivers bytes, so that rates tell the story."""
+        shown = self.study.with_role("step", "beyond") or self.study.variants
+        return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
+
+    def time(self, machine: str, variant: Variant) -> MeasuredRow | None:
+        """The time in the shown case, by the preferred metric that was measured."""
+        rows = self.times(machine, variant)
+        return rows[0] if rows else None
+
+    def times(self, machine: str, *variants: Variant) -> list[MeasuredRow]:
+        """Times of all `variants` in the first one's shown case, by the preferred metric that may
+        compare them and was measured of each; empty where there is none."""
+        case = self.study.shown_case(variants[0]).id
+        for metric in self.study.metrics_for(*variants):
+            keys = [(machine, variant.name, case, metric) for variant in variants]
+            if all(key in self.measured for key in keys):
+                return [self.measured[key] for key in keys]
+        return []
+
+    def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
+        """One metric in the shown case."""
+        return self.find(machine, variant.name, self.study.shown_case(variant).id, metric)
+
+    def by_run(self, row: MeasuredRow) -> list[tuple[Provenance, float]]:
+        """The runs that a figure stands on, oldest first, and the median of each. None where it is
+        not known which these are: where only some of those kept have this case, or are fresh."""
+        entry = self.inputs.provenance.get((row.machine, row.study, row.variant))
+        medians = [float(value) for value in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
+        runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
+        return list(zip(runs, medians, strict=True)) if len(runs) == len(medians) else []
+
+    def comparison(self, machine: str, variant: Variant, other: Variant) -> RatioRow | None:
+        """The ratio in the shown case, by the preferred metric that compares the two."""
+        case = self.study.shown_case(variant).id
+        for metric in self.study.metrics_for(variant, other):
+            row = self.ratios.get((machine, variant.name, other.name, case, metric))
+            if row is not None:
+                return row
+        return None
+
+    def is_of_rates(self, row: RatioRow) -> bool:
+        """Whether a ratio is one of payload rates, as the two deliver different bytes."""
+        own, other = self._payloads(row)
+        return own != other and bool(own and other)
+
+    def _payloads(self, row: RatioRow) -> tuple[int, int]:
+        """Bytes that the two of a ratio deliver in its case; 0 for one that has no such case."""
+        own, other = (
+            self.study.payloads.get((name, row.case), 0) for name in (row.variant, row.against)
+        )
+        return own, other
+
+    def limit_share(
+        self, machine: str, variant: Variant, case: Case, metric: str
+    ) -> LimitShare | None:
+        """How near the variant comes to the fastest of its ceilings, paired within runs."""
+        shares = [
+            LimitShare(share, ceiling.name)
+            for ceiling in self.study.ceilings_of(variant)
+            if (share := self._share(machine, variant, ceiling, case, metric)) is not None
+        ]
+        return min(shares, default=None)
+
+    def _share(
+        self, machine: str, variant: Variant, ceiling: Variant, case: Case, metric: str
+    ) -> float | None:
+        row = self.ratios.get((machine, variant.name, ceiling.name, case.id, metric))
+        return row.ratio if row and all(self._payloads(row)) else None
+
+    def reached(self, machine: str, variant: Variant) -> LimitShare | None:
+        """How near the variant comes to the fastest of its ceilings in its shown case; None if
+        stale."""
+        row = self.time(machine, variant)
+        if row is None or row.stale:
+            return None
+        return self.limit_share(machine, variant, self.study.shown_case(variant), row.metric)
+
+    def share_of(self, machine: str, variant: Variant, ceiling: Variant) -> float | None:
+        """How near the variant comes to this ceiling in its shown case; None if stale."""
+        row = self.time(machine, variant)
+        if row is None or row.stale:
+            return None
+        return self._share(machine, variant, ceiling, self.study.shown_case(variant), row.metric)
+
+    def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
+        """Why there is no figure of this case."""
+        row = self.skipped.get((machine, variant.name, case.id))
+        if row is not None:
+            return Absence(row.status, row.reason)
+        is_rare = case.grid == "full"
+        return Absence(NOT_MEASURED, "only the grid full has this case" if is_rare else "")

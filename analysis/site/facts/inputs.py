@@ -1,0 +1,175 @@
+"""Everything the report is made from, read once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.base.errors import HotpathError
+from analysis.results.store.collect import VariantKey as VariantKey
+from analysis.results.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
+from analysis.results.store.published import NOTHING, load_published
+from analysis.results.store.results import Provenance, read_machine, read_provenance
+from analysis.results.store.samples import read_samples as read_samples
+from analysis.results.tables import rows
+from analysis.results.tables.rows import ParameterRow, read_table, rows_of
+from analysis.site.facts.machine_names import machine_names
+from analysis.study import Study
+from analysis.study.source import fingerprint
+from analysis.toolchain.derived import read_absent, read_derived
+from analysis.toolchain.ptxas import KernelResources
+from analysis.toolchain.sass import VariantCode, read_code
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The summary stage's tables, what they were made from, and the studies as they are now.
+
+    The tables have the rows of `analysis.site.facts.rows`: `summary` MeasuredRow, `resources`
+    KernelResources, the others those of their names. `machine_code` is by study and variant.
+    `derived` are the tables of each study's tables.py by their name, and `absent` says why others
+    could not be made.
+    """
+
+    studies: Mapping[str, Study]
+    results: Path
+    summary: pd.DataFrame
+    ratios: pd.DataFrame
+    repeats: pd.DataFrame
+    repeatability: pd.DataFrame
+    rounds: pd.DataFrame
+    skipped: pd.DataFrame
+    claims: pd.DataFrame
+    claim_parts: pd.DataFrame
+    model: pd.DataFrame
+    model_parameters: pd.DataFrame
+    model_counters: pd.DataFrame
+    resources: pd.DataFrame
+    machine_code: Mapping[tuple[str, str], VariantCode]
+    derived: Mapping[str, Mapping[str, pd.DataFrame]]
+    absent: Mapping[str, Mapping[str, str]]
+    refused: Mapping[str, str]
+    machines: Mapping[str, Mapping[str, Any]]
+    provenance: Mapping[VariantKey, Provenance]
+
+    @cached_property
+    def published(self) -> dict[str, pd.DataFrame]:
+        """What was published of each study, without what was refused."""
+        return {
+            name: NOTHING
+            if f"{PUBLISHED}/{name}.csv" in self.refused
+            else load_published(self.results, study)
+            for name, study in self.studies.items()
+        }
+
+    @cached_property
+    def machine_names(self) -> dict[str, str]:
+        """What pages and charts call each machine, by `machine_names`."""
+        return machine_names(self.machines)
+
+    def called(self, machine: str) -> str:
+        """The name of a machine; that of anything else that stands in its place is its own."""
+        return self.machine_names.get(machine, machine)
+
+    @property
+    def parameters(self) -> list[ParameterRow]:
+        """The link model's parameters on every machine."""
+        return rows_of(self.model_parameters, ParameterRow)
+
+    def files(self, key: VariantKey) -> list[Path]:
+        """What there is of a variant on a machine: samples, provenance and captures."""
+        machine, study, variant = key
+        named = (self.results / machine / study / f"{variant}{kind}" for kind in sorted(KINDS))
+        return [path for path in named if path.exists()]
+
+    def runs_on(self, machine: str) -> Iterator[tuple[str, Provenance]]:
+        """Study and provenance of every run that is kept of each variant on a machine."""
+        for (where, study, _), newest in self.provenance.items():
+            if where == machine:
+                yield from ((study, entry) for entry in (newest, *newest["runs"]))
+
+    def is_current(self, key: VariantKey) -> bool:
+        """Whether the newest samples of a variant, which there is still, are of its code today."""
+        _, study, variant = key
+        known = self.studies[study]
+        now = fingerprint(known, known.variant(variant))
+        return bool(self.provenance[key]["source_sha256"] == now)
+
+    def of_study(self, table: pd.DataFrame, study: Study) -> pd.DataFrame:
+        """Rows of `table` about variants that `study` has now."""
+        return table[(table["study"] == study.name) & table["variant"].isin(study.variant_names)]
+
+
+def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str, Study]) -> Inputs:
+    """Read the tables under `tables` and the descriptions and provenance under `results`.
+
+    A table that is not there counts as empty. The compiler's figures come from resources.csv, or
+    where that is not there from the reports beside the built modules. HotpathError for tables of a
+    machine without results.
+    """
+    resources = tables / "resources.csv"
+    reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
+    derived = {name: tables / "derived" / name for name in studies}
+    return _load(tables, results, reports, derived, studies)
+
+
+def load_study_inputs(tables: Path, results: Path, derived: Path, study: Study) -> Inputs:
+    """As `load_inputs`, of one study only: `tables` are those of it alone, `derived` is the folder
+    of those of its code. Of what was compiled, nothing is known."""
+    name = study.name
+    return _load(tables, results, [], {name: derived}, {name: study}, only=name)
+
+
+def _load(
+    tables: Path,
+    results: Path,
+    reports: Sequence[Path],
+    derived: Mapping[str, Path],
+    studies: Mapping[str, Study],
+    only: str = "",
+) -> Inputs:
+    refused_file = tables / "refused.json"
+    refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
+    known = [machine for machine in machines(results) if machine not in refused]
+    provenance = {
+        (machine, folder.name, path.stem): read_provenance(path.with_suffix(".json"))
+        for machine in known
+        for folder in study_folders(results / machine)
+        if f"{machine}/{folder.name}" not in refused and only in ("", folder.name)
+        for path in samples_files(folder)
+    }
+    summary = read_table([tables / "summary.csv"], rows.SummaryRow)
+    if gone := sorted({*summary["machine"]} - {*known}):
+        raise HotpathError(
+            f"{tables}: tables of {', '.join(gone)}, of which {results} has no results; "
+            "`snakemake -c 8 summary` makes them anew"
+        )
+    runs = read_table([tables / "runs.csv"], rows.RunRow)
+    return Inputs(
+        studies=studies,
+        results=results,
+        summary=summary.merge(runs, how="left", on=["machine", "study", "variant", "case"]),
+        ratios=read_table([tables / "ratios.csv"], rows.RatioRow),
+        repeats=read_table([tables / "repeats.csv"], rows.RepeatRow),
+        repeatability=read_table([tables / "repeatability.csv"], rows.RepeatabilityRow),
+        rounds=read_table([tables / "rounds.csv"], rows.RoundRow),
+        skipped=read_table([tables / "skipped.csv"], rows.SkippedRow),
+        claims=read_table([tables / "claims.csv"], rows.ClaimRow),
+        claim_parts=read_table([tables / "claim_parts.csv"], rows.ClaimPartRow),
+        model=read_table([tables / "model.csv"], rows.ModelRow),
+        model_parameters=read_table([tables / "model_parameters.csv"], rows.ParameterRow),
+        model_counters=read_table([tables / "model_counters.csv"], rows.CounterRow),
+        resources=read_table(reports, KernelResources),
+        machine_code=read_code(tables / "machine_code.csv"),
+        derived={name: read_derived(folder) for name, folder in derived.items()},
+        absent={name: read_absent(folder) for name, folder in derived.items()},
+        refused=refused,
+        machines={machine: read_machine(results / machine) for machine in known},
+        provenance=provenance,
+    )

@@ -1,0 +1,154 @@
+"""A study in short: its steps on the machine that says most about it, and what limits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.site.facts.rows import MeasuredRow, ModelRow, rows_of
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import Variant
+
+CEILING: Final = "ceiling"
+CALIBRATED: Final = "calibrated"
+MODEL: Final = "model"
+REFERENCE: Final = "reference"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A variant's time in its shown case, None if there is none, and its speed as a share of the
+    limit's, None if that is not known."""
+
+    variant: Variant
+    time: MeasuredRow | None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What no step can exceed: the fastest `ceiling`; or a `calibrated` rate, a variant of another
+    study that moved as many bytes; or the prediction of the link `model`, which has no variant; or
+    only a `reference` to compare with."""
+
+    kind: str
+    variant: Variant | None
+
+
+@dataclass(frozen=True)
+class Journey:
+    """`steps` are those of the journey and beyond that solve its problem in the headline case, in
+    the order they are told. `first` and `last` are of those that have been measured: `last` is
+    the study's goal or, if that is not among them, the fastest."""
+
+    machine: str
+    steps: list[Step]
+    first: Step
+    last: Step
+    limit: Limit | None
+
+    @property
+    def measured(self) -> list[MeasuredRow]:
+        return [step.time for step in self.steps if step.time is not None]
+
+
+def machines_by_evidence(facts: StudyFacts) -> list[str]:
+    """The machines of a study, first the one whose fresh figures of variants stand on most hosts,
+    all added up; where that is equal, on most runs, then on the newest run.
+
+    One host says little of the next: one more behind a figure weighs as much as one more figure.
+    """
+
+    def evidence(machine: str) -> tuple[int, int, str]:
+        times = (facts.figures.time(machine, variant) for variant in facts.study.subjects)
+        fresh = [row for row in times if row is not None and not row.stale]
+        hosts, runs = sum(row.hosts for row in fresh), sum(row.runs for row in fresh)
+        return hosts, runs, max((row.run for row in fresh), default="")
+
+    return sorted(facts.machines, key=evidence, reverse=True)
+
+
+def journey_of(facts: StudyFacts) -> Journey | None:
+    """The study in short; None where no step has been measured on any machine."""
+    for machine in machines_by_evidence(facts):
+        # Only what did the same work stands side by side.
+        contenders = [v for v in facts.ranking.contenders(machine) if _has_headline(facts, v)]
+        if not contenders:
+            continue
+        goal = facts.study.goal
+        best = next((v for v in contenders if v.name == goal), contenders[0])
+        limit = _limit(facts, machine, best)
+        # Of what goes beyond the steps, only what solves the same problem can be drawn beside them.
+        steps = [
+            Step(
+                variant,
+                facts.figures.time(machine, variant),
+                _share(facts, machine, variant, limit),
+            )
+            for variant in facts.study.with_role("step", "beyond")
+            if variant in contenders or (variant.role == "step" and _has_headline(facts, variant))
+        ]
+        measured = [step for step in steps if step.time is not None]
+        last = next(step for step in measured if step.variant == best)
+        return Journey(machine, steps, measured[0], last, limit)
+    return None
+
+
+def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
+    return variant.case(facts.study.headline) is not None
+
+
+def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:
+    """What the best step is to be held against."""
+    if (ceiling := facts.figures.reached(machine, best)) is not None:
+        return Limit(CEILING, facts.study.variant(ceiling.ceiling))
+    if (calibrated := _calibrated(facts, machine, best)) is not None:
+        return Limit(CALIBRATED, calibrated[0])
+    if _prediction(facts, machine, best) is not None:
+        return Limit(MODEL, None)
+    references = facts.study.with_role("reference")
+    compared = (r for r in references if facts.figures.comparison(machine, best, r) is not None)
+    first = next(compared, None)
+    return None if first is None else Limit(REFERENCE, first)
+
+
+def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | None) -> float | None:
+    if limit is None:
+        return None
+    if limit.kind == CEILING and limit.variant is not None:
+        return facts.figures.share_of(machine, variant, limit.variant)
+    if limit.kind == CALIBRATED:
+        time, mover = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
+        return mover[1].median / time.median if time is not None and mover is not None else None
+    if limit.variant is not None:
+        row = facts.figures.comparison(machine, variant, limit.variant)
+        return None if row is None else row.ratio
+    prediction = _prediction(facts, machine, variant)
+    return None if prediction is None else prediction.predicted / prediction.measured
+
+
+def _calibrated(
+    facts: StudyFacts, machine: str, variant: Variant
+) -> tuple[Variant, MeasuredRow] | None:
+    """The variant that study.yaml names as the limit, and its fresh time for as many bytes."""
+    named = facts.study.limit
+    if named is None or named["study"] not in facts.inputs.studies:
+        return None
+    other = StudyFacts(facts.inputs, facts.inputs.studies[named["study"]])
+    mover = other.study.variant(named["variant"])
+    payload = facts.study.shown_case(variant).payload_bytes
+    for case in mover.cases:
+        for metric in other.study.metrics_for(mover) if case.payload_bytes == payload else ():
+            row = other.figures.find(machine, mover.name, case.id, metric)
+            if row is not None and not row.stale:
+                return mover, row
+    return None
+
+
+def _prediction(facts: StudyFacts, machine: str, variant: Variant) -> ModelRow | None:
+    """The link model's time in the shown case, where the link or translation surely limits it."""
+    table = facts.predictions
+    case = facts.study.shown_case(variant).id
+    is_shown = (table["machine"] == machine) & (table["variant"] == variant.name)
+    rows = rows_of(table[is_shown & (table["case"] == case) & table["judged"]], ModelRow)
+    return rows[0] if rows else None

@@ -1,0 +1,105 @@
+"""What the model predicts of other links, from the calibration of a machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analysis.results.model.hardware import Link, Prediction, behind, predict, read_links
+from analysis.results.model.terms import Parameters
+from analysis.site.facts.predicting import chips
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import Variant
+from analysis.study.access import access_of
+
+ROLES = ("step", "ceiling")
+"""Of the variants that are predicted."""
+
+
+@dataclass(frozen=True)
+class LinkRate:
+    """Rates in B/s of a variant in its shown case: predicted, by the link alone, and measured on
+    the calibrated machine, NaN but for its own link."""
+
+    link: Link
+    study: str
+    variant: Variant
+    case: str
+    rate: float
+    binding: str
+    link_rate: float
+    measured: float
+
+    @property
+    def is_measured(self) -> bool:
+        return not math.isnan(self.measured)
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """The machine whose chip is put behind other links, and its own link."""
+
+    machine: str
+    sms: int
+    parameters: Parameters
+    link: Link
+
+    def own_values(self) -> dict[str, float]:
+        """What OF_THE_MACHINE come to on it."""
+        efficiency = self.parameters.link_rate / self.link.packet_rate
+        return {"efficiency": efficiency, "latency": self.parameters.latency}
+
+
+def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
+    """The machine with most parameters of the model, whose link is one of those known; None where
+    there is none."""
+    found: list[tuple[int, Calibrated]] = []
+    for facts in list(studies.values())[:1]:
+        for machine, chip in chips(facts.inputs).items():
+            described = facts.inputs.machines[machine]
+            key = described.get("pcie_generation"), described.get("pcie_width")
+            own = next((link for link in read_links() if link.pcie == key), None)
+            if own is not None:
+                found.append((chip.known, Calibrated(machine, chip.sms, chip.parameters, own)))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def link_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
+    """Of every link, the steps and ceilings of studies that the model knows the reads of, but those
+    of a calibration; none where no machine is calibrated."""
+    known = calibrated_machine(studies)
+    if known is None:
+        return []
+    found = []
+    for link in read_links():
+        parameters = behind(link, known.parameters, known.link)
+        for facts in studies.values():
+            chosen = () if facts.study.calibrates else facts.study.with_role(*ROLES)
+            for variant in chosen:
+                case = facts.study.shown_case(variant)
+                access = access_of(variant, case)
+                if access is None:
+                    continue
+                prediction = predict(access, known.sms, link, parameters)
+                if not math.isnan(prediction.seconds):
+                    found.append(_rate(facts, known, link, variant, prediction))
+    return found
+
+
+def _rate(
+    facts: StudyFacts, known: Calibrated, link: Link, variant: Variant, prediction: Prediction
+) -> LinkRate:
+    case = facts.study.shown_case(variant)
+    row = facts.figures.find(known.machine, variant.name, case.id, "gpu_time")
+    is_own = link == known.link and row is not None and not row.stale
+    return LinkRate(
+        link,
+        facts.study.name,
+        variant,
+        case.id,
+        case.payload_bytes / prediction.seconds,
+        prediction.binding,
+        case.payload_bytes / prediction.link_seconds,
+        case.payload_bytes / row.median if is_own and row is not None else math.nan,
+    )

@@ -1,0 +1,188 @@
+"""The table that charts draw: a point a machine, variant, case and time, measured or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from analysis.base.quantities import (
+    digits,
+    digits_interval,
+    quantity,
+    quantity_interval,
+    with_interval,
+)
+from analysis.base.records import columns
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.figures import NOT_MEASURED, Figures
+from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
+from analysis.study import Case, Variant, parse_case
+
+CASE_PREFIX = "case_"
+"""Sets a case's keys apart from the columns of the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A figure to draw, or that there is none: `state` is `measured`, `stale`, `skipped`, `failed`,
+    `not measured` or `published`.
+
+    `seconds*` are s, `rate*` GB/s; `share` is of the rate of its fastest ceiling. `is_default` is 1
+    where `metric` is the one that the variant is compared by. `label`, `short` and `interval` are
+    how the figure is written.
+    """
+
+    machine: str
+    variant: str
+    title: str
+    role: str
+    state: str
+    case: str
+    payload_bytes: int
+    metric: str
+    clock: str
+    is_default: int
+    seconds: float = math.nan
+    seconds_low: float = math.nan
+    seconds_high: float = math.nan
+    rate: float = math.nan
+    rate_low: float = math.nan
+    rate_high: float = math.nan
+    share: float = math.nan
+    label: str
+    short: str
+    interval: str = ""
+    n: float = math.nan
+    rounds: float = math.nan
+    runs: float = math.nan
+    hosts: float = math.nan
+    by_run: str = ""
+    verified: float = math.nan
+    modes: float = math.nan
+    throttled: float = math.nan
+    run: str = ""
+    note: str = ""
+    href: str
+
+
+COLUMNS = list(columns(Point))
+
+
+def points_table(figures: Figures) -> pd.DataFrame:
+    """The fields of Point and one `case_<key>` a case key, missing where a case has no such key."""
+    study = figures.study
+    points = [
+        _with_keys(point, case)
+        for machine in figures.machines
+        for variant in study.subjects
+        for case in variant.cases
+        for point in _of_case(figures, machine, variant, case)
+    ]
+    points += [_with_keys(point, case) for point, case in _published(figures)]
+    keys = [f"{CASE_PREFIX}{key}" for key in study.case_keys]
+    return pd.DataFrame(points, columns=[*COLUMNS, *keys])
+
+
+def _with_keys(point: Point, case: Case) -> dict[str, object]:
+    keys = {f"{CASE_PREFIX}{key}": value for key, value in case.values.items()}
+    return asdict(point) | keys
+
+
+def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> list[Point]:
+    """A point a metric that was measured, else one that says why there is none."""
+    points: list[Point] = []
+    preferred = figures.study.metrics_for(variant)
+    for metric in figures.study.time_metrics:
+        row = figures.find(machine, variant.name, case.id, metric)
+        if row is None:
+            continue
+        limit = figures.limit_share(machine, variant, case, metric)
+        is_first = not any(point.is_default for point in points)
+        points.append(
+            Point(
+                **_place(figures, machine, variant, case, metric),
+                **_values(figures, case, row.median, row.ci_low, row.ci_high),
+                state="stale" if row.stale else "measured",
+                share=limit.share if limit else math.nan,
+                is_default=int(is_first and metric in preferred),
+                n=row.n,
+                rounds=row.rounds,
+                runs=row.runs,
+                hosts=row.hosts,
+                by_run=_by_run(figures, case, row),
+                verified=row.verified,
+                modes=row.modes,
+                throttled=row.throttled,
+                run=row.run,
+            )
+        )
+    if points:
+        return points
+    state, reason = figures.absence(machine, variant, case)
+    if state == NOT_MEASURED and case.grid == "full":
+        return []  # few machines measure those, and what nobody asked for is not missing
+    place = _place(figures, machine, variant, case, preferred[0])
+    return [Point(**place, state=state, label=state, short=state, note=reason, is_default=1)]
+
+
+def _place(
+    figures: Figures, machine: str, variant: Variant, case: Case, metric: str
+) -> dict[str, Any]:
+    """The fields that say what a point is of."""
+    return {
+        "machine": machine,
+        "variant": variant.name,
+        "title": variant.title,
+        "role": variant.role,
+        "case": case.id,
+        "payload_bytes": case.payload_bytes,
+        "metric": metric,
+        "clock": figures.study.metrics[metric].label,
+        "href": samples_address(machine, figures.study.name, variant.name),
+    }
+
+
+def _values(
+    figures: Figures, case: Case, seconds: float, low: float, high: float
+) -> dict[str, Any]:
+    """Times in s and rates in GB/s, and how they are written beside the mark."""
+    values: dict[str, Any] = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
+    short, interval = quantity(seconds, "s"), quantity_interval(seconds, low, high, "s")
+    if case.payload_bytes:
+        # The longest time is the lowest rate.
+        rates = [case.payload_bytes / time / 1e9 for time in (seconds, high, low)]
+        values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
+        if figures.are_rates:
+            short, interval = digits(rates[0]), digits_interval(rates[1], rates[2])
+    label = with_interval(short, interval)
+    return values | {"label": label, "short": short, "interval": interval}
+
+
+def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
+    """The runs' own rates where those are drawn, else their times; empty for a single run."""
+    if row.runs < 2:
+        return ""
+    if not (figures.are_rates and case.payload_bytes):
+        return row.by_run
+    rates = (case.payload_bytes / float(time) / 1e9 for time in row.by_run.split(RUN_SEPARATOR))
+    return RUN_SEPARATOR.join(f"{rate:.7g}" for rate in rates)
+
+
+def _published(figures: Figures) -> Iterator[tuple[Point, Case]]:
+    """What has been printed of the study, beside every machine."""
+    for row in figures.printed:
+        variant = figures.study.variant(row.variant)
+        case = Case(parse_case(row.case), row.payload_bytes, "default")
+        for machine in figures.machines:
+            point = Point(
+                **_place(figures, machine, variant, case, row.metric),
+                **_values(figures, case, row.seconds, math.nan, math.nan),
+                state="published",
+                is_default=1,
+                note=f"{row.printed} {row.unit_printed} in {row.source}",
+            )
+            yield point, case

@@ -1,0 +1,50 @@
+"""Times by the link model of cases that need not have been measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
+from analysis.site.facts.inputs import Inputs
+from analysis.study import Case, Variant
+from analysis.study.access import access_of
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What the model has to know of a calibrated machine: how many multiprocessors it has, and its
+    parameters."""
+
+    sms: int
+    parameters: Parameters
+
+    @property
+    def known(self) -> int:
+        """How many of its parameters were calibrated."""
+        return int(np.isfinite(self.parameters.values()).sum())
+
+    def seconds(self, variant: Variant, case: Case) -> float:
+        """Predicted seconds of `variant` in a case that need not be one of its own; NaN where the
+        model does not know how it reads, or lacks a parameter."""
+        access = access_of(variant, case)
+        if access is None:
+            return math.nan
+        work = np.array([work_of(access, self.sms)])
+        return float(predicted_seconds(work, self.parameters.values())[0])
+
+
+def chips(inputs: Inputs) -> dict[str, Chip]:
+    """The calibrated machines, by name."""
+    values: dict[str, dict[str, float]] = {}
+    for row in inputs.parameters:
+        values.setdefault(row.machine, {})[row.parameter] = row.value
+    found = {}
+    for machine, described in inputs.machines.items():
+        known, sms = values.get(machine, {}), described.get("sms")
+        if isinstance(sms, int) and math.isfinite(known.get("link_rate", math.nan)):
+            parameters = (known.get(one.name, math.nan) for one in fields(Parameters))
+            found[machine] = Chip(sms, Parameters(*parameters))
+    return found

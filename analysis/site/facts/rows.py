@@ -1,0 +1,50 @@
+"""Rows as pages and charts see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.results.store.published import PublishedRow
+from analysis.results.tables.rows import (
+    RUN_SEPARATOR,
+    ClaimPartRow,
+    ClaimRow,
+    CounterRow,
+    ModelRow,
+    ParameterRow,
+    RatioRow,
+    RepeatabilityRow,
+    RepeatRow,
+    SkippedRow,
+    SummaryRow,
+    rows_of,
+    runs_text,
+)
+from analysis.toolchain.ptxas import KernelResources
+
+__all__ = [
+    "RUN_SEPARATOR",
+    "ClaimPartRow",
+    "ClaimRow",
+    "CounterRow",
+    "KernelResources",
+    "MeasuredRow",
+    "ModelRow",
+    "ParameterRow",
+    "PublishedRow",
+    "RatioRow",
+    "RepeatRow",
+    "RepeatabilityRow",
+    "SkippedRow",
+    "rows_of",
+    "runs_text",
+]
+
+
+@dataclass(frozen=True)
+class MeasuredRow(SummaryRow):
+    """A row of the summary, the newest run that it stands on, and how many of its rounds were
+    disturbed."""
+
+    run: str
+    disturbed: int

@@ -1,0 +1,132 @@
+"""All that is known of a study, for its page and its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from analysis.results.model.judge import judged, uses
+from analysis.site.facts.captures import Captures
+from analysis.site.facts.figures import Figures
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.points import points_table
+from analysis.site.facts.ranking import Ranking
+from analysis.site.facts.rows import CounterRow, KernelResources, PublishedRow, rows_of
+from analysis.site.facts.verdicts import Verdicts
+from analysis.study import Study
+from analysis.toolchain.sass import VariantCode
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """A study with its results. What a study's own charts.py is given."""
+
+    inputs: Inputs
+    study: Study
+
+    def derived(self, table: str) -> pd.DataFrame | None:
+        """A table of the study's tables.py; None where it is absent."""
+        return self.inputs.derived[self.study.name].get(table)
+
+    @cached_property
+    def figures(self) -> Figures:
+        """Medians, ratios and absences by machine, variant and case."""
+        return Figures(self.inputs, self.study)
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        return Ranking(self.figures)
+
+    @cached_property
+    def captures(self) -> Captures:
+        """Counters and timelines."""
+        return Captures(self.inputs, self.study)
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        return Verdicts(self.inputs, self.study)
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """What charts draw, by `analysis.site.facts.points.points_table`."""
+        return points_table(self.figures)
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Why tables of the study's tables.py could not be made, by their names."""
+        return self.inputs.absent[self.study.name]
+
+    @property
+    def machines(self) -> list[str]:
+        """Machines that have anything of this study."""
+        return self.figures.machines
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Rows of the summary about variants that the study has now, by MeasuredRow."""
+        return self.inputs.of_study(self.inputs.summary, self.study)
+
+    @property
+    def rounds(self) -> pd.DataFrame:
+        """Times of shown cases round by round, beside how fast the host was, by RoundRow."""
+        return self.inputs.of_study(self.inputs.rounds, self.study)
+
+    @property
+    def skipped(self) -> pd.DataFrame:
+        """Cases that were skipped or failed, by SkippedRow."""
+        return self.inputs.of_study(self.inputs.skipped, self.study)
+
+    @cached_property
+    def unreached(self) -> Mapping[str, str]:
+        """Why variants have a figure on no machine that tried them: the reasons for which they were
+        skipped, by their names."""
+        without = self.skipped[~self.skipped["variant"].isin(self.summary["variant"])]
+        return {
+            str(variant): "; ".join(dict.fromkeys(tried["reason"]))
+            for variant, tried in without.groupby("variant")
+            if set(tried["status"]) == {"skipped"}
+        }
+
+    @property
+    def published(self) -> list[PublishedRow]:
+        """What others printed."""
+        return rows_of(self.inputs.published[self.study.name], PublishedRow)
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """Times by the link model beside measured ones, by ModelRow.
+
+        `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
+        """
+        table = self.inputs.of_study(self.inputs.model, self.study).reset_index(drop=True)
+        return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))
+
+    @property
+    def predicted_counters(self) -> list[CounterRow]:
+        return rows_of(self.inputs.of_study(self.inputs.model_counters, self.study), CounterRow)
+
+    @property
+    def repeats(self) -> pd.DataFrame:
+        """Ratios between entries that are one program, by RepeatRow."""
+        table = self.inputs.repeats
+        return table[table["study"] == self.study.name].reset_index(drop=True)
+
+    @property
+    def is_about_repeats(self) -> bool:
+        """Whether every step that follows another is only that one listed again."""
+        after = [variant for variant in self.study.with_role("step") if variant.after]
+        return bool(after) and all(self.study.is_repeat(variant) for variant in after)
+
+    def resources(self, variant: str) -> list[KernelResources]:
+        """What the compiler says of the variant's kernels, one each."""
+        table = self.inputs.resources
+        of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
+        kernels = table[of_variant].drop_duplicates(["arch", "kernel"])
+        return rows_of(kernels, KernelResources)
+
+    def machine_code(self, variant: str) -> VariantCode | None:
+        """What the variant's built kernels do; None where none was built."""
+        return self.inputs.machine_code.get((self.study.name, variant))

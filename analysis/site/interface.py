@@ -1,0 +1,80 @@
+"""What other programs and pages rely on: columns of files, constants, command lines."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
+from typing import Any, Final, get_type_hints
+
+from analysis.base import statistics
+from analysis.results import disturbance, modes, store
+from analysis.results.store import counters, folders, published, samples, telemetry, timelines
+from analysis.results.tables import rows
+from analysis.results.tables.rows import columns
+from analysis.study import Study, Variant
+from analysis.toolchain import ptxas, sass
+
+CONSTANTS: Final[Mapping[str, Any]] = {
+    "CONFIDENCE": statistics.CONFIDENCE,
+    "FEWEST_RUNS": statistics.FEWEST_RUNS,
+    "SAME_WITHIN": statistics.SAME_WITHIN,
+    "MODE_ROUNDS": modes.MODE_ROUNDS,
+    "MODES_APART": modes.MODES_APART,
+    "MODE_SPREADS": modes.MODE_SPREADS,
+    "BUSY_CORES": disturbance.BUSY_CORES,
+    "STEAL_SHARE": disturbance.STEAL_SHARE,
+    "SLOWER": disturbance.SLOWER,
+    "METHOD_VERSION": store.METHOD_VERSION,
+    "KEPT_RUNS": samples.KEPT_RUNS,
+    "MACHINE_LIMIT_BYTES": folders.MACHINE_LIMIT_BYTES,
+    "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
+}
+"""Those that pages speak of."""
+
+FILES: Final[Mapping[str, Sequence[str]]] = {
+    "<variant>.csv": samples.FILE_COLUMNS,
+    "<variant>.telemetry.csv": telemetry.COLUMNS,
+    "<variant>.ncu.csv": counters.COLUMNS,
+    "<variant>.timeline.csv": timelines.COLUMNS,
+    "published/<study>.csv": published.FILE_COLUMNS,
+    "summary.csv": columns(rows.SummaryRow),
+    "ratios.csv": columns(rows.RatioRow),
+    "claims.csv": columns(rows.ClaimRow),
+    "claim_parts.csv": columns(rows.ClaimPartRow),
+    "model.csv": columns(rows.ModelRow),
+    "model_parameters.csv": columns(rows.ParameterRow),
+    "skipped.csv": columns(rows.SkippedRow),
+    "repeats.csv": columns(rows.RepeatRow),
+    "runs.csv": columns(rows.RunRow),
+    "rounds.csv": columns(rows.RoundRow),
+    "repeatability.csv": columns(rows.RepeatabilityRow),
+    "model_counters.csv": columns(rows.CounterRow),
+    "resources.csv": ptxas.COLUMNS,
+    "machine_code.csv": sass.COLUMNS,
+}
+"""Columns of every file that others may read, by its name as the contract has it."""
+
+SAMPLE_TYPES: Final[Mapping[str, Any]] = get_type_hints(samples.Sample)
+"""Types of the columns of samples, one a row."""
+
+
+PROGRAMS: Final = (
+    "analysis.measure.__main__",
+    "analysis.measure.profile.__main__",
+    "analysis.toolchain.derived",
+    "analysis.results.tables.of_study",
+    "analysis.measure.cluster",
+)
+"""Modules of the programs that the pipeline runs on a study, each with a `command_line()`."""
+
+
+def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
+    """Command lines of the bench, with the options of this variant, and of PROGRAMS.
+
+    Modules are found by name: the site documents how to measure and does not depend on it.
+    """
+    return [
+        resolve_name("analysis.measure.bench:options")(study, variant),
+        *(resolve_name(f"{module}:command_line")() for module in PROGRAMS),
+    ]

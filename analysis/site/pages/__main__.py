@@ -1,0 +1,54 @@
+"""Build the site.
+
+python -m analysis.site.pages --tables build --results results --site site
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from analysis import ROOT
+from analysis.base.cli import existing_folder, fail_in_one_line
+from analysis.base.errors import HotpathError
+from analysis.site.pages.site import build_site
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.site.pages",
+        description="Build the site from results, tables and pages.",
+    )
+    parser.add_argument("--tables", type=Path, default=ROOT / "build", help="the summary's tables")
+    parser.add_argument(
+        "--results", type=existing_folder, default=ROOT / "results", help="measured results"
+    )
+    parser.add_argument(
+        "--modules", type=Path, default=ROOT / "build" / "modules", help="modules as built"
+    )
+    parser.add_argument("--site", type=Path, default=ROOT / "site", help="where the site goes")
+    parser.add_argument(
+        "--charts",
+        type=existing_folder,
+        help="all charts, as drawn from these tables; left out, they are drawn",
+    )
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
+    if not (arguments.tables / "summary.csv").exists():
+        raise HotpathError(
+            f"--tables: {arguments.tables}: no tables there; `snakemake -c 8 summary` makes some"
+        )
+    build_site(
+        arguments.tables,
+        arguments.results,
+        arguments.modules,
+        arguments.site,
+        drawn=arguments.charts,
+    )
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

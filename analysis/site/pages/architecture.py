@@ -1,0 +1,73 @@
+"""The package as a table: its parts by floor, what each is for and what it imports."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import grimp
+from markupsafe import Markup
+
+from analysis import ROOT
+from analysis.site.pages.html import code, table
+
+PACKAGE: Final = "analysis"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Parts of the package by floor from the top, what each is for, and what each imports."""
+
+    floors: Sequence[Sequence[str]]
+    purposes: Mapping[str, str]
+    imports: Mapping[str, frozenset[str]]
+
+
+def read_structure() -> Structure:
+    """The floors of the contract in pyproject.toml, first sentences of docstrings, and imports."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    floors = [
+        [name.strip() for name in line.split("|")] for line in settings["contracts"][0]["layers"]
+    ]
+    graph = grimp.build_graph(PACKAGE, cache_dir=None)
+    names = [name for floor in floors for name in floor]
+    return Structure(
+        floors=floors,
+        purposes={name: _first_sentence(f"{PACKAGE}.{name}") for name in names},
+        imports={
+            name: frozenset(
+                other
+                for other in names
+                if other != name
+                and graph.direct_import_exists(
+                    importer=f"{PACKAGE}.{name}", imported=f"{PACKAGE}.{other}", as_packages=True
+                )
+            )
+            for name in names
+        },
+    )
+
+
+def _first_sentence(module: str) -> str:
+    paragraph = (importlib.import_module(module).__doc__ or "").partition("\n\n")[0]
+    return re.split(r"(?<=\.)\s", paragraph.replace("\n", " "))[0]
+
+
+def part_table(structure: Structure) -> Markup:
+    """Every part from the top floor, its purpose, and the parts that it imports."""
+    order = [name for floor in structure.floors for name in floor]
+    rows = [
+        [
+            len(structure.floors) - above,
+            code(name),
+            structure.purposes[name],
+            Markup(", ".join(code(other) for other in order if other in structure.imports[name])),
+        ]
+        for above, floor in enumerate(structure.floors)
+        for name in floor
+    ]
+    return table(["floor", "part", "purpose", "imports"], rows)

@@ -1,0 +1,54 @@
+"""Badges: what came of a claim, as a small picture for other sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from markupsafe import Markup
+
+from analysis.site.facts.verdicts import UNDECIDED
+from analysis.site.pages.svg import LETTER_PX, element
+from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED
+
+HEIGHT_PX: Final = 20.0
+PADDING_PX: Final = 6.0
+GREY: Final = "#555b66"
+COLOURS: Final = {HOLDS: "#11643f", FAILS: "#a32a24", UNDECIDED: GREY, NOT_TESTED: GREY}
+"""White stands out from each of them; where machines disagree, the badge is grey."""
+_FONT: Final = "11px Verdana, DejaVu Sans, sans-serif"
+
+
+def outcome(verdicts: Sequence[str]) -> str:
+    """`holds`, or `holds on 1 of 3, does not hold on 2` where the verdicts are not all the same."""
+    kinds = [kind for kind in COLOURS if kind in verdicts]
+    if len(kinds) < 2:
+        return "".join(kinds) or NOT_TESTED
+    total = len(verdicts)
+    first, *rest = (f"{kind} on {verdicts.count(kind)}" for kind in kinds)
+    return ", ".join([f"{first} of {total}", *rest])
+
+
+def badge(claim: str, verdicts: Sequence[str]) -> Markup:
+    """The claim's id beside what came of it; SVG."""
+    words, kinds = outcome(verdicts), set(verdicts)
+    colour = COLOURS[kinds.pop()] if len(kinds) == 1 else GREY
+    # Verdana is wider than the letters of drawings.
+    widths = [1.15 * LETTER_PX * len(text) + 2 * PADDING_PX for text in (claim, words)]
+    boxes = [
+        element("rect", x=x, width=width, height=HEIGHT_PX, fill=fill)
+        for x, width, fill in ((0.0, widths[0], "#22303f"), (widths[0], widths[1], colour))
+    ]
+    texts = [
+        element("text", text, x=x + PADDING_PX, y=14.0, fill="#fff", style=f"font: {_FONT}")
+        for x, text in ((0.0, claim), (widths[0], words))
+    ]
+    return element(
+        "svg",
+        *(element("title", f"{claim}: {words}"), *boxes, *texts),
+        xmlns="http://www.w3.org/2000/svg",
+        width=sum(widths),
+        height=HEIGHT_PX,
+        role="img",
+        aria_label=f"{claim}: {words}",
+    )

@@ -1,0 +1,76 @@
+"""How pages tell findings: the sentence, what was measured and where, and the evidence."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from analysis.base.quantities import listing
+from analysis.site.facts.addresses import claim_anchor
+from analysis.site.facts.findings import Told, findings
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
+from analysis.site.pages.html import joined, link
+from analysis.study.claims.findings import Finding
+from analysis.study.claims.verdicts import NOT_TESTED
+
+
+def finding_list(facts: StudyFacts) -> Markup:
+    """What a study has found, for its own page; empty where nothing is decided."""
+    items = [
+        finding_item(facts, finding, told, f"#{claim_anchor(facts.study.name, told.claim.id)}")
+        for finding, told in findings(facts)
+    ]
+    return (
+        Markup('<ul class="hp-findings">{}</ul>').format(joined("", items)) if items else Markup()
+    )
+
+
+def finding_item(facts: StudyFacts, finding: Finding, told: Told, evidence: str) -> Markup:
+    """A finding with its figure on one machine, what became of it on others, and a link to its
+    `evidence`, unless that is empty."""
+    return Markup('<li><strong>{}</strong> {}<span class="hp-quiet">{}{}{}{}{}</span></li>').format(
+        headline(finding, told),
+        f"Belief: {finding.belief} " if finding.belief else "",
+        f"{interval} on " if (interval := told.interval()) else "On ",
+        _where(facts, told),
+        _elsewhere(facts, told),
+        _by_which_runs(told),
+        Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
+    )
+
+
+def _by_which_runs(told: Told) -> str:
+    """The runs that judge it, where these are not all, or are older than its threshold."""
+    notes = (chosen_after(told.row), judges_phrase(told.row))
+    return "".join(f", {note}" for note in notes if note)
+
+
+def headline(finding: Finding, told: Told) -> str:
+    """The sentence with its figures."""
+    figures = {
+        "measured": told.write(told.figures.measured),
+        "published": told.write(told.figures.published),
+    }
+    return finding.told(figures)
+
+
+def _where(facts: StudyFacts, told: Told) -> str:
+    """The machine, and whether one run is all that stands behind the figure."""
+    machine = told.row.machine
+    times = [facts.figures.time(machine, facts.study.variant(name)) for name in told.claim.variants]
+    is_one_run = any(time is not None and time.runs == 1 for time in times)
+    called = facts.inputs.called(machine)
+    return f"{called} (one run)" if is_one_run else called
+
+
+def _elsewhere(facts: StudyFacts, told: Told) -> str:
+    """What became of the finding on other machines."""
+    verdicts: dict[str, list[str]] = {}
+    for row in told.others:
+        verdicts.setdefault(facts.verdicts.shown(row), []).append(facts.inputs.called(row.machine))
+    same = verdicts.pop(told.row.verdict, [])
+    parts = [f", and likewise on {listing(same)}"] if same else []
+    for verdict in (UNDECIDED, NOT_TESTED):
+        if machines := verdicts.pop(verdict, []):
+            parts.append(f", {verdict} on {listing(machines)}")
+    return "".join(parts + [f", but not on {listing(others)}" for others in verdicts.values()])

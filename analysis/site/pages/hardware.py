@@ -1,0 +1,188 @@
+"""What the page about hardware embeds: how machines compare, and what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from analysis.base.quantities import listing, percent, ratio, ratio_interval, speed
+from analysis.site.facts.comparison import (
+    FASTER,
+    PUBLISHED,
+    SLOWER,
+    Comparison,
+    Ratio,
+    Subject,
+    host_of,
+)
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import code, folded_tables, joined, plain, table
+from analysis.site.pages.machines import described_facts
+from analysis.site.pages.sentences import NOTHING
+from analysis.study import Variant
+
+NAMED: Final = 4
+"""So many variants that differ most are named."""
+LISTED: Final = 6
+"""Of variants without a ratio, so many are in view."""
+INCIDENTAL: Final = ("host", "libraries", "python", "kernel")
+"""Facts that differ between any two hosts and explain no figure."""
+
+
+def pairs(comparison: Comparison) -> str:
+    """What came out of every two machines; Markdown."""
+    machines = comparison.machines
+    if not machines:
+        return NOTHING
+    if len(machines) == 1:
+        only = comparison.called(machines[0])
+        return f"Only {only} has been measured, so there is no other to compare with."
+    parts = [_pair(comparison, one, other) for one, other in combinations(machines, 2)]
+    return "\n\n".join(filter(None, parts)) or "No variant has been measured on two machines."
+
+
+def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
+    """What came out of two machines; empty where no variant has been measured on both."""
+    ratios = sorted(comparison.ratios(one, other), key=lambda each: each.surprise, reverse=True)
+    if not ratios:
+        return ""
+    told = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
+    architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
+    sentences = [
+        f"**{comparison.called(one)} and {comparison.called(other)}.**",
+        f"Of {len(ratios)} variants measured on both,"
+        f" {len(ratios) - len(told)} cannot be told apart.",
+    ]
+    if told:
+        most = listing([_told(comparison, each) for each in told[:NAMED]])
+        sentences.append(f"Those that differ most: {most}.")
+    if architectures[0] and architectures[0] == architectures[1]:
+        sentences.append(f"Both GPUs are of one architecture, {code(architectures[0])}.")
+    return " ".join(sentences)
+
+
+def gaps(comparison: Comparison) -> str:
+    """Of every two machines, the variants without a ratio, and why; of what was published, what no
+    machine has measured; Markdown."""
+    parts = [_left_out(comparison, *pair) for pair in combinations(comparison.machines, 2)]
+    unmeasured = {
+        source: names
+        for source in comparison.published
+        if (names := comparison.unmeasured(source)) and comparison.machines
+    }
+    if unmeasured:
+        items = [f"- {_title(source)}: {_few(names)}" for source, names in unmeasured.items()]
+        parts.append("Published, and not measured here in the same case:\n\n" + "\n".join(items))
+    return "\n\n".join(filter(None, parts)) or "Nothing is left out."
+
+
+def _title(source: Subject) -> Markup:
+    """Of what was published, under a heading that says so."""
+    return plain(source.name.removeprefix(f"{PUBLISHED}: "))
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first of `names`, and how many more there are."""
+    rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{joined(', ', map(code, names[:LISTED]))}{rest}"
+
+
+def _told(comparison: Comparison, one: Ratio) -> str:
+    """`study/variant`, which is 1.2 times as fast on one of the two."""
+    low, high = one.interval
+    faster, value, ends = one.base, one.value, (low, high)
+    if one.verdict == SLOWER:
+        faster, value, ends = one.other, 1 / value, (1 / high, 1 / low)
+    name = code(f"{one.of.study}/{one.of.variant.name}")
+    return (
+        f"{name}, {ratio(value)} ({ratio_interval(*ends)}) as fast on {comparison.called(faster)}"
+    )
+
+
+def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
+    reasons = comparison.incomparable(one, other)
+    if not reasons:
+        return ""
+    items = [f"- {len(names)} {reason}: {_few(names)}" for reason, names in reasons.items()]
+    return f"{comparison.called(one)} and {comparison.called(other)}:\n\n" + "\n".join(items)
+
+
+def figures_table(comparison: Comparison) -> str | Markup:
+    """Every variant's figure on every machine, with its share of the machine's own ceiling."""
+    machines = comparison.machines
+    if not machines:
+        return NOTHING
+    groups = {}
+    for facts in comparison.studies.values():
+        rows = [
+            [code(variant.name), *(_cell(facts, one, variant) for one in machines)]
+            for variant in facts.study.subjects
+        ]
+        if filled := [row for row in rows if any(row[1:])]:
+            groups[facts.study.title] = filled
+    columns = ["variant", *map(comparison.called, machines)]
+    return folded_tables(columns, groups, numeric=columns[1:])
+
+
+def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
+    """The rate or time in the shown case, and its share of the fastest ceiling there."""
+    row = facts.figures.time(machine.name, variant)
+    if row is None:
+        return ""
+    case = facts.study.shown_case(variant)
+    figure = speed(case.payload_bytes, row.median)
+    if row.stale:
+        return f"{figure} (stale)"
+    share = facts.figures.limit_share(machine.name, variant, case, row.metric)
+    return f"{figure} · {percent(share.share)}" if share else figure
+
+
+def differences(inputs: Inputs) -> str:
+    """What machine.json says of some machines only, and what of all; Markdown."""
+    if not inputs.machines:
+        return NOTHING
+    described = {inputs.called(machine): facts for machine, facts in inputs.machines.items()}
+    return _differing(described, list(described))
+
+
+def hosts(comparison: Comparison) -> str:
+    """The runs of each machine by host, and what differs between its hosts; Markdown."""
+    parts = []
+    for machine in comparison.machines:
+        found: dict[str, Mapping[str, Any]] = {}
+        runs: dict[str, set[str]] = {}
+        for _, entry in comparison.inputs.runs_on(machine.name):
+            host = host_of(entry)
+            found[host] = entry["machine"]
+            runs.setdefault(host, set()).add(entry["run"])
+        rows = [
+            [
+                code(host),
+                listing(sorted({run[:10] for run in runs[host]})),
+                str(len(runs[host])),
+                str(len(comparison.figures.get(comparison.host(machine, host), {}))),
+            ]
+            for host in sorted(found)
+        ]
+        parts.append(f"### Hosts of {plain(comparison.called(machine))}")
+        columns = ["host", "measured on", "runs", "figures of its own"]
+        parts.append(table(columns, rows, numeric=columns[2:]))
+        if len(found) > 1:
+            parts.append(_differing(found, sorted(found)))
+    return "\n\n".join(parts) or NOTHING
+
+
+def _differing(described: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> str:
+    """A table of what differs, and a sentence of what does not."""
+    facts = described_facts({name: described[name] for name in names})
+    facts = {fact: v for fact, v in facts.items() if not fact.startswith(INCIDENTAL)}
+    same = [f"{fact} {values[0]}" for fact, values in facts.items() if len(set(values)) == 1]
+    rows = [[fact, *values] for fact, values in facts.items() if len(set(values)) > 1]
+    parts: list[str] = [table(["", *names], rows)] if rows else []
+    if same and len(names) > 1:
+        parts.append(f"The same on all: {plain(', '.join(same))}.")
+    return "\n\n".join(parts)

@@ -1,0 +1,239 @@
+"""What the home page embeds: a card a journey, the findings, and all other studies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from markupsafe import Markup
+
+from analysis.base.quantities import (
+    is_at_limit,
+    listing,
+    percent,
+    ratio,
+    ratio_interval,
+    runs_phrase,
+    speed,
+    with_interval,
+)
+from analysis.site.facts.addresses import claim_anchor
+from analysis.site.facts.findings import Slower, Told, findings, largest_surprise
+from analysis.site.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.agreement import agreement_sentence
+from analysis.site.pages.findings import finding_item
+from analysis.site.pages.html import code, joined, link
+from analysis.site.pages.pictures import Mark, columns, times
+from analysis.site.pages.sentences import NOTHING
+
+Address = Callable[[str], str]
+"""A page of a study as the address it has from the page that is built; empty if it has none."""
+
+COUNTS: Final = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
+
+
+def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
+    """A card a study: what its steps gained, how far they are from the limit, what surprised."""
+    made = [_card(facts, address(facts.study.name)) for facts in studies]
+    return Markup('<div class="hp-cards" data-search-exclude>{}</div>').format(joined("", made))
+
+
+def _card(facts: StudyFacts, address: str) -> Markup:
+    title = facts.study.title
+    heading = link(address, title) if address else title
+    journey = journey_of(facts)
+    parts = (
+        [Markup("<p>{}</p>").format(NOTHING if not facts.machines else _unmeasured(facts))]
+        if journey is None
+        else [
+            _picture(facts, journey),
+            _gain(facts, journey),
+            Markup('<p class="hp-surprise">{}</p>').format(_surprise(facts, journey.machine)),
+            Markup('<p class="hp-quiet">{}</p>').format(_standing(facts, journey)),
+        ]
+    )
+    return Markup('<section class="hp-card"><h3>{}</h3>{}</section>').format(
+        heading, joined("", parts)
+    )
+
+
+def _unmeasured(facts: StudyFacts) -> str:
+    machines = [facts.inputs.called(machine) for machine in facts.machines]
+    return f"No step has a figure yet; {listing(machines)} skipped or failed all."
+
+
+def _picture(facts: StudyFacts, journey: Journey) -> Markup:
+    """Rates as columns from zero, or times as dots on a logarithmic axis."""
+    ends = (journey.first, journey.last)
+    marks = [_mark(facts, step, is_end=step in ends) for step in journey.steps]
+    told = "; ".join(mark.title for mark in marks)
+    if facts.figures.are_rates:
+        return columns(marks, _limit_rate(facts, journey), f"Rates, from zero: {told}")
+    limit = journey.limit
+    row = facts.figures.time(journey.machine, limit.variant) if limit and limit.variant else None
+    return times(marks, row.median if row else None, f"Times, logarithmic: {told}")
+
+
+def _mark(facts: StudyFacts, step: Step, *, is_end: bool) -> Mark:
+    row = step.time
+    if row is None:
+        return Mark(*(math.nan,) * 3, "", f"{step.variant.name}: no figure")
+    kind = ("stale" if row.stale else step.variant.role) + " end" * is_end
+    values = row.median, row.ci_low, row.ci_high
+    if facts.figures.are_rates:
+        payload = facts.study.shown_case(step.variant).payload_bytes
+        values = payload / row.median, payload / row.ci_high, payload / row.ci_low
+    return Mark(*values, kind, f"{step.variant.name}: {_speed(facts, step)}")
+
+
+def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
+    """The rate in B/s that the last step's share is one of."""
+    last = journey.last
+    if journey.limit is None or last.time is None or last.share is None:
+        return None
+    payload = facts.study.shown_case(last.variant).payload_bytes
+    return payload / last.time.median / last.share
+
+
+def _speed(facts: StudyFacts, step: Step) -> str:
+    """The rate where the study has rates, else the time."""
+    assert step.time is not None
+    payload = facts.study.shown_case(step.variant).payload_bytes
+    return speed(payload if facts.figures.are_rates else 0, step.time.median)
+
+
+def _gain(facts: StudyFacts, journey: Journey) -> Markup:
+    """From the first step to the last: as figures, by their names and as shares of the limit."""
+    steps = {step.variant.name: step for step in (journey.first, journey.last)}.values()
+    speeds = (Markup("<strong>{}</strong>").format(_speed(facts, step)) for step in steps)
+    gain = _gain_of(facts, journey) if len(steps) > 1 else ""
+    told = Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p><p>{}</p>')
+    return told.format(
+        joined(" → ", speeds),
+        gain,
+        joined(" → ", (step.variant.title for step in steps)),
+        _shares(journey),
+    )
+
+
+def _gain_of(facts: StudyFacts, journey: Journey) -> str:
+    """How many times as fast as the first step the last is, paired by rounds; empty where no run
+    has both."""
+    first, last = journey.first.variant, journey.last.variant
+    if (row := facts.figures.comparison(journey.machine, last, first)) is not None:
+        return ratio(row.ratio)
+    row = facts.figures.comparison(journey.machine, first, last)
+    return "" if row is None else ratio(1 / row.ratio)
+
+
+def _shares(journey: Journey) -> str:
+    """What the two are of the limit, or of a reference where no limit is known."""
+    limit = journey.limit
+    if limit is None:
+        return "Its physical limit is not known."
+    shares = [step.share for step in (journey.first, journey.last) if step.share is not None]
+    if limit.kind == MODEL:
+        return _limit_shares(shares, "what the model of the link allows")
+    assert limit.variant is not None
+    if limit.kind == REFERENCE:
+        told = f"{_arrow(map(ratio, shares))} the speed of"
+    else:
+        told = f"{_limit_shares(shares, 'the limit')}:"
+    return f"{told} {limit.variant.title} (dashed)"
+
+
+def _limit_shares(shares: Sequence[float], limit: str) -> str:
+    below = _arrow(percent(share) for share in shares if not is_at_limit(share))
+    is_reached = any(map(is_at_limit, shares))
+    return _arrow([*([f"{below} of {limit}"] if below else []), *([f"at {limit}"] * is_reached)])
+
+
+def _arrow(texts: Iterable[str]) -> str:
+    return " → ".join(dict.fromkeys(texts))
+
+
+def _standing(facts: StudyFacts, journey: Journey) -> str:
+    """The machine, what the figures of the card stand on, when they were taken, and what is
+    stale."""
+    rows = journey.measured
+    told = [step.time for step in (journey.first, journey.last) if step.time is not None]
+    stands = min(told, key=lambda row: row.runs)
+    parts = [
+        facts.inputs.called(journey.machine),
+        runs_phrase(stands.runs, stands.hosts),
+        max(row.run for row in rows)[:10],
+    ]
+    if stale := sum(row.stale for row in rows):
+        parts.append(f"{stale} of {len(rows)} steps stale")
+    if missing := len(journey.steps) - len(rows):
+        parts.append(f"{missing} not measured")
+    others = [facts.inputs.called(one) for one in facts.machines if one != journey.machine]
+    return "; ".join([*parts, *([f"also on {listing(others)}"] if others else [])])
+
+
+def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
+    """One sentence on what came out farthest from what was expected."""
+    surprise = largest_surprise(facts, machine)
+    if surprise is None:
+        return ""
+    if isinstance(surprise, Slower):
+        row, inverse = surprise.row, 1 / surprise.row.ratio
+        interval = ratio_interval(1 / row.ci_high, 1 / row.ci_low)
+        return Markup("{} takes {} ({}) as long as {}, the step before it.").format(
+            code(surprise.step.name), ratio(inverse), interval, code(surprise.after.name)
+        )
+    published = surprise.write(surprise.figures.published)
+    said = f"published: {published}" if published else f"expected: {surprise.bound()}"
+    return Markup("{}: “{}” {}; {}.").format(
+        surprise.row.verdict.capitalize(), surprise.claim.says, _measured(facts, surprise), said
+    )
+
+
+def _measured(facts: StudyFacts, told: Told) -> str:
+    """The figure that tells it, with what it counts, and its interval where that has any width."""
+    counted = told.counted(facts.study)
+    figure = with_interval(told.write(told.figures.measured), told.interval())
+    return f"Measured, {counted}: {figure}" if counted else f"Measured: {figure}"
+
+
+def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:
+    """The findings of all studies that contradict a belief, each with its figures and its evidence;
+    Markdown and HTML. What bears on most readers comes first, else they are in the order of the
+    studies."""
+    found = [
+        (facts, finding, told)
+        for facts in studies
+        for finding, told in findings(facts)
+        if finding.belief
+    ]
+    items = [
+        finding_item(
+            facts,
+            finding,
+            told,
+            f"{page}#{claim_anchor(facts.study.name, told.claim.id)}" if page else "",
+        )
+        for facts, finding, told in sorted(found, key=lambda one: one[1].precedence)
+        for page in [address(facts.study.name)]
+    ]
+    number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
+    plural = "" if len(items) == 1 else "s"
+    heading = f"## {number} finding{plural} that contradict{'s' if plural == '' else ''} what"
+    listed = Markup('<ol class="hp-findings">{}</ol>').format(joined("", items))
+    return f"{heading} people believe\n\n{listed if items else NOTHING}"
+
+
+def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:
+    """The questions of the studies that have no card, by group; Markdown."""
+    parts = []
+    for title, studies in groups.items():
+        parts.append(f"### {title}")
+        for facts in studies:
+            name = facts.study.title
+            page = address(facts.study.name)
+            heading = link(page, name) if page else name
+            outcome = agreement_sentence(facts.inputs) if facts.is_about_repeats else ""
+            parts.append(f"**{heading}.** {facts.study.question.strip()} {outcome}".strip())
+    return "\n\n".join(parts)

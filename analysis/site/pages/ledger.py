@@ -1,0 +1,301 @@
+"""What the ledger and the pages of studies embed: every claim with its verdict on every machine."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from markupsafe import Markup
+
+from analysis.base.errors import require_known
+from analysis.base.quantities import INTERVAL, listing, with_interval
+from analysis.site.facts.addresses import claim_anchor, samples_address
+from analysis.site.facts.findings import written_interval
+from analysis.site.facts.rows import ClaimRow
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.facts.verdicts import PUBLISHED, UNDECIDED, chosen_after, judges_phrase
+from analysis.site.pages.badges import badge, outcome
+from analysis.site.pages.fragments import Place, root_from
+from analysis.site.pages.html import NO_HTML, code, folded, joined, link, table, without_empty
+from analysis.study.claims import Claim
+from analysis.study.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
+
+COLUMNS: Final = ["on", "measured", INTERVAL, "runs", "verdict", "reason", "samples"]
+UNMEASURED: Final = "no machine has been measured"
+SUMMED: Final = {
+    HOLDS: ("holds", "hold"),
+    FAILS: ("does not hold", "do not hold"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NOT_TESTED: ("is not tested", "are not tested"),
+}
+"""What one verdict says of its claim, and several of theirs."""
+CHOSEN_AFTER: Final = "threshold chosen after seeing the data"
+"""Of verdicts that are counted together, made by runs that do not name their bound."""
+IN_VIEW: Final = 20
+"""Up to so many claims of one kind stand in view on the page of a study."""
+UNFOLDED: Final = 4
+"""Up to so many comparisons of one claim stand in view."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its row of claims.csv on every machine, and the verdict that is shown of each;
+    without one, it has none."""
+
+    claim: Claim
+    rows: Sequence[tuple[ClaimRow, str]]
+
+    @property
+    def verdicts(self) -> list[str]:
+        """One a machine; of a claim that has been judged on none, that it is not tested."""
+        return [verdict for _, verdict in self.rows] or [NOT_TESTED]
+
+
+def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: Place) -> str:
+    """The claims of every study that has some; `pages` are addresses by study. Markdown."""
+    parts = []
+    verdicts: list[str] = []
+    for name, facts in studies.items():
+        if facts.study.claims:
+            title = facts.study.title
+            parts.append(f"## [{title}]({pages[name]})" if name in pages else f"## {title}")
+            parts.append(claims_of(facts, place, most=len(facts.study.claims)))
+            for claim in facts.study.claims:
+                verdicts += _judge(facts, claim).verdicts
+    if not parts:
+        return "No study has claims yet."
+    counted = f"Of {len(verdicts)} verdicts, one a claim and machine, {_sum_up(verdicts)}."
+    names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
+    # assets/ledger.js puts the filters before it.
+    status = Markup('<p class="hp-ledger" role="status" data-names="{}">{}</p>')
+    return "\n\n".join([status.format(names, counted), *parts])
+
+
+def _sum_up(verdicts: Sequence[str]) -> str:
+    """`61 hold, 1 does not hold and 7 are not tested`."""
+    counts = {name: verdicts.count(name) for name in SUMMED}
+    return listing([f"{n} {SUMMED[name][n != 1]}" for name, n in counts.items() if n])
+
+
+def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: int = IN_VIEW) -> str:
+    """The write-up's claims and then ours, each kind counted and listed, and more than `most` of a
+    kind folded; Markdown and HTML.
+
+    `ids` selects some of them, which are not counted; those that are tested nowhere are only named,
+    as all claims tell why. HotpathError names one that the study does not have.
+    """
+    known = [claim.id for claim in facts.study.claims]
+    for one in ids:
+        require_known(f"claims of {facts.study.name}", one, known)
+    judged = [_judge(facts, claim) for claim in facts.study.claims if not ids or claim.id in ids]
+    untested = [one for one in judged if ids and {*one.verdicts} == {NOT_TESTED}]
+    listed = [one for one in judged if one not in untested]
+    theirs = [one for one in listed if not one.claim.ours]
+    ours = [one for one in listed if one.claim.ours]
+    parts: list[str] = []
+    for title, claims in (("Of the write-up", theirs), ("Ours", ours)):
+        if not claims:
+            continue
+        # Some that a page tells are ours if nothing else is said.
+        if not ids or claims is theirs:
+            parts.append(f"**{title}:**")
+        if not ids or any(map(_is_fitted, claims)):
+            parts.append(_count(facts, claims))
+        # An anchor is on the page once: where all claims are.
+        boxes = _listed(facts, claims, place, anchored=not ids)
+        parts.append(folded(f"The {len(claims)} claims", boxes) if len(claims) > most else boxes)
+    if untested:
+        names = (
+            link(f"#{claim_anchor(facts.study.name, one.claim.id)}", code(one.claim.id))
+            for one in untested
+        )
+        parts.append(f"Not tested: {joined(', ', names)}.")
+    return "\n\n".join(parts) or "This study tests no claims."
+
+
+def _judge(facts: StudyFacts, claim: Claim) -> Judged:
+    rows = facts.verdicts.by_claim.get(claim.id, [])
+    return Judged(claim, [(row, facts.verdicts.shown(row)) for row in rows])
+
+
+def _listed(facts: StudyFacts, claims: Sequence[Judged], place: Place, *, anchored: bool) -> Markup:
+    listed = NO_HTML.join(_folded(facts, judged, place, anchored=anchored) for judged in claims)
+    # Each is in the index of search by itself.
+    return Markup('<div class="hp-claims" data-search-exclude>{}</div>').format(listed)
+
+
+def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
+    """`On box: 5 hold and 2 are not tested.` for every machine."""
+    verdicts: dict[str, list[str]] = {}
+    for judged in claims:
+        if not judged.rows:
+            verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
+        for row, verdict in judged.rows:
+            verdicts.setdefault(_counted_at(facts, row), []).append(verdict)
+    return "\n".join(f"- {place}: {_sum_up(found)}." for place, found in verdicts.items())
+
+
+def _is_fitted(judged: Judged) -> bool:
+    """Whether the claim has a verdict by a threshold that was chosen after its runs."""
+    return any(row.bound == AFTERWARDS and row.verdict != NOT_TESTED for row, _ in judged.rows)
+
+
+def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:
+    """Where a verdict is counted; those by thresholds that were chosen after their runs apart."""
+    if row.machine == PUBLISHED:
+        return "By the published rows alone"
+    is_fitted = row.bound == AFTERWARDS and row.verdict != NOT_TESTED
+    where = f"On {facts.inputs.called(row.machine)}"
+    return f"{where}, {CHOSEN_AFTER}" if is_fitted else where
+
+
+def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) -> Markup:
+    """The claim and its verdicts in a line, which unfolds into its figures and its badge."""
+    study, claim = facts.study.name, judged.claim
+    path = f"evidence/{study}/claims/{claim.id}.html"
+    root = root_from(path)
+    picture = f"badges/{study}/{claim.id}.svg"
+    place.write(picture, badge(claim.id, judged.verdicts))
+    anchor = claim_anchor(study, claim.id)
+    address = f"{root}ledger/#{anchor}"
+    embedded = f"[![{claim.id}: {outcome(judged.verdicts)}]({root}{picture})]({address})"
+    columns, lines = without_empty(COLUMNS, _lines(facts, judged, root))
+    content = NO_HTML.join(
+        [
+            Markup("<p>{}</p>").format(_origin(facts, judged)),
+            table(columns, lines, numeric=COLUMNS[1:3]),
+            Markup(
+                '<p class="hp-badge"><img src="{}" alt="{}"> <code data-copy>{}</code></p>'
+            ).format(root + picture, f"Badge: {outcome(judged.verdicts)}", embedded),
+        ]
+    )
+    told = Markup("{}<span>{}</span>").format(claim.says, _told(facts, judged))
+    return place.folded(
+        path,
+        told,
+        claim.says,
+        content,
+        anchor=anchor if anchored else "",
+        study=study,
+        by="ours" if claim.ours else "write-up",
+        verdicts=json.dumps([[_place(row), verdict] for row, verdict in judged.rows]),
+    )
+
+
+def _told(facts: StudyFacts, judged: Judged) -> Markup:
+    """Each verdict with the machines it is true of, and what they measured."""
+    machines: dict[str, list[str]] = {}
+    for row, verdict in judged.rows:
+        figure = _written(facts, judged.claim, row.measured)
+        on_average = f"{row.on_average} on average" if row.on_average else ""
+        notes = "; ".join(
+            filter(None, [_interval(judged.claim, row), on_average, judges_phrase(row)])
+        )
+        told = with_interval(": ".join(filter(None, [_where(facts, row), figure])), notes)
+        machines.setdefault(verdict, []).append(told)
+    if not machines:
+        return _verdict(NOT_TESTED)
+    return joined(
+        " ",
+        (
+            Markup("{} on {}").format(_verdict(verdict), listing(machines[verdict]))
+            for verdict in SUMMED
+            if verdict in machines
+        ),
+    )
+
+
+def _where(facts: StudyFacts, row: ClaimRow) -> str:
+    return facts.inputs.called(_place(row))
+
+
+def _place(row: ClaimRow) -> str:
+    """What the ledger's addresses call it."""
+    return "published rows" if row.machine == PUBLISHED else row.machine
+
+
+def _origin(facts: StudyFacts, judged: Judged) -> Markup:
+    """The claim's id, what it compares, unless that is several things, and the write-up's figure
+    where there is one."""
+    claim = judged.claim
+    published = judged.rows[0][0].published if judged.rows else claim.published
+    written = _written(facts, claim, math.nan if published is None else published)
+    told = f" Published: {written}." if written else ""
+    compared = f" Compared: {claim.tests[0].title}." if len(claim.tests) == 1 else ""
+    return Markup("{}.{}{}").format(code(claim.id), compared, told)
+
+
+def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
+    """What COLUMNS show of the claim, a line a machine."""
+    claim = judged.claim
+    if not judged.rows:
+        reason = claim.untested or UNMEASURED
+        verdict = _verdict(NOT_TESTED)
+        return [["no machine", "", "", "", verdict, reason, _samples(facts, claim, "", root)]]
+    return [
+        [
+            _where(facts, row),
+            _written(facts, claim, row.measured),
+            _interval(claim, row),
+            judges_phrase(row) or _runs(row.runs),
+            _verdict(verdict, chosen_after(row)),
+            _reason(facts, claim, row),
+            _samples(facts, claim, row.machine, root),
+        ]
+        for row, verdict in judged.rows
+    ]
+
+
+def _verdict(verdict: str, mark: str = "") -> Markup:
+    kind = {HOLDS: " hp-holds", FAILS: " hp-fails"}.get(verdict, "")
+    found = Markup('<span class="hp-verdict{}">{}</span>').format(kind, verdict)
+    return joined("<br>", filter(None, [found, mark]))
+
+
+def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
+    """Of a claim that is made up of several comparisons all of them, one below the other; of many
+    only the first is open to view."""
+    parts = facts.verdicts.parts.get((claim.id, row.machine))
+    if not parts:
+        return ", ".join(filter(None, [_judged_by_few(facts, claim, row), row.reason]))
+    first, *rest = (part.sentence(with_case=claim.in_several_cases) for part in parts)
+    if len(parts) <= UNFOLDED:
+        return joined("<br>", [first, *rest])
+    return Markup("{}{}").format(first, folded(f"and {len(rest)} more", joined("<br>", rest)))
+
+
+def _runs(runs: int) -> str:
+    return f"{runs} run{'s' * (runs > 1)}" if runs else ""
+
+
+def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
+    """The figure of the runs that may judge, where these are not all; empty where there is none."""
+    if not judges_phrase(row) or len(claim.tests) != 1 or math.isnan(row.judged):
+        return ""
+    few = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
+    figure = with_interval(_written(facts, claim, row.judged), _interval(claim, few))
+    return f"of the runs that may judge: {figure}"
+
+
+def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:
+    """The variants compared, each leading to its samples on this machine where there are some."""
+    study = facts.study.name
+    names = []
+    for variant in claim.variants:
+        is_measured = (machine, study, variant) in facts.inputs.provenance
+        address = f"{root}{samples_address(machine, study, variant)}"
+        names.append(link(address, code(variant)) if is_measured else code(variant))
+    return joined(" ", names)
+
+
+def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
+    """A figure as its kind of comparison is written; empty where there is none."""
+    return "" if math.isnan(value) else claim.write(value, facts.study.units)
+
+
+def _interval(claim: Claim, row: ClaimRow) -> str:
+    """The interval of its figure, which only a single comparison has."""
+    return written_interval(claim.tests[0], row) if len(claim.tests) == 1 else ""

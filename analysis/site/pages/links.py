@@ -1,0 +1,75 @@
+"""What the page about hardware embeds of links that nobody has measured here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from markupsafe import Markup
+
+from analysis.base.quantities import digits, gigabytes_per_second, quantity, signed_percent
+from analysis.results.model.hardware import MEANING, Parameter, read_links
+from analysis.site.facts.links import LinkRate, calibrated_machine, link_rates
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import code, folded_tables
+from analysis.site.pages.model import UNCALIBRATED
+
+
+def predictions(studies: Mapping[str, StudyFacts]) -> str:
+    """Predicted rates by link, beside the measured ones of the calibrated machine's own; Markdown
+    and HTML."""
+    known = calibrated_machine(studies)
+    if known is None:
+        return UNCALIBRATED
+    called = next(iter(studies.values())).inputs.called(known.machine)
+    groups: dict[str, list[list[object]]] = {}
+    for one in link_rates(studies):
+        where = f"{one.link.title}: " + (
+            f"measured here, on {called}" if one.is_measured else "not measured"
+        )
+        groups.setdefault(where, []).append(_row(one))
+    columns = ["study", "variant", "predicted", "limited by", "if only the link limited"]
+    columns += ["measured", "measured against predicted"]
+    sentence = (
+        f"The chip is that of {called}, as calibrated behind {known.link.title}: how many"
+        " reads it has outstanding, and how it translates addresses. Only the link is another."
+    )
+    return f"{sentence}\n\n{folded_tables(columns, groups, numeric=[columns[2], *columns[4:]])}"
+
+
+def _row(one: LinkRate) -> list[object]:
+    rates = [gigabytes_per_second(rate / 1e9) for rate in (one.rate, one.link_rate, one.measured)]
+    against = signed_percent(one.measured / one.rate - 1) if one.is_measured else ""
+    variant = code(one.variant.name)
+    return [one.study, variant, rates[0], one.binding, rates[1], rates[2], against]
+
+
+def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
+    """Every parameter of every link with its source, or as the assumption that it is."""
+    known = calibrated_machine(studies)
+    own = known.own_values() if known else {}
+    groups = {
+        link.title: [
+            [MEANING[name], _value(parameter, own.get(name)), _origin(parameter)]
+            for name, parameter in link.parameters.items()
+        ]
+        for link in read_links()
+    }
+    listed = folded_tables(["parameter", "value", "from"], groups, numeric=["value"])
+    return Markup('<div class="hp-prose">{}</div>').format(listed)
+
+
+def _value(parameter: Parameter, calibrated: float | None) -> str:
+    """A stated value; else the `calibrated` one, if there is one."""
+    value = parameter.value
+    if math.isnan(value) and calibrated is None:
+        return "as calibrated"
+    if math.isnan(value) and calibrated is not None:
+        value = calibrated
+    if parameter.unit == "B":
+        return f"{value:g} B"
+    return digits(value, 4) if parameter.unit == "1" else quantity(value, parameter.unit)
+
+
+def _origin(parameter: Parameter) -> str:
+    return parameter.source or f"assumption: {parameter.assumption}"

@@ -1,0 +1,183 @@
+"""Machines, the runs on them, and their files: what the home, machines and data pages embed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from analysis.site.facts.addresses import samples_anchor
+from analysis.site.facts.inputs import Inputs, VariantKey
+from analysis.site.pages.fragments import Place
+from analysis.site.pages.html import code, joined, link, moment, plain, table
+from analysis.site.pages.sentences import NOTHING
+
+UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
+"""What the last word of a key of machine.json says: of what it is, and the unit."""
+WRITTEN: Final = {
+    **{word: word.upper() for word in ("gpu", "cpu", "cuda", "ecc", "numa", "sm")},
+    "gpus": "GPUs",
+    "sms": "SMs",
+    "pcie": "PCIe",
+    "nvlinks": "NVLinks",
+}
+"""Words of those keys as the field writes them."""
+_WORD: Final = re.compile(r"[^ ,]+")
+
+
+def freshness(inputs: Inputs) -> str:
+    """Machines, when and from which commit they were measured, what is stale; Markdown."""
+    rows = []
+    for machine, described in inputs.machines.items():
+        entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
+        measured = inputs.summary[inputs.summary["machine"] == machine]
+        cases = measured.drop_duplicates(["study", "variant", "case"])
+        commits = sorted({_commit(entry) for entry in entries})
+        rows.append(
+            [
+                inputs.called(machine),
+                described.get("gpu") or "no GPU",
+                moment(max((entry["run"] for entry in entries), default="")),
+                joined(", ", map(code, commits)),
+                str(len(cases.drop_duplicates(["study", "variant"]))),
+                str(len(cases)),
+                str(int(cases["stale"].sum())),
+                str(len(_disturbed_rounds(inputs, machine))),
+            ]
+        )
+    columns = ["machine", "GPU", "newest run", "commit", "variants", "cases"]
+    columns += ["of these stale", "disturbed rounds"]
+    parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
+    refused = inputs.refused.items()
+    parts += [f"- **{plain(name)}** is left out: {plain(reason)}" for name, reason in refused]
+    return "\n\n".join(parts)
+
+
+def _disturbed_rounds(inputs: Inputs, machine: str) -> set[tuple[str, str, int]]:
+    """Study, run and number of the rounds that something disturbed, in all runs that are kept."""
+    return {
+        (study, entry["run"], one["round"])
+        for study, entry in inputs.runs_on(machine)
+        for one in entry.get("disturbed", [])
+    }
+
+
+def machine_table(inputs: Inputs) -> str:
+    """What machine.json says of every machine: a column a machine, a row a fact."""
+    if not inputs.machines:
+        return NOTHING
+    folders = ["folder of its results", *map(code, inputs.machines)]
+    rows = [[fact, *values] for fact, values in described_facts(inputs.machines).items()]
+    return table(["", *map(inputs.called, inputs.machines)], [folders, *rows])
+
+
+def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Each fact of the descriptions of `machines`, and what each of them says; empty where one says
+    nothing of it."""
+    # What is not known of a machine is null, but for this: it is known that there is none.
+    flat = [_flatten({**one, "gpu": one.get("gpu") or "none"}) for one in machines.values()]
+    names = dict.fromkeys(fact for described in flat for fact in described)
+    return {name: [described.get(name, "") for described in flat] for name in names}
+
+
+def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in described.items():
+        name = f"{prefix}{key}".replace("_", " ")
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{name}, ")
+        else:
+            label, unit = _label(name)
+            flat[label] = _fact(value, unit)
+    return flat
+
+
+def _label(name: str) -> tuple[str, str]:
+    """What a key is called, and the unit that it ends in; empty where it has none."""
+    kept, _, last = name.rpartition(" ")
+    of, unit = UNITS.get(last, ("", "")) if kept else ("", "")
+    written = _WORD.sub(lambda word: WRITTEN.get(word[0], word[0]), kept if unit else name)
+    return written + of, unit
+
+
+def _fact(value: Any, unit: str) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_fact(item, unit) for item in value)
+    if unit == "B" and isinstance(value, int) and value >= 2**20:
+        return f"{value / 2**30:.1f} GiB"
+    return f"{value:g} {unit}" if unit else str(value)
+
+
+def provenance_table(inputs: Inputs) -> str:
+    """For every machine and run: commit, compiler and how many variants it measured."""
+    rows: dict[tuple[str, ...], int] = {}
+    for (machine, study, _), entry in inputs.provenance.items():
+        method = str(entry["method_version"])
+        disturbed = "; ".join(
+            f"{one['round'] + 1}: {', '.join(one['why'])}" for one in entry.get("disturbed", [])
+        )
+        key = (machine, study, entry["run"], _commit(entry), _compiler(entry), method, disturbed)
+        rows[key] = rows.get(key, 0) + 1
+    columns = ["machine", "study", "run", "commit", "compiler", "method"]
+    columns += ["disturbed rounds", "variants"]
+    filled = [
+        [inputs.called(machine), study, moment(run), *rest, str(count)]
+        for (machine, study, run, *rest), count in sorted(rows.items())
+    ]
+    return table(columns, filled, numeric=["variants"]) if filled else NOTHING
+
+
+def _compiler(entry: Mapping[str, Any]) -> str:
+    """`arch sm_90; cxx g++ 13.3.0; nvcc 13.0`: what is recorded of it."""
+    given = entry.get("compiler")
+    if not isinstance(given, Mapping):
+        return str(given or "not recorded")
+    return "; ".join(f"{name} {_listed(value)}" for name, value in given.items() if value)
+
+
+def _listed(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def sample_tables(inputs: Inputs, files: Mapping[VariantKey, list[str]], place: Place) -> str:
+    """Links to the samples of every variant, a folded table for each machine and study; `files`
+    are names in data/."""
+    tables = []
+    for (machine, study), group in groupby(sorted(files.items()), key=lambda one: one[0][:2]):
+        table, count = _samples_of(inputs, dict(group))
+        folder = f"data/{machine}/{study}"
+        summary = f"{machine}, {study}: {count} variants"
+        anchor = f"{machine}-{study}"
+        title = f"Samples of {study} on {machine}"
+        path = f"{folder}/index.html"
+        tables.append(place.folded(path, summary, title, table, anchor=anchor))
+    return "\n\n".join(tables) or NOTHING
+
+
+def _samples_of(inputs: Inputs, files: Mapping[VariantKey, list[str]]) -> tuple[Markup, int]:
+    """A row a variant of one study on one machine, and how many; links are to the same folder."""
+    rows, ids = [], []
+    for key, names in files.items():
+        machine, study, variant = key
+        entry = inputs.provenance[key]
+        runs = [entry["run"], *(run["run"] for run in entry["runs"])]
+        links = joined(
+            ", ",
+            (link(name, name.removeprefix(f"{variant}.")) for name in names),
+        )
+        rows.append([code(variant), ", ".join(runs), _commit(entry), links])
+        ids.append(samples_anchor(machine, study, variant))
+    return table(["variant", "runs kept", "commit", "files"], rows, ids=ids), len(rows)
+
+
+def _commit(entry: Mapping[str, Any]) -> str:
+    if entry["commit"] is None:
+        return "unknown"
+    return f"{entry['commit'][:10]}{' with changes' if entry.get('dirty') else ''}"

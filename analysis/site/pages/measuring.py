@@ -1,0 +1,58 @@
+"""How long measuring takes: the newest default run of each study on every machine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from analysis.base.quantities import quantity
+from analysis.site.facts.inputs import Inputs
+from analysis.site.pages.html import table
+
+Entry = Mapping[str, Any]
+"""Provenance of one run of a variant."""
+
+
+def measuring_section(inputs: Inputs) -> str:
+    """A table of the studies, slowest first, a machine a column; Markdown."""
+    machines = {name: _seconds(inputs, name) for name in inputs.machines}
+    timed = {name: studies for name, studies in machines.items() if studies}
+    if not timed:
+        return "No machine has a default run yet."
+    columns = ["study", "budget", *map(inputs.called, timed)]
+    budgets = {name: study.budget_s for name, study in inputs.studies.items()}
+    shown = [name for name in budgets if any(name in studies for studies in timed.values())]
+    shown.sort(key=lambda name: -max(studies.get(name, 0.0) for studies in timed.values()))
+    lines = [
+        [name, _written(budgets[name]), *(_cell(studies, name) for studies in timed.values())]
+        for name in shown
+    ]
+    totals = [_written(sum(studies.values())) for studies in timed.values()]
+    lines.append(["all", _written(sum(budgets[name] for name in shown)), *totals])
+    return table(columns, lines, numeric=columns[1:])
+
+
+def _seconds(inputs: Inputs, machine: str) -> dict[str, float]:
+    """Seconds from the first round to the last of each study's newest default run."""
+    runs: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+    for study, entry in inputs.runs_on(machine):
+        if study in inputs.studies and entry.get("grid") == "default":
+            runs[study][entry["run"]].append(entry)
+    return {study: _span(by_run[max(by_run)]) for study, by_run in runs.items()}
+
+
+def _span(entries: Sequence[Entry]) -> float:
+    """Seconds of one run, whose variants may differ in the rounds that they keep."""
+    start = min(datetime.fromisoformat(entry["start"]) for entry in entries)
+    end = max(datetime.fromisoformat(entry["end"]) for entry in entries)
+    return (end - start).total_seconds()
+
+
+def _cell(studies: Mapping[str, float], name: str) -> str:
+    return _written(studies[name]) if name in studies else ""
+
+
+def _written(seconds: float) -> str:
+    return quantity(seconds, "s")

@@ -1,0 +1,283 @@
+"""What pages say of the link model: its parameters, and measured times against predicted ones."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Final
+
+from markupsafe import Markup
+
+from analysis.base.errors import FieldError, require_known
+from analysis.base.quantities import (
+    INTERVAL,
+    digits,
+    gigabytes_per_second,
+    percent,
+    quantity,
+    quantity_interval,
+    signed_percent,
+)
+from analysis.results.model import METRIC
+from analysis.results.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
+from analysis.results.model.terms import ABOUT
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.predicting import chips
+from analysis.site.facts.rows import CounterRow, ModelRow, rows_of
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import code, folded, folded_tables, joined, table
+from analysis.site.pages.sentences import NOTHING
+from analysis.study import Case, CaseValue, Variant
+
+UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be predicted."
+WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
+
+
+def parameter_table(inputs: Inputs) -> str:
+    """Every machine's parameters with their intervals and meanings."""
+    if inputs.model_parameters.empty:
+        return UNCALIBRATED
+    rows = []
+    for row in inputs.parameters:
+        unit = row.unit if row.unit == "1" else row.unit.removeprefix("1")
+        rows.append(
+            [
+                *(inputs.called(row.machine), code(row.parameter), ABOUT[row.parameter].meaning),
+                quantity(row.value, unit) or "not measured",
+                quantity_interval(row.value, row.ci_low, row.ci_high, unit),
+                "one run" if row.runs == 1 else f"{row.runs} runs",
+            ]
+        )
+    columns = ["machine", "parameter", "what it is", "value", INTERVAL, "from"]
+    return table(columns, rows, numeric=columns[3:5])
+
+
+def unjudged(facts: StudyFacts) -> str:
+    """The variants that the model cannot judge, in all cases or in some, and why; Markdown."""
+    if facts.predictions.empty:
+        return UNCALIBRATED
+    rows = [
+        [code(variant.name), "every machine", "none", reason]
+        for variant in facts.study.subjects
+        if (reason := _why_unpredicted(variant))
+    ]
+    groups = facts.predictions.groupby(["variant", "machine"], sort=False)
+    for (name, machine), points in sorted(groups, key=lambda one: one[1]["judged"].any()):
+        others = rows_of(points[~points["judged"]], ModelRow)
+        if others:
+            count = f"{len(points) - len(others)} of {len(points)}"
+            where = facts.inputs.called(str(machine))
+            rows.append([code(str(name)), where, count, _why_unjudged(others)])
+    if not rows:
+        return "The model judges every variant in every case."
+    columns = ["variant", "machine", "cases judged", "why not the others"]
+    reasons = table(columns, rows, numeric=columns[2:3])
+    return folded("What the model cannot judge, and why", reasons)
+
+
+def _why_unpredicted(variant: Variant) -> str:
+    """Why the model says nothing of the variant; empty where it does."""
+    if variant.link is not None:
+        return ""
+    if variant.host_work:
+        return "the CPU takes part, and the model knows only what the GPU reads"
+    return "the model does not know how it reads host memory"
+
+
+def _why_unjudged(points: Sequence[ModelRow]) -> str:
+    """Why no judged term surely binds `points`, with how many each reason concerns."""
+    reasons = Counter(
+        f"the {point.binding}'s term is less than {JUDGED_MARGIN:g} times the next"
+        if point.binding in JUDGED_WITHIN
+        else f"bound by {point.binding}"
+        for point in points
+    )
+    return "; ".join(f"{reason} in {count}" for reason, count in reasons.most_common())
+
+
+def judgement(facts: StudyFacts) -> str:
+    """How many points of the study the link surely binds, and how near they are; Markdown.
+
+    Of the calibration, points that are fitted, interpolated and extrapolated apart.
+    """
+    if facts.predictions.empty:
+        return UNCALIBRATED
+    rows = []
+    groups = facts.predictions.groupby(["machine", "use"])
+    for (machine, use), points in sorted(
+        groups, key=lambda one: (one[0][0], USES.index(one[0][1]))
+    ):
+        chosen = rows_of(points[points["judged"]], ModelRow)
+        row = [facts.inputs.called(str(machine)), use, str(len(points)), str(len(chosen))]
+        if not chosen:
+            rows.append([*row, "", "", ""])
+            continue
+        worst = max(chosen, key=lambda point: abs(point.residual))
+        near = sum(abs(point.residual) <= JUDGED_WITHIN[point.binding] for point in chosen)
+        rows.append(
+            [
+                *(*row, f"{near} ({percent(near / len(chosen))})"),
+                signed_percent(worst.residual),
+                f"{worst.variant} {worst.case}",
+            ]
+        )
+    columns = ["machine", "points", "number", "judged", WITHIN, "worst judged", "where"]
+    rule = (
+        f"A point is judged where the term of {' or of '.join(JUDGED_WITHIN)} is at least"
+        f" {JUDGED_MARGIN:g} times any other: where two terms are close, waiting for the one delays"
+        " the other and the larger alone is too short a time."
+    )
+    return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
+
+
+def misses(facts: StudyFacts) -> str:
+    """The judged points that are further off than accepted, the worst first; Markdown."""
+    if facts.predictions.empty:
+        return UNCALIBRATED
+    chosen = rows_of(facts.predictions[facts.predictions["judged"]], ModelRow)
+    rows = [
+        [
+            *(facts.inputs.called(point.machine), code(point.variant), point.case, point.binding),
+            *(quantity(point.predicted, "s"), quantity(point.measured, "s")),
+            signed_percent(point.residual),
+        ]
+        for point in sorted(chosen, key=lambda point: -abs(point.residual))
+        if abs(point.residual) > JUDGED_WITHIN[point.binding]
+    ]
+    if not rows:
+        return f"Every judged point is {WITHIN} of its prediction."
+    columns = ["machine", "variant", "case", "bound by", "predicted", "measured"]
+    columns += ["measured against predicted"]
+    return table(columns, rows, numeric=columns[4:])
+
+
+def rate_table(
+    facts: StudyFacts, name: str, down: str, across: str, values: Sequence[CaseValue]
+) -> str:
+    """Rates of a variant over two keys of its case, in the headline's other keys: by device time,
+    and where that was not measured, predicted.
+
+    A row each of `values` of the key `down`, a column each number under the key `across` that the
+    variant has. FieldError for a key that the case lacks, or that changes what is delivered.
+    """
+    variant = facts.study.variant(name)
+    shown = facts.study.shown_case(variant)
+    for key in (down, across):
+        require_known("case key", key, sorted(shown.values))
+    like = [case for case in variant.cases if _apart(shown, case) <= {down, across}]
+    payloads = sorted({case.payload_bytes for case in like})
+    if len(payloads) > 1:
+        raise FieldError(f"{down}, {across}", "keys that leave the payload as it is", payloads)
+    columns = sorted({case.number(across) for case in like})
+    heads = [down, *(f"{across} {column:,}" for column in columns)]
+    tables = []
+    for machine in facts.machines:
+        rows = [
+            [
+                code(value),
+                *(
+                    _rate(facts, machine, variant, _with(shown, {down: value, across: column}))
+                    for column in columns
+                ),
+            ]
+            for value in values
+        ]
+        called = facts.inputs.called(machine)
+        caption = f"{called}, GB/s of payload by device time. ≈: predicted, not measured."
+        tables.append(table(heads, rows, caption=caption, numeric=heads[1:]))
+    return "\n\n".join(tables) or NOTHING
+
+
+def _apart(one: Case, other: Case) -> set[str]:
+    """The keys in which two cases differ."""
+    keys = {*one.values, *other.values}
+    return {key for key in keys if one.values.get(key) != other.values.get(key)}
+
+
+def _with(case: Case, values: Mapping[str, CaseValue]) -> Case:
+    return replace(case, values={**case.values, **values})
+
+
+def _rate(facts: StudyFacts, machine: str, variant: Variant, case: Case) -> str:
+    """The measured rate in GB/s, or the predicted one with a sign before it; empty without both."""
+    row = facts.figures.find(machine, variant.name, case.id, METRIC)
+    if row is not None and not row.stale:
+        return digits(case.payload_bytes / row.median / 1e9)
+    chip = chips(facts.inputs).get(machine)
+    seconds = chip.seconds(variant, case) if chip else math.nan
+    return "" if math.isnan(seconds) else f"≈ {digits(case.payload_bytes / seconds / 1e9)}"
+
+
+def model_table(facts: StudyFacts) -> str:
+    """Each variant's shown case on every machine: what limits it, and how far it is from that."""
+    predicted = {
+        (row.machine, row.variant, row.case): row for row in rows_of(facts.predictions, ModelRow)
+    }
+    rows = []
+    for variant in facts.study.variants:
+        case = facts.study.shown_case(variant)
+        for machine in facts.machines:
+            row = predicted.get((machine, variant.name, case.id))
+            if row is None:
+                continue
+            rates = [case.payload_bytes / time / 1e9 for time in (row.predicted, row.measured)]
+            rows.append(
+                [
+                    *(
+                        facts.inputs.called(machine),
+                        code(variant.name),
+                        row.binding,
+                        digits(row.margin),
+                    ),
+                    *(quantity(row.predicted, "s"), quantity(row.measured, "s")),
+                    *(gigabytes_per_second(rate) for rate in rates),
+                    signed_percent(row.residual),
+                ]
+            )
+    if not rows:
+        return UNCALIBRATED
+    columns = ["machine", "variant", "bound by", "times the next term", "predicted", "measured"]
+    columns += ["predicted rate", "measured rate", "measured against predicted"]
+    limits = table(columns, rows, numeric=columns[3:])
+    return folded("What limits each variant, and how far it is from that", limits)
+
+
+def counter_table(facts: StudyFacts) -> str | Markup:
+    """Predicted counters of the hardware against counted ones: how near they are, and all of them
+    folded by case."""
+    if not facts.predicted_counters:
+        return "No counters of what the model predicts have been captured yet."
+    compared: dict[tuple[str, str], list[CounterRow]] = {}
+    groups: dict[Markup | str, list[list[object]]] = {}
+    for row in facts.predicted_counters:
+        called = facts.inputs.called(row.machine)
+        compared.setdefault((called, row.metric), []).append(row)
+        line: list[object] = [
+            *(code(row.variant), code(row.metric)),
+            *(_count(value, row.unit) for value in (row.predicted, row.counted)),
+            signed_percent(row.residual),
+        ]
+        groups.setdefault(joined(", ", (called, row.case)), []).append(line)
+    columns = ["variant", "counter", "predicted", "counted", "counted against predicted"]
+    every = folded_tables(columns, groups, numeric=columns[2:])
+    near = ["machine", "counter", "compared", "median distance", "furthest", "where"]
+    rows = [[machine, code(name), *_nearness(of)] for (machine, name), of in compared.items()]
+    return table(near, rows, numeric=near[2:5]) + every
+
+
+def _nearness(compared: Sequence[CounterRow]) -> list[str]:
+    """How many counts there are, how near they are to the predicted ones, and the furthest."""
+    furthest = max(compared, key=lambda row: abs(row.residual))
+    return [
+        str(len(compared)),
+        percent(median(abs(row.residual) for row in compared)),
+        signed_percent(furthest.residual),
+        f"{furthest.variant} {furthest.case}",
+    ]
+
+
+def _count(value: float, unit: str) -> str:
+    return f"{value:,.0f}" if unit == "1" else quantity(value, unit)

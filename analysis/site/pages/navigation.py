@@ -1,0 +1,72 @@
+"""The order of pages: mkdocs.yml says it, and studies that it leaves out come last among the
+journeys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from analysis.base.schema import read_yaml
+
+CONFIGURATION: Final = "mkdocs.yml"
+STUDIES: Final = "studies"
+"""The folder of the pages of studies."""
+JOURNEYS: Final = "Journeys"
+"""The group of those studies that mkdocs.yml does not list."""
+
+_CHART: Final = re.compile(r"\{\{-?\s*chart\(\s*['\"](\w+)")
+
+Entry = str | dict[str, list[str]]
+"""A page, or a group of pages under its title."""
+
+
+def navigation(pages: Path) -> list[Entry]:
+    """The `nav` of the mkdocs.yml in the folder `pages`, without pages that are not there, and with
+    all pages of studies."""
+    entries: list[Entry] = read_yaml(pages / CONFIGURATION)["nav"]
+    listed = {page for entry in entries if isinstance(entry, dict) for page in _pages(entry)}
+    found = (path.relative_to(pages).as_posix() for path in sorted(pages.glob(f"{STUDIES}/*.md")))
+    others = [page for page in found if page not in listed]
+    kept: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, str):
+            kept += [entry] if (pages / entry).exists() else []
+            continue
+        ((title, group),) = entry.items()
+        there = [page for page in group if (pages / page).exists()]
+        there += others if title == JOURNEYS else []
+        kept += [{title: there}] if there else []
+    return kept
+
+
+def study_groups(entries: Iterable[Entry], studies: Iterable[str]) -> dict[str, list[str]]:
+    """The `studies` of each group of the navigation, in its order; the journeys first, where those
+    without a page come last."""
+    groups: dict[str, list[str]] = {JOURNEYS: []}
+    left = list(studies)
+    for entry in entries:
+        if isinstance(entry, dict):
+            ((title, pages),) = entry.items()
+            groups[title] = [name for name in map(_study_of, pages) if name in left]
+            left = [name for name in left if name not in groups[title]]
+    groups[JOURNEYS] += left
+    return {title: names for title, names in groups.items() if names}
+
+
+def first_chart(page: Path) -> str:
+    """The chart that the page of a study shows first; empty where it has none."""
+    found = _CHART.search(page.read_text()) if page.exists() else None
+    return found[1] if found else ""
+
+
+def _study_of(page: str) -> str:
+    """The study that a page is of; empty for any other page."""
+    path = PurePosixPath(page)
+    return path.stem if path.parent.name == STUDIES else ""
+
+
+def _pages(entry: dict[str, list[str]]) -> list[str]:
+    (pages,) = entry.values()
+    return pages

@@ -1,0 +1,92 @@
+"""The page that is being built, and how the macros that pages embed are registered."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Concatenate, Final, ParamSpec
+
+from mkdocs.utils import get_relative_url
+
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.fragments import Place
+from analysis.site.pages.navigation import JOURNEYS
+from analysis.site.pages.staging import Staged
+
+
+@dataclass(frozen=True, repr=False)  # see Staged
+class Page:
+    """The page that is being built, and what was staged for its macros."""
+
+    staged: Staged
+    env: Any
+
+    def address(self, path: str) -> str:
+        """`path` within the site as seen from this page."""
+        return get_relative_url(path, self.env.page.url)
+
+    def is_first_chart(self, name: str) -> bool:
+        """Whether this chart is the first on this page."""
+        first: str = self.env.page.meta.setdefault("first_chart", name)
+        return first == name
+
+    @property
+    def docs(self) -> Path:
+        """The folder of what was staged."""
+        return Path(self.env.conf["docs_dir"])
+
+    @property
+    def root(self) -> str:
+        """The site's root as seen from this page, with a slash at its end."""
+        return self.address("").removesuffix("/") + "/"
+
+    @property
+    def studies(self) -> dict[str, list[StudyFacts]]:
+        """All studies by the group of their pages, that of the journeys among them."""
+        groups = {JOURNEYS: [], **self.staged.groups}
+        return {
+            title: [self.staged.studies[name] for name in names] for title, names in groups.items()
+        }
+
+    def study_address(self, study: str) -> str:
+        """The page of a study as seen from this page; empty where it has none."""
+        return self.address(f"studies/{study}/") if study in self.staged.pages else ""
+
+    @property
+    def place(self) -> Place:
+        """Where this page is, for what is folded into it."""
+        return Place(Path(self.env.conf["site_dir"]), self.root)
+
+    @property
+    def stem(self) -> str:
+        """The name of the page's file, which on the page of a study is the study's."""
+        return PurePosixPath(self.env.page.file.src_uri).stem
+
+
+Arguments = ParamSpec("Arguments")
+Macro = Callable[Concatenate[Page, Arguments], str]
+StudyMacro = Callable[Concatenate[Page, StudyFacts, Arguments], str]
+
+MACROS: Final[dict[str, Callable[..., str]]] = {}
+"""Every macro by its name."""
+
+
+def macro(function: Macro[Arguments]) -> Macro[Arguments]:
+    """Register `function` for all pages."""
+    MACROS[function.__name__] = function
+    return function
+
+
+def study_macro(function: StudyMacro[Arguments]) -> Macro[Arguments]:
+    """Register `function` for the pages of studies, with the study of the page."""
+
+    @functools.wraps(function)
+    def of_page(page: Page, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
+        facts = page.staged.studies.get(page.stem)
+        if facts is None:
+            return f"This repository has no study named {page.stem} yet."
+        return function(page, facts, *args, **kwargs)
+
+    return macro(of_page)

@@ -1,0 +1,67 @@
+"""Whether another run would confirm the figures: what the newest run says of all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from analysis.base.quantities import listing, percent
+from analysis.base.statistics import CONFIDENCE, FEWEST_RUNS
+from analysis.site.facts.figures import Figures
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.rows import RepeatabilityRow, rows_of
+from analysis.site.pages.html import table
+
+
+def repeatability_section(inputs: Inputs) -> str:
+    """Figures made of all runs but the newest, held against that one: a row a study; Markdown."""
+    rows = rows_of(inputs.repeatability, RepeatabilityRow)
+    if not rows:
+        return f"No machine has more than {FEWEST_RUNS} runs yet."
+    columns = ["machine", "study", "runs", "kept out", "times inside", "ratios inside"]
+    columns += ["contradicted", "repeats called different", "claims that flip"]
+    lines = [
+        [
+            *(inputs.called(row.machine), row.study, str(row.runs), row.held_run),
+            *(_of(row.times_inside, row.times), _of(row.ratios_inside, row.ratios)),
+            *(_of(row.contradicted, row.decided), _of(row.repeats_different, row.repeats)),
+            _of(row.claims_flipped, row.claims),
+        ]
+        for row in rows
+    ]
+    flips = _total(rows, "claims_flipped", "claims")
+    share = f"{CONFIDENCE * 100:g} %"
+    said = [
+        f"In the {share} intervals made without them lie {_inside(rows)}; of the claims that both"
+        f" decide, {flips} flip.",
+        "\n".join(_by_kind(inputs, rows)),
+        f"Where about {share} of the times lie inside, times can be expected of another host, too."
+        " Where fewer do, rely on ratios.",
+    ]
+    return "\n\n".join([*said, table(columns, lines, numeric=columns[4:])])
+
+
+def _by_kind(inputs: Inputs, rows: Sequence[RepeatabilityRow]) -> Iterator[str]:
+    """The same of studies that move data and of the others, an item each; Markdown."""
+    kinds: dict[bool, list[RepeatabilityRow]] = {True: [], False: []}
+    for row in rows:
+        kinds[Figures(inputs, inputs.studies[row.study]).are_rates].append(row)
+    for moves_data, own in kinds.items():
+        names = listing([f"`{name}`" for name in dict.fromkeys(row.study for row in own)])
+        where = "Where every step delivers bytes" if moves_data else "Elsewhere"
+        if own:
+            yield f"- {where} ({names}): {_inside(own)}."
+
+
+def _inside(rows: Sequence[RepeatabilityRow]) -> str:
+    times = _total(rows, "times_inside", "times")
+    return f"{times} times and {_total(rows, 'ratios_inside', 'ratios')} ratios"
+
+
+def _total(rows: Sequence[RepeatabilityRow], some: str, all_: str) -> str:
+    """`9 of 10 (90 %)`, over all `rows`."""
+    count, total = (sum(getattr(row, name) for row in rows) for name in (some, all_))
+    return f"{count} of {total}" + (f" ({percent(count / total)})" if total else "")
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count} of {total}" if total else ""

@@ -1,0 +1,208 @@
+"""Sentences about what was measured, made from the tables when the site is built."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from analysis.base.quantities import (
+    WITHIN,
+    is_at_limit,
+    listing,
+    percent,
+    ratio,
+    ratio_interval,
+    with_interval,
+)
+from analysis.site.facts.rows import ClaimRow, MeasuredRow, RatioRow
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import plain
+from analysis.study import Variant
+from analysis.study.claims.kinds import Speedup
+
+SPEED: Final = "speed"
+RATE: Final = "payload rate"
+NOTHING: Final = "No machine has been measured yet."
+
+
+def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
+    """One sentence on `variant` against its `after` on `machine`, in Markdown.
+
+    Empty where there is nothing to compare with and nothing amiss.
+    """
+    start = f"On {facts.inputs.called(machine)} "
+    if variant.after is None:
+        missing = _missing(facts, machine, variant)
+        return start + missing if missing else ""
+    before = facts.study.variant(variant.after)
+    row = facts.figures.comparison(machine, variant, before)
+    if row is not None:
+        phrase = comparison_phrase(row, _this(variant), *_measured_by(facts, row))
+        return f"{_where(facts, machine, row.case)}{phrase}."
+    for one in (variant, before):
+        missing = _missing(facts, machine, one)
+        if missing:
+            return start + missing
+    return f"{start}`{variant.name}` and `{before.name}` have not been measured in one run."
+
+
+def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
+    """What `variant` gains over its `after` and how near it comes to the limit, in Markdown.
+
+    Empty where nothing is known of either.
+    """
+    gain = step_sentence(facts, machine, variant)
+    limit = facts.figures.reached(machine, variant)
+    if limit is None:
+        return gain
+    share = "" if is_at_limit(limit.share) else f"{percent(limit.share)} of "
+    reached = f"{share}the rate of `{limit.ceiling}`"
+    if gain:
+        return f"{gain} It reaches {reached}."
+    where = _where(facts, machine, facts.study.shown_case(variant).id)
+    return f"{where}{_this(variant)} reaches {reached}."
+
+
+def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
+    """How the fastest step on `machine` stands to a reference or ceiling; empty where unknown."""
+    best = facts.ranking.fastest(machine)
+    if best is None or (row := facts.figures.comparison(machine, best, other)) is None:
+        return ""
+    measure, clock = _measured_by(facts, row)
+    kind = "step" if best.role == "step" else "variant beyond the steps"
+    return (
+        f"{_where(facts, machine, row.case)}the fastest {kind},"
+        f" {fastest_phrase(facts, machine, best)}, has"
+        f" {_with_interval(row.ratio, row)} the {measure} of `{other.name}` by {clock}."
+    )
+
+
+def _where(facts: StudyFacts, machine: str, case: str) -> str:
+    """How a sentence on figures of a case begins: pages say once what the headline case is."""
+    where = f"On {facts.inputs.called(machine)}"
+    return f"{where} " if case == facts.study.headline else f"{where}, in case `{case}`, "
+
+
+def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
+    """What a ratio is of, and the clock that it is by."""
+    measure = RATE if facts.figures.is_of_rates(row) else SPEED
+    return measure, facts.study.metrics[row.metric].label
+
+
+def _this(variant: Variant) -> str:
+    """What a page calls a variant: only what has a role in the journey is a step of it."""
+    return "this step" if variant.role == "step" else "this variant"
+
+
+def fastest_phrase(facts: StudyFacts, machine: str, best: Variant) -> str:
+    """The name of the fastest step in Markdown, with those that it is indistinguishable from."""
+    ties = listing([f"`{other.name}`" for other in facts.ranking.ties(machine)])
+    return f"`{best.name}`" + (f" (indistinguishable from {ties})" if ties else "")
+
+
+def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: str) -> str:
+    """What `bound`, a factor that a variant could be faster by, would make of a claimed speed-up.
+
+    `claim` has the figure of a speed-up. Empty where one of the two is missing.
+    """
+    known = next(known for known in facts.study.claims if known.id == claim.claim)
+    test = known.tests[0]
+    if not isinstance(test, Speedup):
+        return ""
+    row = facts.figures.find(machine, test.of, test.case, bound)
+    if row is None or row.stale or math.isnan(claim.measured):
+        return ""
+    label = facts.study.metrics[bound].label.capitalize()
+    return (
+        f"{_where(facts, machine, test.case)}`{test.of}` has"
+        f" {_with_interval(claim.measured, claim)} the speed of `{test.over}`."
+        f" {label}: {_with_interval(row.median, row)}, and then"
+        f" {ratio(claim.measured * row.median)}."
+    )
+
+
+def _with_interval(value: float, row: MeasuredRow | RatioRow | ClaimRow) -> str:
+    return with_interval(ratio(value), ratio_interval(row.ci_low, row.ci_high))
+
+
+def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
+    """`this step is 3.91× (3.87 to 3.95) as fast as ... by device time`, as the row's verdict has
+    it; `measure` is SPEED or RATE."""
+    other, value = f"`{row.against}`", row.ratio
+    interval = ratio_interval(row.ci_low, row.ci_high)
+    whole = f"{with_interval(f'{ratio(value)} its {measure}', interval)} by {clock}"
+    match row.verdict:
+        case "same":
+            return f"{this} is the same as {other} within {WITHIN}: {whole}"
+        case "faster" | "slower" if measure == RATE:
+            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            return f"{this} has {figure} the {RATE} of {other} by {clock}{but}"
+        case "faster":
+            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            return f"{this} is {figure} as fast as {other} by {clock}{but}"
+        case "slower":
+            figure, but = _decided(row, 1 / value, 1 / row.ci_high, 1 / row.ci_low)
+            return f"{this} is slower than {other}: it takes {figure} as long by {clock}{but}"
+    if math.isnan(row.ci_low):
+        return (
+            f"{this} cannot be told from {other}: {whole}, from a single round and so without an"
+            " interval"
+        )
+    modes = "; the ratios of its rounds have several modes" if row.modes > 1 else ""
+    return f"it is unclear how {this} compares with {other}: {whole}{modes}"
+
+
+def _decided(row: RatioRow, value: float, low: float, high: float) -> tuple[str, str]:
+    """A decided ratio with its interval. The interval is for another run, where the verdict is on
+    the mean over those made; so what it adds stands apart where it holds 1."""
+    interval = ratio_interval(low, high)
+    if not low <= 1 <= high:
+        return f"{ratio(value)} ({interval})", ""
+    runs = f"{row.verdict} in all {row.runs} runs"
+    return ratio(value), f"; {runs}, but another may find {interval}×"
+
+
+def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
+    """Why there is no fresh figure of the shown case; empty where there is one."""
+    row = facts.figures.time(machine, variant)
+    name = f"`{variant.name}`"
+    if row is None:
+        absence = facts.figures.absence(machine, variant, facts.study.shown_case(variant))
+        if absence.reason:
+            return f"{name} was {absence.state}: {plain(absence.reason)}."
+        return f"{name} has not been measured."
+    if row.stale:
+        return f"the result of {name} is stale: its code has changed since it was measured."
+    return ""
+
+
+def order_sentences(facts: StudyFacts) -> list[str]:
+    """A sentence for each machine whose steps come out in another order than they are told in.
+
+    What is beyond the journey, or does not have the headline case, has no place in its order. Two
+    steps count as out of order where the later one is surely slower by their ratio.
+    """
+    sentences = []
+    for machine in facts.machines:
+        steps = [
+            (step, row.median)
+            for step in facts.study.with_role("step")
+            if facts.study.shown_case(step).id == facts.study.headline
+            and (row := facts.figures.time(machine, step)) is not None
+            and not row.stale
+        ]
+        turned = [
+            f"`{later.name}` is slower than `{earlier.name}`"
+            for index, (later, _) in enumerate(steps)
+            for earlier, _ in steps[:index]
+            if facts.ranking.is_surely_faster(machine, earlier, later)
+        ]
+        if turned:
+            by_time = sorted(steps, key=lambda step: step[1], reverse=True)
+            names = listing([f"`{step.name}`" for step, _ in by_time])
+            sentences.append(
+                f"On {facts.inputs.called(machine)} the steps of the journey do not get faster in"
+                f" the order in which they are told: {listing(turned)}. From slowest to fastest"
+                f" they are {names}."
+            )
+    return sentences

@@ -1,0 +1,135 @@
+"""The folder mkdocs builds from: pages, charts, downloads and the charts' engine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.base.reading import read_bytes
+from analysis.site.charts import study_charts
+from analysis.site.charts.engine import ENGINE, write_engine
+from analysis.site.charts.links import links_chart
+from analysis.site.charts.machines import machines_chart
+from analysis.site.charts.writing import INDEX, Told, read_index, write_charts
+from analysis.site.facts.comparison import Comparison
+from analysis.site.facts.inputs import Inputs, VariantKey
+from analysis.site.facts.links import link_rates
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.sources import stage_sources
+
+TABLES = (
+    *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv", "claim_parts.csv"),
+    *("model.csv", "model_parameters.csv"),
+)
+
+ALL = "all"
+"""The group of charts that are of no one study."""
+
+
+@dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
+class Staged:
+    """What was put where: charts by study and name, None where there is nothing to draw, files in
+    data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
+    group of pages, `studies` all in their order. Charts of no one study are under ALL."""
+
+    inputs: Inputs
+    groups: Mapping[str, Sequence[str]]
+    studies: Mapping[str, StudyFacts]
+    charts: Mapping[str, Mapping[str, Told | None]]
+    files: Mapping[VariantKey, list[str]]
+    pages: Mapping[str, str]
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """All machines side by side."""
+        return Comparison(self.inputs, self.studies)
+
+
+def stage(
+    inputs: Inputs,
+    groups: Mapping[str, Sequence[str]],
+    pages: Path,
+    tables: Path,
+    folder: Path,
+    drawn: Path | None = None,
+) -> Staged:
+    """Fill `folder` with the pages under `pages` and all they refer to; what was there goes.
+
+    `groups` are all studies, by the group of pages that theirs is in. `drawn` has the charts of
+    each of them, and their engine; left out, all are drawn now.
+    """
+    if folder.exists():
+        shutil.rmtree(folder)
+    shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
+    studies = {
+        name: StudyFacts(inputs, inputs.studies[name])
+        for names in groups.values()
+        for name in names
+    }
+    charts = {name: _stage_charts(facts, folder, drawn) for name, facts in studies.items()}
+    comparison = Comparison(inputs, studies)
+    common = {
+        "machines": machines_chart(comparison),
+        "links": links_chart(link_rates(studies)),
+    }
+    charts[ALL] = write_charts(common, folder / "charts" / ALL, ALL, names=comparison.names)
+    _stage_engine(folder / "assets", drawn)
+    data = folder / "data"
+    data.mkdir()
+    for name in TABLES:
+        if (tables / name).exists():
+            shutil.copy(tables / name, data / name)
+        else:
+            _empty_table(inputs, name).to_csv(data / name, index=False)
+    samples = {key: _stage_samples(inputs, key, data) for key in inputs.provenance}
+    return Staged(
+        inputs=inputs,
+        groups=groups,
+        studies=studies,
+        charts=charts,
+        files=stage_sources(inputs, samples, data),
+        pages={name: f"studies/{name}.md" for name in studies if _has_page(folder, name)},
+    )
+
+
+def _has_page(folder: Path, study: str) -> bool:
+    return (folder / "studies" / f"{study}.md").exists()
+
+
+def _stage_charts(facts: StudyFacts, folder: Path, drawn: Path | None) -> dict[str, Told | None]:
+    name = facts.study.name
+    target = folder / "charts" / name
+    if drawn is None:
+        names = facts.inputs.machine_names
+        return write_charts(study_charts(facts), target, name, names=names)
+    shutil.copytree(drawn / name, target, ignore=shutil.ignore_patterns(INDEX))
+    return read_index(drawn / name)
+
+
+def _stage_engine(assets: Path, drawn: Path | None) -> None:
+    if drawn is None:
+        write_engine(assets)
+        return
+    for name in ENGINE:
+        shutil.copy(drawn / name, assets)
+
+
+def _empty_table(inputs: Inputs, name: str) -> pd.DataFrame:
+    table: pd.DataFrame = getattr(inputs, name.removesuffix(".csv"))
+    return table.drop(columns="run", errors="ignore")
+
+
+def _stage_samples(inputs: Inputs, key: VariantKey, data: Path) -> list[str]:
+    """Copy all files of one variant on one machine; their names, the samples first."""
+    machine, study, _ = key
+    target = data / machine / study
+    target.mkdir(parents=True, exist_ok=True)
+    files = inputs.files(key)
+    for file in files:
+        (target / file.name).write_bytes(read_bytes(file))
+    return [file.name for file in files]

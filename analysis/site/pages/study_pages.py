@@ -1,0 +1,224 @@
+"""What the page of a study embeds beside its variants: the question, tables, and what is amiss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+
+from markupsafe import Markup
+
+from analysis.base.errors import require_known
+from analysis.base.quantities import (
+    INTERVAL,
+    gigabytes_per_second,
+    listing,
+    quantity,
+    speed,
+    whole,
+)
+from analysis.site.facts.findings import findings
+from analysis.site.facts.rows import PublishedRow
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.captured import uncaptured
+from analysis.site.pages.findings import finding_list, headline
+from analysis.site.pages.html import NO_HTML, code, joined, moment, plain, table, without_empty
+from analysis.site.pages.sentences import NOTHING, headroom_sentence, order_sentences
+
+
+def lead(facts: StudyFacts) -> str:
+    """The question of the study, what was found, and the text it goes back to; Markdown and
+    HTML."""
+    study = facts.study
+    lines = [f"**{study.question.strip()}**", *filter(None, [finding_list(facts)])]
+    if study.write_up:
+        date = f", {study.write_up['date']}" if study.write_up["date"] else ""
+        lines.append(
+            f"The study reproduces *{study.write_up['title']}*{date}, measures it anew and goes on"
+            " from there."
+        )
+    lines.append(f"Unless said otherwise, figures are for the headline case `{study.headline}`.")
+    return "\n\n".join(filter(None, [*lines, _out_of_reach(facts)]))
+
+
+def _out_of_reach(facts: StudyFacts) -> str:
+    """How many variants have a figure on no machine that tried them, by the reason; Markdown."""
+    names: dict[str, list[str]] = {}
+    for variant, reason in facts.unreached.items():
+        names.setdefault(reason, []).append(variant)
+    if not names:
+        return ""
+    most_first = sorted(names.items(), key=lambda one: len(one[1]), reverse=True)
+    told = listing([f"{len(alike)} ({plain(reason)})" for reason, alike in most_first])
+    return f"Without a figure on any machine are, of {len(facts.study.variants)} variants, {told}."
+
+
+def summary(facts: StudyFacts) -> str:
+    """The question and what was found first, for those who see a link to the page."""
+    found = [headline(finding, told) for finding, told in findings(facts)]
+    return " ".join([" ".join(facts.study.question.split()), *found[:2]])
+
+
+def order(facts: StudyFacts) -> str:
+    """Where the measured order of the journey's steps is not the one told; Markdown."""
+    if not facts.machines:
+        return NOTHING
+    sentences = order_sentences(facts)
+    if sentences:
+        return "\n".join(f"- {sentence}" for sentence in sentences)
+    return (
+        "On every machine measured so far, no step of the journey is surely slower than an earlier"
+        " one: the order in which these steps are told is also that of their speed, or they cannot"
+        " be told apart. Variants beyond the journey have no place in that order."
+    )
+
+
+def headroom(facts: StudyFacts, claim: str, bound: str) -> str:
+    """How far `bound` could take the speed-up a claim measures, an item a machine; Markdown.
+
+    FieldError where the study has no such claim, or no such metric.
+    """
+    require_known("claim", claim, [known.id for known in facts.study.claims])
+    require_known("bound", bound, list(facts.study.metrics))
+    rows = facts.verdicts.by_claim.get(claim, [])
+    sentences = [headroom_sentence(facts, row.machine, row, bound) for row in rows]
+    return "\n".join(f"- {sentence}" for sentence in sentences if sentence) or NOTHING
+
+
+def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
+    """Every metric of the variants with these roles in their shown case, on every machine."""
+    rows = [
+        [
+            *(variant.title, facts.inputs.called(machine), metric.label),
+            metric.write(row.median),
+            metric.write_interval(row.median, row.ci_low, row.ci_high),
+            *(whole(row.n), "stale" if row.stale else ""),
+        ]
+        for variant in facts.study.with_role(*roles)
+        for machine in facts.machines
+        for name, metric in facts.study.metrics.items()
+        if (row := facts.figures.metric(machine, variant, name)) is not None
+    ]
+    columns = ["operation", "machine", "metric", "median", INTERVAL, "samples", ""]
+    return table(columns, rows, numeric=columns[3:6]) if rows else NOTHING
+
+
+def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
+    """How fast one core of its host was in every run that some variants have been measured in, and
+    their rates in the first one's shown case, a table a machine; or times, where that
+    delivers no bytes."""
+    variants = [facts.study.variant(name) for name in names]
+    payload = facts.study.shown_case(variants[0]).payload_bytes
+    columns = ["run", "fixed loop on one core", "copied by one core", *names]
+    tables = []
+    for machine in facts.machines:
+        figures = [facts.figures.by_run(row) for row in facts.figures.times(machine, *variants)]
+        looks = {run["run"]: run.get("conditions") for runs in figures for run, _ in runs}
+        times = [{run["run"]: seconds for run, seconds in runs} for runs in figures]
+        rows = [
+            [moment(run), *_speed(known), *(speed(payload, of_run[run]) for of_run in times)]
+            for run, known in looks.items()
+            if known and all(run in of_run for of_run in times)
+        ]
+        if rows:
+            caption = f"On {facts.inputs.called(machine)}"
+            tables.append(table(columns, rows, caption=caption, numeric=columns[1:]))
+    return NO_HTML.join(tables) or "No run says how fast the CPU of its host was."
+
+
+def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
+    """Loop and copy of one core of a host, the medians of all `looks` that a run took at it."""
+    loop, copied = (median(look[key] for look in looks) for key in ("spin_s", "copy_bytes_per_s"))
+    return [quantity(loop, "s"), gigabytes_per_second(copied / 1e9)]
+
+
+def published_table(facts: StudyFacts) -> str:
+    """What the write-up printed, what that is in SI, and what each machine measures."""
+    statements: dict[tuple[str, str, str], list[PublishedRow]] = {}
+    for row in facts.published:
+        statements.setdefault((row.variant, row.case, row.source), []).append(row)
+    if not statements:
+        return "Nothing has been published for this study."
+    # What all rows share is in the caption.
+    cases, sources = ({key[index] for key in statements} for index in (1, 2))
+    columns = ["variant", *(["case"] if len(cases) > 1 else [])]
+    columns += ["source"] if len(sources) > 1 else []
+    first_number = len(columns) + 1
+    notes = _shared_notes(facts.published)
+    columns += ["as printed", "time", "rate", *map(facts.inputs.called, facts.machines), "note"]
+    rows = [
+        [
+            code(variant),
+            *([case] if len(cases) > 1 else []),
+            *([source] if len(sources) > 1 else []),
+            "; ".join(f"{row.printed} {row.unit_printed}" for row in printed),
+            *_best(facts, printed),
+            "; ".join(
+                dict.fromkeys(_note(row) for row in printed if row.unit_printed not in notes)
+            ),
+        ]
+        for (variant, case, source), printed in statements.items()
+    ]
+    numeric = columns[first_number:-1]
+    columns, filled = without_empty(columns, rows)
+    caption = f"{listing(sorted(sources))}. {'; '.join(_unit_notes(notes))}"
+    return table(columns, filled, caption=caption, numeric=numeric)
+
+
+def _best(facts: StudyFacts, printed: list[PublishedRow]) -> list[str]:
+    """Time and rate of one statement, the printed time where there is one, and what each machine
+    measures."""
+    row = next((row for row in printed if row.is_time), printed[0])
+    time, rate = quantity(row.seconds, "s"), gigabytes_per_second(row.rate)
+    return [time, rate, *(_measured_rate(facts, machine, row) for machine in facts.machines)]
+
+
+def _note(row: PublishedRow) -> str:
+    """What the write-up says of a printed figure, and in which unit it is if it is another."""
+    return row.note + (f", so {row.unit_meant}" if row.unit_meant != row.unit_printed else "")
+
+
+def _shared_notes(published: list[PublishedRow]) -> dict[str, str]:
+    """The notes of printed units, of those only that have the same in every row."""
+    notes: dict[str, set[str]] = {}
+    for row in published:
+        notes.setdefault(row.unit_printed, set()).add(_note(row))
+    return {unit: found.pop() for unit, found in notes.items() if len(found) == 1}
+
+
+def _unit_notes(notes: Mapping[str, str]) -> Iterator[str]:
+    """`notes` of units, each once."""
+    for note in dict.fromkeys(notes.values()):
+        yield f"{listing([unit for unit, own in notes.items() if own == note])}: {note}"
+
+
+def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
+    measured = facts.figures.find(machine, row.variant, row.case, row.metric)
+    return "" if measured is None else speed(row.payload_bytes, measured.median)
+
+
+def missing(facts: StudyFacts) -> str:
+    """What was skipped or failed, what was not captured, and the tables that could not be made from
+    the code; Markdown."""
+    rows = [[code(name), why] for name, why in facts.absent.items()]
+    absent = table(["table from the code", "why it is missing"], rows) if rows else ""
+    parts = [_skipped_table(facts), uncaptured(facts), absent]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _skipped_table(facts: StudyFacts) -> str:
+    if facts.skipped.empty:
+        return "Nothing was skipped." if facts.machines else NOTHING
+    columns = ["machine", "variant", "status", "reason"]
+    groups = facts.skipped.groupby(columns, sort=True)["case"].agg(list).reset_index()
+    variants: dict[tuple[str, ...], list[Markup]] = {}  # those alike in all else share a row
+    for machine, variant, status, reason, cases in groups.itertuples(index=False):
+        alike = facts.inputs.called(machine), status, reason, _case_list(facts, variant, cases)
+        variants.setdefault(alike, []).append(code(variant))
+    rows = [[*alike, joined(", ", names)] for alike, names in variants.items()]
+    return table(["machine", "status", "reason", "cases", "variants"], rows)
+
+
+def _case_list(facts: StudyFacts, variant: str, cases: list[str]) -> str:
+    if len(cases) == len(facts.study.variant(variant).cases):
+        return "all"
+    return "; ".join(cases)

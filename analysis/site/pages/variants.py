@@ -1,0 +1,240 @@
+"""Sections of a study's page: each variant, its code and its figures, and what explains those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from analysis.base.quantities import (
+    INTERVAL,
+    gigabytes_per_second,
+    listing,
+    percent,
+    quantity,
+    quantity_interval,
+    ratio,
+    ratio_interval,
+    runs_phrase,
+    with_interval,
+)
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.figures import NOT_MEASURED
+from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.compiled import compiled
+from analysis.site.pages.counters import counter_tables
+from analysis.site.pages.differences import (
+    LANGUAGES,
+    code_difference,
+    fenced,
+    highlighted,
+    setting_difference,
+)
+from analysis.site.pages.fragments import Place, root_from
+from analysis.site.pages.html import NO_HTML, copied, folded, joined, link, plain, table
+from analysis.site.pages.sentences import reach_sentence, result_sentence
+from analysis.study import Variant
+
+SHORT_LINES: Final = 30
+"""Up to so many lines of a difference stand in view."""
+MODES_MARK: Final = " ‡"
+"""Beside a time that does not stand for all rounds."""
+
+
+def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int = 3) -> str:
+    """A section for every variant with one of `roles`, in the order of study.yaml, and below them a
+    paragraph for each that no machine could run; Markdown."""
+    are_numbered = tuple(roles) == ("step",)
+    reached: list[str] = []
+    unreached: list[str] = []
+    for variant in facts.study.with_role(*roles):
+        if variant.name in facts.unreached:
+            unreached.append(_paragraph(facts, variant, place))
+        else:
+            number = f"{len(reached)}. " if are_numbered else ""
+            reached.append(_section(facts, variant, number + variant.title, place, level))
+    heading = ["Without a figure on any machine:"] if unreached else []
+    return "\n\n".join([*reached, *heading, *unreached])
+
+
+def _section(facts: StudyFacts, variant: Variant, title: str, place: Place, level: int) -> str:
+    label = escape(title)  # of the table of contents; the name is for search, which finds headings
+    difference = code_difference(facts.study, variant)
+    is_short = difference.count("\n") < SHORT_LINES
+    parts = [
+        f'{"#" * level} {title} `{variant.name}` {{: #{variant.name} data-toc-label="{label}"}}',
+        _after(variant),
+        "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
+        variant.idea.strip(),
+        _settings(facts, variant, difference),
+        fenced(difference, "diff") if difference and is_short else "",
+        _evidence(facts, variant, place, "" if is_short else difference),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _paragraph(facts: StudyFacts, variant: Variant, place: Place) -> str:
+    difference = code_difference(facts.study, variant)
+    sentences = [
+        f"**{variant.title}**{{: #{variant.name} }} `{variant.name}`"
+        f" was skipped: {plain(facts.unreached[variant.name])}.",
+        _after(variant),
+        variant.idea.strip(),
+        _settings(facts, variant, difference),
+    ]
+    text = " ".join(sentence for sentence in sentences if sentence)
+    return f"{text}\n\n{_evidence(facts, variant, place, difference)}"
+
+
+def _after(variant: Variant) -> str:
+    return f"After [`{variant.after}`](#{variant.after})." if variant.after else ""
+
+
+def _settings(facts: StudyFacts, variant: Variant, difference: str) -> str:
+    """What differs from the variant before beside the code, or that nothing does; Markdown."""
+    settings = setting_difference(facts.study, variant)
+    if settings:
+        return f"study.yaml sets {listing(settings)}."
+    is_same = variant.after and not difference
+    return f"The same source as `{variant.after}`, unchanged." if is_same else ""
+
+
+def _evidence(facts: StudyFacts, variant: Variant, place: Place, difference: str) -> Markup:
+    """What a reader may want to see for himself, each folded, with `difference` if it is not shown;
+    HTML."""
+    folder = f"evidence/{facts.study.name}/{variant.name}"
+    source = highlighted(variant.path.read_text(), LANGUAGES[variant.path.suffix])
+    shown = highlighted(difference, "diff") if difference else NO_HTML
+    found = {
+        "difference": (f"Difference from {variant.after}", shown),
+        "source": (f"Full source: {variant.path.name}", source),
+        "machine_code": ("Machine code", compiled(facts, variant)),
+        "counters": ("Hardware counters", counter_tables(facts, variant, root_from(f"{folder}/"))),
+    }
+    pages = (
+        place.folded(
+            f"{folder}/{what}.html",
+            summary,
+            f"{variant.name}: {summary}",
+            content,
+            anchor=f"{variant.name}-{what}",
+        )
+        for what, (summary, content) in found.items()
+        if content
+    )
+    figures = _figures(facts, variant, place.root)
+    return Markup('<div class="hp-evidence">{}{}{}</div>').format(
+        folded("Figures", figures) if figures else NO_HTML,
+        joined("", pages),
+        folded("Measure it again", _command(facts, variant)),
+    )
+
+
+def _command(facts: StudyFacts, variant: Variant) -> Markup:
+    """What measures the variant again."""
+    target = f"build/measured/{facts.study.name}/{variant.name}"
+    command = copied(f"snakemake --cores 8 -f {target}")
+    return Markup('<p class="hp-command">{}</p>').format(command)
+
+
+def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:
+    """What came out on each machine where there is something to say."""
+    is_step = variant.role in ("step", "beyond") or variant.after
+    sentence_on = result_sentence if is_step else reach_sentence
+    sentences = [sentence_on(facts, machine, variant) for machine in facts.machines]
+    return [sentence for sentence in sentences if sentence]
+
+
+Column = Callable[[str, MeasuredRow], str]
+"""What a column of the table of figures shows, of a machine and the time measured on it."""
+
+
+def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
+    """What the variant takes on each machine in its shown case; empty where it has no figure."""
+    if not any(facts.figures.time(machine, variant) for machine in facts.machines):
+        return NO_HTML
+    case = facts.study.shown_case(variant)
+    columns = _columns(facts, variant)
+    rows: list[list[object]] = []
+    for machine in facts.machines:
+        address = samples_address(machine, facts.study.name, variant.name)
+        name = facts.inputs.called(machine)
+        samples = link(f"{root}{address}", name)
+        time = facts.figures.time(machine, variant)
+        if time is not None:
+            rows.append([samples, *(write(machine, time) for write in columns.values())])
+            continue
+        state, reason = facts.figures.absence(machine, variant, case)
+        first = name if state == NOT_MEASURED else samples
+        note = f"{state}: {reason}" if reason else state
+        rows.append([first, note, *[""] * (len(columns) - 1)])
+    where = "" if case.id == facts.study.headline else f"Case {case.id}"
+    names = ["machine", *columns]
+    return table(names, rows, caption=where, numeric=names[3:])
+
+
+def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
+    """The columns after the machine's, by their titles."""
+    study, payload = facts.study, facts.study.shown_case(variant).payload_bytes
+    columns: dict[str, Column] = {
+        "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
+        "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
+        "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
+        INTERVAL: lambda _, time: quantity_interval(time.median, time.ci_low, time.ci_high, "s"),
+    }
+    if payload:
+        columns["rate"] = lambda _, time: gigabytes_per_second(payload / time.median / 1e9)
+    if variant.after:
+        compare = partial(_ratio, facts, variant, study.variant(variant.after))
+        columns[f"against {variant.after}"] = compare
+    if variant.role in ("step", "beyond"):
+        for ceiling in study.ceilings_of(variant):
+            columns[f"of {ceiling.name}"] = partial(_share, facts, variant, ceiling)
+    for name, metric in study.metrics.items():
+        if metric.unit != "s" and any(
+            facts.figures.metric(machine, variant, name) for machine in facts.machines
+        ):
+            columns[metric.label] = partial(_other_metric, facts, variant, name)
+    return columns
+
+
+def _flags(row: MeasuredRow) -> str:
+    flags = []
+    if row.stale:
+        flags.append("stale")
+    if not row.verified:
+        flags.append("not verified")
+    if row.modes > 1:
+        flags.append(f"{row.modes} modes")
+    if row.throttled > 0:
+        flags.append(f"throttled in {percent(row.throttled)} of samples")
+    if row.disturbed:
+        flags.append(f"disturbed in {row.disturbed} of {row.rounds} rounds")
+    return "".join(f", {flag}" for flag in flags)
+
+
+def _ratio(
+    facts: StudyFacts, variant: Variant, before: Variant, machine: str, _: MeasuredRow
+) -> str:
+    row = facts.figures.comparison(machine, variant, before)
+    if row is None:
+        return ""
+    by = " by rate" if facts.figures.is_of_rates(row) else ""
+    return with_interval(ratio(row.ratio), ratio_interval(row.ci_low, row.ci_high)) + by
+
+
+def _share(
+    facts: StudyFacts, variant: Variant, ceiling: Variant, machine: str, _: MeasuredRow
+) -> str:
+    row = facts.figures.comparison(machine, variant, ceiling)
+    return "" if row is None else percent(row.ratio)
+
+
+def _other_metric(
+    facts: StudyFacts, variant: Variant, metric: str, machine: str, _: MeasuredRow
+) -> str:
+    row = facts.figures.metric(machine, variant, metric)
+    return "" if row is None else facts.study.metrics[metric].write(row.median)

@@ -1,0 +1,402 @@
+"""Kinds of comparison, a class each."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from analysis.base.quantities import (
+    digits,
+    percent,
+    percent_interval,
+    quantity,
+    quantity_interval,
+)
+from analysis.base.units import DATA_RATES, SI
+from analysis.study.claims.comparison import Bounded, Comparison, key
+from analysis.study.claims.evidence import Evidence, Statement
+from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAME: Final = {"$ref": "#/$defs/name"}
+_OF: Final = {"description": "The variant that the claim is about.", **_NAME}
+_OVER: Final = {"description": "The variant that it is compared with.", **_NAME}
+_METRIC: Final = {
+    "description": (
+        "The metric to compare. Where it may be left out, that is the first time of a whole"
+        " operation that the variants have, and never gpu_time where the CPU works in one of them."
+    ),
+    **_NAME,
+}
+_TEXT: Final = {"type": "string", "minLength": 1}
+_DATA_RATE: Final = {"enum": list(DATA_RATES)}
+_COUNTER: Final = {
+    "description": "A counter as Nsight Compute names it, its sum over a kernel.",
+    "type": "string",
+    "pattern": r"^[a-z]+__[a-z0-9_]+\.sum$",
+}
+_CASE: Final = {
+    "description": "As results name it, key=value joined by commas; left out, the headline.",
+    "type": "string",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfShares(Bounded):
+    """Its figures are shares of 1."""
+
+    def write(self, value: float, unit: str) -> str:
+        return percent(value)
+
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        return percent_interval(low, high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Paired(Bounded):
+    """Time of `over` over that of `of`, visit by visit in the newest run that has both.
+
+    Left out, `metric` is the preferred one that compares the two.
+    """
+
+    of: str = key(_OF, names="variant")
+    over: str = key(_OVER, names="variant")
+    metric: str = key(_METRIC, names="metric", default="")
+    case: str = key(_CASE, default="")
+
+    def _paired(self, evidence: Evidence, *, by_rate: bool) -> Figure:
+        of, over = evidence.times(self.variants, self.case, self.metric)
+        pairs: pd.Series = (over / of).dropna()
+        if pairs.empty:
+            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+        scale = 1.0
+        if by_rate:
+            payloads = [evidence.payload(name, self.case) for name in self.variants]
+            scale = payloads[0] / payloads[1]
+        of_printed, over_printed = (
+            evidence.published_seconds(name, self.case) for name in self.variants
+        )
+        figure = evidence.over_rounds(pairs * scale)
+        return replace(figure, published=scale * over_printed / of_printed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speedup(_Paired, kind="speedup"):
+    """How many times as fast one variant is as another; by rate, where rows differ in size."""
+
+    by: str = key(
+        {
+            "description": (
+                "Compare times (left out), or payload rates where the variants' rows differ in"
+                " size."
+            ),
+            "enum": ["time", "rate"],
+        },
+        default="time",
+    )
+
+    @property
+    def title(self) -> str:
+        return f"{super().title} by rate" if self.by == "rate" else super().title
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._paired(evidence, by_rate=self.by == "rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanSpeedup(_Paired, kind="mean_speedup"):
+    """How many times as fast one variant is as another: the geometric mean over several cases."""
+
+    also: Sequence[str] = key(
+        {
+            "description": "The other cases that the mean is over.",
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "string"},
+        },
+        names="cases",
+    )
+
+    @property
+    def title(self) -> str:
+        return f"{super().title}, mean of {1 + len(self.also)} cases"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        ratios = []
+        for case in (self.case, *self.also):
+            of, over = evidence.times(self.variants, case, self.metric)
+            ratios.append((over / of).dropna().groupby(["run", "round"]).median())
+        means = (math.prod(ratios, start=1.0) ** (1 / len(ratios))).dropna()
+        if means.empty:
+            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+        return evidence.over_rounds(means)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(_Paired, _OfShares, kind="share"):
+    """The share of another variant's payload rate that is reached."""
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._paired(evidence, by_rate=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetweenCases(Bounded, kind="between_cases"):
+    """How many times a variant's payload rate in one case is that in another, `over_case`."""
+
+    of: str = key(_OF, names="variant")
+    metric: str = key(_METRIC, names="metric", default="")
+    case: str = key(_CASE, default="")
+    over_case: str = key({**_CASE, "description": "The case to compare with."}, names="case")
+
+    @property
+    def title(self) -> str:
+        own = self.case.split(",")
+        other = [value for value in self.over_case.split(",") if value not in own]
+        return f"{self.of} over its rate at {','.join(other)}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        (of,), (over,) = (
+            evidence.times([self.of], case, self.metric) for case in (self.case, self.over_case)
+        )
+        pairs: pd.Series = (over / of).dropna()
+        if pairs.empty:
+            raise NotTested(f"{self.of} has not been measured in both cases in one run")
+        payloads = [evidence.payload(self.of, case) for case in (self.case, self.over_case)]
+        return evidence.over_rounds(pairs * payloads[0] / payloads[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelShare(_OfShares, kind="model_share"):
+    """The share of the predicted rate that is reached: predicted over measured time."""
+
+    of: str = key(_OF, names="variant")
+    metric: str = key(_METRIC, names="metric", default="")
+    case: str = key(_CASE, default="")
+
+    def figure(self, evidence: Evidence) -> Figure:
+        (seconds,) = evidence.times([self.of], self.case, self.metric)
+        predicted = evidence.predicted_seconds(self.of, self.case, self.metric)
+        return evidence.over_rounds(predicted / seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured(Bounded, kind="figure"):
+    """A metric of a variant, in its unit; `is_share` if it is a share of 1."""
+
+    of: str = key(_OF, names="variant")
+    metric: str = key(_METRIC, names="metric")
+    case: str = key(_CASE, default="")
+    is_share: bool = False
+
+    def figure_unit(self, units: Mapping[str, str]) -> str:
+        return units[self.metric]
+
+    def figure(self, evidence: Evidence) -> Figure:
+        figure = self._over_all(evidence, evidence.visits(self.of, self.case, self.metric))
+        published = evidence.published_seconds(self.of, self.case, self.metric)
+        return replace(figure, published=published)
+
+    def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
+        return evidence.over_rounds(by_visit)
+
+    def write(self, value: float, unit: str) -> str:
+        return percent(value) if self.is_share else quantity(value, unit)
+
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        if self.is_share:
+            return percent_interval(low, high)
+        return quantity_interval(value, low, high, unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanMeasured(Measured, kind="mean_figure"):
+    """A metric of a variant, in its unit: its mean over all runs that could be made, on whatever
+    host. All other kinds ask for what the next run is to be expected to find."""
+
+    @property
+    def title(self) -> str:
+        return f"{super().title}, mean over runs"
+
+    def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
+        return evidence.over_runs(by_visit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Counted(Bounded):
+    """Its figures are made of hardware counters of one launch: they have no interval to speak of,
+    as they count what one program does with the same data."""
+
+    on_counters: ClassVar[bool] = True
+
+    of: str = key(_OF, names="variant")
+    counter: str = key(_COUNTER)
+    case: str = key(_CASE, default="")
+
+    def _ratio(self, evidence: Evidence, over: str, counter: str) -> Figure:
+        counted = evidence.count(self.of, self.case, self.counter)
+        base = evidence.count(over, self.case, counter)
+        if not base:
+            raise NotTested(f"{over} counted no {counter}")
+        return Figure(counted / base, counted / base, counted / base)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsPer(_Counted, kind="counts_per"):
+    """A hardware counter of a variant over another of its counters, `per`, by a profile."""
+
+    per: str = key({**_COUNTER, "description": "The counter that it is divided by."})
+
+    @property
+    def title(self) -> str:
+        return f"{self.of} {self.counter} per {self.per}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._ratio(evidence, self.of, self.per)
+
+    def write(self, value: float, unit: str) -> str:
+        return digits(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsOver(_Counted, kind="counts_over"):
+    """A hardware counter of one variant as a multiple of the same counter of another, by their
+    profiles."""
+
+    over: str = key(_OVER, names="variant")
+
+    @property
+    def title(self) -> str:
+        return f"{super().title} {self.counter}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._ratio(evidence, self.over, self.counter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correct(Comparison, kind="correct"):
+    """Whether a variant passed its check in every round of the runs that a summary uses.
+
+    A wrong output leaves a failed row without a value, so no figure could tell of it.
+    """
+
+    of: str = key(_OF, names="variant")
+    case: str = key(_CASE, default="")
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        check = evidence.check(self.of, self.case)
+        if check.fault:
+            return Outcome(FAILS, f"failed its check: {check.fault}")
+        return Outcome(HOLDS, f"passed its check in {check.rounds} rounds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Units(Comparison, kind="units"):
+    """Whether rates printed in `printed` are those of the printed times only if read in `meant`."""
+
+    on_rows: ClassVar[bool] = True
+
+    printed: str = key({"description": "The unit that rates were printed in.", **_DATA_RATE})
+    meant: str = key({"description": "The unit that they are in.", **_DATA_RATE})
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        pairs = [
+            (time, rate)
+            for time in _times(evidence.statements)
+            for rate in evidence.statements
+            if rate.unit_printed == self.printed
+            and (rate.variant, rate.case) == (time.variant, time.case)
+        ]
+        if not pairs:
+            raise NotTested(f"no published row has both a time and a rate in {self.printed}")
+        agrees = {
+            unit: sum(_agree(time, rate, SI[unit][1]) for time, rate in pairs)
+            for unit in (self.meant, self.printed)
+        }
+        factors = [time.rate / (float(rate.printed) * SI[self.printed][1]) for time, rate in pairs]
+        figure = Figure(statistics.median(factors), min(factors), max(factors))
+        holds = agrees[self.meant] == len(pairs) and agrees[self.printed] == 0
+        counted = " and ".join(f"in {count} if read in {unit}" for unit, count in agrees.items())
+        reason = f"payload over printed time is the printed rate {counted}, of {len(pairs)} rows"
+        return Outcome(HOLDS if holds else FAILS, reason, figure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedShare(_OfShares, kind="printed_share"):
+    """The printed rate over a limit: taken at its word, and as payload over printed time."""
+
+    on_rows: ClassVar[bool] = True
+
+    of: str = key(_OF, names="variant")
+    limit: float = key(
+        {
+            "description": "What the printed rate is a share of, in `unit`.",
+            "type": "number",
+            "exclusiveMinimum": 0,
+        }
+    )
+    unit: str = key({"description": "The unit of `limit` and of the printed rate.", **_DATA_RATE})
+    case: str = key(_CASE, default="")
+
+    def figure(self, evidence: Evidence) -> Figure:
+        printed = [s for s in evidence.statements if (s.variant, s.case) == (self.of, self.case)]
+        rates = [statement for statement in printed if statement.unit_printed == self.unit]
+        times = _times(printed)
+        if not rates or not times:
+            raise NotTested(f"{self.of} has no published time and rate in {self.unit}")
+        reached = times[0].rate / (self.limit * SI[self.unit][1])
+        return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedSpeedup(Bounded, kind="printed_speedup"):
+    """The printed rate of one variant over that of another, where `source` printed both."""
+
+    on_rows: ClassVar[bool] = True
+
+    of: str = key(_OF, names="variant")
+    over: str = key(_OVER, names="variant")
+    source: str = key({"description": "The source, as the published rows name it.", **_TEXT})
+    case: str = key(_CASE, default="")
+
+    def figure(self, evidence: Evidence) -> Figure:
+        of, over = (self._rate(evidence, name) for name in self.variants)
+        return Figure(of / over, of / over, of / over)
+
+    def _rate(self, evidence: Evidence, variant: str) -> float:
+        rates = [
+            statement.rate
+            for statement in evidence.statements
+            if (statement.variant, statement.case) == (variant, self.case)
+            and statement.source == self.source
+            and not math.isnan(statement.rate)
+        ]
+        if not rates:
+            raise NotTested(f"{self.source} printed no rate of {variant} in this case")
+        return rates[0]
+
+
+def _times(statements: Sequence[Statement]) -> list[Statement]:
+    """Those that print a time, of an operation that delivers bytes."""
+    return [s for s in statements if SI[s.unit_meant][0] == "s" and not math.isnan(s.rate)]
+
+
+def _agree(time: Statement, rate: Statement, unit: float) -> bool:
+    """Whether time and rate, each rounded as printed, can be of one operation.
+
+    `unit` is in B/s; both printed numbers may be off by half of their last digit.
+    """
+    printed = float(rate.printed)
+    slack = _half_digit(rate.printed) / printed + _half_digit(time.printed) / float(time.printed)
+    return math.isclose(time.rate, printed * unit, rel_tol=slack * 1.01)
+
+
+def _half_digit(printed: str) -> float:
+    decimals = printed.partition(".")[2]
+    return 0.5 * 10.0 ** -len(decimals)

@@ -1,0 +1,83 @@
+"""Tables of the compiled code, kept in the repository, so that a site needs no compiler.
+
+python -m analysis.toolchain.compiled STUDY --code build/code/STUDY --derived build/derived/STUDY \
+    --out compiled/sm_90/STUDY
+
+A study's folder has `resources.csv` and `machine_code.csv`, what its kernels ask for, the tables
+that it derives from its code, and `made_of.json`: the code that they are of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.base.cli import fail_in_one_line
+from analysis.base.files import write_whole
+from analysis.study import Study, find_study
+from analysis.study.source import compiled_fingerprint, normalise_python
+from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.derived import ABSENT, SOURCE
+
+MADE_OF: Final = "made_of.json"
+CODE_TABLES: Final = ("resources.csv", "machine_code.csv")
+
+
+def made_of(study: Study) -> dict[str, Any]:
+    """The code that a study's tables depend on: hashes of its compiled variants, and of its
+    tables.py where it has one."""
+    tables = study.folder / f"{SOURCE}.py"
+    text = normalise_python(tables.read_text()) if tables.exists() else ""
+    return {
+        "variants": {
+            variant.name: compiled_fingerprint(study, variant)
+            for variant in study.variants
+            if variant.is_compiled
+        },
+        SOURCE: hashlib.sha256(text.encode()).hexdigest(),
+    }
+
+
+def is_kept(study: Study, folder: Path) -> bool:
+    """Whether the tables in `folder` are of today's code."""
+    path = folder / MADE_OF
+    if not path.exists():
+        return False
+    try:
+        kept = json.loads(path.read_text())
+    except ValueError:
+        return False
+    return isinstance(kept, dict) and made_of(study).items() <= kept.items()
+
+
+def keep(study: Study, code: Path, derived: Path, out: Path) -> None:
+    """Replace what `out` has by the tables in `code` and `derived`."""
+    toolchain = find_toolchain()
+    compilers = {"nvcc": toolchain.version, "cxx": toolchain.cxx_version}
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    for name in CODE_TABLES:
+        shutil.copy(code / name, out / name)
+    for path in [*derived.glob("*.csv"), *derived.glob(ABSENT)]:
+        shutil.copy(path, out / path.name)
+    text = json.dumps({**made_of(study), "compilers": compilers}, indent=1, sort_keys=True)
+    write_whole(out / MADE_OF, text + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("study")
+    parser.add_argument("--code", type=Path, required=True)
+    parser.add_argument("--derived", type=Path, required=True)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    study = find_study(arguments.study)
+    keep(study, arguments.code, arguments.derived, arguments.out)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

@@ -1,0 +1,85 @@
+"""Tables that a study makes from its code: where a compiler puts its data, what its modules do.
+
+python -m analysis.toolchain.derived STUDY --modules build/modules/sm_90 --out build/derived/STUDY
+
+A study that has such tables lists them in its `tables.py` as `TABLES`, by name. Each is a function
+of the study and the folder of its built modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
+from analysis.study import Study, find_study
+from analysis.toolchain.modules import load_python
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Derive: TypeAlias = "Callable[[Study, Path], pd.DataFrame]"
+"""Makes one table. HotpathError where something it needs is not here, as a compiler or a module."""
+
+SOURCE: Final = "tables"
+ABSENT: Final = "absent.json"
+"""The tables that could not be made, and why."""
+
+
+def derive_tables(study: Study, modules: Path, out: Path) -> dict[str, str]:
+    """Write each of the study's tables to `out`/<name>.csv; those that were there go.
+
+    Returns what ABSENT in `out` says: why a table could not be made, by its name.
+    """
+    makers: Mapping[str, Derive] = load_python(study, SOURCE).TABLES
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("*.csv"):
+        old.unlink()
+    absent = {}
+    for name, make in makers.items():
+        try:
+            make(study, modules).to_csv(out / f"{name}.csv", index=False)
+        except HotpathError as error:
+            absent[name] = str(error)
+    (out / ABSENT).write_text(json.dumps(absent, indent=1) + "\n")
+    return absent
+
+
+def read_derived(folder: Path) -> dict[str, pd.DataFrame]:
+    """The tables that are in a study's folder, by name."""
+    import pandas as pd  # here, as Snakemake reads this file for its names
+
+    return {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
+
+
+def read_absent(folder: Path) -> dict[str, str]:
+    """Why a study's tables could not be made, by their names; as `derive_tables` has it."""
+    path = folder / ABSENT
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis.toolchain.derived",
+        description="Make the tables of a study's code.",
+    )
+    parser.add_argument("study")
+    parser.add_argument("--modules", type=Path, required=True, help="built for one architecture")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="where the tables go")
+    return parser
+
+
+def main() -> None:
+    arguments = command_line().parse_args()
+    absent = derive_tables(find_study(arguments.study), arguments.modules, arguments.out)
+    for name, reason in absent.items():
+        print(f"warning: table {name} is absent: {reason}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

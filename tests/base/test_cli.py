@@ -1,0 +1,112 @@
+"""What a person sees where a program cannot go on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from argparse import ArgumentTypeError
+from pathlib import Path
+
+import pytest
+
+from analysis.base.cli import existing_file, fail_in_one_line, settings
+from analysis.base.errors import HotpathError
+from analysis.base.processes import STARTER
+from analysis.measure import __main__ as measure
+from analysis.measure import bench, cluster
+from analysis.measure.profile import __main__ as profile
+from analysis.results.tables import of_study
+from tests.synthetic import CALLS
+
+
+@pytest.fixture(autouse=True)
+def without_starter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(STARTER, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (HotpathError("config: wrong"), "error: config: wrong"),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "results/box/machine.json"),
+            "error: results/box/machine.json: No space left on device; make room, then run the "
+            "same command again",
+        ),
+        (
+            PermissionError(errno.EACCES, os.strerror(errno.EACCES), "build"),
+            "error: build: Permission denied; use a copy of your own, or ask its owner",
+        ),
+        (
+            OSError(errno.EROFS, os.strerror(errno.EROFS), "build"),
+            "error: build: Read-only file system; use a copy that can be written to",
+        ),
+        (
+            NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), "file/summary.csv"),
+            "error: file/summary.csv: Not a directory; name another path",
+        ),
+    ],
+)
+def test_what_a_person_can_mend_is_one_line(error: Exception, told: str) -> None:
+    def main() -> None:
+        raise error
+
+    with pytest.raises(SystemExit, match=f"^{told}$"):
+        fail_in_one_line(main)
+
+
+def test_a_mistake_of_ours_keeps_its_traceback() -> None:
+    def main() -> None:
+        raise OSError(errno.EBADF, "of ours")
+
+    with pytest.raises(OSError, match="of ours"):
+        fail_in_one_line(main)
+
+
+COMMANDS = {
+    "bench": (bench.options(CALLS, CALLS.variant("python")), []),
+    "cluster": (cluster.command_line(), ["measure", "box"]),
+    "measure": (measure.command_line(), ["calls"]),
+    "profile": (profile.command_line(), ["calls"]),
+    "of_study": (of_study.command_line(), ["calls", "--results", ".", "--out", "."]),
+}
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "told"),
+    [
+        *(
+            (program, ["--config", text], f"--config: expected a JSON object like .*, got '{text}'")
+            for program in ("bench", "cluster", "measure", "profile")
+            for text in ("{", "1", '"smoke"', "null")
+        ),
+        ("bench", ["--iters", "0"], "--iters: expected a whole number of at least 1, got '0'"),
+        ("bench", ["--seed", "-1"], "--seed: expected a whole number of at least 0, got '-1'"),
+        ("bench", ["--calls", "1.5"], "--calls: expected a whole number of at least 0, got '1.5'"),
+        ("cluster", ["0"], "run: expected a whole number of at least 1, got '0'"),
+        ("of_study", ["--results", "/no"], "--results: expected a folder that is there, got '/no'"),
+        ("of_study", ["--results", __file__], "--results: expected a folder that is there, got"),
+    ],
+)
+def test_a_bad_argument_is_told_with_its_name(
+    program: str, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser, sound = COMMANDS[program]
+    parser.parse_args(sound)
+    with pytest.raises(SystemExit):
+        parser.parse_args([*sound, *words])
+    assert re.search(f"error: argument {told}", capsys.readouterr().err)
+
+
+def test_settings_are_a_json_object() -> None:
+    assert settings('{"gpu": [0, 1], "grids": {}}') == {"gpu": [0, 1], "grids": {}}
+    with pytest.raises(ArgumentTypeError, match="expected a JSON object"):
+        settings("[" * 100_000)
+
+
+def test_an_argument_is_a_file_that_is_there(tmp_path: Path) -> None:
+    assert existing_file(__file__) == Path(__file__)
+    for missing in (tmp_path, tmp_path / "none"):
+        with pytest.raises(ArgumentTypeError, match="expected a file that is there, got"):
+            existing_file(str(missing))

@@ -1,0 +1,83 @@
+"""Files and folders that change in one step."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.base.errors import HotpathError
+from analysis.base.files import (
+    remove_together,
+    require_plain_path,
+    require_room,
+    write_all,
+    write_together,
+    write_whole,
+)
+
+
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "folder" / "file"
+    write_whole(path, "old")
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, "new")
+    assert {p.name: p.read_text() for p in path.parent.iterdir()} == {"file": "old"}
+
+
+def test_a_folder_comes_and_goes_with_all_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    remainder = tmp_path / ".folder.partial" / "of an earlier attempt"
+    write_whole(remainder, "")
+    write_together(folder, {"a": "1", "b/c": "2\n"})
+    assert {p.relative_to(folder).as_posix() for p in folder.rglob("*")} == {"a", "b", "b/c"}
+    assert (folder / "b" / "c").read_text() == "2\n"
+    write_whole(tmp_path / ".folder.gone" / "of an earlier attempt", "")
+    remove_together(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_files_that_belong_together_none_changes_where_one_cannot_be_written(
+    tmp_path: Path,
+) -> None:
+    write_all({tmp_path / "a": "old", tmp_path / "b": "old"})
+    (tmp_path / "in_the_way").write_text("")
+    with pytest.raises(OSError, match="in_the_way/c"):
+        write_all({tmp_path / "a": "new", tmp_path / "in_the_way" / "c": "", tmp_path / "b": "new"})
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == {"a": "old", "b": "old", "in_the_way": ""}
+
+
+@pytest.mark.parametrize(
+    ("writable", "free", "told"),
+    [
+        (True, 2**30, None),
+        (False, 2**30, "cannot be written to; use a copy of your own"),
+        (True, 2**20, "expected 32 MiB of free space, got 1 MiB; make room"),
+    ],
+)
+def test_a_folder_needs_room_and_leave_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: bool, free: int, told: str | None
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: writable)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    with pytest.raises(HotpathError, match=f"^{tmp_path}: {told}") if told else nullcontext():
+        require_room(tmp_path / "not made" / "yet")
+
+
+@pytest.mark.parametrize(("name", "character"), [("hot path", "' '"), ("hotpath(2)", r"'\('")])
+def test_a_path_that_a_shell_takes_apart_is_refused(name: str, character: str) -> None:
+    require_plain_path(Path("/home/grüße/hot-path_2.1"))
+    with pytest.raises(HotpathError, match=f"expected a path without {character}"):
+        require_plain_path(Path("/home") / name)

@@ -1,0 +1,73 @@
+"""Which GPUs are asked for, and what is wrong with those."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import pynvml
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.base.gpu import Gpu, GpuError, open_gpus, show_only
+from tests.nvml import Device, devices, install
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", fail)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_without_a_gpu_the_first_is_not_missed() -> None:
+    with pytest.raises(GpuError, match="no GPU"), open_gpus([0]):
+        pass
+
+
+@pytest.mark.usefixtures("no_driver")
+@pytest.mark.parametrize(
+    ("which", "got"), [([99], "99"), (["GPU-0"], "'GPU-0'"), ([0, 1], r"\[0, 1\]")]
+)
+def test_without_a_gpu_any_but_the_first_is_a_mistake(which: Sequence[int | str], got: str) -> None:
+    told = f"^config: gpu: expected 0, as there is no GPU here.*, got {got}$"
+    with pytest.raises(FieldError, match=told), open_gpus(which):
+        pass
+
+
+def test_gpus_come_in_the_order_in_which_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(monkeypatch, devices(3))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with open_gpus([2, "GPU-0"]) as gpus:
+        assert [(gpu.index, gpu.arch) for gpu in gpus] == [(2, "sm_90"), (0, "sm_90")]
+        show_only(gpus)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-2,GPU-0"
+
+
+@pytest.mark.parametrize(
+    ("which", "told"),
+    [
+        ([0, 2], "expected an index below 2 or a UUID, got 2"),
+        ([1, "GPU-1"], r"expected GPUs that differ from each other, got \[1, 'GPU-1'\]"),
+        ([0, 1], r"expected GPUs of one kind, got \['NVIDIA H200', 'NVIDIA L4'\]"),
+    ],
+)
+def test_gpus_that_cannot_be_measured_together_are_refused(
+    monkeypatch: pytest.MonkeyPatch, which: Sequence[int | str], told: str
+) -> None:
+    install(monkeypatch, [Device(0), Device(1, name="NVIDIA L4")])
+    with pytest.raises(FieldError, match=f"^config: gpu: {told}$"), open_gpus(which):
+        pass
+
+
+def test_a_gpu_that_is_lost_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(handle: object) -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", lost)
+    with pytest.raises(GpuError, match=r"^GPU 3 no longer answers: .*lost"):
+        Gpu(None, "GPU", "GPU-3", 3, "sm_90", "").other_processes()

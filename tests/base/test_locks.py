@@ -1,0 +1,64 @@
+"""Locks that are free once their holder has ended, and tell who that is."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from analysis.base.errors import HotpathError
+from analysis.base.locks import take
+
+
+class Held(Exception):
+    """Whoever wanted the lock learned who has it."""
+
+
+def refuse(holder: str) -> NoReturn:
+    raise Held(holder)
+
+
+def test_a_lock_tells_who_has_it_until_it_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    first = take(path, "the first\n\x1b[31m", refuse)
+    with pytest.raises(Held, match=r"^the first\[31m$"):
+        take(path, "the second", refuse)
+    os.close(first)
+    second = take(path, "the second", refuse)
+    with pytest.raises(Held, match=r"^the second$"):
+        take(path, "the third", refuse)
+    os.close(second)
+
+
+def test_any_user_may_take_the_lock_next(tmp_path: Path) -> None:
+    mask = os.umask(0o077)
+    os.close(take(tmp_path / "lock", "", refuse))
+    os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o666
+
+
+def test_a_file_that_was_removed_while_it_was_waited_for_locks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    first = take(path, "first", refuse)
+
+    def clean(holder: str) -> None:
+        path.unlink()
+        os.close(first)
+
+    second = take(path, "second", clean)
+    assert path.read_text() == "second"
+    with pytest.raises(Held, match="second"):
+        take(path, "third", refuse)
+    os.close(second)
+
+
+def test_what_is_no_plain_file_is_not_locked(tmp_path: Path) -> None:
+    (tmp_path / "target").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe", "no/such/folder"):
+        with pytest.raises(HotpathError, match=f"{name}: cannot be locked: "):
+            take(tmp_path / name, "", refuse)

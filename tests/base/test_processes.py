@@ -1,0 +1,178 @@
+"""What is started for a process ends with it, or when it is interrupted, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from analysis.base.cli import INTERRUPTED
+from analysis.base.processes import STARTER, remove_orphaned_memory
+from tests.waiting import DEADLINE_S, wait_for
+
+SLEEP = "import time; time.sleep(600)"
+PARENT = f"""
+import multiprocessing
+from analysis.base.processes import end_with_parent
+
+def work():
+    end_with_parent()
+    print(multiprocessing.current_process().pid, flush=True)
+    {SLEEP}
+
+multiprocessing.get_context("fork").Process(target=work).start()
+{SLEEP}
+"""
+PROGRAM = """
+from analysis.base.cli import fail_in_one_line
+def work():
+    print("ready", flush=True)
+    import time; time.sleep(600)
+fail_in_one_line(work)
+"""
+TIDIES = """
+import os, signal
+from analysis.base.cli import fail_in_one_line
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs tests may ignore it
+def work():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        print("tidy", flush=True)
+fail_in_one_line(work)
+"""
+MAPS = """
+import mmap, os, sys, time
+opened = os.open(sys.argv[1], os.O_RDWR)
+held = mmap.mmap(opened, 4096)
+os.close(opened)
+print("ready", flush=True)
+time.sleep(600)
+"""
+STARTER_THAT_WAITS = """
+import signal, subprocess, sys
+from analysis.base.processes import pass_interrupts_on
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: print("handled", flush=True))
+pass_interrupts_on()
+subprocess.run(f"'{sys.executable}' -c '{sys.argv[1]}'; true", shell=True)
+"""
+STARTER_WITHIN_ASYNCIO = """
+import asyncio, signal, subprocess, sys
+from analysis.base.processes import pass_interrupts_on
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.default_int_handler)
+pass_interrupts_on()
+started = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+async def work():
+    while True:
+        await asyncio.sleep(0)
+async def main():
+    tasks = [asyncio.create_task(work()) for _ in range(3)]
+    await asyncio.sleep(600)
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    started.wait()
+    print("handled", flush=True)
+"""
+
+
+def start(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_a_child_ends_with_its_parent_even_if_that_is_killed() -> None:
+    parent = start(PARENT)
+    child = int(first_line(parent))
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie")
+
+
+def test_a_program_ends_with_whatever_started_it_after_tidying_up() -> None:
+    starter = start(SLEEP)
+    program = start(PROGRAM, **{STARTER: str(starter.pid)})
+    assert first_line(program) == "ready"
+    starter.kill()
+    starter.wait()
+    said = program.communicate()[1]
+    assert (program.returncode, said) == (INTERRUPTED, "interrupted\n")
+    late = start(PROGRAM, **{STARTER: str(starter.pid)})
+    assert "has ended" in late.communicate()[1]
+
+
+def test_a_program_that_is_terminated_ends_in_one_line() -> None:
+    program = start(PROGRAM)
+    assert first_line(program) == "ready"
+    program.send_signal(signal.SIGTERM)
+    assert program.communicate() == ("", "interrupted\n")
+
+
+def test_a_program_that_is_interrupted_twice_still_tidies_up() -> None:
+    program = start(TIDIES)
+    assert program.communicate() == ("tidy\n", "interrupted\n")
+    assert program.returncode == INTERRUPTED
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_starter_that_would_wait_for_its_programs_passes_interrupts_on(number: int) -> None:
+    starter = start(STARTER_THAT_WAITS, PROGRAM)
+    assert first_line(starter) == "ready"
+    starter.send_signal(number)
+    assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
+
+
+def test_an_interrupt_within_asyncio_ends_what_was_started_and_leaves_no_traceback() -> None:
+    starter = start(STARTER_WITHIN_ASYNCIO, PROGRAM)
+    assert first_line(starter) == "ready"
+    starter.send_signal(signal.SIGINT)
+    assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
+
+
+def test_an_interrupt_while_modules_are_imported_is_one_line() -> None:
+    program = start("import analysis; raise KeyboardInterrupt")
+    assert program.communicate() == ("", "interrupted\n")
+    fault = start("import analysis; raise ValueError('of ours')")
+    assert "Traceback" in fault.communicate()[1]
+
+
+def test_shared_memory_is_removed_where_its_process_was_killed_and_nobody_has_it(
+    tmp_path: Path,
+) -> None:
+    ended = start("")
+    ended.wait()
+    orphan, used, living, other = (
+        tmp_path / name
+        for name in (f"{ended.pid}:0:0", f"{ended.pid}:0:1", f"{os.getpid()}:0:0", "0:a:0")
+    )
+    for file in (orphan, used, living, other):
+        file.write_bytes(bytes(4096))
+    elsewhere = start(MAPS, str(used))
+    try:
+        assert elsewhere.stdout is not None and elsewhere.stdout.readline() == "ready\n"
+        remove_orphaned_memory(tmp_path)
+        assert set(tmp_path.iterdir()) == {used, living, other}
+    finally:
+        elsewhere.kill()
+        elsewhere.wait()
+    remove_orphaned_memory(tmp_path)
+    assert set(tmp_path.iterdir()) == {living, other}
+    remove_orphaned_memory(tmp_path / "not_there")

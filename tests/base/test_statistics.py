@@ -1,0 +1,213 @@
+"""Intervals and verdicts: right by hand, and how often wrong by chance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import brentq
+
+from analysis.base.statistics import (
+    CONFIDENCE,
+    FEWEST_ROUNDS,
+    FEWEST_RUNS,
+    estimate,
+    mean_estimate,
+    median_interval,
+    prediction_interval,
+    verdict,
+)
+from analysis.study.config import load_config
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1.02, 1.10, "faster"),
+        (1.001, 1.02, "faster"),
+        (0.90, 0.98, "slower"),
+        (0.98, 0.999, "slower"),
+        (0.995, 1.005, "same"),
+        (1.001, 1.005, "same"),
+        (0.99, 1.01, "same"),
+        (0.95, 1.05, "unclear"),
+        (1.0, 1.05, "unclear"),
+        (0.95, 1.0, "unclear"),
+        (0.95, 1.005, "unclear"),
+        (1.002, 1.012, "unclear"),  # surely faster, but by less than counts
+        (0.988, 0.998, "unclear"),
+        (math.nan, math.nan, "unclear"),
+        (1.5, math.nan, "unclear"),
+    ],
+)
+def test_a_verdict_is_what_the_whole_interval_says(low: float, high: float, said: str) -> None:
+    assert verdict(math.sqrt(low * high), low, high) == said
+
+
+@pytest.mark.parametrize(
+    ("by_run", "said"),
+    [
+        ([1.20, 1.21, 1.19], "faster"),
+        ([0.80, 0.81, 0.79], "slower"),
+        ([1.20, 1.21, 0.999], "unclear"),  # one run disagrees
+        ([1.20, 1.80, 1.01], "unclear"),  # all agree, but so might chance
+        ([1.20, 1.20, 1.20, 1.20, 0.99], "unclear"),  # one of five, and their mean does not hold 1
+        ([0.80, 0.80, 0.80, 0.80, 1.005], "unclear"),
+        ([1.002, 1.003, 1.0021], "same"),
+        ([1.0091, 1.0092, 1.0120], "unclear"),  # less than a hundredth
+    ],
+)
+def test_several_runs_must_agree(by_run: list[float], said: str) -> None:
+    ratio, low, high = estimate([[one] for one in by_run])
+    assert verdict(ratio, low, high, by_run) == said
+
+
+# How often the method is wrong, over many made-up experiments of a default grid's rounds.
+
+ROUNDS = load_config().grid.rounds
+EXPERIMENTS = 1000
+LEAST_RIGHT, MOST_RIGHT = stats.binom.ppf([0.001, 0.999], EXPERIMENTS, CONFIDENCE)
+"""How many of them are right where each is with CONFIDENCE; beyond, once in a thousand tests."""
+
+
+def noise(
+    random: np.random.Generator, sigma: float, outliers: float, rounds: int = ROUNDS
+) -> np.ndarray:
+    """Times around 1 of many experiments [EXPERIMENTS, rounds]; some rounds go grossly wrong."""
+    times = random.lognormal(0, sigma, (EXPERIMENTS, rounds))
+    wrong = random.random(times.shape) < outliers
+    return np.where(wrong, times * random.uniform(1.5, 10, times.shape), times)
+
+
+def verdicts(speed_ups: np.ndarray) -> list[str]:
+    """Of experiments that are one run each."""
+    return [verdict(*estimate([row])) for row in speed_ups.tolist()]
+
+
+@pytest.mark.parametrize("outliers", [0.0, 0.15])
+@pytest.mark.parametrize("sigma", [0.003, 0.01, 0.05])
+def test_one_program_against_itself_is_rarely_called_different(
+    sigma: float, outliers: float
+) -> None:
+    random = np.random.default_rng([7, int(sigma * 1e4), int(outliers * 100)])
+    said = verdicts(noise(random, sigma, outliers) / noise(random, sigma, outliers))
+    assert said.count("faster") + said.count("slower") <= 0.05 * EXPERIMENTS
+
+
+def test_one_program_is_found_to_be_the_same_from_nine_rounds() -> None:
+    random = np.random.default_rng(31)
+    said = verdicts(noise(random, 0.003, 0, rounds=9) / noise(random, 0.003, 0, rounds=9))
+    assert said.count("same") >= 0.95 * EXPERIMENTS
+
+
+@pytest.mark.parametrize(("speed_up", "right"), [(1.1, "faster"), (1 / 1.1, "slower")])
+def test_a_tenth_more_speed_is_found_in_noise_of_a_hundredth(speed_up: float, right: str) -> None:
+    random = np.random.default_rng(11)
+    said = verdicts(speed_up * noise(random, 0.01, 0) / noise(random, 0.01, 0))
+    assert said.count(right) >= 0.95 * EXPERIMENTS
+
+
+def test_outliers_in_a_round_do_not_turn_a_verdict_round() -> None:
+    random = np.random.default_rng(13)
+    said = verdicts(1.1 * noise(random, 0.01, 0.15) / noise(random, 0.01, 0.15))
+    assert said.count("slower") <= 0.01 * EXPERIMENTS
+
+
+@pytest.mark.parametrize("outliers", [0.0, 0.15])
+@pytest.mark.parametrize("count", [6, 8, 9, 10, 16])
+def test_a_medians_interval_holds_the_true_median(count: int, outliers: float) -> None:
+    random = np.random.default_rng([17, count])
+    times = random.lognormal(0, 0.05, (EXPERIMENTS, count))
+    # An outlier as often below as above leaves the true median at 1.
+    wrong = random.random(times.shape) < outliers
+    times = np.where(wrong, times * random.choice([0.2, 5.0], times.shape), times)
+    low, high = np.array([median_interval(row) for row in times.tolist()]).T
+    assert np.mean((low <= 1) & (high >= 1)) >= 0.93
+    medians = np.median(times, axis=1)
+    assert np.all((low <= medians) & (medians <= high))
+
+
+def test_a_medians_interval_is_two_of_its_rounds() -> None:
+    rounds = [float(value) for value in (7, 3, 9, 1, 10, 5, 8, 2, 6, 4)]
+    assert median_interval(rounds) == (2.0, 9.0)  # 98 %; from the third to the eighth 89 %
+    assert median_interval(rounds[:FEWEST_ROUNDS]) == (1.0, 10.0)
+    low, high = median_interval([1.0, 1.1, 1.2])
+    assert low < 1.0 and high > 1.2
+    _, outlier = median_interval([1.0, 1.0, 1.0, 1.0, 9.0])
+    assert outlier == 9.0  # beyond the interval of the mean
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("sigma", [0.002, 0.1, 0.6])
+def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float) -> None:
+    random = np.random.default_rng([23, runs, int(sigma * 1000)])
+    medians = random.lognormal(-10, sigma, (EXPERIMENTS, runs + 1))
+    kept = [[[one] for one in row] for row in medians[:, :-1].tolist()]
+    low, high = np.array(list(map(prediction_interval, kept))).T
+    inside = int(np.sum((low <= medians[:, -1]) & (medians[:, -1] <= high)))
+    assert LEAST_RIGHT <= inside <= MOST_RIGHT
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("between", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize(
+    ("rounds", "wrong", "least"),
+    [(5, 0.15, LEAST_RIGHT), (ROUNDS, 0.1, LEAST_RIGHT), (ROUNDS, 0.15, 0.915 * EXPERIMENTS)],
+)
+def test_the_next_run_is_where_it_is_expected_however_rough_its_rounds(
+    runs: int, between: float, rounds: int, wrong: float, least: float
+) -> None:
+    """A median of three rounds withstands fewer wrong ones than a median of five."""
+    random = np.random.default_rng([37, runs, int(between * 1000)])
+    times = noise(random, 0.05, wrong, rounds=(runs + 1) * rounds)
+    times = times.reshape(EXPERIMENTS, runs + 1, rounds)
+    times *= random.lognormal(0, between, (EXPERIMENTS, runs + 1, 1))
+    low, high = np.array([prediction_interval(kept) for kept in times[:, :-1].tolist()]).T
+    held = np.median(times[:, -1], axis=1)
+    inside = int(np.sum((low <= held) & (held <= high)))
+    assert least <= inside <= 0.985 * EXPERIMENTS
+
+
+def test_runs_that_agree_by_chance_promise_no_more_than_their_rounds() -> None:
+    rounds = [-4.0, -1.0, 0.0, 1.0, 9.0]
+    # The median of five lies below a quantile where three or more of them do.
+    tail = brentq(lambda p: stats.binom.sf(2, 5, p) - (1 - CONFIDENCE) / 2, 0, 0.5)
+    expected = np.quantile(rounds * 3, [tail, 1 - tail]) * math.sqrt(4 / 3)
+    assert prediction_interval([rounds] * 3) == pytest.approx(expected)
+    assert prediction_interval([[0.0], [0.0], [0.0]]) == (
+        0.0,
+        0.0,
+    )  # of one round, nothing is known
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("sigma", [0.005, 0.02, 0.2])
+def test_one_program_on_several_hosts_is_rarely_called_different(runs: int, sigma: float) -> None:
+    random = np.random.default_rng([29, runs, int(sigma * 1000)])
+    ratios = random.lognormal(0, sigma, (EXPERIMENTS, runs)).tolist()
+    said = [verdict(*estimate([[one] for one in row]), row) for row in ratios]
+    assert said.count("faster") + said.count("slower") <= EXPERIMENTS - LEAST_RIGHT
+
+
+def test_few_runs_stand_for_themselves() -> None:
+    first, second = [1.0, 1.1, 1.2, 1.1, 1.0, 1.3], [2.0, 2.1, 2.2, 2.1, 2.0, 2.3]
+    assert estimate([first, second]) == (2.1, 2.0, 2.3)
+    three = estimate([first, second, first])
+    assert three.median == pytest.approx(1.1)
+    assert three.low < 1.0 and three.high > 2.3  # where another run may well be
+    assert len([first, second]) < FEWEST_RUNS
+
+
+def test_a_mean_of_what_is_positive_is_geometric() -> None:
+    found = mean_estimate([1.0, 2.0, 4.0])
+    assert found.median == pytest.approx(2.0)
+    assert found.low * found.high == pytest.approx(4.0)
+    assert mean_estimate([-1.0, 0.0, 4.0]).median == pytest.approx(1.0)
+
+
+def test_what_is_not_positive_has_an_interval_too() -> None:
+    low, high = prediction_interval([[0.0], [1.0], [2.0]])
+    assert low == pytest.approx(1 - 4.303 * math.sqrt(4 / 3), rel=1e-3)
+    assert high == pytest.approx(1 + 4.303 * math.sqrt(4 / 3), rel=1e-3)

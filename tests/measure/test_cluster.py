@@ -1,0 +1,124 @@
+"""Machines of a cluster, without one: trees, and how their results come together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.measure import cluster
+from analysis.results.store.results import load_variant
+from analysis.study.config import Config, Machine, load_config
+from tests.synthetic import CALLS, RUN, write_machine
+
+LATER = "2026-02-02T03:04:05Z"
+PYTHON = Path("box", "calls", "python.csv")
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    """Of a repository that lies in a folder of its own, with one machine and one study."""
+    monkeypatch.setattr(cluster, "ROOT", tmp_path)
+    monkeypatch.setattr(cluster, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(Config, "results", tmp_path / "results")
+    settings = replace(load_config(), studies={CALLS.name: CALLS})
+    return replace(settings, machines=(Machine("box", runs=2),))
+
+
+def runs(root: Path) -> list[str]:
+    return list(load_variant(root / PYTHON).run_provenance())
+
+
+def test_a_tree_has_the_sources_as_they_are_and_keeps_what_it_has_built(
+    tmp_path: Path, config: Config
+) -> None:
+    del config
+    for name in ("Snakefile", "kernels/a.cu", "results/box/x.csv", "build/a.so", ".git/HEAD"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "profiles").symlink_to("workflow/profiles")
+    tree = cluster.tree_of("box", 1)
+    cluster.copy_sources(tree)
+    (tree / "build").mkdir()
+    (tree / "build" / "old.so").touch()
+    (tmp_path / "kernels" / "a.cu").rename(tmp_path / "kernels" / "b.cu")
+    cluster.copy_sources(tree)
+    found = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if not path.is_dir()}
+    assert found == {"Snakefile", "kernels/b.cu", "profiles", "build/old.so"}
+
+
+def test_a_run_takes_over_what_was_measured_so_often(tmp_path: Path, config: Config) -> None:
+    write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
+    for run in (1, 2):
+        cluster.take_over(config, "box", run)
+    assert runs(cluster.tree_of("box", 1) / "results") == [RUN]
+    assert not (cluster.tree_of("box", 2) / "results").exists()
+
+
+def test_a_run_takes_over_nothing_that_is_stale(tmp_path: Path, config: Config) -> None:
+    write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
+    path = (tmp_path / "results" / PYTHON).with_suffix(".json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
+    cluster.take_over(config, "box", 1)
+    taken = cluster.tree_of("box", 1) / "results"
+    assert (taken / PYTHON).with_name("compiled.csv").exists()
+    assert not (taken / PYTHON).exists()
+
+
+def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:
+    for run, began in ((1, RUN), (2, LATER)):
+        write_machine(cluster.tree_of("box", run) / "results", "box", CALLS, rounds=2, run=began)
+    assert list(cluster.merge(config, "box")) == ["box: run 1: calls", "box: run 2: calls"]
+    assert runs(tmp_path / "results") == [LATER, RUN]
+    assert (tmp_path / "results" / "box" / "machine.json").exists()
+    assert list(cluster.merge(config, "box")) == []
+    with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
+        list(cluster.merge(config, "other"))
+
+
+def test_several_runs_of_one_node_are_added_oldest_first(tmp_path: Path, config: Config) -> None:
+    tree = cluster.tree_of("box", 1) / "results"
+    for began in (RUN, LATER):
+        write_machine(tree, "box", CALLS, rounds=2, run=began)
+    assert list(cluster.merge(config, "box")) == ["box: run 1: calls"] * 2
+    measured, merged = (load_variant(root / PYTHON) for root in (tree, tmp_path / "results"))
+    assert merged.samples == measured.samples
+    assert list(merged.run_provenance()) == [LATER, RUN]
+
+
+def test_a_machine_that_is_not_configured_is_not_measured(tmp_path: Path, config: Config) -> None:
+    with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
+        cluster.measure(config, {}, "other", 1)
+    assert not (tmp_path / "build").exists()
+
+
+@pytest.mark.parametrize(("gpus", "expected"), [(0, None), (1, None), (2, [0, 1])])
+def test_all_gpus_of_a_node_are_measured_together(
+    config: Config, monkeypatch: pytest.MonkeyPatch, gpus: int, expected: list[int] | None
+) -> None:
+    done = SimpleNamespace(returncode=0)
+    monkeypatch.setattr("analysis.measure.cluster.subprocess.run", lambda *_, **__: done)
+    monkeypatch.setattr("analysis.measure.cluster._environment", dict)
+    asked = replace(config, machines=(Machine("box", gpus=gpus),))
+    cluster.measure(asked, {"grid": "full"}, "box", 1)
+    told = json.loads((cluster.tree_of("box", 1) / "build" / "settings.json").read_text())
+    assert told.pop("gpu", None) == expected
+    assert told == {"grid": "full", "machine": "box", "machines": []}
+
+
+@pytest.mark.parametrize(
+    ("machines", "told"),
+    [
+        ([{"name": "a"}, {"name": "a"}], "machines: expected names that differ"),
+        ([{"name": "published"}], "machines.0.name: expected anything but 'published'"),
+        ([{"name": "a", "gpu": 1}], "machines.0: expected one of the keys"),
+        ([{"name": "a", "runs": 0}], "machines.0.runs: expected a number of at least 1"),
+    ],
+)
+def test_a_fault_in_a_machine_is_one_error(machines: list[object], told: str) -> None:
+    with pytest.raises(FieldError, match=told):
+        load_config({"machines": machines})

@@ -1,0 +1,145 @@
+"""Bytes of rows, worked out by hand: requests, sectors, completions, what is on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.results.model.traffic import (
+    LOAD_BYTES,
+    Traffic,
+    line_requests,
+    row_traffic,
+    traffic_of,
+    warp_requests,
+)
+from analysis.study.access import Access, access_of
+from tests.linked import GATHER, MIB, rows
+from tests.repository import STUDIES
+
+
+def sizes(start: int, length: int) -> list[int]:
+    return [request.data_bytes for request in line_requests(start, length)]
+
+
+def test_requests_are_the_lines_touched_with_their_whole_sectors() -> None:
+    assert sizes(0, 128) == [128]
+    assert sizes(0, 1) == [32]
+    assert sizes(31, 2) == [64]
+    assert sizes(96, 64) == [32, 32]
+    assert sizes(16, 128) == [128, 32]
+    assert sizes(0, 640) == [128] * 5
+
+
+@pytest.mark.parametrize("offset", range(0, 128, 16))
+def test_656_bytes_are_six_lines_and_21_sectors_at_every_16_byte_offset(offset: int) -> None:
+    requests = sizes(offset, 656)
+    assert len(requests) == 6
+    assert sum(requests) == 672
+
+
+def test_a_line_that_two_loads_share_is_asked_for_twice_unless_both_are_in_flight() -> None:
+    # The second load begins at 512 + offset. It asks for the whole line where it begins in the
+    # line's first sector, so that nothing is left for the first load.
+    requests = [warp_requests(offset, 656, LOAD_BYTES) for offset in range(0, 128, 16)]
+    assert [len(asked) for asked in requests] == [6, 6, 7, 7, 7, 7, 7, 7]
+    assert all(sum(request.data_bytes for request in asked) == 672 for asked in requests)
+    assert all(len(warp_requests(offset, 656, 656)) == 6 for offset in range(0, 128, 16))
+    one_by_one = rows(656, in_flight_bytes=512)
+    assert traffic_of(one_by_one).completions / one_by_one.rows == 6.75
+    assert traffic_of(rows(656)).completions / rows(656).rows == 6
+
+
+def test_half_lines_of_the_host() -> None:
+    assert sum(request.half_lines for request in line_requests(0, 64)) == 0
+    assert sum(request.half_lines for request in line_requests(32, 64)) == 2
+    assert sum(request.half_lines for request in line_requests(0, 96)) == 1
+    # The loads meet in the line at 512 + 32: halves there are whole, unless one waits for another.
+    assert row_traffic(640, 1024, 32, LOAD_BYTES, 640).half_lines == 2
+    assert row_traffic(640, 1024, 32, LOAD_BYTES, 512).half_lines == 4
+
+
+def test_rows_average_over_the_starts_they_have() -> None:
+    # Packed rows of 48 bytes start at 0, 48, 96, 16, 64, 112, 32, 80 within a line.
+    sectors = [2, 2, 2, 1 + 1, 2, 2, 2, 2]
+    row = row_traffic(48, 48, 0, LOAD_BYTES, 48)
+    assert row.sectors == sum(sectors) / 8
+    assert row.completions == (1 + 1 + 2 + 1 + 1 + 2 + 1 + 1) / 8
+    assert row_traffic(48, 128, 0, LOAD_BYTES, 48) == Traffic(1, 64)
+    assert row_traffic(48, 128, 96, LOAD_BYTES, 48).completions == 2
+
+
+def test_rows_of_a_run_share_what_they_have_of_a_sector_and_a_host_line() -> None:
+    """656 bytes are 20.5 sectors: of 64 rows without a gap, all but the ends are whole."""
+    alone, together = rows(656), rows(656, layout="pages_64")
+    assert traffic_of(alone).data_bytes / alone.rows == 672
+    assert traffic_of(together).data_bytes / together.rows == 656 + 16 / 64
+    assert traffic_of(together).half_lines == traffic_of(alone).half_lines / 64
+    assert traffic_of(together).completions == traffic_of(alone).completions
+    apart = replace(together, stride_bytes=768)
+    assert traffic_of(apart) == traffic_of(replace(alone, stride_bytes=768))
+
+
+def test_a_range_that_begins_within_a_line_is_asked_for_in_more_pieces() -> None:
+    """A load of 512 bytes that begins at a line is four requests, else five."""
+    aligned = Access("contiguous", MIB, in_flight_bytes=2048)
+    anywhere = replace(aligned, stride_bytes=656)
+    assert traffic_of(aligned).completions == MIB / 128
+    assert traffic_of(anywhere).completions == MIB / 512 * (4 + 7 * 5) / 8
+    assert traffic_of(anywhere).data_bytes == MIB
+
+
+@pytest.mark.parametrize(
+    ("access", "payload_share", "counted_share"),
+    [
+        (rows(640), 128 / 148, 140 / 128),
+        (rows(656), 656 / (672 + 6 * 20), (672 + 6 * 12) / 656),
+        (Access("contiguous", MIB, in_flight_bytes=2048), 128 / 148, 140 / 128),
+        (Access("copy_engine", MIB), 256 / 276, 268 / 256),
+    ],
+)
+def test_shares_of_the_wire(access: Access, payload_share: float, counted_share: float) -> None:
+    traffic = traffic_of(access)
+    assert access.payload_bytes / traffic.wire_bytes == pytest.approx(payload_share)
+    assert traffic.counted_bytes / access.payload_bytes == pytest.approx(counted_share)
+
+
+def test_a_thread_that_reads_a_row_alone_merges_nothing() -> None:
+    access = Access("thread_rows", 656 * 1000, 656, 656, 0, 16, 512)
+    assert traffic_of(access).completions == 41 * 1000
+    assert traffic_of(replace(access, access_bytes=1)).data_bytes == 656 * 1000 * 32
+
+
+def test_every_link_of_every_study_can_be_worked_out() -> None:
+    for study in STUDIES.values():
+        for variant in study.variants:
+            for case in variant.cases:
+                access = access_of(variant, case)
+                assert (access is None) == (variant.link is None)
+                if access is None or variant.link is None:
+                    continue
+                assert traffic_of(access).data_bytes >= access.payload_bytes
+                says_what_crosses = "payload_bytes" in variant.link
+                assert says_what_crosses or access.payload_bytes == case.payload_bytes
+
+
+@pytest.mark.parametrize(
+    ("link", "named"),
+    [
+        ({"reads": "warp_rows"}, "row_bytes"),
+        ({"reads": "copy_engine", "warps": 1}, "warps"),
+        ({"reads": "warp_rows", "row_bytes": "no_such_key"}, "no_such_key"),
+        ({"reads": "warp_rows", "row_bytes": 0}, "row_bytes"),
+        ({"reads": "warp_rows", "row_bytes": 16, "warps": -1}, "warps"),
+        ({"reads": "warp_rows", "row_bytes": 16, "layout": "spiral"}, "layout: expected scattered"),
+        ({"reads": "warp_rows", "row_bytes": 16, "layout": "pages_0"}, "pages_<rows>"),
+        ({"reads": "warp_rows", "row_bytes": 16, "layout": "contiguous"}, "stretch_rows above 0"),
+        ({"reads": "warp_rows", "row_bytes": 16, "order": "falling"}, "order: expected random or"),
+    ],
+)
+def test_faults_of_a_link_are_named(link: dict[str, str | int], named: str) -> None:
+    variant = GATHER.variants[0]
+    with pytest.raises(FieldError, match=named):
+        access_of(replace(variant, link=link), variant.cases[0])

@@ -1,0 +1,179 @@
+"""Translation: entries touched by layout, walks, and what displaces the page tables."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.results.model.fit import Calibration, Fit, fit
+from analysis.results.model.terms import (
+    TERMS,
+    TRANSLATION,
+    predicted_seconds,
+    term_seconds,
+    work_of,
+)
+from analysis.results.model.translation import (
+    ENTRY_BYTES,
+    LAUNCHES_BEFORE,
+    REGION_BYTES,
+    Walker,
+    walks_of,
+)
+from analysis.study.access import Access, access_of
+from tests.linked import CALIBRATION, SMS, TRUE, rows
+from tests.results.model.test_fit import calibration
+
+GIB = 2**30
+KNOWN = replace(
+    TRUE,
+    held_entries=8192,
+    walk=14e-9,
+    held_regions=512,
+    region_walk=10e-9,
+    region_wait=100e-9,
+    table_miss=14e-9,
+    row_cache=48 * 2**20,
+)
+
+
+def gather(pool_bytes: int, row_bytes: int = 656, count: int = 2**18, **more: Any) -> Access:
+    """`count` rows from a pool."""
+    return replace(rows(row_bytes, pool_bytes=pool_bytes, **more), payload_bytes=count * row_bytes)
+
+
+def seconds(access: Access) -> float:
+    work = np.array([work_of(access, SMS)])
+    return float(term_seconds(work, KNOWN.values())[0, TERMS.index(TRANSLATION)])
+
+
+def test_a_pool_whose_translations_are_held_needs_no_walk() -> None:
+    assert seconds(gather(8192 * ENTRY_BYTES)) == 0
+    assert seconds(gather(16 * GIB)) > 0
+
+
+def test_without_a_pool_nothing_is_known_of_translation_and_nothing_asked() -> None:
+    work = np.array([work_of(rows(656), SMS)])
+    assert term_seconds(work, TRUE.values())[0, TERMS.index(TRANSLATION)] == 0
+    with_pool = np.array([work_of(gather(GIB), SMS)])
+    assert np.isnan(predicted_seconds(with_pool, TRUE.values())).all()
+
+
+def test_a_walk_a_row_from_a_pool_far_larger_than_what_is_held() -> None:
+    """All but 8,192 of 2^20 entries miss; most lines of the tables come from device memory, as few
+    of the level above."""
+    access = gather(64 * GIB, row_bytes=16)
+    rate = 2**18 * (1 - 8192 / 2**20) / seconds(access)
+    slowest = KNOWN.walk + KNOWN.region_walk + KNOWN.table_miss
+    assert 1 / slowest < rate < 1 / (slowest - KNOWN.table_miss)
+
+
+def test_runs_of_rows_share_a_walk() -> None:
+    touches = [walks_of(gather(GIB, layout=f"pages_{run}")).touches for run in (1, 2, 64)]
+    assert touches[0] == pytest.approx(2**18 * (1 + 640 / ENTRY_BYTES))
+    assert touches[1] == pytest.approx(touches[0] / 2, rel=0.02)
+    # 64 rows of 656 bytes lie in 1.64 stretches of 64 KiB on average.
+    assert touches[2] == pytest.approx(2**18 / 64 * (1 + (64 * 656 - 16) / ENTRY_BYTES))
+
+
+def test_rows_of_one_stretch_touch_the_entries_of_that_stretch() -> None:
+    close = gather(16 * GIB, layout="contiguous", request_rows=2048, stretch_rows=32768)
+    of_a_stretch = 32768 * 656 / ENTRY_BYTES
+    assert walks_of(close).touches / 128 == pytest.approx(of_a_stretch, rel=0.01)
+    assert seconds(close) < seconds(gather(16 * GIB)) / 4
+
+
+def test_rows_that_are_repeated_hide_translation_while_all_of_them_are_held() -> None:
+    again = gather(40 * GIB, count=2048, layout="repeated")
+    fresh = seconds(replace(again, layout="scattered"))
+    assert fresh > 50e-6
+    assert seconds(again) < fresh / 5
+    many = gather(40 * GIB, layout="repeated")
+    assert seconds(many) == pytest.approx(seconds(gather(40 * GIB)), rel=0.05)
+
+
+def test_few_rows_find_only_what_the_launches_before_have_walked_to() -> None:
+    """Many rows of 1 GiB find half of their entries held, 2,048 only those of two launches."""
+    entries = GIB / ENTRY_BYTES
+    many, few = gather(GIB), gather(GIB, count=2048)
+    per_row = [seconds(access) / access.rows for access in (many, few)]
+    assert per_row[1] > 1.5 * per_row[0]
+    half_held = np.exp(-LAUNCHES_BEFORE * walks_of(few).touches / entries)
+    walk = KNOWN.walk + 2 * KNOWN.table_miss
+    assert seconds(few) < walks_of(few).touches * half_held * walk
+    warm = gather(GIB // 4, count=2048)
+    assert seconds(warm) < seconds(few) / 2
+
+
+def test_ascending_order_walks_once_an_entry() -> None:
+    drawn, ascending = gather(16 * GIB), gather(16 * GIB, order="ascending")
+    assert seconds(ascending) < seconds(drawn) / 1.5
+    entries, regions = 2 * GIB / ENTRY_BYTES, 2 * GIB / REGION_BYTES
+    dense = gather(2 * GIB, order="ascending")
+    assert seconds(dense) == pytest.approx(
+        entries * KNOWN.walk + regions * KNOWN.region_wait, rel=0.01
+    )
+
+
+def test_order_gains_nothing_where_rows_are_far_apart() -> None:
+    far = [gather(40 * GIB, count=2048, order=order) for order in ("ascending", "random")]
+    assert seconds(far[0]) == seconds(far[1])
+
+
+def test_an_order_that_begins_with_some_number_of_rows_leaves_fewer_in_random_order() -> None:
+    ordered, random = (gather(16 * GIB, order=order) for order in ("ascending", "random"))
+    assert seconds(ordered) < seconds(random)
+    assert seconds(replace(ordered, order_from_rows=ordered.rows + 1)) == seconds(random)
+    assert seconds(replace(ordered, order_from_rows=ordered.rows)) == seconds(ordered)
+
+
+def test_streaming_rows_leave_the_page_tables_in_the_cache() -> None:
+    assert seconds(gather(4 * GIB, streaming=1)) < seconds(gather(4 * GIB)) * 0.9
+
+
+def of_pools(parameters: Any, seed: int = 1) -> Calibration:
+    """A run of a calibration of translation, with 1 % of noise in its times."""
+    accesses = [
+        gather(int(pool * GIB), row, order=order, streaming=streaming)
+        for pool in (0.25, 0.75, 1, 1.5, 2, 4, 8, 16, 24, 40)
+        for row in (128, 256, 656)
+        for order in ("random", "ascending")
+        for streaming in (0, 1)
+    ]
+    work = np.array([work_of(access, SMS) for access in accesses])
+    errors = np.full(len(work), 0.01)
+    noise = np.exp(np.random.default_rng(seed).normal(0, errors))
+    return Calibration(work, predicted_seconds(work, parameters.values()) * noise, errors)
+
+
+def test_the_third_step_finds_the_walker_again() -> None:
+    found = fit([calibration(), of_pools(KNOWN)])
+    assert isinstance(found, Fit)
+    for name in (field.name for field in fields(Walker)):
+        true, value = getattr(KNOWN, name), getattr(found.parameters, name)
+        assert value == pytest.approx(true, rel=0.15), name
+        assert getattr(found.low, name) <= value <= getattr(found.high, name)
+    assert found.parameters.link_rate == fit_of_the_link().parameters.link_rate
+
+
+def test_without_pools_translation_has_no_parameters() -> None:
+    assert np.isnan(fit_of_the_link().parameters.walk)
+
+
+def fit_of_the_link() -> Fit:
+    found = fit([calibration()], with_intervals=False)
+    assert found is not None
+    return found
+
+
+def test_a_link_names_the_layout_by_a_key_of_the_case() -> None:
+    variant = next(v for v in CALIBRATION.variants if v.name == "sm_rows")
+    where: dict[str, str | int] = {"pool_bytes": 2**30, "layout": "lies", "order": "ascending"}
+    linked = replace(variant, link={**(variant.link or {}), **where})
+    case = replace(variant.cases[0], values={**variant.cases[0].values, "lies": "pages_8"})
+    access = access_of(linked, case)
+    assert access is not None
+    assert (access.layout, access.order, access.pool_bytes) == ("pages_8", "ascending", 2**30)

@@ -1,0 +1,115 @@
+"""What others printed, in SI units."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.base.reading import LIMIT_BYTES
+from analysis.results.store.collect import collect
+from analysis.results.store.published import (
+    FILE_COLUMNS,
+    best_statement,
+    load_published,
+    to_seconds,
+)
+from tests import synthetic
+from tests.synthetic import COPY, STUDIES
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "payload", "seconds"),
+    [
+        (2.5, "s", 0, 2.5),
+        (81.3025, "ms", 0, 0.0813025),
+        (3.0, "us", 0, 3e-6),
+        (3.0, "ns", 0, 3e-9),
+        (4.0, "B/s", 2, 0.5),
+        (4.0, "MB/s", 2 * 10**6, 0.5),
+        (1.0, "GB/s", 10**9, 1.0),
+        (4.0, "MiB/s", 2**21, 0.5),
+        (2.0, "GiB/s", 2**30, 0.5),
+        (8.0, "Gbps", 10**9, 1.0),
+        (4.0, "Mpps", 0, 0.25e-6),
+        (2.0, "GiB/s", 0, math.nan),
+        (2.0, "x", 0, math.nan),
+    ],
+)
+def test_published_units_become_seconds(
+    value: float, unit: str, payload: int, seconds: float
+) -> None:
+    found = to_seconds(value, unit, payload, "here")
+    assert found == pytest.approx(seconds, nan_ok=True)
+
+
+def test_an_unknown_unit_is_one_error() -> None:
+    with pytest.raises(FieldError, match=r"unit_meant: expected one of .* got 'furlong'"):
+        to_seconds(1.0, "furlong", 0, "unit_meant")
+
+
+def test_published_time_and_rate_say_the_same() -> None:
+    published = load_published(synthetic.ROOT / "results", COPY)
+    for _, both in published.groupby("variant"):
+        seconds = both["seconds"].to_numpy()
+        assert seconds.max() / seconds.min() < 1.01
+    best = best_statement(published)
+    assert set(best["unit_meant"]) == {"ms"}
+    assert (best["rate"] * best["seconds"] * 1e9).to_numpy() == pytest.approx(
+        best["payload_bytes"].to_numpy(dtype=float)
+    )
+
+
+def test_each_source_has_its_statement(tmp_path: Path) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    others = GOOD.replace("8.0", "9.0").replace("Notes", "Others")
+    path.write_text("\n".join([",".join(FILE_COLUMNS), GOOD, others, ""]))
+    best = best_statement(load_published(tmp_path, COPY))
+    assert dict(zip(best["source"], best["seconds"], strict=True)) == {
+        "Notes": pytest.approx(8e-3),
+        "Others": pytest.approx(9e-3),
+    }
+
+
+GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (GOOD.replace("8.0", "0"), "printed: expected a number above 0, got '0'"),
+        (GOOD.replace("8.0", "1e999"), "printed: expected a number above 0, got '1e999'"),
+        (GOOD.replace("8.0", "nan"), "printed: expected a number above 0, got 'nan'"),
+        (GOOD.replace(",ms,Notes", ",furlong,Notes"), "unit_meant: expected one of ["),
+        (GOOD.replace("bytewise", "<b>"), "variant, case: expected a name and key=value pairs"),
+        (GOOD.replace("draw=", "<b>="), "variant, case: expected a name and key=value pairs"),
+        (GOOD.replace("mean", '"a\nb"'), "note: expected text on one line"),
+        (GOOD + ",more", "expected 8 fields, got 9"),
+    ],
+)
+def test_a_wrong_file_is_left_out_by_line_and_ends_nothing(
+    tmp_path: Path, row: str, fault: str
+) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    path.write_text(f"{','.join(FILE_COLUMNS)}\n{GOOD}\n")
+    assert len(collect(tmp_path, STUDIES).published["copy"]) == 1
+    path.write_text(f"{path.read_text()}{row}\n")
+    found = collect(tmp_path, STUDIES)
+    assert list(found.refused) == ["published/copy.csv"]
+    reason = found.refused["published/copy.csv"]
+    assert reason.startswith("published/copy.csv: line ") and fault in reason
+    assert found.published["copy"].empty
+
+
+def test_a_huge_file_is_left_out_unread(tmp_path: Path) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    path.write_text("")
+    os.truncate(path, 2**40)
+    (reason,) = collect(tmp_path, STUDIES).refused.values()
+    assert reason == f"published/copy.csv: expected at most {LIMIT_BYTES} bytes, got {2**40}"

@@ -1,0 +1,62 @@
+"""Samples as `collect` gives them, made up row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from analysis.results.store.samples import COLUMNS
+
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+CASE = "batch=1,rows=512,draw=once"
+
+Row = dict[str, object]
+
+
+def row(variant: str, value: float | None, **fields: object) -> Row:
+    """One sample as `collect` gives it."""
+    default: Row = {
+        "machine": "box",
+        "host": "here",
+        "study": "copy",
+        "variant": variant,
+        "case": CASE,
+        "metric": "gpu_time",
+        "unit": "s",
+        "value": value,
+        "run": NEW,
+        "round": 0,
+        "sample": 0,
+        "verified": 1,
+        "status": "ok",
+        "reason": "",
+        "throttle": "",
+        "sm_mhz": 1980.0,
+        "started_at": NEW,
+        "stale": False,
+        "disturbed": False,
+        "core_copies": 2e10,
+    }
+    return default | fields
+
+
+def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]:
+    """One sample a round."""
+    return [row(variant, value, round=n, **fields) for n, value in enumerate(values)]
+
+
+def table(*rows: list[Row]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [entry for group in rows for entry in group],
+        columns=["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies"],
+    )
+
+
+def only(frame: pd.DataFrame) -> pd.Series:
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+def by_names(compared: pd.DataFrame) -> dict[tuple[str, str], pd.Series]:
+    return {(entry["variant"], entry["against"]): entry for _, entry in compared.iterrows()}

@@ -1,0 +1,79 @@
+"""Charts as pictures: what Vega draws, without anything that runs or leads elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from analysis.site.charts.still import Still
+from analysis.site.charts.theme import COLUMN_PX, finish, panels
+from analysis.site.charts.writing import write_charts
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
+from tests.roots import drawn_charts
+
+HOSTILE = '<script>alert(1)</script>"\x08&'
+COLOUR = r'(?:fill|stroke)="([^"]*)"'
+
+
+@pytest.fixture(scope="module")
+def steps(two_machines: Inputs, tmp_path_factory: pytest.TempPathFactory) -> Still:
+    facts = StudyFacts(two_machines, two_machines.studies["copy"])
+    folder = tmp_path_factory.mktemp("copy")
+    write_charts({"steps": drawn_charts(facts)["steps"]}, folder, "copy")
+    return Still(folder / "steps.vg.json")
+
+
+def made_up(folder: Path, *, clip: bool = False) -> Still:
+    """A machine's dot with a name that means harm."""
+    table = pd.DataFrame({"machine": ["box"], "what": [HOSTILE], "y": [1.0]})
+    dots = alt.Chart().mark_text(clip=clip).encode(y="y:Q", text="what:N", href="what:N")
+    chart = finish(panels(dots.properties(height=50), table), "Dots.", 80, 60)
+    write_charts({"dots": chart}, folder, "made_up")
+    return Still(folder / "dots.vg.json")
+
+
+def test_it_has_a_bar_for_each_variant_and_machine(steps: Still) -> None:
+    drawn = steps.drawn(COLUMN_PX)
+    rows = pd.read_csv(steps.specification.with_name("steps.csv"))
+    is_bar = (rows["is_default"] == 1) & (rows["role"] != "ceiling")
+    shown = rows[is_bar & (rows["state"] == "measured")]
+    case = shown["case"].mode()[0]
+    bars = re.findall(r'<path d="M0,[\d.]+h[\d.]+v13h', drawn)
+    assert len(bars) == (shown["case"] == case).sum() > 0
+    for name in {*shown["variant"], *shown["machine"]}:
+        assert f">{name}<" in drawn
+
+
+def test_it_is_shapes_and_words_in_colours_of_both_palettes(steps: Still) -> None:
+    drawn = steps.drawn(COLUMN_PX)
+    assert set(re.findall(r"<(\w+)", drawn)) == {"svg", "g", "path", "line", "text"}
+    assert not re.search(r' (?:class|role|aria-\w+|href|style|on\w+)="', drawn)
+    plain = {"none", "transparent"}
+    colours = set(re.findall(COLOUR, drawn)) - plain
+    assert len(colours) > 4
+    assert all(re.fullmatch(r"light-dark\(#\w{6},#\w{6}\)", one) for one in colours)
+
+
+def test_it_fits_its_column(steps: Still) -> None:
+    widths = [float(re.findall(r'width="([\d.]+)"', steps.drawn(px))[0]) for px in (966, 700, 326)]
+    assert widths[0] - widths[1] == pytest.approx(266, abs=1)
+    assert widths[2] < widths[1]
+
+
+def test_its_choices_are_the_selects(steps: Still) -> None:
+    assert {"machine", "clock"} <= {one["bind"]["name"] for one in steps.choices}
+
+
+def test_text_of_the_data_is_escaped(tmp_path: Path) -> None:
+    drawn = made_up(tmp_path).drawn(COLUMN_PX)
+    assert '>&lt;script&gt;alert(1)&lt;/script&gt;" &amp;<' in drawn
+    assert "<script" not in drawn and "href" not in drawn
+
+
+def test_what_is_clipped_has_no_picture(tmp_path: Path) -> None:
+    assert made_up(tmp_path, clip=True).drawn(COLUMN_PX) == ""

@@ -1,0 +1,64 @@
+"""All charts of a study as files: what a later stage needs to show them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+
+from analysis.site.charts import study_charts
+from analysis.site.charts.still import Still
+from analysis.site.charts.writing import read_index, write_chart, write_charts, write_index
+from analysis.site.facts.inputs import Inputs, load_study_inputs
+from analysis.site.facts.study_facts import StudyFacts
+from tests.roots import drawn_charts
+from tests.synthetic import CALLS
+
+
+def test_what_charts_are_of_is_kept_beside_them(two_machines: Inputs, tmp_path: Path) -> None:
+    facts = StudyFacts(two_machines, two_machines.studies["copy"])
+    charts = study_charts(facts)
+    told = write_charts(charts, tmp_path / "copy", "copy")
+    assert all(path.stem.partition(".")[0] in told for path in (tmp_path / "copy").iterdir())
+    write_index(told, tmp_path / "copy")
+    found = read_index(tmp_path / "copy")
+    assert found == told and list(found) == list(charts) and None in found.values()
+    chart, words = charts["steps"], found["steps"]
+    assert chart is not None and words is not None
+    assert words.text == write_chart(chart, tmp_path, "steps", "charts").text
+    assert words.description.startswith(facts.study.title)
+
+
+def test_pictures_are_drawn_of_one_chart_and_kept_with_what_is_told_of_it(
+    two_machines: Inputs, tmp_path: Path
+) -> None:
+    charts = drawn_charts(StudyFacts(two_machines, CALLS))
+    write_index(write_charts(charts, tmp_path, "calls", "steps"), tmp_path)
+    told = read_index(tmp_path)
+    pictures = {name: one.pictures for name, one in told.items() if one and one.pictures}
+    assert pictures == {"steps": Still(tmp_path / "steps.vg.json").pictures()}
+    assert all(svg.startswith("<svg ") for svg in pictures["steps"].values())
+    unknown = write_charts(charts, tmp_path, "calls", "none")
+    assert not any(one.pictures for one in unknown.values() if one)
+
+
+def test_a_chart_may_be_of_any_number_of_rows(tmp_path: Path) -> None:
+    table = pd.DataFrame({"machine": [f"box-{number}" for number in range(6000)], "seconds": 1.0})
+    chart = alt.Chart(table).mark_point().encode(x="seconds:Q", y="machine:N")
+    write_chart(chart, tmp_path, "many", "charts")
+    assert len((tmp_path / "many.csv").read_text().splitlines()) == 6001
+    assert "box-1" not in (tmp_path / "many.json").read_text()
+
+
+def test_charts_are_drawn_from_the_tables_of_their_study_alone(
+    two_machines: Inputs, tmp_path: Path
+) -> None:
+    study = two_machines.studies["copy"]
+    tables = two_machines.results.parent / "build"
+    alone = load_study_inputs(tables, two_machines.results, tmp_path / "none", study)
+    assert {key[1] for key in alone.provenance} == {"copy"}
+    for name, inputs in (("all", two_machines), ("alone", alone)):
+        write_charts(study_charts(StudyFacts(inputs, study)), tmp_path / name, "copy")
+    drawn = {path.name: path.read_text() for path in (tmp_path / "all").iterdir()}
+    assert drawn == {path.name: path.read_text() for path in (tmp_path / "alone").iterdir()}

@@ -1,0 +1,133 @@
+"""Machines side by side: ratios with intervals, hosts, what was published, what is left out."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.site.facts.comparison import (
+    FASTER,
+    HOST,
+    PUBLISHED,
+    SAME,
+    SLOWER,
+    UNKNOWN,
+    Comparison,
+    Figure,
+    Ratio,
+    Subject,
+)
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import Case, Variant, discover
+from tests.roots import make_inputs, make_root, rows_without_value
+from tests.synthetic import COPY, add_run, provenance_of, samples_of, write_machine
+
+BOX, OTHER = (Subject(name, "machine", name) for name in ("box", "other-box"))
+
+
+def figure(seconds: float, low: float, high: float) -> Figure:
+    return Figure("copy", COPY.variants[0], "n=1", 1, "gpu_time", seconds, low, high)
+
+
+def ratio(of: Figure, against: Figure) -> Ratio:
+    return Ratio(BOX, OTHER, of, against)
+
+
+def test_an_interval_combines_both_as_independent() -> None:
+    one = ratio(figure(1.0, 0.9, 1.1), figure(2.0, 1.9, 2.2))
+    low, high = one.interval
+    assert one.value == 2.0
+    assert math.log(2 / low) == pytest.approx(math.hypot(math.log(2 / 1.9), math.log(1.1)))
+    assert math.log(high / 2) == pytest.approx(math.hypot(math.log(1.1), math.log(1 / 0.9)))
+    # What counts as exact adds nothing.
+    assert ratio(figure(1, 1, 1), figure(2, 1.9, 2.2)).interval == pytest.approx((1.9, 2.2))
+
+
+@pytest.mark.parametrize(
+    ("against", "verdict"),
+    [
+        (figure(2, 1.9, 2.1), FASTER),
+        (figure(0.5, 0.45, 0.55), SLOWER),
+        (figure(1.05, 0.9, 1.2), SAME),
+        (figure(1.005, 1.004, 1.006), SAME),
+        (figure(0.995, 0.994, 0.996), SAME),
+        (figure(2, math.nan, math.nan), UNKNOWN),
+    ],
+)
+def test_only_what_is_beyond_noise_surprises(against: Figure, verdict: str) -> None:
+    one = ratio(figure(1, 1, 1), against)
+    assert one.verdict == verdict
+    nearer = {FASTER: math.log(1.9), SLOWER: -math.log(0.55)}
+    assert one.surprise == pytest.approx(nearer.get(verdict, 0))
+
+
+def seconds(variant: Variant, case: Case, metric: str) -> float:
+    return case.payload_bytes / 1e9
+
+
+def on_host(root: Path, host: str, run: str, factor: float) -> None:
+    """A run of the first step on a host of `box`."""
+    study = discover(root)["copy"]
+    step = study.variant("bytewise")
+    samples = [
+        replace(sample, value=(sample.value or 0) * factor)
+        for sample in samples_of(study, step, run=run, seconds=seconds, noise=1e-4, grid="smoke")
+    ]
+    provenance = provenance_of(study, step, run=run)
+    machine = {**provenance["machine"], "host": host}
+    add_run(root / "results", "box", "copy", step.name, samples, {**provenance, "machine": machine})
+
+
+def comparison_of(root: Path) -> Comparison:
+    inputs = make_inputs(root)
+    studies = {name: StudyFacts(inputs, study) for name, study in inputs.studies.items()}
+    return Comparison(inputs, studies)
+
+
+def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    write_machine(
+        root / "results", "other-box", discover(root)["copy"], seconds=seconds, grid="smoke"
+    )
+    (root / "results" / "box").mkdir()
+    (root / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
+    for day, host, factor in ((1, "a", 1.0), (2, "b", 2.0), (3, "a", 1.0)):
+        on_host(root, host, f"2026-01-0{day}T00:00:00Z", factor)
+    comparison = comparison_of(root)
+    hosts = {one.name: one for one in comparison.others(BOX) if one.kind == HOST}
+    assert sorted(hosts) == ["box, host a", "box, host b"]
+    (slow,) = comparison.ratios(BOX, hosts["box, host b"])
+    assert slow.value == pytest.approx(2.0, rel=1e-3)
+    assert not [one for one in comparison.others(OTHER) if one.kind == HOST]
+    assert len(comparison.figures[comparison.host(BOX, "a")]) == len(slow.of.variant.cases[:1]) * 2
+    (printed,) = [one for one in comparison.others(BOX) if one.kind == PUBLISHED]
+    assert comparison.unmeasured(printed) == []
+    (of_printed,) = comparison.ratios(BOX, printed)
+    assert of_printed.of.variant.name == "bytewise"
+    assert of_printed.verdict != UNKNOWN  # what is printed counts as exact
+
+
+def test_what_cannot_be_compared_is_named_with_its_reason(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    results = root / "results"
+    first, second, third, fourth = study.with_role("step")[:4]
+    write_machine(results, "box", study, variants=[first, second, third, fourth], grid="smoke")
+    write_machine(results, "other-box", study, variants=[first, second], grid="smoke")
+    rows = rows_without_value(study, third, "skipped", "needs a newer driver")
+    add_run(results, "other-box", "copy", third.name, rows, provenance_of(study, third))
+    path = results / "other-box" / "copy" / f"{second.name}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
+    comparison = comparison_of(root)
+    (printed,) = comparison.published
+    assert comparison.unmeasured(printed) == ["copy/looping"]
+    assert [one.of.variant for one in comparison.ratios(BOX, OTHER)] == [first]
+    reasons = comparison.incomparable(BOX, OTHER)
+    assert set(reasons) == {f"{why} on other-box" for why in ("stale", "skipped", "not measured")}
+    assert reasons["stale on other-box"] == [f"copy/{second.name}"]
+    assert reasons["skipped on other-box"] == [f"copy/{third.name}"]
+    assert reasons["not measured on other-box"] == [f"copy/{fourth.name}"]

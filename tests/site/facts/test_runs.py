@@ -1,0 +1,134 @@
+"""Several runs of one cell: on which of them its figures stand, and what is drawn of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from analysis.base.statistics import FEWEST_RUNS
+from analysis.results.store.samples import KEPT_RUNS
+from analysis.site.charts.machines import machines_chart
+from analysis.site.charts.steps import steps_chart
+from analysis.site.facts.comparison import HOST, Comparison, Subject
+from analysis.site.facts.rows import RUN_SEPARATOR
+from analysis.site.facts.study_facts import StudyFacts
+from tests.roots import make_inputs
+from tests.synthetic import COPY, add_run, provenance_of, samples_of
+
+STEP = COPY.variant("bytewise")
+CASE = COPY.shown_case(STEP)
+METRIC = COPY.metrics_for(STEP)[0]
+BOX = Subject("box", "machine", "box")
+
+
+class Run(NamedTuple):
+    """A run on `host`: of today's code, and whether it has the shown case among others. `seconds`
+    tell it from every other run."""
+
+    host: str
+    is_fresh: bool = True
+    has_case: bool = True
+    seconds: float = 1.0
+
+    @staticmethod
+    def named(number: int) -> str:
+        return f"2026-01-{number + 1:02}T00:00:00Z"
+
+
+RUNS = st.lists(
+    st.builds(Run, st.sampled_from("abc"), st.booleans(), st.booleans()),
+    min_size=1,
+    max_size=KEPT_RUNS,
+)
+
+
+def facts_of(root: Path, runs: Sequence[Run]) -> StudyFacts:
+    """What a machine called box has of the step, which was measured in these runs, oldest first."""
+    results = root / "results"
+    for number, one in enumerate(runs):
+        samples = [
+            replace(sample, value=one.seconds)
+            for sample in samples_of(COPY, STEP, run=Run.named(number), rounds=2)
+            if one.has_case or sample.case != CASE.id
+        ]
+        told = provenance_of(COPY, STEP, run=Run.named(number))
+        told["machine"] = told["machine"] | {"host": one.host}
+        if not one.is_fresh:
+            told["source_sha256"] = "0" * 64
+        add_run(results, "box", COPY.name, STEP.name, samples, told)
+    (results / "box" / "machine.json").write_text(json.dumps({"gpu": "Synthetic GPU"}))
+    return StudyFacts(make_inputs(root, {COPY.name: COPY}), COPY)
+
+
+def hosts_of(comparison: Comparison) -> Mapping[str, float]:
+    """By host of the box, the time of the step."""
+    key = (COPY.name, STEP.name, CASE.id, METRIC)
+    return {
+        subject.name.removeprefix("box, host "): figures[key].seconds
+        for subject, figures in comparison.figures.items()
+        if subject.kind == HOST
+    }
+
+
+@settings(max_examples=20)
+@given(RUNS)
+@example([Run("a"), Run("b"), Run("a"), Run("b", is_fresh=False)])
+@example([Run("a"), Run("b"), Run("a")])
+@example([Run("a"), Run("a"), Run("a")])
+@example([Run("b"), Run("a", has_case=False)])
+def test_only_fresh_runs_of_the_case_are_shown_each_as_its_own(runs: list[Run]) -> None:
+    runs = [one._replace(seconds=float(2**number)) for number, one in enumerate(runs)]
+    named = {Run.named(number): one for number, one in enumerate(runs) if one.has_case}
+    used = {name: one for name, one in named.items() if one.is_fresh}
+    used = used or dict(list(named.items())[-1:])
+    with TemporaryDirectory() as folder:
+        facts = facts_of(Path(folder), runs)
+        comparison = Comparison(facts.inputs, {COPY.name: facts})
+        row = facts.figures.time("box", STEP)
+        if not used:
+            assert row is None
+            return
+        assert row is not None
+        times = [one.seconds for one in used.values()]
+        newest = list(used)[-1]
+        assert row.median == (median(times) if len(times) >= FEWEST_RUNS else times[-1])
+        assert (row.runs, row.run, bool(row.stale)) == (
+            len(used),
+            newest,
+            not used[newest].is_fresh,
+        )
+        assert row.hosts == len({one.host for one in used.values()})
+        by_run = [(run["run"], seconds) for run, seconds in facts.figures.by_run(row)]
+        all_known = len(used) == len(runs)
+        assert by_run == (list(zip(used, times, strict=True)) if all_known else [])
+        assert hosts_of(comparison) == {
+            host: median(one.seconds for one in used.values() if one.host == host)
+            for host in {one.host for one in used.values()}
+            if all_known and not row.stale
+        }
+
+
+def test_charts_draw_a_dot_a_run_and_hold_each_host_against_the_machine(tmp_path: Path) -> None:
+    runs = [Run("a", seconds=2.0), Run("b", seconds=1.0), Run("a", seconds=4.0)]
+    facts = facts_of(tmp_path, runs)
+    steps = steps_chart(facts)
+    assert steps is not None
+    drawn = steps.data[(steps.data["variant"] == STEP.name) & (steps.data["metric"] == METRIC)]
+    (point,) = drawn[drawn["case"] == CASE.id].to_dict("records")
+    rates = [float(rate) for rate in point["by_run"].split(RUN_SEPARATOR)]
+    assert rates == pytest.approx([CASE.payload_bytes / run.seconds / 1e9 for run in runs])
+    assert point["rate"] == pytest.approx(rates[0])
+    assert (point["run"], point["hosts"]) == (Run.named(2), 2)
+    machines = machines_chart(Comparison(facts.inputs, {COPY.name: facts}))
+    assert machines is not None
+    against = machines.data[machines.data["kind"] == HOST].set_index("against")
+    assert against["ratio"].to_dict() == {"box, host a": 1.5, "box, host b": 0.5}

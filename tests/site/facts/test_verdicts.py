@@ -1,0 +1,43 @@
+"""What pages call a claim that its figures do not decide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+import pytest
+
+from analysis.site.facts.rows import ClaimPartRow, ClaimRow
+from analysis.site.facts.verdicts import UNDECIDED, Verdicts
+from analysis.study.claims.verdicts import FAILS, NOT_TESTED
+from tests.synthetic import COPY
+
+UNKNOWN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("judged", "verdict", "shown"),
+    [
+        ((1.0, 2.0), NOT_TESTED, UNDECIDED),
+        ((1.0, UNKNOWN), NOT_TESTED, NOT_TESTED),
+        ((UNKNOWN, UNKNOWN), NOT_TESTED, NOT_TESTED),
+        ((1.0, 2.0), FAILS, FAILS),
+    ],
+)
+def test_a_claim_is_undecided_where_what_may_judge_measured_all_of_its_parts(
+    judged: tuple[float, ...], verdict: str, shown: str
+) -> None:
+    place = (COPY.name, "it", "box")
+    parts = [
+        ClaimPartRow(
+            *(*place, number, "", NOT_TESTED, "", UNKNOWN, 1.0, UNKNOWN, UNKNOWN, "1", ""),
+            judged=one,
+        )
+        for number, one in enumerate(judged, start=1)
+    ]
+    inputs = SimpleNamespace(claim_parts=pd.DataFrame(map(asdict, parts)))
+    row = ClaimRow(*place, verdict, "", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, "1", "")
+    assert Verdicts(cast(Any, inputs), COPY).shown(row) == shown

@@ -1,0 +1,168 @@
+"""Results of somebody who means harm: the site is built, and nothing of them runs on it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from analysis.study import Study, discover
+from tests.results.store.changes import PAYLOAD, Change, write_whole_machine
+from tests.results.store.edits import Edit, apply, drawn
+from tests.results.store.mutations import HARMLESS, MUTATIONS
+from tests.roots import build, make_root, rows_without_value
+from tests.site.pages.site.conftest import served
+from tests.synthetic import add_run, provenance_of
+
+RECORDER = """
+window.ran = [];
+window.hit = (number) => window.ran.push(number);
+for (const name of ["alert", "confirm", "prompt", "open"]) window[name] = () => window.hit(name);
+"""
+DANGEROUS = r"""
+[...document.querySelectorAll("*")].flatMap(e => [...e.attributes])
+  .filter(a => a.name.startsWith("on") || /^\s*javascript:/i.test(a.value)).map(a => a.value)
+"""
+PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
+PAGES += ["evidence/calls/kernel/counters.html"]
+NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
+RANDOM, PARTS = 100, 10
+"""So many machines are changed at random; an exhaustive test makes so many sites of 2,000."""
+EVERYTHING = """
+{{ chart('timeline', 'Calls.') }}
+
+{{ skipped() }}
+
+{{ metrics('step', 'beyond') }}
+"""
+
+
+def write_changed(root: Path, study: Study, changes: Mapping[str, Change]) -> Path:
+    """The results of a whole machine under each of these names, changed."""
+    whole = root / "whole"
+    write_whole_machine(whole, "box", study)
+    for name, change in changes.items():
+        shutil.copytree(whole / "box", root / "results" / name)
+        change(root / "results" / name)
+    return root / "results"
+
+
+def at_random(every: Sequence[Sequence[Edit]]) -> dict[str, Change]:
+    """A machine for each of these edits."""
+    return {f"r{index}": partial(apply, edits=edits) for index, edits in enumerate(every)}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A machine for each mutation, for some at random and for each bad name, and one where all was
+    skipped."""
+    root = make_root(tmp_path_factory.mktemp("hostile"))
+    study = discover(root)["calls"]
+    changes = {f"m{index}": one.change for index, one in enumerate(MUTATIONS.values())}
+    renamed = {f"n{index}": lambda _machine: None for index in range(len(NAMES))}
+    results = write_changed(root, study, changes | at_random(drawn(RANDOM)) | renamed)
+    for old, new in zip(renamed, NAMES, strict=True):
+        (results / old).rename(results / new)
+    write_whole_machine(results, "skipped-box", study)
+    for variant in study.variants:
+        status = {"python": "failed"}.get(variant.name, "skipped")
+        rows = rows_without_value(study, variant, status, PAYLOAD)
+        captures = {"timeline": {"status": f"not captured: {PAYLOAD}"}, "ncu": {"status": PAYLOAD}}
+        provenance = provenance_of(study, variant) | {"captures": captures}
+        (results / "skipped-box" / "calls" / f"{variant.name}.csv").unlink()
+        add_run(results, "skipped-box", "calls", variant.name, rows, provenance)
+    with (root / "docs" / "studies" / "calls.md").open("a") as page:
+        page.write(EVERYTHING)
+    return root
+
+
+@pytest.fixture(scope="module")
+def address(root: Path) -> Iterator[str]:
+    with served(build(root)) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.add_init_script(RECORDER)
+    yield context.new_page()
+    context.close()
+
+
+def test_all_that_is_wrong_is_left_out(address: str, root: Path) -> None:
+    refused = json.loads((root / "build" / "refused.json").read_text())
+    results = root / "results"
+    left_out = [
+        name for name in changed_at_random(results) if refused.keys() & {name, f"{name}/calls"}
+    ]
+    assert len(refused) - len(left_out) == len(MUTATIONS) - len(HARMLESS) + len(NAMES)
+    assert left_out
+    shown = changed_at_random(results) - set(left_out)
+    files = [path for name in shown for path in (results / name).rglob("*.*")]
+    assert any("hit(" in path.read_text(errors="replace") for path in files)
+
+
+def changed_at_random(results: Path) -> set[str]:
+    return {path.name for path in results.iterdir() if re.fullmatch(r"r\d+", path.name)}
+
+
+def assert_nothing_runs(page: Page, address: str) -> None:
+    response = page.goto(address)
+    assert response is not None and response.ok
+    page.wait_for_load_state("networkidle")
+    for link in page.locator(".md-content a[href^='javascript:' i]").all():
+        link.dispatch_event("click")
+    for mark in page.locator(".hp-live svg :is(.mark-rect path, .mark-text text)").all()[:40]:
+        mark.dispatch_event("mousemove")
+    assert page.evaluate("window.ran") == []
+    assert page.evaluate(DANGEROUS) == []
+    content = page.locator(".md-content")
+    assert content.locator("script, svg[onload], img").count() == 0
+    assert content.locator(".hp-still :is(a, use, image, foreignObject, style)").count() == 0
+
+
+@pytest.mark.parametrize("path", [*PAGES, "data/skipped-box/calls/"])
+def test_nothing_of_the_results_runs(page: Page, address: str, path: str) -> None:
+    assert_nothing_runs(page, address + path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_runs_of_what_changes_at_random(page: Page, tmp_path: Path, part: int) -> None:
+    root = make_root(tmp_path)
+    write_changed(root, discover(root)["calls"], at_random(drawn(2000)[part::PARTS]))
+    with served(build(root)) as address:
+        for path in PAGES:
+            assert_nothing_runs(page, address + path)
+
+
+@pytest.mark.parametrize("path", ["", "studies/calls/", "machines/"])
+def test_text_of_the_results_is_shown_as_it_is(page: Page, address: str, path: str) -> None:
+    page.goto(address + path)
+    text = page.locator(".md-content").inner_text()
+    if path == "":
+        assert NAMES[0] in text
+    else:
+        # The compiler is shown as Python writes it, with other quotes.
+        assert PAYLOAD in text
+        assert text.count(PAYLOAD.partition('"')[0]) == text.count("onerror=hit(1)")
+
+
+def test_a_tooltip_shows_text_as_it_is(page: Page, address: str) -> None:
+    page.goto(f"{address}studies/calls/")
+    figure = page.locator("#chart-timeline")
+    figure.scroll_into_view_if_needed()
+    figure.locator("select").first.wait_for()
+    label = f"m{list(MUTATIONS).index('event with markup')}"
+    figure.locator("select").first.select_option(label=label)
+    figure.locator("select").nth(1).select_option(label="kernel")
+    figure.locator("svg .mark-rect path").first.hover(force=True)
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("<script>hit(2)</script>")
+    assert page.evaluate("window.ran") == []

@@ -1,0 +1,68 @@
+"""The pages of this repository, over made-up results of all its studies."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import vl_convert
+
+from analysis import ROOT
+from analysis.site.charts.writing import INDEX
+from tests.repository import STUDIES
+from tests.site.pages.site.conftest import MEASURED
+
+
+def test_pages_hold_no_measured_figure() -> None:
+    figure = re.compile(r"\d[\d.,]*\s*(?:[GM]i?B/s|Gbps|[mµun]s\b|seconds|%|×|times faster)")
+    for page in ROOT.glob("docs/**/*.md"):
+        found = figure.findall(page.read_text())
+        assert not found, f"{page.name}: {found}"
+
+
+COLOURED = {("allocator", "heat"), ("fragmentation", "heat"), ("fragmentation", "kept")}
+"""From slower over the same to faster, in colours that go with either palette."""
+
+
+def charts_of(site: Path, study: str) -> list[Path]:
+    found = (site / "charts" / study).glob("*.json")
+    return sorted(p for p in found if not p.name.endswith(".vg.json") and p.name != INDEX)
+
+
+OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in sorted({*STUDIES} - {*MEASURED})]
+
+
+@pytest.mark.parametrize("study", [*MEASURED, *OTHERS])
+def test_every_study_has_a_page_and_charts_that_are_valid(site: Path, study: str) -> None:
+    assert (site / "studies" / study / "index.html").exists()
+    assert charts_of(site, study)
+    for path in charts_of(site, study):
+        specification = json.loads(path.read_text())
+        assert vl_convert.vegalite_to_vega(specification)
+        assert specification["description"]
+        data = path.with_suffix(".csv")
+        assert specification["data"]["url"] == data.relative_to(site).as_posix()
+        assert set(specification["data"]["format"]["parse"]) == set(pd.read_csv(data).columns)
+        specification.pop("config", None)
+        names_colours = re.search(r"#[0-9a-f]{6}\b", json.dumps(specification))
+        assert not names_colours or (study, path.stem) in COLOURED
+
+
+def test_search_knows_variants_claims_counters_and_terms_in_a_small_index(site: Path) -> None:
+    file = site / "search" / "search_index.json"
+    assert file.stat().st_size < 2**20
+    texts: dict[str, str] = {}
+    for entry in json.loads(file.read_text())["docs"]:
+        page = entry["location"].partition("#")[0]
+        words = html.unescape(re.sub(r"<[^>]+>", "", f"{entry['title']} {entry['text']}"))
+        texts[page] = f"{texts.get(page, '')} {words}"
+    for study in STUDIES.values():
+        page = texts[f"studies/{study.name}/"]
+        assert [one.name for one in study.with_role("step") if one.name not in page] == []
+        assert [claim.says for claim in study.claims if claim.says not in texts["ledger/"]] == []
+    assert "pcie__read_bytes" in texts["glossary/"] and "Doorbell" in texts["glossary/"]
+    assert "requests, the other way" not in texts["studies/h2d_gather/"], "words of a drawing"

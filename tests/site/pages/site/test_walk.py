@@ -1,0 +1,89 @@
+"""Every page of the site in a browser: whole, light, and readable for everybody."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.repository import STUDIES
+from tests.site.pages.site.conftest import FLAGS, MEASURED, executable
+from tests.site.pages.site.links import Document, broken_links, documents
+from tests.site.pages.site.walk import Seen, walk
+
+MOST_HTML_BYTES = 400_000
+MOST_ELEMENTS = 8_000
+MOST_FIRST_BYTES = 1_500_000
+"""What a page loads before a chart comes into view, uncompressed."""
+EMPTY = {"hardware/#chart-machines"}
+"""Shows nothing at first where few machines have been measured."""
+
+
+@pytest.fixture(scope="module")
+def whole(site: Path) -> dict[str, Document]:
+    """Every document of the site by its address within it."""
+    return documents(site)
+
+
+@pytest.fixture(scope="module")
+def pages(whole: dict[str, Document]) -> list[str]:
+    """Addresses of the pages that Markdown was made into."""
+    return [
+        path.removesuffix("index.html")
+        for path, document in whole.items()
+        if document.is_page and path.endswith("index.html")
+    ]
+
+
+@pytest.fixture(scope="module")
+def seen(pytestconfig: pytest.Config, address: str, pages: list[str]) -> list[Seen]:
+    """All pages; without --long, of the studies' pages only those that have results."""
+    started = time.monotonic()
+    empty = () if pytestconfig.getoption("--long") else {*STUDIES} - {*MEASURED}
+    left_out = tuple(f"studies/{name}/" for name in empty)
+    visited = [page for page in pages if not left_out or not page.startswith(left_out)]
+    found = walk(address, visited, executable(), FLAGS)
+    print(f"walked over {len(found)} pages in {time.monotonic() - started:.0f} s")
+    return found
+
+
+def of(seen: list[Seen], name: str) -> dict[str, object]:
+    return {one.path: found for one in seen if (found := getattr(one, name))}
+
+
+def test_nothing_fails_and_nobody_else_is_asked(seen: list[Seen]) -> None:
+    assert len(seen) > 10
+    assert of(seen, "faults") == {}
+
+
+def test_axe_finds_nothing_serious_in_either_palette(seen: list[Seen]) -> None:
+    assert of(seen, "axe") == {}
+
+
+def test_no_page_is_wider_than_a_narrow_window(seen: list[Seen]) -> None:
+    assert {path: px for path, px in of(seen, "overflow_px").items() if int(str(px)) > 0} == {}
+
+
+def test_every_chart_has_data_and_its_figures_as_text(
+    pytestconfig: pytest.Config, seen: list[Seen]
+) -> None:
+    charts = [(f"{one.path}#{chart['name']}", chart) for one in seen for chart in one.charts]
+    assert len(charts) > (20 if pytestconfig.getoption("--long") else 3 * len(MEASURED))
+    for name, chart in charts:
+        assert chart["label"] and chart["data"], name
+        assert re.match(r"Shown: [1-9]\d* point", chart["text"]) or name in EMPTY, name
+
+
+def test_pages_are_light(seen: list[Seen], whole: dict[str, Document], pages: list[str]) -> None:
+    for one in seen:
+        assert one.first_load_bytes < MOST_FIRST_BYTES, one.path
+    for path in pages:
+        document = whole[f"{path}index.html"]
+        assert document.bytes < MOST_HTML_BYTES, path
+        assert document.elements < MOST_ELEMENTS, path
+
+
+def test_every_link_leads_to_something(site: Path, whole: dict[str, Document]) -> None:
+    assert broken_links(site, whole) == []

@@ -1,0 +1,84 @@
+"""What a page shows for a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from markupsafe import Markup
+
+from analysis.base.errors import FieldError
+from analysis.site.charts.still import Still
+from analysis.site.charts.writing import Told, read_index, write_charts, write_index
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.chart_figures import chart_figure
+from analysis.site.pages.page import Page
+from analysis.site.pages.sentences import NOTHING
+from analysis.site.pages.staging import Staged
+from tests.roots import drawn_charts
+from tests.synthetic import CALLS
+
+
+def page_of(inputs: Inputs, charts: Mapping[str, Told | None], docs: Path | None = None) -> Page:
+    """A page of `calls`; without `docs`, its first chart is another one."""
+    meta = {} if docs else {"first_chart": "another"}
+    page = SimpleNamespace(url="studies/calls/", meta=meta)
+    env = SimpleNamespace(page=page, conf={"docs_dir": str(docs)})
+    return Page(Staged(inputs, {}, {}, {"calls": charts}, {}, {}), env)
+
+
+def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
+    two_machines: Inputs,
+) -> None:
+    facts = StudyFacts(two_machines, CALLS)
+    page = page_of(two_machines, {"timeline": None})
+    unmeasured = StudyFacts(replace(two_machines, summary=two_machines.summary.iloc[:0]), CALLS)
+    assert not unmeasured.machines
+    with pytest.raises(FieldError, match=r"^chart: expected"):
+        chart_figure(page, unmeasured, "steps", "Calls.")
+    # Links lead to a chart that is not drawn, too.
+    told = '<p id="chart-timeline">{}</p>'
+    assert chart_figure(page, unmeasured, "timeline", "Calls.") == told.format(NOTHING)
+    assert chart_figure(page, facts, "timeline", "Calls.") == told.format("Nothing to draw yet.")
+    with pytest.raises(FieldError, match=r"^chart: expected one of \['timeline'\], got 'steps'$"):
+        chart_figure(page, facts, "steps", "Calls.")
+
+
+def test_a_chart_keeps_what_its_description_says(two_machines: Inputs) -> None:
+    page = page_of(two_machines, {"dots": Told('a "b" <c>', "2 points <d>.")})
+    shown = chart_figure(page, StudyFacts(two_machines, CALLS), "dots", "d & e")
+    for part in (
+        'aria-label="a &#34;b&#34; &lt;c&gt;"',
+        "<figcaption>d &amp; e</figcaption>",
+        'id="chart-dots-text">2 points &lt;d&gt;.</p>',
+        'data-spec="../../charts/calls/dots.vg.json"',
+        '<a href="../../charts/calls/dots.csv">',
+    ):
+        assert part in shown
+
+
+def test_the_first_chart_of_a_page_is_in_it_as_a_picture(
+    two_machines: Inputs, tmp_path: Path
+) -> None:
+    facts = StudyFacts(two_machines, CALLS)
+    folder = tmp_path / "charts" / "calls"
+    page = page_of(two_machines, write_charts(drawn_charts(facts), folder, "calls"), tmp_path)
+    first, second = (Markup(chart_figure(page, facts, name, "")) for name in ("steps", "cases"))
+    assert first.count("<svg") == 2 and "<svg" not in second
+    assert "<select disabled><option selected>all</option><option>box</option>" in first
+    assert "<select" not in second
+
+
+def test_a_picture_that_was_drawn_with_the_charts_is_not_drawn_again(
+    two_machines: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = StudyFacts(two_machines, CALLS)
+    folder = tmp_path / "charts" / "calls"
+    write_index(write_charts(drawn_charts(facts), folder, "calls", "steps"), folder)
+    monkeypatch.delattr(Still, "drawn")
+    page = page_of(two_machines, read_index(folder), tmp_path)
+    assert chart_figure(page, facts, "steps", "").count("<svg") == 2

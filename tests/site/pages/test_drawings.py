@@ -1,0 +1,80 @@
+"""Drawings of the mechanism: whole at both widths, legible, told in words, outside of hashes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from markupsafe import Markup
+
+from analysis.base.errors import FieldError
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.drawings import SOURCE, WIDTHS, drawing_figure, study_drawings
+from analysis.site.pages.svg import Canvas, element
+from analysis.study.source import source_files
+from analysis.toolchain.derived import read_derived
+from tests.drawn import assert_legible
+from tests.repository import STUDIES
+
+DRAWN = [name for name, study in STUDIES.items() if (study.folder / f"{SOURCE}.py").exists()]
+
+
+def facts_of(study: str, derived: Path | None = None) -> StudyFacts:
+    """A study of the repository without results, and with the tables of its code in `derived`."""
+    tables = {study: read_derived(derived)} if derived else {study: {}}
+    inputs = SimpleNamespace(studies=STUDIES, derived=tables, absent={study: {}})
+    return StudyFacts(cast(Any, inputs), STUDIES[study])
+
+
+@pytest.mark.parametrize("study", DRAWN)
+def test_a_drawing_is_whole_and_its_words_apart(study: str) -> None:
+    for drawing in study_drawings(facts_of(study)).values():
+        if drawing is not None:  # that of a table is tested with the study's modules
+            assert_legible(drawing)
+
+
+@pytest.mark.parametrize("study", DRAWN)
+def test_a_drawing_is_told_to_those_who_do_not_see_it(study: str) -> None:
+    facts = facts_of(study)
+    page = (Path("docs") / "studies" / f"{study}.md").read_text()
+    for name, drawing in study_drawings(facts).items():
+        assert f"drawing('{name}'" in page, "a drawing that no page shows"
+        figure = drawing_figure(facts, name, "What <it> shows.")
+        if drawing is None:
+            assert "a table of the code is missing" in figure
+            continue
+        assert figure.count('role="img"') == len(WIDTHS)
+        assert figure.count(str(Markup.escape(drawing.description))) == len(WIDTHS)
+        ids = re.findall(r' id="([^"]+)"', figure)
+        assert len(set(ids)) == len(ids) == 2 * len(WIDTHS)
+        assert "What &lt;it&gt; shows." in figure
+
+
+@pytest.mark.parametrize("study", DRAWN)
+def test_no_result_belongs_to_a_drawing(study: str) -> None:
+    for variant in STUDIES[study].variants:
+        assert f"{SOURCE}.py" not in {path.name for path in source_files(STUDIES[study], variant)}
+
+
+def test_a_drawing_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(FieldError, match=r"drawing: expected one of \['lines', 'wire'\], got 'x'"):
+        drawing_figure(facts_of("h2d_gather"), "x", "")
+
+
+def test_an_element_escapes_what_it_is_given() -> None:
+    assert element("text", "a < b", x=1.25, class_="", text_anchor='"') == (
+        '<text x="1.2" text-anchor="&#34;">a &lt; b</text>'
+    )
+
+
+def test_boxes_of_one_kind_in_a_row_are_one_element() -> None:
+    canvas = Canvas(100)
+    for x, kind in ((0, "first"), (20, "first"), (40, "second"), (60, "first")):
+        canvas.box(x, 5, 10, 15, kind)
+    first = "M0.0 5.0h10.0v15.0H0.0zM20.0 5.0h10.0v15.0H20.0z"
+    assert [part.count("M") for part in canvas.parts] == [2, 1, 1]
+    assert canvas.parts[0] == f'<path d="{first}" class="first"></path>'
+    assert canvas.height == 20

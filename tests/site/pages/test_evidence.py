@@ -1,0 +1,203 @@
+"""What pages show of captures, machine code and sources."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.measure.profile.timeline import normalised
+from analysis.results.store import counters
+from analysis.results.store.results import set_capture
+from analysis.results.store.timelines import write_events
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.captured import gaps
+from analysis.site.pages.compiled import compiled
+from analysis.site.pages.copies import copy_tables
+from analysis.site.pages.counters import QUANTITIES, counter_tables, walk_tables
+from analysis.site.pages.sources import stage_sources
+from analysis.study import discover, parse_case
+from analysis.toolchain import sass
+from tests.captured import captured_root
+from tests.roots import build, make_inputs, make_root, text_of
+from tests.synthetic import COPY
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return captured_root(tmp_path)
+
+
+def test_an_unread_module_says_why(tmp_path: Path) -> None:
+    step = COPY.with_role("step")[0]
+    sass.write_code(tmp_path / "code.csv", "copy", step.name, [], "no tool <here>")
+    facts = StudyFacts(make_inputs(make_root(tmp_path / "root")), COPY)
+    unread = replace(facts.inputs, machine_code=sass.read_code(tmp_path / "code.csv"))
+    sentence = compiled(StudyFacts(unread, COPY), step)
+    assert sentence == "<p>The machine code was not read: no tool &lt;here&gt;.</p>"
+    assert sass.read_code(tmp_path / "none.csv") == {}
+    assert compiled(facts, step) == ""
+
+
+def test_machine_code_stands_beside_that_of_the_step_before(tmp_path: Path) -> None:
+    loads, stores = Counter({64: 1, 128: 2}), Counter({128: 2})
+    texts, written = [], {}
+    for name, in_flight in (("vectors", 1), ("warps", 1), ("in_flight", 2)):
+        code = sass.KernelCode("sm_90", "copy", loads, stores, in_flight, in_flight * 512)
+        written[name] = [code]
+        sass.write_code(tmp_path / "one.csv", "copy", name, [code])
+        texts.append((tmp_path / "one.csv").read_text())
+    (tmp_path / "all.csv").write_text(texts[0] + "".join(t.partition("\n")[2] for t in texts[1:]))
+    read = sass.read_code(tmp_path / "all.csv")
+    assert {name: read["copy", name].kernels for name in written} == written
+    inputs = replace(make_inputs(make_root(tmp_path / "root")), machine_code=read)
+    shown = compiled(StudyFacts(inputs, COPY), COPY.variant("in_flight"))
+    assert shown.index("warps") < shown.index("in_flight")
+    assert shown.replace("\u00a0", " ").count("1 of 8 B, 2 of 16 B") == 2
+    assert "1.02 kB" in shown
+
+
+def test_counters_stale_and_missing_are_said(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, second, third, fourth, fifth = study.with_role("step")
+    facts = StudyFacts(make_inputs(root), study)
+    alone, beside, stale, refused, never = (
+        counter_tables(facts, step, "../") for step in (first, second, third, fourth, fifth)
+    )
+    for row in ("read over the link", "achieved occupancy", "warps wait for", "not a timing"):
+        assert row in alone
+    assert f"{second.name}.ncu.csv" in beside
+    assert f'<th scope="col">{first.name}</th><th scope="col">{second.name}</th>' in beside
+    assert f"{third.name}, stale" in stale and f"{second.name}, stale" not in stale
+    assert refused == never == ""
+    assert gaps(facts, first) == []
+    assert gaps(facts, third) == ["The timeline on box is stale: the code has changed since."]
+    assert gaps(facts, fourth) == [
+        "No counters and no timeline on box: counters need &lt;permission&gt;."
+    ]
+    assert gaps(facts, fifth) == ["No counters and no timeline on box: no profiler has been run."]
+    status = {"status": "not captured: launches no kernel"}  # as older results have it
+    set_capture(root / "results", "box", "copy", fifth.name, "ncu", status)
+    assert gaps(StudyFacts(make_inputs(root), study), fifth) == [
+        "No counters on box: no kernel was seen in the launch that was profiled.",
+        "No timeline on box: no profiler has been run.",
+    ]
+    (root / "results" / "box" / "copy" / f"{first.name}.ncu.csv").unlink()
+    anew = StudyFacts(facts.inputs, study)
+    assert "is missing" in anew.captures.find("box", first, "ncu").reason
+
+
+def test_what_a_step_changed_is_told_by_counters(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, second = study.with_role("step")[:2]
+    counters = root / "results" / "box" / "copy" / f"{second.name}.ncu.csv"
+    text, changed = re.subn(r"(pcie__read_bytes\.sum,byte),\S+", r"\1,1000", counters.read_text())
+    assert changed
+    counters.write_text(text)
+    beside = counter_tables(StudyFacts(make_inputs(root), study), second, "../")
+    cells = re.search(r"<td>read over the link</td><td>(.*?)</td><td>(.*?)</td>", beside)
+    assert cells is not None
+    assert cells[2].startswith("1.00 kB, ") and not cells[1].startswith("1.00 kB")
+    assert first.name in beside.partition("read over the link")[0]
+
+
+def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, second = study.with_role("step")[:2]
+    second.path.write_text(second.path.read_text() + "\nint later_than_the_results;\n")
+    site = build(root)
+    folder = site / "data" / "box" / "copy"
+    assert 'data-fragment="../data/box/copy/index.html" id="box-copy"' in (
+        (site / "data" / "index.html").read_text()
+    )
+    data = (folder / "index.html").read_text()
+    row = re.search(rf'<tr id="box-copy-{first.name}">.*?</tr>', data)
+    assert row is not None
+    for kind in ("csv", "json", "ncu.csv", "timeline.csv", "source.cu"):
+        assert f'href="{first.name}.{kind}"' in row[0]
+    same = (folder / f"{first.name}.source.cu").read_text()
+    assert same == f"// Measured at commit {'0' * 40}; unchanged since.\n{first.path.read_text()}"
+    assert not (folder / f"{second.name}.source.cu").exists()
+    assert "stale" in (folder / f"{second.name}.source-changed.cu").read_text().splitlines()[0]
+    counters = site / "evidence" / "copy" / first.name / "counters.html"
+    assert "Counters on box" in text_of(counters)
+    assert f'href="../../../data/box/copy/{first.name}.ncu.csv"' in counters.read_text()
+    page = text_of(site / "studies" / "copy" / "index.html")
+    reason = "No counters and no timeline on box: counters need &lt;permission&gt;."
+    assert page.count(reason) == 1
+    assert (site / "charts" / "copy" / "timeline.csv").exists()
+
+
+def test_samples_of_a_variant_that_is_gone_have_no_source(root: Path) -> None:
+    folder = root / "results" / "box" / "copy"
+    inputs = make_inputs(root)
+    key = ("box", "copy", "gone")
+    provenance = json.loads((folder / "bytewise.json").read_text())
+    inputs.provenance[key] = provenance  # type: ignore[index]
+    assert stage_sources(inputs, {key: ["gone.csv"]}, root) == {key: ["gone.csv"]}
+
+
+def test_reads_of_page_tables_are_what_nobody_else_asks_the_cache_for() -> None:
+    device = "lts__t_requests{}_aperture_device.sum"
+    counted = {"": 3_947_063, "_srcnode_gpc": 1_807_000, "_srcunit_ltcfabric": 1_490_212}
+    counters = {device.format(source): float(count) for source, count in counted.items()}
+    write = QUANTITIES["reads of page tables"]
+    assert write(counters, 0).replace("\u202f", "").replace(",", "").startswith("649")
+    assert write(dict(list(counters.items())[:2]), 0) == ""
+
+
+def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, _, third, *_ = study.with_role("step")
+    case = study.headline
+    key, each = next((k, v) for k, v in parse_case(case).items() if isinstance(v, int))
+    device = "lts__t_requests{}_aperture_device.sum"
+    counted = {"": 9.0 * each, "_srcnode_gpc": 5.0 * each, "_srcunit_ltcfabric": 1.5 * each}
+    for step in (first, third):  # what was captured of the third is stale
+        metrics = [(device.format(source), value) for source, value in counted.items()]
+        rows = [counters.Counter(case, "k", metric, "1", value) for metric, value in metrics]
+        path = root / "results" / "box" / "copy" / f"{step.name}.ncu.csv"
+        counters.write_counters(path, rows)
+    shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
+    assert f"<td>{first.name}</td>" in shown and f"<td>{third.name}, stale</td>" in shown
+    assert ">2.50<" in shown and "for each piece" in shown
+    assert shown.count("<caption") == 1
+    # Each case has a table of its own.
+    kept = root / "results" / "box" / "copy" / f"{third.name}.json"
+    provenance = json.loads(kept.read_text())
+    provenance["captures"]["ncu"]["case"] = other = next(c.id for c in third.cases if c.id != case)
+    kept.write_text(json.dumps(provenance))
+    shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
+    assert shown.count("<caption") == 2 and f"case {other}<" in shown
+
+
+def test_copies_from_the_host_tell_how_busy_they_keep_the_copy_engine(root: Path) -> None:
+    study = discover(root)["copy"]
+    first, _, third, *_ = study.with_role("step")
+    assert copy_tables(StudyFacts(make_inputs(root), study)) == ""
+    events: list[tuple[int, int, int | None, str, str, int | None, int]] = [
+        (1_000, 9_000, 7, "memcpy", "memcpy DtoH", 64, 1),
+        (7_500, 8_000, None, "host call", "cudaMemcpyAsync", None, 2),
+        (10_000, 40_000, 7, "memcpy", "memcpy HtoD", 1_500_000, 2),
+        (5_000, 25_000, 8, "kernel", "gather", None, 4),
+        (20_000, 40_000, 9, "kernel", "gather", None, 5),
+        (90_000, 110_000, 7, "memcpy", "memcpy HtoD", 600_000, 3),
+    ]
+    files = [
+        root / "results" / "box" / "copy" / f"{one.name}.timeline.csv" for one in (first, third)
+    ]
+    for file in files:  # what was captured of the third is stale
+        write_events(file, normalised(events))
+    shown = copy_tables(StudyFacts(make_inputs(root), study))
+    assert f"<td>{first.name}</td>" in shown and f"<td>{third.name}, stale</td>" in shown
+    for cell in (">2.500 µs<", ">2<", ">100.0 µs<", ">50 %<", ">50.0 GB/s<", ">30.0 GB/s<"):
+        assert cell in shown
+    assert shown.count("<caption") == 1
+    for file in files:
+        write_events(file, normalised(events[:-1]))
+    alone = copy_tables(StudyFacts(make_inputs(root), study))
+    assert ">1<" in alone and "GB/s" not in alone

@@ -1,0 +1,261 @@
+"""Pages about machines, with none, one, two and three of them, one that measured half, one whose
+results are stale and one that measured another study; and what one sample changes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis import ROOT
+from analysis.results.store.samples import read_samples
+from analysis.site.charts.links import links_chart
+from analysis.site.charts.machines import machines_chart
+from analysis.site.charts.writing import write_chart
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.links import link_rates
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.machines import described_facts
+from analysis.site.pages.macros import MACROS
+from analysis.site.pages.navigation import JOURNEYS
+from analysis.site.pages.page import Page
+from analysis.site.pages.staging import Staged
+from analysis.study import Case, Variant, discover
+from tests.roots import make_inputs, make_root
+from tests.synthetic import add_run, provenance_of, write_machine
+
+ON_PAGES = (
+    *("journeys", "findings", "other_studies", "freshness", "machine_table", "provenance"),
+    *("machine_pairs", "machine_gaps", "machine_figures", "machine_differences", "machine_hosts"),
+    *("predicted_links", "stated_links"),
+)
+"""The macros of the pages about no one study."""
+
+
+def staged_of(inputs: Inputs) -> Staged:
+    studies = {name: StudyFacts(inputs, study) for name, study in inputs.studies.items()}
+    return Staged(inputs, {JOURNEYS: list(studies)}, studies, {}, {}, {})
+
+
+def said(inputs: Inputs) -> dict[str, str]:
+    """What each of ON_PAGES says."""
+    page: Any = SimpleNamespace(url="hardware/")
+    around = Page(staged_of(inputs), SimpleNamespace(page=page))
+    return {name: str(MACROS[name](around)) for name in ON_PAGES}
+
+
+def slower(factor: float) -> Any:
+    def seconds(variant: Variant, case: Case, metric: str) -> float:
+        return 1e-5 + factor * case.payload_bytes / 1e9
+
+    return seconds
+
+
+def make_stale(root: Path, machine: str) -> None:
+    for path in (root / "results" / machine).rglob("*.json"):
+        if path.name != "machine.json":
+            entry = json.loads(path.read_text())
+            path.write_text(json.dumps(entry | {"source_sha256": "0" * 64}))
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
+    """What is said with so many machines."""
+    root = make_root(tmp_path_factory.mktemp("several"))
+    study = discover(root)["copy"]
+    results = root / "results"
+    found = {0: said(make_inputs(root))}
+    write_machine(results, "a-box", study, seconds=slower(1), grid="smoke")
+    found[1] = said(make_inputs(root))
+    write_machine(results, "b-box", study, seconds=slower(2), grid="smoke")
+    path = results / "b-box" / "machine.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"driver": "600.1", "sms": 132}))
+    found[2] = said(make_inputs(root))
+    write_machine(results, "c-box", study, seconds=slower(3), grid="smoke")
+    found[3] = said(make_inputs(root))
+    half = study.variants[: len(study.variants) // 2]
+    write_machine(results, "half-box", study, variants=half, seconds=slower(1), grid="smoke")
+    write_machine(results, "stale-box", study, seconds=slower(9), grid="smoke")
+    make_stale(root, "stale-box")
+    write_machine(results, "calls-box", discover(root)["calls"])
+    found[6] = said(make_inputs(root))
+    return found
+
+
+def test_without_a_machine_pages_say_so(several: dict[int, dict[str, str]]) -> None:
+    for name in ("journeys", "machine_pairs", "machine_figures", "machine_differences"):
+        assert "No machine has been measured yet." in several[0][name]
+    assert "nothing can be predicted" in several[0]["predicted_links"]
+    assert "PCIe 6.0 x16" in several[0]["stated_links"]
+
+
+def test_one_machine_has_no_other_to_be_compared_with(several: dict[int, dict[str, str]]) -> None:
+    assert several[1]["machine_pairs"].startswith("Only a-box has been measured")
+    assert several[1]["machine_gaps"] == "Nothing is left out."
+    assert "<th" in several[1]["machine_figures"] and "a-box" in several[1]["machine_figures"]
+
+
+def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str, str]]) -> None:
+    told = several[2]["machine_pairs"]
+    assert "**a-box and b-box.** Of 14 variants measured on both, 0 cannot" in told
+    assert re.search(r"(1\.9|2\.0)\d*× \(.* to .*\) as fast on a-box", told)
+    assert re.search(r"<td>driver</td><td></td><td>600\.1</td>", several[2]["machine_differences"])
+    assert "The same on all: GPU Synthetic GPU" in several[2]["machine_differences"]
+    shares = re.findall(r"· (\d+) %", several[2]["machine_figures"])
+    assert shares and all(int(share) in range(95, 106) for share in shares)
+
+
+def test_a_machine_without_a_gpu_has_none_and_not_an_unknown_one() -> None:
+    facts = described_facts({"box": {"gpu": None, "host": None}})
+    assert facts == {"GPU": ["none"], "host": ["unknown"]}
+
+
+def test_three_machines_are_told_two_by_two(several: dict[int, dict[str, str]]) -> None:
+    told = several[3]["machine_pairs"].split("\n\n")
+    of_14 = "Of 14 variants measured on both, 0 cannot be told apart."
+    pairs = ("a-box and b-box", "a-box and c-box", "b-box and c-box")
+    for pair, one in zip(pairs, told, strict=True):
+        assert one.startswith(f"**{pair}.** {of_14}")
+    assert "× (2.9" in told[1] and "as fast on a-box" in told[1]
+    assert several[3]["journeys"].count("also on b-box and c-box") == 1
+    head = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', several[3]["machine_figures"])
+    assert head == ["variant", "a-box", "b-box", "c-box"]
+    assert several[3]["freshness"].count("<tr>") == 1 + 3
+
+
+def test_a_machine_with_none_of_a_study_is_compared_in_nothing_of_it(
+    several: dict[int, dict[str, str]],
+) -> None:
+    assert "calls-box" not in several[6]["machine_pairs"]
+    apart = several[6]["machine_gaps"].partition("a-box and calls-box:")[2]
+    assert "14 not measured on calls-box: <code>copy/" in apart
+    assert " not measured on a-box: <code>calls/" in apart
+
+
+def test_machines_without_a_variant_in_common_are_not_told_by_pairs(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    for name, study in (("a-box", "copy"), ("calls-box", "calls")):
+        write_machine(root / "results", name, discover(root)[study], grid="smoke")
+    told = said(make_inputs(root))["machine_pairs"]
+    assert told == "No variant has been measured on two machines."
+
+
+def test_a_machine_that_measured_half_is_compared_in_that_and_the_rest_is_named(
+    several: dict[int, dict[str, str]],
+) -> None:
+    assert "**a-box and half-box.** Of 7 variants" in several[6]["machine_pairs"]
+    assert "7 not measured on half-box: <code>copy/" in several[6]["machine_gaps"]
+    assert several[6]["machine_pairs"].count("**") == 2 * 6  # of four machines
+
+
+def test_a_stale_machine_is_shown_as_such_and_not_compared(
+    several: dict[int, dict[str, str]],
+) -> None:
+    assert "stale-box" not in several[6]["machine_pairs"]
+    assert "14 stale on stale-box: <code>copy/" in several[6]["machine_gaps"]
+    assert several[6]["machine_figures"].count("(stale)") == 14
+    # The card tells another machine.
+    assert several[6]["journeys"].count("stale") == 1
+    assert "also on b-box, c-box, half-box and stale-box" in several[6]["journeys"]
+
+
+def test_other_links_are_predicted_from_a_calibration(calibrated: Inputs, tmp_path: Path) -> None:
+    machines = {
+        name: {**described, "pcie_generation": 5, "pcie_width": 16}
+        for name, described in calibrated.machines.items()
+    }
+    studies = staged_of(replace(calibrated, machines=machines)).studies
+    rates = link_rates(studies)
+    assert {one.link.name for one in rates if one.is_measured} == {"pcie5_x16"}
+    own = [one for one in rates if one.is_measured and one.binding == "link"]
+    assert own and all(abs(one.measured / one.rate - 1) < 0.05 for one in own)
+    told = said(replace(calibrated, machines=machines))["predicted_links"]
+    assert "PCIe 6.0 x16: not measured" in told and "PCIe 5.0 x16: measured here, on box" in told
+    chart = links_chart(rates)
+    assert chart is not None
+    assert len(write_chart(chart, tmp_path, "links", "charts").data) == len(rates)
+    assert links_chart(link_rates(staged_of(calibrated).studies)) is None
+
+
+def row_of(inputs: Inputs, folder: Path) -> pd.Series:
+    """The chart's row of vectors on box against other-box."""
+    chart = machines_chart(staged_of(inputs).comparison)
+    assert chart is not None
+    table = write_chart(chart, folder, "machines", "charts").data
+    is_row = (table["machine"] == "box") & (table["against"] == "other-box")
+    # What is told of the choice is told of these rows, and not of the rule's at 1.
+    drawn = json.loads((folder / "machines.vg.json").read_text())["data"]
+    (source,) = (one["source"] for one in drawn if one["name"] == "shown")
+    assert [one["url"] for one in drawn if one["name"] == source] == ["charts/machines.csv"]
+    (found,) = [row for _, row in table[is_row & (table["variant"] == "copy / vectors")].iterrows()]
+    return found
+
+
+def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    steps = study.with_role("step")[:2]
+    for machine, rate in (("box", 4.0), ("other-box", 2.0)):
+
+        def seconds(variant: Variant, case: Case, metric: str, rate: float = rate) -> float:
+            return case.payload_bytes / 1e9 / (rate if variant.name == "vectors" else 1.0)
+
+        write_machine(
+            root / "results",
+            machine,
+            study,
+            variants=steps,
+            seconds=seconds,
+            rounds=2,
+            noise=1e-4,
+            grid="smoke",
+        )
+    inputs = make_inputs(root)
+    before, drawn = said(inputs), row_of(inputs, tmp_path)
+    _, vectors = steps
+    path = root / "results" / "box" / "copy" / "vectors.csv"
+    samples = read_samples(path)
+    cells = [(sample.case, sample.metric) for sample in samples]
+    index = cells.index((study.headline, "gpu_time"))
+    samples[index] = replace(samples[index], value=(samples[index].value or 0) * 3)
+    add_run(root / "results", "box", "copy", "vectors", samples, provenance_of(study, vectors))
+    inputs = make_inputs(root)
+    after, redrawn = said(inputs), row_of(inputs, tmp_path)
+    assert "4.00 GB/s</strong>" in before["journeys"] and "2.00 GB/s</strong>" in after["journeys"]
+    assert "Vectors are 4.00×" in before["findings"] and "on box (one run)," in before["findings"]
+    # On the other machine it is still as it was; here it has become undecided.
+    assert "on other-box (one run), undecided on box" in after["findings"]
+    assert "4.00 GB/s" in before["machine_figures"]
+    assert "4.00 GB/s" not in after["machine_figures"]
+    assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "not told apart")
+    assert drawn["ratio"] == pytest.approx(2, rel=0.01)
+    assert redrawn["ratio"] == pytest.approx(1, rel=0.01)
+    assert "2 variants measured on both, 1 cannot be told apart" in before["machine_pairs"]
+    assert "2 variants measured on both, 2 cannot be told apart" in after["machine_pairs"]
+    verdicts = inputs.claims.set_index(["claim", "machine"])["verdict"]
+    assert verdicts["vectors", "box"] == "not tested"
+    assert verdicts["vectors", "other-box"] == "holds"
+
+
+FIGURE = re.compile(
+    r"\b\d[\d.,]*\s?(?:%|×|percent\b|[kMGT]?i?B/s|[nmµu]?s\b|seconds\b|times\b|[MG]Hz\b|W\b|Gbps\b)"
+)
+"""A number with a unit that is measured. Sizes are of protocols and cases."""
+NOT_PROSE = re.compile(r"```.*?```|`[^`]*`|\{\{.*?\}\}", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_no_measured_figure_is_typed_in_a_page(page: Path) -> None:
+    assert FIGURE.findall(NOT_PROSE.sub("", page.read_text())) == []
+
+
+def test_a_typed_figure_is_found() -> None:
+    for typed in ("48.2 GB/s", "3 µs", "1.5×", "33 %", "20 times"):
+        assert FIGURE.findall(f"It takes {typed} here.")
+    assert not FIGURE.findall("A line has 128 bytes, a pool 40 GiB.")

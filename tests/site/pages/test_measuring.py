@@ -1,0 +1,32 @@
+"""How long measuring takes is read from the provenance of the newest default run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analysis.site.facts.inputs import Inputs
+from analysis.site.pages.measuring import measuring_section
+
+
+def test_the_slowest_study_comes_first_and_the_sum_last(two_machines: Inputs) -> None:
+    seconds = {"copy": 7, "calls": 42}
+    provenance = {
+        key: entry
+        | {
+            "grid": "default",
+            "start": "2026-01-02T03:04:05Z",
+            "end": f"2026-01-02T03:04:{5 + seconds.get(key[1], 1):02}Z",
+            "runs": [],
+        }
+        for key, entry in two_machines.provenance.items()
+    }
+    said = measuring_section(replace(two_machines, provenance=provenance))
+    assert said.index(">calls<") < said.index("copy") < said.index(">all<")
+    assert said.count("42.00 s") >= 2  # on either machine
+
+
+def test_runs_of_other_grids_do_not_count(two_machines: Inputs) -> None:
+    full = {key: entry | {"grid": "full", "runs": []} for key, entry in
+            two_machines.provenance.items()}  # fmt: skip
+    said = measuring_section(replace(two_machines, provenance=full))
+    assert said == "No machine has a default run yet."

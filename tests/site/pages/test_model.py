@@ -1,0 +1,129 @@
+"""What pages say of the model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from analysis.base.errors import FieldError
+from analysis.base.quantities import signed_percent
+from analysis.results.model.judge import USES, judged
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.model import (
+    counter_table,
+    judgement,
+    misses,
+    model_table,
+    parameter_table,
+    rate_table,
+    unjudged,
+)
+from analysis.site.pages.site import build_site
+from tests.linked import CALIBRATION, GATHER, model_root, true_seconds
+from tests.roots import drawn_charts, make_inputs, text_of
+from tests.synthetic import write_machine
+
+
+def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: Path) -> None:
+    root = model_root(tmp_path)
+    write_machine(root / "results", "box", GATHER, seconds=true_seconds)
+    found = make_inputs(root)
+    assert found.model.empty and found.model_parameters.empty and found.model_counters.empty
+    facts = StudyFacts(found, GATHER)
+    assert "model" not in drawn_charts(facts)
+    assert "No machine has been calibrated" in model_table(facts)
+    assert "No machine has been calibrated" in parameter_table(found)
+    assert "No counters" in counter_table(facts)
+
+
+def test_the_worst_point_is_told_of_the_judged_alone(calibrated: Inputs) -> None:
+    page = judgement(StudyFacts(calibrated, GATHER))
+    assert ">worst judged</th>" in page and ">worst</th>" not in page
+
+
+def test_interpolated_and_extrapolated_points_are_counted_apart(calibrated: Inputs) -> None:
+    page = judgement(StudyFacts(calibrated, CALIBRATION))
+    uses = [use for use in USES if f">{use}<" in page]
+    assert uses == ["fitted", "interpolated", "extrapolated"]
+
+
+def test_what_cannot_be_judged_is_said_with_why(calibrated: Inputs) -> None:
+    rows = re.findall(r"<tr>(.*?)</tr>", unjudged(StudyFacts(calibrated, GATHER)), re.DOTALL)
+    words = [re.sub(r"(\s*<[^>]*>)+\s*", "|", row).strip("|") for row in rows[1:]]
+    by_variant = {row.split("|")[0]: row.split("|", 1)[1] for row in words}
+    managed = "every machine|none|the model does not know how it reads host memory"
+    assert by_variant["managed"] == managed
+    assert by_variant["batch_memcpy"].startswith("every machine|none|the CPU takes part")
+    assert by_variant["v0_byte_copy"] == "box|0 of 16|bound by request rate in 16"
+    assert "v3_loads_first_again" not in by_variant
+    counts = [row.split("|")[2] for row in words]
+    assert counts == sorted(counts, key=lambda count: not count.startswith(("none", "0 ")))
+
+
+def test_points_further_off_than_accepted_are_listed_the_worst_first(calibrated: Inputs) -> None:
+    table = calibrated.model.copy()
+    own = table.index[(table["study"] == GATHER.name) & judged(table)]
+    for residuals, told in (([0.0, 0.0, 0.0], []), ([0.04, -0.2, 0.029], ["-20.0 %", "+4.0 %"])):
+        table.loc[own, "residual"] = [*residuals, *[0.0] * (len(own) - 3)]
+        page = misses(StudyFacts(replace(calibrated, model=table), GATHER))
+        assert re.findall(r"[+-][\d.]+ %", page) == told
+
+
+def test_rates_that_were_not_measured_are_predicted_and_marked(calibrated: Inputs) -> None:
+    facts = StudyFacts(calibrated, CALIBRATION)
+    page = rate_table(facts, "sm_rows", "stride_bytes", "offset_bytes", (0, 1024, 1536))
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.split("<tr>")[2:]]
+    marked = [[cell.startswith("≈") for cell in row[1:]] for row in rows]
+    assert marked == [[False] + [True] * 7, [False] * 8, [True] * 8]
+    rates = [[float(cell.removeprefix("≈ ")) for cell in row[1:]] for row in rows]
+    assert rates[2] == pytest.approx(rates[1], rel=0.05)  # 1,024 and 1,536 are whole lines
+
+
+def test_a_table_of_rates_takes_keys_of_the_case_that_leave_its_payload(calibrated: Inputs) -> None:
+    facts = StudyFacts(calibrated, CALIBRATION)
+    with pytest.raises(FieldError, match="case key: expected"):
+        rate_table(facts, "sm_rows", "colour", "offset_bytes", (1,))
+    with pytest.raises(FieldError, match="leave the payload as it is"):
+        rate_table(facts, "sm_rows", "row_bytes", "offset_bytes", (512,))
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "studies").glob("*.md")), ids=str)
+def test_what_cannot_be_judged_is_said_before_what_is(page: Path) -> None:
+    calls = re.findall(r"{{ (unjudged|predictions|judgement)\(\) }}", page.read_text())
+    assert not calls or calls[0] == "unjudged"
+
+
+def test_one_run_is_said_to_be_one(calibrated: Inputs) -> None:
+    assert ">one run<" in parameter_table(calibrated)
+
+
+def test_counters_stand_beside_what_was_predicted(calibrated: Inputs) -> None:
+    page = counter_table(StudyFacts(calibrated, GATHER))
+    nearest, every = page.split("<details", 1)
+    rows = StudyFacts(calibrated, GATHER).predicted_counters
+    names = {row.metric for row in rows}
+    assert all(nearest.count(f"<code>{name}</code>") == 1 for name in names)
+    furthest = max(rows, key=lambda row: abs(row.residual))
+    assert f"<td>{furthest.variant} {furthest.case}</td>" in nearest
+    assert signed_percent(furthest.residual) in nearest
+    # What all rows of a machine share is told once.
+    assert every.count(GATHER.headline) == every.count("<table") == 1
+    assert every.count("<tr>") == len(rows) + 1
+
+
+def test_pages_show_the_model(calibrated: Inputs, calibrated_root: Path) -> None:
+    root = calibrated_root  # with the tables that `calibrated` was read from
+    site = root / "site"
+    build_site(root / "build", root / "results", root / "modules", site, root)
+    gather = text_of(site / "studies" / GATHER.name / "index.html")
+    assert "times the next term" in gather and "counted against predicted" in gather
+    calibration = text_of(site / "studies" / CALIBRATION.name / "index.html")
+    assert "effective rate of the link" in calibration
+    assert "within 3 %" in calibration
+    for study in (GATHER, CALIBRATION):
+        assert "model" in drawn_charts(StudyFacts(calibrated, study))

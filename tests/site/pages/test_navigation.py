@@ -1,0 +1,47 @@
+"""The order of pages and studies: as listed, what is not listed last among the journeys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from analysis import ROOT
+from analysis.site.pages.navigation import JOURNEYS, first_chart, navigation, study_groups
+from analysis.study import discover
+
+
+def test_pages_keep_their_order_and_others_come_last_among_the_journeys(tmp_path: Path) -> None:
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "mkdocs.yml").write_text(
+        "nav: [index.md, gone.md, {Journeys: [studies/b.md]}, {Empty: [studies/no.md]},"
+        " {Rest: [studies/c.md, data.md]}]\n"
+    )
+    for name in ("index", "data", "studies/a", "studies/b", "studies/c"):
+        (tmp_path / f"{name}.md").write_text("")
+    entries = navigation(tmp_path)
+    assert entries == [
+        "index.md",
+        {JOURNEYS: ["studies/b.md", "studies/a.md"]},
+        {"Rest": ["studies/c.md", "data.md"]},
+    ]
+    groups = study_groups(entries, ["a", "b", "c", "without_a_page"])
+    assert groups == {JOURNEYS: ["b", "a", "without_a_page"], "Rest": ["c"]}
+
+
+def test_the_first_chart_of_a_page_is_known_from_its_text(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    assert first_chart(page) == ""
+    page.write_text(
+        "{{ study_chart('no') }} the chart('no') {{chart(\n  \"map\", 'x')}} {{ chart('b') }}"
+    )
+    assert first_chart(page) == "map"
+    pages = [*(ROOT / "docs" / "studies").glob("*.md")]
+    shown = {path.stem for path in pages if "{{ chart(" in path.read_text()}
+    assert shown and shown == {path.stem for path in pages if first_chart(path)}
+
+
+def test_every_study_of_the_repository_has_its_place() -> None:
+    studies = discover()
+    groups = study_groups(navigation(ROOT / "docs"), studies)
+    assert sorted(name for names in groups.values() for name in names) == sorted(studies)
+    write_ups = {name for name, study in studies.items() if study.write_up}
+    assert {*write_ups, "pool_gather"} - set(groups[JOURNEYS]) == {"storage_fill"}

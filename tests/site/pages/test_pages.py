@@ -1,0 +1,204 @@
+"""Whole sites, from results that are missing, stale, skipped or refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.base.errors import HotpathError
+from analysis.site.charts import COMMON
+from analysis.site.interface import CONSTANTS
+from analysis.site.pages import __main__ as report
+from analysis.site.pages.site import build_site
+from analysis.study import ROLES, discover
+from tests.roots import build, make_root, rows_without_value, text_of, write_tables
+from tests.synthetic import RUN, add_run, plausible, provenance_of, samples_of, write_machine
+
+
+def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    shutil.rmtree(root / "kernels" / "calls")
+    (root / "docs" / "studies" / "copy.md").unlink()
+    site = root / "site"
+    build_site(root / "build", root / "results", root / "modules", site, root)
+    home = text_of(site / "index.html")
+    assert "No machine has been measured yet." in home
+    assert discover(root)["copy"].title in home
+    assert "no study named calls yet" in text_of(site / "studies" / "calls" / "index.html")
+    assert not (site / "studies" / "copy").exists()
+    assert (site / "data" / "summary.csv").read_text().startswith("machine,study,variant,case")
+    parts = (site / "data" / "claim_parts.csv").read_text()
+    assert parts.startswith("study,claim,machine,part,comparison,verdict,reason,published")
+    assert "claim_parts.csv" in text_of(site / "data" / "index.html")
+
+
+def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    results = root / "results"
+    v0, v1, v2, v3, v4 = study.with_role("step")
+    write_machine(results, "whole-box", study, variants=[v0, v1, v2])
+    write_machine(results, "torn-box", study, variants=[v0])
+    for variant, status, reason in (
+        (v3, "skipped", "needs sm_999 <or later>"),
+        (v4, "failed", "illegal address"),
+    ):
+        rows = rows_without_value(study, variant, status, reason)
+        if status == "failed":  # in one round; the others went well
+            rows += [one for one in samples_of(study, variant, rounds=8) if one.round]
+        add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
+    with (results / "torn-box" / "copy" / f"{v0.name}.csv").open("a") as samples:
+        samples.write("\n")
+    v2.path.write_text(v2.path.read_text() + "\nint later_than_the_results;\n")
+    site = build(root)
+    home, page = (text_of(site / name) for name in ("index.html", "studies/copy/index.html"))
+    assert re.search(rf"torn-box/copy is left out: .*/{v0.name}\.csv: checksum differs", home)
+    assert "torn-box" not in page
+    assert f"the result of {v2.name} is stale" in page
+    assert f"{v3.name} was skipped: needs sm_999 &lt;or later&gt;" in page.replace("&#95;", "_")
+    assert f"failed illegal address all {v4.name}" in page
+    data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
+    states = data[data["machine"] == "whole-box"].groupby("variant")["state"].agg(set)
+    assert states[v2.name] == {"stale", "published"}
+    assert states[v3.name] == {"skipped", "published"}
+    assert states[v4.name] == {"failed", "published"}
+    assert states["library"] == {"not measured"}
+    assert set(data.loc[data["state"] == "stale", "run"]) == {RUN}
+    assert (site / "data" / "whole-box" / "copy" / f"{v0.name}.csv").exists()
+    assert not (site / "data" / "torn-box").exists()
+
+
+def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    folder = root / "kernels" / "copy"
+    shutil.copy(folder / "in_flight.cu", folder / "v9_renamed.cu")
+    entry = """
+  - name: v9_renamed
+    role: step
+    after: in_flight
+    title: The same under another name
+    idea: Only the name differs.
+    cases: [grid]
+    needs: [gpu]
+"""
+    description = folder / "study.yaml"
+    before, variants, after = description.read_text().partition("\nvariants:")
+    description.write_text(f"{before}{variants}{entry.rstrip()}{after}")
+    study = discover(root)["copy"]
+    write_machine(root / "results", "box", study, seconds=plausible)
+    site = build(root)
+    page = (site / "studies" / "copy" / "index.html").read_text()
+    assert '<h3 id="v9_renamed">' in page
+    assert "On box this step is" in text_of(site / "studies" / "copy" / "index.html")
+    for name in ("steps", "cases"):
+        assert '"v9_renamed"' in (site / "charts" / "copy" / f"{name}.json").read_text()
+        data = pd.read_csv(site / "charts" / "copy" / f"{name}.csv")
+        assert "v9_renamed" in set(data["variant"])
+        assert data["variant"].value_counts()["v9_renamed"] >= 16
+    samples = site / "data" / "box" / "copy" / "index.html"
+    assert 'id="box-copy-v9_renamed"' in samples.read_text()
+
+
+LINE = "docs/studies/calls.md: line 7"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with one study, its results and tables, and a site that was built before."""
+    root = make_root(tmp_path_factory.mktemp("measured"))
+    for name in ("copy", "strides"):
+        shutil.rmtree(root / "kernels" / name)
+        (root / "docs" / "studies" / f"{name}.md").unlink()
+    study = discover(root)["calls"]
+    write_machine(root / "results", "box", study)
+    write_tables(root / "results", {"calls": study}, root / "build")
+    (root / "site").mkdir()
+    (root / "site" / "index.html").write_text("the site of before")
+    return root
+
+
+def build_again(root: Path) -> None:
+    """Build the site of a repository that has its tables."""
+    build_site(root / "build", root / "results", root / "modules", root / "site", root)
+
+
+@pytest.mark.parametrize(
+    ("slip", "told"),
+    [
+        ("{{ chart('st', '') }}", f"{LINE}: chart: expected one of {sorted(COMMON)}, got 'st'"),
+        (
+            "{{ variants('step', 'stp') }}",
+            f"{LINE}: role: expected one of {list(ROLES)}, got 'stp'",
+        ),
+        (
+            "{{ constant('NONE') }}",
+            f"{LINE}: constant: expected one of {sorted(CONSTANTS)}, got 'NONE'",
+        ),
+        ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
+    ],
+)
+def test_a_slip_in_a_page_is_told_with_its_place_and_leaves_the_site(
+    measured: Path, slip: str, told: str
+) -> None:
+    page = measured / "docs" / "studies" / "calls.md"
+    page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
+    with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(told)}"):
+        build_again(measured)
+    assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
+
+
+def test_a_report_of_tables_that_are_not_there_says_what_makes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["report", "--tables", str(tmp_path / "none")])
+    with pytest.raises(HotpathError, match=r"--tables: .*/none: no tables there; `snakemake"):
+        report.main()
+
+
+@pytest.mark.parametrize("name", ["build/report", ""])
+def test_a_folder_that_cannot_be_written_to_is_told_with_its_path_before_anything_is_made(
+    measured: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """`build/report` has the pages, and the site is made beside the one before."""
+    folder, access = measured / name, os.access
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != folder and access(path, mode))
+    before = sorted(measured.rglob("*"))
+    with pytest.raises(HotpathError, match=f"^{re.escape(str(folder))}: cannot be written to"):
+        build_again(measured)
+    assert sorted(measured.rglob("*")) == before
+
+
+def test_tables_of_results_that_are_not_there_are_refused(measured: Path) -> None:
+    tables, modules = measured / "build", measured / "modules"
+    with pytest.raises(HotpathError, match=r"build: tables of .*box, of which .*/none has no res"):
+        build_site(tables, measured / "none", modules, measured / "never", measured)
+    assert not (measured / "never").exists()
+
+
+def test_disturbed_rounds_and_several_modes_are_marked_and_explained(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    results = root / "results"
+    first, second = study.with_role("step")[:2]
+    write_machine(results, "noisy-box", study, variants=[first, second])
+    disturbed = results / "noisy-box" / "copy" / f"{first.name}.json"
+    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
+    disturbed.write_text(json.dumps(json.loads(disturbed.read_text()) | {"disturbed": [note]}))
+    jumping = [
+        replace(s, value=(s.value or 0) * (6 if s.round % 2 else 1))
+        for s in samples_of(study, second)
+    ]
+    add_run(results, "noisy-box", "copy", second.name, jumping, provenance_of(study, second))
+    site = build(root)
+    page = text_of(site / "studies" / "copy" / "index.html")
+    assert page.count("disturbed in 1 of 8 rounds") == 1
+    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
+    assert page.count(", 2 modes") == page.count(" ‡") == 1

@@ -1,0 +1,267 @@
+"""Pages for contributors: what is generated is complete, what is written is true of the code."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import grimp
+import pytest
+
+from analysis import ROOT
+from analysis.base.schema import SCHEMAS, read_yaml
+from analysis.measure.machine import describe
+from analysis.site.interface import FILES
+from analysis.site.pages.architecture import (
+    Structure,
+    part_table,
+    read_structure,
+)
+from analysis.site.pages.macros import MACROS
+from analysis.site.pages.page import Page
+from analysis.site.pages.reference import (
+    Schema,
+    claim_kinds,
+    config_schema,
+    macro_reference,
+    program_reference,
+    resolved,
+    schema_reference,
+    study_schema,
+)
+from analysis.study import discover, load_study
+from analysis.study.claims.comparison import KINDS
+from analysis.study.config import CONFIG_FILE
+from tests.synthetic import description, write_description
+
+CONTRACT = (ROOT / "docs" / "contract.md").read_text()
+DATA = (ROOT / "docs" / "data.md").read_text()
+
+# What every table has said of it once, under `Names`, and not again with its columns.
+NAMES = {"machine", "study", "variant", "case", "metric", "run", "round"}
+
+
+def keys_of(schema: Any, root: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(key, its schema) of everything that a file of this schema may say, at any depth."""
+    schema = resolved(root, schema)
+    for key, part in schema.get("properties", {}).items():
+        yield key, resolved(root, part)
+    inner = [*schema.get("properties", {}).values(), schema.get("items")]
+    for part in (*inner, schema.get("additionalProperties")):
+        if isinstance(part, dict):
+            yield from keys_of(part, root)
+
+
+@pytest.mark.parametrize("schema", [study_schema(), config_schema()], ids=["study", "config"])
+def test_every_key_is_described_and_listed(schema: Schema) -> None:
+    keys = dict(keys_of(schema, schema))
+    assert len(keys) > 10
+    undescribed = [key for key, part in keys_of(schema, schema) if not part.get("description")]
+    assert undescribed == []
+    page = schema_reference(schema)
+    assert [key for key in keys if f"<td><code>{key}</code></td>" not in page] == []
+
+
+def test_settings_are_listed_with_their_values() -> None:
+    settings = read_yaml(CONFIG_FILE)
+    page = schema_reference(config_schema(), settings)
+    rounds = ", ".join(f"<code>{grid['rounds']}</code>" for grid in settings["grids"].values())
+    assert rounds in page
+    assert f"<code>{settings['round_limit_s']}</code>" in page
+
+
+def test_defaults_of_the_schema_are_those_of_the_code(tmp_path: Path) -> None:
+    """A study that says nothing has what the schema calls the default."""
+    study = description(
+        "Nothing said",
+        {"host_time": ("s", "time")},
+        {"all": {"n": [1], "payload_bytes": 0}},
+        [{"name": "only"}],
+        headline={"n": 1},
+    )
+    (tmp_path / "only.py").touch()
+    loaded = load_study(write_description(tmp_path, study))
+    variant = loaded.variants[0]
+    schema = study_schema()
+    places = (
+        (loaded, schema),
+        (variant, schema["properties"]["variants"]["items"]),
+        (variant.cases[0], schema["properties"]["cases"]["additionalProperties"]),
+    )
+    checked = 0
+    for thing, part in places:
+        for key, described in part["properties"].items():
+            if "default" in described:
+                value = getattr(thing, key)
+                assert (list(value) if isinstance(value, tuple) else value) == described[
+                    "default"
+                ], key
+                checked += 1
+    assert checked >= 6
+
+
+def test_every_kind_of_claim_is_listed_with_what_it_is() -> None:
+    page = claim_kinds()
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]]
+    assert [kind for kind, *_ in rows] == [f"<code>{kind}</code>" for kind in KINDS]
+    assert all(meaning.endswith(".") for *_, meaning in rows)
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_a_macro_says_what_it_does_and_explains_its_arguments(name: str) -> None:
+    function = MACROS[name]
+    meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
+    assert meaning.endswith(".")
+    given = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.annotation not in ("Page", "StudyFacts")
+    ]
+    assert re.findall(r"^(\w+): ", arguments, re.MULTILINE) == given
+
+
+def test_the_pages_use_only_macros_that_are_listed_and_most_of_them() -> None:
+    listed = macro_reference(MACROS, given=(Page,))
+    used = set()
+    for page in ROOT.glob("docs/**/*.md"):
+        if "render_macros: false" not in page.read_text():
+            used |= set(re.findall(r"{{ *(\w+)\(", page.read_text())) - {"name"}
+    assert used <= set(MACROS)
+    assert set(MACROS) - used == set()
+    assert all(f"### `{name}(" in listed for name in used)
+
+
+def test_programs_are_listed_with_their_options() -> None:
+    page = program_reference(discover())
+    for name, option in (
+        ("measure.bench", "--single-launch"),
+        ("measure", "--variant"),
+        ("measure.profile", "--case"),
+        ("toolchain.derived", "--modules"),
+        ("results.tables.of_study", "--results"),
+        ("site.pages", "--modules"),
+    ):
+        assert re.search(rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}", page), (
+            name
+        )
+
+
+def documented(text: str, heading: str) -> set[str]:
+    """The names in the first column of the table that follows a heading or a name in bold."""
+    body = text[text.index(f"\n{heading}") :]
+    rows = re.search(r"\n\|[^\n]*\|\n\|[-|]+\|\n((?:\|[^\n]*\n)+)", body)
+    assert rows, heading
+    firsts = [row.split("|")[1] for row in rows[1].splitlines()]
+    return set(itertools.chain(*(re.findall(r"`([^`]+)`", first) for first in firsts)))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "heading"),
+    [
+        ("<variant>.csv", DATA, "## Samples"),
+        ("summary.csv", DATA, "**summary.csv**"),
+        ("ratios.csv", DATA, "**ratios.csv**"),
+        ("claims.csv", DATA, "**claims.csv**"),
+        ("claim_parts.csv", DATA, "**claim_parts.csv**"),
+        ("model.csv", DATA, "**model.csv**"),
+        ("model_parameters.csv", DATA, "**model_parameters.csv**"),
+        ("<variant>.telemetry.csv", CONTRACT, "### Telemetry"),
+        ("<variant>.ncu.csv", CONTRACT, "### Counters"),
+        ("<variant>.timeline.csv", CONTRACT, "### Timelines"),
+        ("published/<study>.csv", CONTRACT, "### Published figures"),
+    ],
+)
+def test_every_column_has_a_meaning(file: str, text: str, heading: str) -> None:
+    columns, explained = set(FILES[file]), documented(text, heading)
+    assert explained <= columns
+    of_claims = set(FILES["claims.csv"]) if file == "claim_parts.csv" else set()
+    assert columns - explained <= NAMES | of_claims
+
+
+def test_the_contract_lists_the_columns_of_every_file() -> None:
+    assert set(re.findall(r"{{ columns\('([^']+)'\) }}", CONTRACT)) == set(FILES)
+    for path in ROOT.glob("results/published/*.csv"):
+        header = path.open().readline().strip().split(",")
+        assert header == list(FILES["published/<study>.csv"]), path.name
+
+
+ADDED = {"conditions", "discarded_host_passes", "disturbed", "host", "migrated", "repeated"} | {
+    *("gpus", "gpu_numa_nodes", "peer_access", "nvlinks", "pcie_path"),  # of several GPUs only
+}
+"""Keys that results of earlier runs do not have."""
+OF_FILE = {"study", "variant", "samples_sha256", "runs"}
+"""Keys of the file, beside those of the newest run."""
+
+
+def test_the_contract_names_every_key_of_a_provenance() -> None:
+    keys = documented(CONTRACT, "### Provenance")
+    files = list(ROOT.glob("results/*/*/*.json"))
+    assert files
+    for path in files:
+        newest = json.loads(path.read_text())
+        assert keys - ADDED <= set(newest) <= keys, path
+        for earlier in newest["runs"]:
+            assert keys - ADDED - OF_FILE <= set(earlier) <= keys, path
+    schema = read_yaml(SCHEMAS / "provenance.schema.yaml")
+    for checked in (schema, schema["$defs"]["run"]):
+        assert {*checked["required"], *checked["properties"]} <= keys
+
+
+def test_the_contract_names_every_key_of_a_machine() -> None:
+    keys = documented(CONTRACT, "### The machine")
+    machines = [json.loads(path.read_text()) for path in ROOT.glob("results/*/machine.json")]
+    assert machines
+    assert all(keys - ADDED <= set(machine) <= keys for machine in machines)
+    assert set(describe([])) <= keys
+
+
+def test_every_rule_of_the_workflow_is_on_the_page_of_the_architecture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    stages = {path.name: path.read_text() for path in ROOT.glob("workflow/rules/*.smk")}
+    rules = {rule for text in stages.values() for rule in re.findall(r"^rule (\w+):", text, re.M)}
+    named = re.findall(r"^\| [^|]*\| ([^|]*) \|", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(named))) == rules
+    assert [name for name, text in stages.items() if "\nrule " in text and name not in page] == []
+
+
+@pytest.fixture(scope="module")
+def structure() -> Structure:
+    return read_structure()
+
+
+def test_the_structure_is_that_of_the_imports(structure: Structure) -> None:
+    graph = grimp.build_graph("analysis", cache_dir=None)
+    parts = {name for floor in structure.floors for name in floor}
+    assert parts == {child.partition(".")[2] for child in graph.find_children("analysis")}
+    crossing = {
+        (one.split(".")[1], other.split(".")[1])
+        for one in graph.modules
+        if one.count(".")
+        for other in graph.find_modules_directly_imported_by(one)
+        if other.count(".") and other.split(".")[1] != one.split(".")[1]
+    }
+    assert {(one, other) for one, all_ in structure.imports.items() for other in all_} == crossing
+    assert all(purpose.endswith(".") for purpose in structure.purposes.values())
+
+
+def test_the_table_has_every_part_on_its_floor(structure: Structure) -> None:
+    words = part_table(structure)
+    rows = re.findall(r"<tr><td[^>]*>(\d)</td><td[^>]*><code>(\w+)</code></td>", words)
+    count = len(structure.floors)
+    assert rows == [
+        (str(count - above), name) for above, floor in enumerate(structure.floors) for name in floor
+    ]
+
+
+def test_files_named_on_pages_for_contributors_exist() -> None:
+    named: set[str] = set()
+    for name in ("contributing", "architecture", "workload", "contract", "reference"):
+        text = (ROOT / "docs" / f"{name}.md").read_text()
+        named |= set(re.findall(r"`((?:analysis|workflow|config|env|tests)/[\w./-]+?/?)`", text))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

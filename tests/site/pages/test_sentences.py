@@ -1,0 +1,290 @@
+"""What pages say of results: verdicts, the order of steps, the fastest, what is absent."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from analysis.base.quantities import percent
+from analysis.results.tables.rows import RatioRow
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.fragments import Place
+from analysis.site.pages.sentences import (
+    comparison_phrase,
+    order_sentences,
+    reach_sentence,
+    result_sentence,
+    step_sentence,
+)
+from analysis.site.pages.study_pages import lead, order
+from analysis.site.pages.variants import sections
+from analysis.study import Case, Variant, discover
+from tests.roots import (
+    make_inputs,
+    make_root,
+    rows_without_value,
+)
+from tests.synthetic import add_run, provenance_of, write_machine
+
+
+@pytest.mark.parametrize(
+    ("verdict", "low", "value", "high", "expected"),
+    [
+        ("faster", 3.87, 3.91, 3.95, "is 3.91× (3.87 to 3.95) as fast as `before` by device time"),
+        (
+            *("faster", 0.752, 1.61, 3.5),
+            "is 1.61× as fast as `before` by device time; faster in all 3 runs, but another may"
+            " find 0.75 to 3.5×",
+        ),
+        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.6 to 2.5) as long by device time"),
+        (
+            *("slower", 0.8, 0.9, 1.25),
+            "it takes 1.11× as long by device time; slower in all 3 runs, but another may find"
+            " 0.80 to 1.2×",
+        ),
+        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed (0.998"),
+        ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`: 1.20×"),
+        ("unclear", 44.5, 111.0, 122.0, "by device time; the ratios of its rounds have several"),
+        ("unclear", 1.003, 1.007, 1.016, "1.007× its speed (1.003 to 1.016) by device time."),
+        ("unclear", math.nan, 1.2, math.nan, "from a single round and so without an interval"),
+    ],
+)
+def test_every_verdict_has_its_sentence(
+    verdict: str, low: float, value: float, high: float, expected: str
+) -> None:
+    compared = ("box", "copy", "after", "before", "n=1", "gpu_time")
+    modes = 2 if "several" in expected else 1
+    row = RatioRow(*compared, value, low, high, verdict, runs=3, by_run="", modes=modes)
+    assert expected in comparison_phrase(row, "this step", "speed", "device time") + "."
+    of_another = comparison_phrase(row, "this variant", "speed", "device time")
+    assert "this variant" in of_another and "step" not in of_another
+
+
+def test_what_delivers_other_bytes_is_told_by_its_rate(tmp_path: Path) -> None:
+    # `longer` takes more time for its longer rows, and is the faster by what it delivers.
+    facts = measured_at(make_root(tmp_path), {"in_flight": 4.0, "longer": 4.8, "ceiling_kernel": 8})
+    longer, before = (facts.study.variant(name) for name in ("longer", "in_flight"))
+    times = [facts.figures.time("box", variant) for variant in (longer, before)]
+    assert times[0] and times[1] and times[0].median > times[1].median
+    sentence = result_sentence(facts, "box", longer)
+    assert "this variant has 1.20× (" in sentence
+    assert "the payload rate of `in_flight` by device time. It reaches 60 % of" in sentence
+    told = sections(facts, ["beyond"], Place(tmp_path, "../"))
+    assert re.findall(r">(1\.\d+)× \([^)]*\) by rate<", told) == ["1.20"]
+
+
+def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
+    measured: StudyFacts,
+) -> None:
+    first, second = measured.study.with_role("step")[:2]
+    shown = measured.study.shown_case(second)
+    limit = measured.figures.limit_share("box", second, shown, "gpu_time")
+    assert limit is not None
+    ceilings = [
+        measured.figures.ratios["box", second.name, ceiling.name, shown.id, "gpu_time"].ratio
+        for ceiling in measured.study.with_role("ceiling")
+    ]
+    assert limit.share == min(ceilings) < max(ceilings)
+    reached = f"{percent(limit.share)} of the rate of `{limit.ceiling}`."
+    sentence = result_sentence(measured, "box", second)
+    assert sentence.startswith(step_sentence(measured, "box", second))
+    assert sentence.endswith(f"It reaches {reached}")
+    assert result_sentence(measured, "box", first).startswith("On box this step reaches ")
+
+
+def test_a_variant_is_told_as_a_share_of_its_own_ceilings_alone(measured: StudyFacts) -> None:
+    step = measured.study.with_role("step")[1]
+    fastest = measured.figures.reached("box", step)
+    assert fastest is not None
+    others = [c for c in measured.study.ceilings_of(step) if c.name != fastest.ceiling]
+    share = measured.figures.reached("box", replace(step, ceilings=(others[0].name,)))
+    assert share is not None and share.ceiling == others[0].name
+    assert share.share > fastest.share
+    without = replace(step, ceilings=())
+    assert measured.figures.reached("box", without) is None
+    limit = measured.study.variant(fastest.ceiling)
+    assert measured.figures.share_of("box", without, limit) == fastest.share
+
+
+def test_what_no_ceiling_is_of_is_no_contender(measured: StudyFacts) -> None:
+    fastest = measured.ranking.contenders("box")[0]
+    variants = tuple(
+        replace(variant, ceilings=()) if variant == fastest else variant
+        for variant in measured.study.variants
+    )
+    without = StudyFacts(measured.inputs, replace(measured.study, variants=variants))
+    contenders = [variant.name for variant in without.ranking.contenders("box")]
+    assert contenders == [variant.name for variant in measured.ranking.contenders("box")[1:]]
+
+
+def test_sentences_follow_the_results(measured: StudyFacts) -> None:
+    said = [step_sentence(measured, "box", step) for step in measured.study.with_role("step")]
+    assert said[0] == ""
+    for sentence, expected in zip(
+        said[1:], ("as fast as", "the same as", "slower than", "unclear"), strict=True
+    ):
+        assert expected in sentence
+        assert sentence.startswith("On box ") and sentence.endswith("by device time.")
+    (order,) = order_sentences(measured)
+    names = measured.study.variant_names
+    assert f"`{names[3]}` is slower than `{names[2]}`" in order
+    assert f"From slowest to fastest they are `{names[0]}`" in order
+    summary = measured.inputs.summary
+    stale = summary.assign(stale=(summary["variant"] == names[0]).astype(int))
+    (of_fresh,) = order_sentences(
+        StudyFacts(replace(measured.inputs, summary=stale), measured.study)
+    )
+    assert f"`{names[0]}`" not in of_fresh and f"`{names[3]}`" in of_fresh
+    in_no_headline = replace(measured.study, headline="none")
+    assert order_sentences(StudyFacts(measured.inputs, in_no_headline)) == []
+
+
+def test_a_case_that_is_not_the_headline_is_named(tmp_path: Path) -> None:
+    facts = measured_at(make_root(tmp_path), {"vectors": 2.0, "warps": 4.0, "ceiling_kernel": 8.0})
+    headline, second = facts.study.headline, facts.study.variant("warps")
+    elsewhere = replace(facts.study, headline="none")
+    shown = elsewhere.shown_case(second).id
+    other = StudyFacts(facts.inputs, elsewhere)
+    limit = other.study.variant("ceiling_kernel")
+    for sentence in (result_sentence(other, "box", second), reach_sentence(other, "box", limit)):
+        assert sentence.startswith(f"On box, in case `{shown}`, th")
+    first = result_sentence(other, "box", facts.study.variant("vectors"))
+    assert first.startswith("On box `bytewise` has not been measured.")
+    for sentence in (result_sentence(facts, "box", second), reach_sentence(facts, "box", limit)):
+        assert sentence.startswith("On box th") and headline not in sentence
+
+
+def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
+    speeds = {"in_flight": 4.0, "shifted": 8.0, "ceiling_kernel": 8.0}
+    facts = measured_at(make_root(tmp_path), speeds)
+    beyond, ceiling = (facts.study.variant(name) for name in list(speeds)[1:])
+    assert "On box this variant is 2.00×" in step_sentence(facts, "box", beyond)
+    assert "the fastest variant beyond the steps, `shifted`" in reach_sentence(
+        facts, "box", ceiling
+    )
+    assert order_sentences(facts) == []
+    assert "Variants beyond the journey have no place in that order" in order(facts)
+
+
+def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+
+    def seconds(variant: Variant, case: Case, metric: str) -> float:
+        return case.payload_bytes / 1e9 / (1 + study.variant_names.index(variant.name))
+
+    steps = study.with_role("step")
+    write_machine(root / "results", "box", study, variants=steps, seconds=seconds)
+    assert order_sentences(StudyFacts(make_inputs(root), study)) == []
+
+
+def measured_at(root: Path, speeds: Mapping[str, float]) -> StudyFacts:
+    """Nearly exact results of the variants in `speeds`, and of no other."""
+    study = discover(root)["copy"]
+
+    def seconds(variant: Variant, case: Case, metric: str) -> float:
+        return case.payload_bytes / 1e9 / speeds[variant.name]
+
+    variants = [study.variant(name) for name in speeds]
+    write_machine(root / "results", "box", study, variants=variants, seconds=seconds, noise=1e-4)
+    return StudyFacts(make_inputs(root), study)
+
+
+def test_an_easier_problem_is_never_the_fastest(tmp_path: Path) -> None:
+    facts = measured_at(make_root(tmp_path), {"bytewise": 1.0, "in_flight": 3.0, "aligned": 9.0})
+    easier = facts.study.variant("aligned")
+    first = facts.study.variant("bytewise")
+    assert facts.study.shown_case(easier) == facts.study.shown_case(first)
+    assert [step.name for step in facts.ranking.contenders("box")] == ["in_flight", "bytewise"]
+
+
+def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Path) -> None:
+    speeds = {"vectors": 2.0, "warps": 4.0, "in_flight": 4.001}
+    facts = measured_at(make_root(tmp_path), {**speeds, "ceiling_kernel": 8.0})
+    (tie,) = facts.ranking.ties("box")
+    best = facts.ranking.fastest("box")
+    assert best is not None
+    assert {best.name, tie.name} == {"warps", "in_flight"}
+    ceiling = facts.study.variant("ceiling_kernel")
+    said = f"the fastest step, `{best.name}` (indistinguishable from `{tie.name}`), has 0.50"
+    assert said in reach_sentence(facts, "box", ceiling)
+    summary = facts.inputs.summary
+    stale = summary.assign(stale=(summary["variant"] == tie.name).astype(int))
+    of_fresh = StudyFacts(replace(facts.inputs, summary=stale), facts.study)
+    assert of_fresh.ranking.ties("box") == []
+
+
+def test_a_step_that_delivers_other_bytes_is_no_contender(tmp_path: Path) -> None:
+    facts = measured_at(make_root(tmp_path), {"bytewise": 1.0, "vectors": 2.0})
+    first, second = (facts.study.variant(name) for name in ("bytewise", "vectors"))
+    smaller = min(second.cases, key=lambda case: case.payload_bytes)
+    assert smaller.payload_bytes < facts.study.shown_case(first).payload_bytes
+    variants = tuple(
+        replace(variant, cases=(smaller,)) if variant == second else variant
+        for variant in facts.study.variants
+    )
+    other = StudyFacts(facts.inputs, replace(facts.study, variants=variants))
+    assert other.figures.time("box", other.study.variant("vectors")) is not None
+    assert other.ranking.contenders("box") == [first]
+
+
+def test_steps_that_do_not_follow_each_other_are_paired_as_well(tmp_path: Path) -> None:
+    facts = measured_at(make_root(tmp_path), {"vectors": 2.0, "in_flight": 4.0})
+    slow, fast = (facts.study.variant(name) for name in ("vectors", "in_flight"))
+    assert facts.ranking.is_surely_faster("box", fast, slow)
+    assert not facts.ranking.is_surely_faster("box", slow, fast)
+    assert facts.ranking.ties("box") == []
+
+
+def constant(seconds: float, variant: Variant, case: Case, metric: str) -> float:
+    return seconds
+
+
+def test_nothing_is_sure_of_what_no_run_has_both_of(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    for name, run, seconds in (("vectors", "2026-01-01", 4e-3), ("in_flight", "2026-01-02", 1e-3)):
+        write_machine(
+            root / "results",
+            "box",
+            study,
+            variants=[study.variant(name)],
+            run=f"{run}T00:00:00Z",
+            seconds=partial(constant, seconds),
+        )
+    facts = StudyFacts(make_inputs(root), study)
+    slow, fast = (study.variant(name) for name in ("vectors", "in_flight"))
+    assert facts.ranking.fastest("box") == fast
+    assert not facts.ranking.is_surely_faster("box", fast, slow)
+    assert facts.ranking.ties("box") == [slow]
+
+
+def test_absent_results_are_said(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    study = discover(root)["copy"]
+    first, second, third, *_ = study.with_role("step")
+    write_machine(root / "results", "box", study, variants=[first])
+    rows = rows_without_value(study, second, "skipped", "needs a newer driver")
+    add_run(root / "results", "box", "copy", second.name, rows, provenance_of(study, second))
+    facts = StudyFacts(make_inputs(root), study)
+    assert f"`{second.name}` was skipped: needs a newer driver" in step_sentence(
+        facts, "box", second
+    )
+    assert f"`{third.name}` has not been measured" in step_sentence(facts, "box", third)
+
+
+def test_pages_call_a_machine_by_its_gpus(measured: StudyFacts, tmp_path: Path) -> None:
+    two = {"box": {"gpu": "NVIDIA H200", "gpus": 2}}
+    facts = StudyFacts(replace(measured.inputs, machines=two), measured.study)
+    roles = ("step", "beyond", "reference", "ceiling")
+    text = lead(facts) + sections(facts, roles, Place(tmp_path, "../../"))
+    told = re.sub(r"<[^>]*>", " ", text)
+    assert "On 2 × H200 this step" in told
+    assert not re.search(r"\bbox\b", told)
+    assert "../../data/#box-copy-" in text

@@ -1,0 +1,48 @@
+"""Findings: what study.yaml says of them, and what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.study.claims.findings import BEARINGS, parse_finding
+from tests.study.claims.studies import SPEEDUP, write_study
+
+FINDING = {"belief": "All are equal.", "verdict": "holds", "headline": "One is {measured} faster."}
+
+
+def test_a_claim_has_the_finding_of_study_yaml(tmp_path: Path) -> None:
+    entry = {"id": "speed", "says": "One is faster.", "test": SPEEDUP, "finding": FINDING}
+    (claim,) = write_study(tmp_path, entry).claims
+    assert claim.finding is not None
+    assert claim.finding.told({"measured": "2×", "published": ""}) == "One is 2× faster."
+
+
+def test_a_finding_that_does_not_say_what_it_bears_on_comes_last(tmp_path: Path) -> None:
+    entries = [*(FINDING | {"bears_on": one} for one in BEARINGS), FINDING]
+    claims = [
+        {"id": f"speed_{place}", "says": "One is faster.", "test": SPEEDUP, "finding": entry}
+        for place, entry in enumerate(entries)
+    ]
+    found = [claim.finding for claim in write_study(tmp_path, *claims).claims]
+    assert [one.precedence for one in found if one is not None] == [0, 1, 2, 2]
+    with pytest.raises(FieldError, match="bears_on"):
+        write_study(tmp_path, claims[0] | {"finding": FINDING | {"bears_on": "taste"}})
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"headline": "{best}"}, r"headline: expected in braces only .*measured.*got 'best'"),
+        ({"headline": "{"}, "headline: expected names in braces"),
+        ({"headline": "{}"}, "headline: expected in braces only"),
+        ({"headline": "{measured:d}"}, "headline: expected in braces only .*got 'measured:d'"),
+        ({"part": 2}, "part: expected a comparison of the claim, 1 to 1, got 2"),
+    ],
+)
+def test_a_mistake_names_its_field(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(FieldError, match=told):
+        parse_finding({**FINDING, **change}, parts=1, where="speed.finding")

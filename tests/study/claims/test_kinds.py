@@ -1,0 +1,94 @@
+"""A kind of comparison is one class: it is checked, judged, and written as that class says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages import ledger
+from analysis.site.pages.fragments import Place
+from analysis.study.claims.comparison import KINDS, Bounded, Comparison, comparison_schema, key
+from analysis.study.claims.evidence import Evidence
+from analysis.study.claims.verdicts import Figure
+from tests.repository import STUDIES
+from tests.study.claims.studies import CASE, claim, claims_of, measure, parts_of, read, write_study
+
+NAME = {"$ref": "#/$defs/name"}
+
+
+@pytest.fixture
+def saved() -> Iterator[None]:
+    """A kind that only this test knows: how much less time one variant takes, in `parts` of 1."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Saved(Bounded, kind="saved"):
+        of: str = key(NAME, names="variant")
+        than: str = key(NAME, names="variant")
+        parts: int = key({"type": "integer", "minimum": 1}, default=1)
+        case: str = key({"type": "string"}, default="")
+
+        def figure(self, evidence: Evidence) -> Figure:
+            fast, slow = evidence.times([self.of, self.than], self.case, "")
+            return evidence.over_rounds((1 - fast / slow) * self.parts)
+
+        def write(self, value: float, unit: str) -> str:
+            return f"{value:.2f} of {self.parts} saved"
+
+    yield
+    del KINDS["saved"]
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_new_kind_is_one_class(tmp_path: Path) -> None:
+    test = {"kind": "saved", "of": "fast", "than": "slow", "parts": 100, "at_least": 70}
+    study = write_study(tmp_path, claim(**test))
+    measure(tmp_path / "results", study)
+    (row,) = claims_of(tmp_path / "results", study)
+    assert (row["verdict"], row["reason"]) == ("holds", "at least 70")
+    assert row["measured"] == pytest.approx(75, rel=1e-3)
+    assert (row["unit"], row["case"]) == ("1", CASE)
+    ledger.claims_of(StudyFacts(read(tmp_path, study), study), Place(tmp_path / "site", "../"))
+    page = tmp_path / "site" / "evidence" / "copy" / "claims" / "it.html"
+    assert '<td class="hp-number">75.00 of 100 saved</td>' in page.read_text()
+    both = {"id": "both", "says": "Both.", "all": [test, test | {"parts": 1, "at_least": 0.8}]}
+    part, _ = parts_of(tmp_path / "results", write_study(tmp_path, both))
+    assert (part.comparison, part.verdict) == ("fast over slow", "does not hold")
+
+
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize(
+    ("change", "field", "expected"),
+    [
+        ({"than": "gone"}, "claims.it.test.than", "one of ['slow'"),
+        ({"case": "rows=2"}, "claims.it.test.case", "a case that fast has"),
+        ({"parts": 0}, "claims.0.test.parts", "a number of at least 1"),
+        ({"over": "slow"}, "claims.it.test", "the keys ['of', 'than'], perhaps ['case', 'parts']"),
+        ({"at_least": 0}, "claims.0.test.at_least", "above 0"),
+    ],
+)
+def test_its_keys_are_checked_like_those_of_the_others(
+    tmp_path: Path, change: dict[str, object], field: str, expected: str
+) -> None:
+    test = {"kind": "saved", "of": "fast", "than": "slow", "at_least": 0.5}
+    with pytest.raises(FieldError) as caught:
+        write_study(tmp_path, claim(**(test | change)))
+    assert caught.value.field == f"copy/study.yaml: {field}"
+    assert expected in str(caught.value)
+
+
+def test_only_what_has_a_name_is_a_kind() -> None:
+    assert "" not in KINDS and Bounded not in KINDS.values()
+    assert all(name == kind.kind for name, kind in KINDS.items())
+    assert comparison_schema()["properties"]["kind"]["enum"] == list(KINDS)
+
+
+def test_every_kind_is_in_use() -> None:
+    tests: list[Comparison] = [
+        test for study in STUDIES.values() for one in study.claims for test in one.tests
+    ]
+    assert {test.kind for test in tests} == set(KINDS)

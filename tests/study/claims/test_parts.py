@@ -1,0 +1,89 @@
+"""Claims that are made up of several comparisons."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from analysis.results.tables.rows import ClaimPartRow
+from analysis.study.claims.verdicts import together
+from tests.study.claims.studies import (
+    CASE,
+    claim,
+    claims_of,
+    measure,
+    parts_of,
+    publish,
+    verdict_on,
+    write_study,
+)
+
+
+def test_all_parts_must_hold(tmp_path: Path) -> None:
+    parts = [
+        {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3.9},
+        {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16},
+    ]
+    entry = {"id": "it", "says": "Both.", "all": parts}
+    assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"
+    row = verdict_on(tmp_path / "b", entry, sms=132)
+    assert row["verdict"] == "does not hold"
+    # What decides comes first.
+    first, second = row["reason"].split("; ")
+    assert first == "fast sms_used: 132, not at most 16"
+    assert second.startswith("fast over slow: ") and second.endswith("), at least 3.9")
+    assert math.isnan(row["measured"])
+
+
+def test_each_part_has_a_row_and_what_decides_comes_first(tmp_path: Path) -> None:
+    parts = [
+        {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3.9},
+        {"kind": "figure", "of": "fast", "metric": "gpu_time", "within": 0.1},
+        {"kind": "correct", "of": "fast"},
+        {"kind": "speedup", "of": "wide", "over": "fast", "by": "rate", "at_most": 1.5},
+    ]
+    entry = {"id": "it", "says": "All.", "all": parts}
+    study = write_study(tmp_path, entry, claim(kind="correct", of="fast") | {"id": "alone"})
+    results = tmp_path / "results"
+    publish(results)
+    measure(results, study)
+    found = parts_of(results, study)
+    assert {(row.study, row.claim, row.machine) for row in found} == {("copy", "it", "box")}
+    assert [row.part for row in found] == [4, 2, 3, 1]
+    by_rate, time, check, speedup = found
+    assert [row.verdict for row in found] == ["does not hold", "holds", "holds", "holds"]
+    assert by_rate.comparison == "wide over fast by rate"
+    assert by_rate.reason == "not at most 1.5"
+    assert by_rate.measured == pytest.approx(2, rel=1e-3)
+    assert (by_rate.ci_low, by_rate.ci_high) == pytest.approx((2, 2), rel=1e-3)
+    assert (time.comparison, time.unit, time.case) == ("fast gpu_time", "s", CASE)
+    assert time.published == pytest.approx(2e-3)
+    assert (check.comparison, check.reason) == ("fast", "passed its check in 8 rounds")
+    assert math.isnan(check.measured) and math.isnan(check.ci_low)
+    assert speedup.published == pytest.approx(4)
+    # The reason of the claim is what they say, in that order.
+    (reason,) = [row["reason"] for row in claims_of(results, study) if row["claim"] == "it"]
+    assert reason == "; ".join(row.sentence(with_case=False) for row in found)
+
+
+def test_a_sentence_names_the_case_where_the_parts_have_several() -> None:
+    unknown = (math.nan,) * 4
+    key = ("copy", "it", "box", 1, "fast", "holds")
+    row = ClaimPartRow(*key, "passed its check in 8 rounds", *unknown, "1", "rows=2")
+    assert row.sentence(with_case=False) == "fast: passed its check in 8 rounds"
+    assert row.sentence(with_case=True) == "fast in rows=2: passed its check in 8 rounds"
+
+
+def test_a_comparison_of_cases_names_what_differs(tmp_path: Path) -> None:
+    one = {"kind": "between_cases", "of": "slow", "over_case": "rows=2"}
+    parts = [one | {"at_least": 4e5}, one | {"at_most": 6e5}]
+    row = verdict_on(tmp_path, {"id": "it", "says": "So.", "all": parts})
+    assert row["reason"].startswith("slow over its rate at rows=2: 5")
+
+
+def test_one_part_that_fails_decides_though_another_is_unknown() -> None:
+    assert together(["holds", "holds"]) == "holds"
+    assert together(["holds", "not tested"]) == "not tested"
+    assert together(["not tested", "does not hold"]) == "does not hold"

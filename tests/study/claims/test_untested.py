@@ -1,0 +1,205 @@
+"""What leaves a claim untested: skipped, stale, wrong or unclear results, and none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.results.store.samples import Sample, read_samples
+from tests.study.claims.studies import (
+    CASE,
+    NEW,
+    OLD,
+    add_samples,
+    claim,
+    claims_of,
+    measure,
+    publish,
+    verdict_on,
+    write_study,
+)
+from tests.synthetic import samples_of
+
+
+def test_what_is_skipped_stale_or_missing_is_not_tested(tmp_path: Path) -> None:
+    entry = claim(kind="speedup", of="fast", over="slow", at_least=1.0)
+    study = write_study(tmp_path, entry)
+    results = tmp_path / "results"
+
+    def reason() -> str:
+        (row,) = claims_of(results, study)
+        assert row["verdict"] == "not tested"
+        return str(row["reason"])
+
+    assert claims_of(results, study) == []
+    measure(results, study, {"slow": 8e-3})
+    assert reason() == "fast has not been measured in this case"
+    samples = samples_of(study, study.variant("fast"), rounds=1, run=NEW)
+    skipped = [
+        replace(s, value=None, verified=0, status="skipped", reason="opt-in: set managed")
+        for s in samples
+    ]
+    add_samples(results, study, "fast", skipped, NEW)
+    assert reason() == "fast was skipped: opt-in: set managed"
+    (results / "box" / "copy" / "fast.csv").unlink()
+    measure(results, study, {"fast": 2e-3}, run=OLD)
+    assert reason() == "fast and slow have not been measured in one run"
+    measure(results, study, {"fast": 2e-3}, run=NEW)
+    (row,) = claims_of(results, study)
+    assert row["verdict"] == "holds"
+    study.variant("fast").path.write_text("print('changed')\n")
+    assert reason() == "the result of fast is stale"
+
+
+def test_a_single_round_has_no_interval_to_decide(tmp_path: Path) -> None:
+    row = verdict_on(
+        tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0), rounds=1
+    )
+    assert row["verdict"] == "not tested"
+    assert row["reason"] == "a single round gives no interval"
+
+
+def test_unchecked_output_decides_nothing(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    fast = [replace(s, verified=0) for s in samples_of(study, study.variant("fast"), run=NEW)]
+    add_samples(results, study, "fast", fast, NEW)
+    (row,) = claims_of(results, study)
+    assert row["verdict"] == "not tested"
+    assert row["reason"] == "the output of fast was not checked"
+
+
+def test_a_claim_to_be_correct_flips_with_the_check(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="correct", of="fast"))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+
+    def found() -> tuple[str, str]:
+        (row,) = claims_of(results, study)
+        return str(row["verdict"]), str(row["reason"])
+
+    assert found() == ("not tested", "fast has not been measured in this case")
+    measure(results, study, {"fast": 2e-3}, run=OLD)
+    assert found() == ("holds", "passed its check in 8 rounds")
+    measure(results, study, {"fast": 2e-3}, run="2026-01-01T12:00:00Z", rounds=3)
+    assert found() == ("holds", "passed its check in 11 rounds")  # of both runs
+    good = samples_of(study, study.variant("fast"), run=NEW)
+    # One wrong round is enough.
+    wrong = replace(good[0], value=None, verified=0, status="failed", reason="byte 3; 5 are wrong")
+    rows = [wrong, *(s for s in good if s.round != wrong.round)]
+    add_samples(results, study, "fast", rows, NEW)
+    assert found() == ("does not hold", "failed its check: byte 3; 5 are wrong")
+    study.variant("fast").path.write_text("print('changed')\n")
+    assert found() == ("not tested", "the result of fast is stale")
+
+
+def test_what_is_not_checked_or_skipped_is_not_said_to_be_correct(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="correct", of="fast"))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    samples = samples_of(study, study.variant("fast"), run=NEW)
+    for change, reason in (
+        ({"verified": 0}, "the output of fast was not checked"),
+        (
+            {"value": None, "verified": 0, "status": "skipped", "reason": "no"},
+            "fast was skipped: no",
+        ),
+    ):
+        add_samples(results, study, "fast", [replace(s, **change) for s in samples], NEW)
+        (row,) = claims_of(results, study)
+        assert (row["verdict"], row["reason"]) == ("not tested", reason)
+        (results / "box" / "copy" / "fast.csv").unlink()
+    some = [replace(s, verified=s.round % 2) for s in samples]
+    add_samples(results, study, "fast", some, NEW)
+    (row,) = claims_of(results, study)
+    assert row["reason"] == "the output of fast was not checked"
+
+
+def test_a_wrong_output_says_nothing_of_speed(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0))
+    results = tmp_path / "results"
+    measure(results, study, {"slow": 8e-3})
+    samples = samples_of(study, study.variant("fast"), run=NEW)
+    wrong = [replace(s, value=None, verified=0, status="failed", reason="byte 3") for s in samples]
+    add_samples(results, study, "fast", wrong, NEW)
+    (row,) = claims_of(results, study)
+    assert (row["verdict"], row["reason"]) == ("not tested", "fast failed its check: byte 3")
+
+
+def test_the_reason_for_no_test_stands_on_every_machine(tmp_path: Path) -> None:
+    study = write_study(tmp_path, {"id": "it", "says": "S", "untested": "needs two GPUs"})
+    for machine in ("box", "other"):
+        measure(tmp_path / "results", study, machine=machine)
+    rows = claims_of(tmp_path / "results", study)
+    assert [(row["machine"], row["verdict"], row["reason"]) for row in rows] == [
+        ("box", "not tested", "needs two GPUs"),
+        ("other", "not tested", "needs two GPUs"),
+    ]
+
+
+FASTER = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3}
+
+
+def edited(tmp_path: Path, change: Callable[[Sample], Sample], rounds: int = 8) -> dict[str, Any]:
+    """The claim that `fast` is three times as fast, with its samples changed."""
+    study = write_study(tmp_path, claim(**FASTER))
+    results = tmp_path / "results"
+    publish(results)
+    measure(results, study, rounds=rounds)
+    path = results / "box" / "copy" / "fast.csv"
+    add_samples(results, study, "fast", [change(s) for s in read_samples(path)], NEW)
+    (row,) = claims_of(results, study)
+    return row
+
+
+def test_rounds_with_several_modes_test_no_claim(tmp_path: Path) -> None:
+    def jump(sample: Sample) -> Sample:
+        assert sample.value is not None
+        is_slow = sample.round % 2 and sample.unit == "s"
+        return replace(sample, value=sample.value * (6 if is_slow else 1))
+
+    row = edited(tmp_path, jump)
+    assert row["verdict"] == "not tested"
+    assert row["reason"] == "the rounds have 2 modes: no one figure stands for them"
+
+
+@pytest.mark.parametrize(
+    ("reason", "rounds", "verdict"),
+    [
+        ("hw_thermal_slowdown|sw_power_cap", 33, "not tested"),
+        ("sw_thermal_slowdown", 33, "not tested"),
+        ("hw_slowdown", 32, "holds"),
+        ("sw_power_cap", 64, "holds"),
+    ],
+)
+def test_a_gpu_that_was_slowed_down_tests_no_claim(
+    tmp_path: Path, reason: str, rounds: int, verdict: str
+) -> None:
+    def slow_down(sample: Sample) -> Sample:
+        return replace(sample, throttle=reason if sample.round < rounds else "")
+
+    row = edited(tmp_path, slow_down, rounds=64)
+    assert row["verdict"] == verdict
+    if verdict == "not tested":
+        assert row["reason"] == "fast was slowed down in 52% of its samples"
+
+
+def test_a_gpu_that_was_slowed_down_in_another_case_says_nothing_of_this_one(
+    tmp_path: Path,
+) -> None:
+    study = write_study(tmp_path, claim(**FASTER))
+    results = tmp_path / "results"
+    measure(results, study, {"fast": 2e-3})
+    slow = [
+        replace(sample, throttle="" if sample.case == CASE else "hw_slowdown", value=8e-3)
+        for sample in samples_of(study, study.variant("slow"), rounds=24, run=NEW)
+        if sample.case != CASE or sample.round < 8
+    ]
+    add_samples(results, study, "slow", slow, NEW)
+    (row,) = claims_of(results, study)
+    assert row["verdict"] == "holds"

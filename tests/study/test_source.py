@@ -1,0 +1,374 @@
+"""Which edits make a result stale: tokens, flags and constants do, everything else does not."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pygments.lexers.c_cpp import CppLexer
+
+from analysis import ROOT
+from analysis.base.errors import FieldError
+from analysis.study import Study, load_study
+from analysis.study.source import (
+    fingerprint,
+    normalise_cpp,
+    normalise_python,
+    source_files,
+    timed_files,
+)
+from tests.editing import replace_in
+
+VARIANTS = ("v3_loads_first", "v4_grid_stride", "batch_memcpy", "torch_index_select")
+
+
+def load(folder: Path) -> Study:
+    return load_study(folder / "study.yaml")
+
+
+def prints(folder: Path) -> dict[str, str]:
+    study = load(folder)
+    return {variant.name: fingerprint(study, variant) for variant in study.variants}
+
+
+def compiled(folder: Path) -> set[str]:
+    return {variant.name for variant in load(folder).variants if variant.is_compiled}
+
+
+def changed(folder: Path, edit: Callable[[], None]) -> set[str]:
+    """The variants whose fingerprint `edit` changes."""
+    before = prints(folder)
+    edit()
+    after = prints(folder)
+    return {name for name in before if before[name] != after[name]}
+
+
+@pytest.fixture
+def gather(tmp_path: Path) -> Path:
+    return copied("h2d_gather", tmp_path)
+
+
+def copied(name: str, folder: Path) -> Path:
+    """A copy of a study's folder below `folder`, beside a copy of what studies share."""
+    shutil.copytree(ROOT / "kernels" / "common", folder / "common")
+    return shutil.copytree(ROOT / "kernels" / name, folder / name)
+
+
+def test_a_fingerprint_depends_on_no_path_and_no_file_time(gather: Path, tmp_path: Path) -> None:
+    before = prints(gather)
+    copies = [
+        shutil.copytree(folder, tmp_path / "else where" / folder.name, copy_function=shutil.copy)
+        for folder in (gather.parent / "common", gather)
+    ]
+    moved = copies[-1]
+    assert prints(moved) == before == prints(ROOT / "kernels" / "h2d_gather")
+
+
+def edits(by_file: Mapping[str, Sequence[tuple[str, str]]]) -> pytest.MarkDecorator:
+    """Tries a test on each edit of each file: what is there, and what is put in its place."""
+    rows = [(file, *edit) for file, edits in by_file.items() for edit in edits]
+    return pytest.mark.parametrize(("file", "old", "new"), rows)
+
+
+def test_fingerprints_tell_programs_apart(gather: Path) -> None:
+    programs = {
+        (
+            variant.path,
+            variant.flags,
+            tuple(variant.constants.items()),
+            variant.role,
+            variant.host_work,
+        )
+        for variant in load(gather).variants
+    }
+    assert len(set(prints(gather).values())) == len(programs)
+
+
+def test_a_file_listed_twice_is_one_program() -> None:
+    found = prints(ROOT / "kernels" / "method")
+    assert found["copy_a"] == found["copy_b"]
+
+
+@edits(
+    {
+        "v3_loads_first.cu": [
+            ("int4 held", "/* held */ int4 held"),
+            ("int4 held", "int4    held"),
+            ("int4 held", "// held\n  int4\n      held"),
+            ("void launch", "\n\n\n\tvoid launch"),
+            ("#pragma unroll", "#pragma  unroll  // both"),
+        ],
+        "operator.h": [
+            ("// One gather:", "// A single gather:"),
+            ("// device memory\n", "// in the memory of the device\n"),
+        ],
+        "bindings.cpp": [
+            ("// Python's way in", "// The way in from Python's side"),
+            (") {\n", ")\n{\n"),
+        ],
+        "workload.py": [
+            ('"""The gather\'s pools', '"""Pools'),
+            ("POISON = 0xA5\n", "# what no row leaves behind\nPOISON  =  0xA5  # a byte\n\n\n"),
+        ],
+        "torch_index_select.py": [('"""One gather; ', '"""One and only gather; ')],
+        "study.yaml": [
+            ("title: Sparse host", "title: The sparse host"),
+            ("bs: [1, 16, 64, 128]", "bs: [1, 2, 16, 64, 128]"),
+            ("budget_s: ", "budget_s: 9"),
+            ("idea: >-\n      The obvious", "idea: >-\n      The most obvious"),
+        ],
+    }
+)
+def test_what_does_not_change_the_program_keeps_every_fingerprint(
+    gather: Path, file: str, old: str, new: str
+) -> None:
+    assert changed(gather, partial(replace_in, gather / file, old, new)) == set()
+
+
+@edits(
+    {
+        "v3_loads_first.cu": [
+            ("int4 held", "int4 kept"),
+            ("+ kWarp - 1", "+ kWarp - 2"),
+            ("#pragma unroll", "#pragma unroll 2"),
+        ],
+        "v4_grid_stride.cu": [("kSmLimit = 16", "kSmLimit = 17")],
+        "batch_memcpy.cpp": [("sizes(rows, kRowBytes)", "sizes(rows, kSlotBytes)")],
+        "torch_index_select.py": [
+            ("non_blocking=True", "non_blocking=False"),
+            ("            rows = self", "            cols = self"),
+        ],
+    }
+)
+def test_an_edit_of_a_variants_file_changes_what_is_made_of_it_only(
+    gather: Path, file: str, old: str, new: str
+) -> None:
+    touched = changed(gather, partial(replace_in, gather / file, old, new))
+    assert touched == {v.name for v in load(gather).variants if v.path.name == file}
+
+
+@edits(
+    {
+        "operator.h": [("kRowBytes / 16", "kRowBytes / 8")],
+        "../common/launch.h": [("kBlock = 256", "kBlock = 128")],
+        "bindings.cpp": [
+            ("check(cudaGetLastError()", "check(cudaPeekAtLastError()"),
+            ("expected ", "expected  "),
+        ],
+    }
+)
+def test_shared_code_belongs_to_every_compiled_variant(
+    gather: Path, file: str, old: str, new: str
+) -> None:
+    touched = changed(gather, partial(replace_in, gather / file, old, new))
+    assert touched == compiled(gather)
+
+
+def test_the_workload_belongs_to_every_variant(gather: Path) -> None:
+    edit = partial(replace_in, gather / "workload.py", "POISON = 0xA5", "POISON = 0x5A")
+    assert changed(gather, edit) == set(prints(gather))
+
+
+def test_a_constant_belongs_to_every_variant_that_has_no_own(gather: Path) -> None:
+    shared = {
+        variant.name for variant in load(gather).variants if variant.constants["token_bytes"] == 656
+    }
+    edit = partial(replace_in, gather / "study.yaml", "token_bytes: 656", "token_bytes: 688")
+    assert changed(gather, edit) == shared
+
+
+@pytest.mark.parametrize(
+    "setting", ["flags: [-O1]", "constants: {token_bytes: 672}", "options: {lanes: wide}"]
+)
+def test_a_variants_own_settings_are_its_alone(gather: Path, setting: str) -> None:
+    def edit() -> None:
+        replace_in(gather / "study.yaml", "after: v2_warp", f"{setting}\n    after: v2_warp")
+
+    assert changed(gather, edit) == {"v3_loads_first"}
+
+
+def test_the_order_of_flags_counts(gather: Path) -> None:
+    def flags(value: str) -> Callable[[], None]:
+        return partial(
+            replace_in, gather / "study.yaml", "after: v2_warp", f"{value}\n    after: v2_warp"
+        )
+
+    flags("flags: [-DA, -UA]")()
+    edit = partial(replace_in, gather / "study.yaml", "[-DA, -UA]", "[-UA, -DA]")
+    assert changed(gather, edit) == {"v3_loads_first"}
+
+
+def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) -> None:
+    (gather / "inner").mkdir()
+    (gather / "inner" / "lanes.h").write_text("constexpr int kLanes = 32;\n")
+    replace_in(
+        gather / "operator.h",
+        "#include <cstdint>",
+        '#include <cstdint>\n  #  include "inner/lanes.h"\n#include "not_here.h"',
+    )
+    study = load(gather)
+    files = source_files(study, study.variant("v3_loads_first"))
+    assert sorted(path.relative_to(gather.parent).as_posix() for path in files) == [
+        "common/launch.h",
+        "common/rows.h",
+        "h2d_gather/bindings.cpp",
+        "h2d_gather/inner/lanes.h",
+        "h2d_gather/operator.h",
+        "h2d_gather/v3_loads_first.cu",
+        "h2d_gather/workload.py",
+    ]
+    edit = partial(replace_in, gather / "inner" / "lanes.h", "32", "64")
+    assert changed(gather, edit) == compiled(gather)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ('auto a = "x // y";  // z', 'auto a="x // y";'),
+        ('auto a = "/* x */" /* y */ "b  c";', 'auto a="/* x */""b  c";'),
+        (r'auto a = "\" // x"; // y', r'auto a="\" // x";'),
+        ("char a = '\"'; // it's\nchar b = '\\'';", "char a='\"';char b='\\'';"),
+        ('auto a = R"(x // y  /* z\n "q" */)"; // w', 'auto a=R"(x // y  /* z\n "q" */)";'),
+        ('auto a = R"ab(x)" // )ab"; // w', 'auto a=R"ab(x)" // )ab";'),
+        ("long a = 1'000'000; // it's\nlong b = 2;", "long a=1'000'000;long b=2;"),
+        ("int a = 1'000; auto s = \"b  '  c\";", "int a=1'000;auto s=\"b  '  c\";"),
+        ("a /* x\n// y */ b // c \\\n still c\nd", "a b d"),
+        ('#include "a.h"  // why\n#define A 1  /* x */\n', '\n#include "a.h"\n\n#define A 1\n'),
+        ("", ""),
+    ],
+)
+def test_cpp_keeps_tokens_and_what_is_inside_literals(text: str, normal: str) -> None:
+    assert normalise_cpp(text) == normal
+
+
+TRICKY = """\
+  /* why */ #define NAME "a  // b"  \\
+    more
+R"x(raw " // )" /* */)x" u8"x" L'\\'' '"' 1'000'000 // c \\
+ still
+#if 0
+int gone;
+#endif
+	#pragma unroll
+[[deprecated("use  b")]] a / b /* c */ - -d;
+"""
+
+
+def test_coarse_tokens_hash_as_fine_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those that results were hashed with, in all code there is."""
+    sources = [path for name in ("kernels", "allocator") for path in (ROOT / name).rglob("*.*")]
+    texts = [path.read_text() for path in sources if path.suffix in (".cu", ".cpp", ".h")]
+    assert len(texts) > 100
+    coarse = [normalise_cpp(text) for text in (*texts, TRICKY)]
+    monkeypatch.setattr("analysis.study.source.CoarseCpp", CppLexer)
+    assert coarse == [normalise_cpp(text) for text in (*texts, TRICKY)]
+
+
+BLANK = st.text(" \t\n", min_size=1, max_size=4)
+COMMENT = st.text(st.characters(exclude_characters="*/\\", codec="ascii"), max_size=8)
+TOKENS = ["int", "a", "=", "b", "+", "1'000", ";", 's("x  y")', ";", "return", "'\"'", ";"]
+
+
+@given(st.lists(BLANK, min_size=len(TOKENS), max_size=len(TOKENS)), COMMENT)
+def test_cpp_reads_the_same_however_it_is_laid_out(blanks: list[str], comment: str) -> None:
+    laid_out = "".join(token + blank for token, blank in zip(TOKENS, blanks, strict=True))
+    commented = f"/*{comment}*/" + laid_out.replace("= ", f"= /*{comment}*/ ")
+    assert normalise_cpp(commented) == normalise_cpp(" ".join(TOKENS))
+
+
+def test_python_keeps_what_indentation_means() -> None:
+    inside = normalise_python("if a:\n    b()\n    c()\n")
+    outside = normalise_python("if a:\n    b()\nc()\n")
+    assert inside != outside
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a = f(1, 2)\n", "a=f( 1,2 )   # call\n"),
+        ("def f():\n    return 1\n", 'def f():\n    """Say one."""\n\n    # one\n    return 1\n'),
+        (
+            "class A:\n    b: int\n",
+            'class A:\n    """A thing.\n\n    With # parts.\n    """\n\n    b: int\n',
+        ),
+        ('"""Module."""\n\na = 1\n', "a = 1\n"),
+        ("a = 'x # y'\n", "a = 'x # y'  # z\n"),
+        ("from analysis.b import c, d\n", "from analysis.a import (\n    c,\n    d,\n)\n"),
+        (
+            "from analysis.b import c\nx = 1\n\ndef f():\n    from analysis.e import d\n    d()\n",
+            "from analysis.a import d\nfrom analysis.b import c\nx = 1\n\ndef f():\n    d()\n",
+        ),
+    ],
+)
+def test_python_that_differs_in_comments_and_blanks_is_the_same(one: str, other: str) -> None:
+    assert normalise_python(one) == normalise_python(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a = 1\n", "a = 2\n"),
+        ("a = b - c\n", "a = b + c\n"),
+        ("a = '# x'\n", "a = '# y'\n"),
+        ('a = """x\n# y\n"""\n', 'a = """x\n# z\n"""\n'),
+        ("for a in b:\n    c()\nelse:\n    d()\n", "for a in b:\n    c()\nd()\n"),
+        ("from analysis.a import b\n", "from analysis.a import c\n"),
+        ("from analysis.a import b, c\n", "from analysis.a import c as b\n"),
+        ("from other.a import b\n", "from other.c import b\n"),
+    ],
+)
+def test_python_that_differs_in_tokens_differs(one: str, other: str) -> None:
+    assert normalise_python(one) != normalise_python(other)
+
+
+def test_python_files_a_study_imports_from_itself_belong_to_it(tmp_path: Path) -> None:
+    study = load(shutil.copytree(ROOT / "kernels" / "method", tmp_path / "method"))
+    workload = study.folder / "workload.py"
+    workload.write_text(f"from .other import THING\n{workload.read_text()}")
+    other = study.folder / "other.py"
+    other.write_text("THING = 1\n")
+    assert other in source_files(study, study.variant("clock"))
+    print_of = partial(fingerprint, study, study.variant("clock"))
+    before = print_of()
+    replace_in(other, "THING = 1", "THING = 2")
+    assert print_of() != before
+
+
+def test_what_is_timed_elsewhere_belongs_to_the_variant_that_times_it(tmp_path: Path) -> None:
+    folder = copied("transfers", tmp_path)
+    (variant,) = [v for v in load(folder).variants if v.name == "pinned_price"]
+    assert [path.name for path in variant.timed] == ["host_memory.py"]
+    elsewhere = tmp_path / "host_memory.py"
+    shutil.copy(variant.timed[0], elsewhere)
+    study = load(folder)
+    moved = dataclasses.replace(variant, timed=(elsewhere,))
+    before = fingerprint(study, moved)
+    assert before == fingerprint(study, variant)
+    replace_in(elsewhere, "Final = 2 * 2**20", "Final = 4 * 2**20")
+    assert fingerprint(study, moved) != before
+    assert timed_files(study, study.variant("pinned_loop"))[-1].name != "host_memory.py"
+
+
+def test_what_only_tests_use_belongs_to_no_variant(tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "allocator", tmp_path / "allocator")
+    edit = partial(replace_in, folder / "state_check.h", "capacity)", "capacity_)")
+    assert changed(folder, edit) == set()
+    study = load(folder)
+    final = study.variant("p4_final")
+    compiled_too = set(source_files(study, final)) - set(timed_files(study, final))
+    assert {path.name for path in compiled_too} >= {"state_check.h"}
+    only_there = {path.name for path in compiled_too}
+    assert not only_there & {"bindings.cpp", "runner.h", "allocator.h", "p4_final.cpp"}
+
+
+@pytest.mark.parametrize("key", ["tests: [missing.h]", "tests: [..]"])
+def test_a_file_that_is_listed_must_be_there(gather: Path, key: str) -> None:
+    replace_in(gather / "study.yaml", "budget_s: ", f"{key}\nbudget_s: ")
+    with pytest.raises(FieldError, match=r"h2d_gather/study.yaml: tests: expected files below"):
+        load(gather)
