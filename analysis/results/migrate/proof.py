@@ -56,7 +56,7 @@ from analysis.study import discover
 try:
     from analysis.study.source import fingerprint
 except ImportError:  # where revisions before the six parts have it
-    from analysis.study.source import fingerprint
+    from analysis.source import fingerprint
 print(json.dumps([
     [study.name, variant.name, fingerprint(study, variant)]
     for study in discover().values() for variant in study.variants
