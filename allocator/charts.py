@@ -7,12 +7,9 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.base.quantities import quantity, ratio
-from analysis.site.charts.lines import dash_legend
-from analysis.site.charts.patterns import heat
-from analysis.site.charts.theme import Chart, finish, select, si_axis
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study.claims.kinds import Speedup
+from analysis.api.charts import Chart, StudyFacts, dash_legend, finish, heat, select, si_axis
+from analysis.api.quantities import quantity, ratio
+from analysis.api.study import Speedup
 
 PERCENTILES: Final = {
     "latency_p50": "50 %",

@@ -7,10 +7,9 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.base.quantities import listing
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.drawings import Drawing
-from analysis.site.pages.svg import Canvas
+from analysis.api.charts import StudyFacts
+from analysis.api.drawings import Canvas, Drawing
+from analysis.api.quantities import listing
 
 from .tables import SHORT
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.study import Study
-from analysis.toolchain.modules import load_module
+from analysis.api.code import load_module
+from analysis.api.study import Study
 
 from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Tape
 

@@ -13,9 +13,8 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation, Skip
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, Skip
+from analysis.api.study import Case, FieldError, Variant
 
 from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
 
@@ -122,7 +121,7 @@ def streams(count: int) -> list[int]:
     """`count` streams, of which the first is the default stream."""
     from cuda.bindings import runtime as cudart
 
-    from analysis.measure.memory import cuda
+    from analysis.api.memory import cuda
 
     while len(OWN_STREAMS) < count - 1:
         flags = cudart.cudaStreamNonBlocking
@@ -267,7 +266,7 @@ class Driver:
         from cuda.bindings import driver
         from cuda.bindings import runtime as cudart
 
-        from analysis.measure.memory import cuda
+        from analysis.api.memory import cuda
 
         cuda(cudart.cudaFree(0))  # creates the context that the driver calls need
         self._driver = driver

@@ -7,8 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.site.charts.theme import finish, panels
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import StudyFacts, finish, panels
 
 SHARED, PADDED = "shared_atomic", "sharded_padded"
 

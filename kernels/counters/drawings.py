@@ -6,10 +6,9 @@ import ctypes
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.results.model.traffic import HOST_LINE_BYTES
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.drawings import Drawing
-from analysis.site.pages.svg import Canvas
+from analysis.api.charts import StudyFacts
+from analysis.api.drawings import Canvas, Drawing
+from analysis.api.model import HOST_LINE_BYTES
 
 COUNTER_BYTES: Final = ctypes.sizeof(ctypes.c_uint64)
 CORES: Final = 8

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.cell import Operation, Skip
-from analysis.measure.cores import cores
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, Skip, cores
+from analysis.api.study import Case, Variant
 
 LEAST_S = 2e-3
 """Minimum duration of a run, so that starting its threads together is negligible."""

@@ -7,10 +7,8 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.base.quantities import quantity, ratio
-from analysis.site.charts.patterns import by_pattern, heat, worse_to_better
-from analysis.site.charts.theme import Chart
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import Chart, StudyFacts, by_pattern, heat, worse_to_better
+from analysis.api.quantities import quantity, ratio
 
 REFERENCE: Final = "torch_caching"
 BYTES: Final = ("reserved", "active", "requested")

@@ -11,9 +11,8 @@ import numpy as np
 from allocator.patterns import PATTERNS as USUAL
 from allocator.patterns import MissingTrace, Pattern
 from allocator.workload import FromCpp, Told
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation, Skip
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, Skip
+from analysis.api.study import Case, FieldError, Variant
 
 from .patterns import ALONE, MORE_THREADS, PATTERNS, Ahead, Limited
 
@@ -106,7 +105,7 @@ class Replay(FromCpp):
     def _from_idle(self) -> float:
         """Seconds of a replay that begins when its streams have nothing to do."""
         if self._on_gpu:
-            from analysis.measure.memory import synchronize
+            from analysis.api.memory import synchronize
 
             for own in self._streams:
                 synchronize(own)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.base.quantities import percent, whole
-from analysis.results.model.traffic import (
+from analysis.api.charts import StudyFacts
+from analysis.api.drawings import Canvas, Drawing
+from analysis.api.model import (
     COPY_ENGINE_COMPLETION_BYTES,
     FRAMING_BYTES,
     HEADER_BYTES,
@@ -19,11 +20,8 @@ from analysis.results.model.traffic import (
     thread_requests,
     warp_requests,
 )
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.drawings import Drawing
-from analysis.site.pages.svg import Canvas
-from analysis.study import Study
-from analysis.study.access import Access, access_of
+from analysis.api.quantities import percent, whole
+from analysis.api.study import Access, Study, access_of
 
 ROW: Final = 3
 """The row that is drawn. A warp's two loads ask for one of its lines twice, as of most rows."""

@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation
-from analysis.measure.cpu_cache import flush_rows
-from analysis.measure.data import random_bytes
-from analysis.measure.memory import (
+from analysis.api.measure import Operation, flush_rows, random_bytes
+from analysis.api.memory import (
     DeviceArray,
     first_difference,
     managed,
@@ -21,7 +18,7 @@ from analysis.measure.memory import (
     pinned,
     same_bytes,
 )
-from analysis.study import Case, Variant
+from analysis.api.study import Case, FieldError, Variant
 
 POISON = 0xA5
 MAX_SMS = 1024

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation
-from analysis.measure.cpu_cache import flush_rows
-from analysis.measure.data import random_bytes
-from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, flush_rows, random_bytes
+from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.study import Case, FieldError, Variant
 
 POISON = 0xA5
 VECTOR = np.dtype("V16")

@@ -6,9 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from analysis.base.quantities import INTERVAL
-from analysis.site.charts.theme import finish, panels, si_axis
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import StudyFacts, finish, panels, si_axis
+from analysis.api.quantities import INTERVAL
 
 WRITERS = {
     "copy_from_memory": "nobody",

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation, Skip
-from analysis.measure.cpu_cache import flush
-from analysis.measure.data import random_bytes
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, Skip, flush, random_bytes
+from analysis.api.study import Case, FieldError, Variant
 
 if TYPE_CHECKING:
-    from analysis.measure.memory import DeviceArray
+    from analysis.api.memory import DeviceArray
 
 POISON = 0xA5
 AS_IT_IS, NOBODY, THIS_THREAD, OTHER_CORE = range(1, 5)
@@ -49,7 +46,7 @@ class Workload:
             self._dst = None
             return
         # Imported here because a machine without a GPU measures the cases without bytes.
-        from analysis.measure.memory import DeviceArray, pinned
+        from analysis.api.memory import DeviceArray, pinned
 
         self._src = pinned((size,), np.uint8)
         self._expected = random_bytes(size, self._rng)

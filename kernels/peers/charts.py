@@ -9,11 +9,21 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.base.quantities import quantity, ratio
-from analysis.results.model.judge import PREDICTED
-from analysis.site.charts.lines import line_colour, line_panels, stale_shape
-from analysis.site.charts.theme import CELL_PX, Chart, finish, panels, present, select, tooltip
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import (
+    CELL_PX,
+    Chart,
+    StudyFacts,
+    finish,
+    line_colour,
+    line_panels,
+    panels,
+    present,
+    select,
+    stale_shape,
+    tooltip,
+)
+from analysis.api.model import PREDICTED
+from analysis.api.quantities import quantity, ratio
 
 from .nvlink import WITHIN, NvLink, fit, held_back, hits, work_of
 from .tier import tier_chart

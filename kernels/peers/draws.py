@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.memory import DeviceArray
-from analysis.study import Case
+from analysis.api.memory import DeviceArray
+from analysis.api.study import Case, FieldError
 
 FEWEST_SETS = 4
 FEWEST_ROWS = 2**19

@@ -6,7 +6,7 @@ from itertools import permutations
 
 from cuda.bindings import runtime as cudart
 
-from analysis.measure.memory import cuda, on_gpu
+from analysis.api.memory import cuda, on_gpu
 
 
 def connect(count: int) -> None:

@@ -15,11 +15,9 @@ from typing import Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from analysis.base.quantities import quantity
-from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
-from analysis.results.model.held_back import is_third
-from analysis.results.model.traffic import traffic_of
-from analysis.study.access import Access, Floats
+from analysis.api.model import CAUCHY_SCALE, FLOOR, is_third, traffic_of
+from analysis.api.quantities import quantity
+from analysis.api.study import Access, Floats
 
 WITHIN: Final = 0.05
 """The largest residual of a correct prediction."""

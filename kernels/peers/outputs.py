@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.host_memory import Bytes
-from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.memory import Bytes, DeviceArray, first_difference, pinned, same_bytes
 
 POISON = 0xA5
 GUARD_ROWS = 16

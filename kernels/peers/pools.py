@@ -8,11 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from cuda.bindings import runtime as cudart
 
-from analysis.measure.cell import Skip
-from analysis.measure.data import random_bytes
-from analysis.measure.host_memory import Bytes
-from analysis.measure.large_pool import TILE, LargePool
-from analysis.measure.memory import DeviceArray, cuda, on_gpu
+from analysis.api.measure import Skip, random_bytes
+from analysis.api.memory import TILE, Bytes, DeviceArray, LargePool, cuda, on_gpu
 
 VECTOR = 16
 MAX_ROW_BYTES = 4096

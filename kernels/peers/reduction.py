@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.cell import Skip
+from analysis.api.measure import Skip
 
 from .outputs import GUARD_ROWS, POISON, Buffers, Output, touched, wrong_byte
 from .pools import Pool

@@ -8,9 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.site.charts.lines import HEIGHT_PX, line_colour
-from analysis.site.charts.theme import Chart, finish, panels, select
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import HEIGHT_PX, Chart, StudyFacts, finish, line_colour, panels, select
 
 PEER: Final = "pulled"
 HOST: Final = "from_host"

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation
-from analysis.measure.cores import cores
-from analysis.measure.host_memory import Bytes
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, cores
+from analysis.api.memory import Bytes
+from analysis.api.study import Case, FieldError, Variant
 
 from .draws import Launches, consecutive, drawn
 from .gpus import connect, synchronize

@@ -14,14 +14,22 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.results.model.judge import PREDICTED
-from analysis.results.model.translation import ENTRY_BYTES
-from analysis.site.charts.lines import HEIGHT_PX, line_colour, line_panels, stale_shape
-from analysis.site.charts.theme import Chart, finish, panels, select, tooltip
-from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.predicting import chips
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import CaseValue, Variant
+from analysis.api.charts import (
+    HEIGHT_PX,
+    Chart,
+    StudyFacts,
+    chips,
+    finish,
+    line_colour,
+    line_panels,
+    panels,
+    samples_address,
+    select,
+    stale_shape,
+    tooltip,
+)
+from analysis.api.model import ENTRY_BYTES, PREDICTED
+from analysis.api.study import CaseValue, Variant
 
 Keys = dict[str, CaseValue]
 """Of a case, with their values."""

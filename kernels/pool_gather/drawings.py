@@ -8,10 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from analysis.results.model.translation import ENTRY_BYTES
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.drawings import Drawing
-from analysis.site.pages.svg import Canvas
+from analysis.api.charts import StudyFacts
+from analysis.api.drawings import Canvas, Drawing
+from analysis.api.model import ENTRY_BYTES
 
 ENTRIES: Final = 32
 """Translations that would cover the pool that is drawn. A pool of gigabytes needs thousands."""

@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.study import Case
+from analysis.api.study import Case, FieldError
 
 REQUEST_ROWS = 2048
 """Rows of one request."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from analysis.base.errors import require_known
-from analysis.measure.cell import Skip
+from analysis.api.measure import Skip
+from analysis.api.study import require_known
 
 ALONE_S: Final = 0.02
 """Seconds that a neighbour works alone, several times as long as a gather."""

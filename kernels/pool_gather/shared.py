@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.cell import Skip
-from analysis.measure.host_memory import Bytes, HostMemory
-from analysis.measure.large_pool import LargePool
+from analysis.api.measure import Skip
+from analysis.api.memory import Bytes, HostMemory, LargePool
 
 MIB = 2**20
 

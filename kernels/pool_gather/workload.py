@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation, Skip
-from analysis.measure.cores import cores
-from analysis.measure.cpu_cache import flush_rows
-from analysis.measure.host_memory import Bytes
-from analysis.measure.memory import DeviceArray
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, Skip, cores, flush_rows
+from analysis.api.memory import Bytes, DeviceArray
+from analysis.api.study import Case, FieldError, Variant
 
 from .draws import consecutive_sets, draw_sets
 from .neighbours import Neighbour, neighbour

@@ -8,19 +8,20 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.base.quantities import quantity
-from analysis.site.charts.parts import part_bars, part_rows
-from analysis.site.charts.theme import (
+from analysis.api.charts import (
     LABEL_LIMIT_PX,
     WIDE_LABELS,
+    StudyFacts,
     finish,
     panels,
+    part_bars,
+    part_rows,
     present,
     tooltip,
     variant_rows,
 )
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import case_id, parse_case
+from analysis.api.quantities import quantity
+from analysis.api.study import case_id, parse_case
 
 LINE_BYTES = 64
 PRINTED = "write-up"

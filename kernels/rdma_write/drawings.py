@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.drawings import Drawing
-from analysis.site.pages.svg import Canvas
+from analysis.api.charts import StudyFacts
+from analysis.api.drawings import Canvas, Drawing
 
 ACTORS: Final = ("server's thread", "provider", "client")
 MESSAGES: Final = (

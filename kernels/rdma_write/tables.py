@@ -10,9 +10,8 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.study import Study, Variant
-from analysis.toolchain.compile import run
-from analysis.toolchain.compilers import find_cxx
+from analysis.api.code import find_cxx, run
+from analysis.api.study import Study, Variant
 
 VARIANTS: Final = ("threads_shared_atomic", "sharded_array", "sharded_padded")
 

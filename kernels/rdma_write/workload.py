@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation, Skip
-from analysis.measure.cores import cores
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, Skip, cores
+from analysis.api.study import Case, FieldError, Variant
 
 from .peers import SHARED_MEMORY, Peers, Session, Unavailable
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from analysis.measure.torch_stream import use
+from analysis.api.torch import use
 
 
 def bind(array: Any, value: float) -> Callable[[int], None]:

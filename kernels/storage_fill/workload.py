@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.cell import Operation
-from analysis.measure.memory import DeviceArray
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation
+from analysis.api.memory import DeviceArray
+from analysis.api.study import Case, Variant
 
 POISON = 0xA5
 GUARD = 256

@@ -8,9 +8,8 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.base.quantities import percent, quantity, ratio, ratio_interval
-from analysis.site.charts.theme import Chart, finish, panels, variant_rows
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import Chart, StudyFacts, finish, panels, variant_rows
+from analysis.api.quantities import percent, quantity, ratio, ratio_interval
 
 KEY: Final = "work="
 SITUATIONS: Final = ("graphs_2", "graphs_10", "out_of_memory")

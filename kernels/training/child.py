@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from analysis.base.processes import end_with_parent
+from analysis.api.measure import end_with_parent
 
 from .allocators import Allocator, Spent, make
 from .works import WORKS, Work

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation, Skip
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, Skip
+from analysis.api.study import Case, FieldError, Variant
 
 from .child import Message
 from .children import ChildError, Children

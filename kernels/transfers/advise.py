@@ -18,13 +18,17 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from analysis.base.cli import fail_in_one_line
-from analysis.base.errors import FieldError, HotpathError
-from analysis.base.quantities import digits, quantity, quantity_interval, ratio, with_interval
-from analysis.results.store.collect import collect
-from analysis.results.tables.summary import summarise
-from analysis.study import Study, find_study, parse_case
-from analysis.study.config import load_config
+from analysis.api.quantities import digits, quantity, quantity_interval, ratio, with_interval
+from analysis.api.study import (
+    FieldError,
+    HotpathError,
+    Study,
+    fail_in_one_line,
+    find_study,
+    load_config,
+    parse_case,
+)
+from analysis.api.tables import collect, summarise
 
 from .kinds import MEMORIES, memory_of, method_of
 

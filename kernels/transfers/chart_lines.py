@@ -8,11 +8,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.base.quantities import percent, quantity, quantity_interval
-from analysis.results.model.line import Estimate, fit_line
-from analysis.site.charts.theme import Chart, finish, panels, select, si_axis
-from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import Chart, StudyFacts, finish, panels, samples_address, select, si_axis
+from analysis.api.model import Estimate, fit_line
+from analysis.api.quantities import percent, quantity, quantity_interval
 
 from .chart_parts import ROW_PX, direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of

@@ -7,10 +7,17 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.base.quantities import INTERVAL, quantity, quantity_interval, ratio
-from analysis.site.charts.theme import CELL_PX, Chart, finish, panels, present, select
-from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import (
+    CELL_PX,
+    Chart,
+    StudyFacts,
+    finish,
+    panels,
+    present,
+    samples_address,
+    select,
+)
+from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio
 
 from .advise import advise, moves
 from .chart_parts import binary, direction_select

@@ -5,9 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from analysis.site.charts.theme import present, select
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import parse_case
+from analysis.api.charts import StudyFacts, present, select
+from analysis.api.study import parse_case
 
 from .advise import DIRECTIONS
 from .kinds import MEMORIES

@@ -9,13 +9,21 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.base.quantities import digits, quantity, quantity_interval
-from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
-from analysis.site.charts.theme import Chart, finish, panels, select, si_axis
-from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.rows import MeasuredRow
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import parse_case
+from analysis.api.charts import (
+    ENDS,
+    Chart,
+    MeasuredRow,
+    StudyFacts,
+    drawn_whole,
+    finish,
+    panels,
+    samples_address,
+    select,
+    si_axis,
+    within_reach,
+)
+from analysis.api.quantities import digits, quantity, quantity_interval
+from analysis.api.study import parse_case
 
 from .advise import DIRECTIONS
 from .chart_parts import ROW_PX, binary, direction_select, single_copies, tooltips

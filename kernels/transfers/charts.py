@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.site.charts.steps import steps_chart
-from analysis.site.charts.theme import Chart
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import Study
+from analysis.api.charts import Chart, StudyFacts, steps_chart
+from analysis.api.study import Study
 
 from .chart_lines import fits_chart, lines_chart
 from .chart_map import map_chart

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.memory import first_difference, same_bytes
-from analysis.study import Case
+from analysis.api.memory import first_difference, same_bytes
+from analysis.api.study import Case, FieldError
 
 POISON = 0xA5
 UNASKED = 0x5A

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.cell import Operation
-from analysis.measure.host_memory import HostMemory
-from analysis.measure.memory import DeviceArray, cuda, cudart
+from analysis.api.measure import Operation
+from analysis.api.memory import DeviceArray, HostMemory, cuda, cudart
 
 from .layout import POISON, Bytes, Layout, wrong_bytes
 from .work import worked_on

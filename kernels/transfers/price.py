@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import psutil
 
-from analysis.measure.cell import Operation, Skip
-from analysis.measure.host_memory import HostMemory
+from analysis.api.measure import Operation, Skip
+from analysis.api.memory import HostMemory
 
 from .layout import POISON, Bytes, wrong_bytes
 

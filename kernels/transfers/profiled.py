@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from analysis.measure.memory import cuda, cudart, synchronize
-from analysis.measure.tracing import copy_seconds
+from analysis.api.measure import copy_seconds
+from analysis.api.memory import cuda, cudart, synchronize
 
 PAIRS = 11
 """Number of copies timed by each clock, alternately."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from analysis.measure.torch_stream import use
+from analysis.api.torch import use
 
 Move = Callable[[torch.Tensor], torch.Tensor]
 

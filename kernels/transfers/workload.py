@@ -8,13 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation
-from analysis.measure.cpu_cache import flush
-from analysis.measure.data import random_bytes
-from analysis.measure.host_memory import HostMemory
-from analysis.measure.memory import DeviceArray, move_to_host
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, flush, random_bytes
+from analysis.api.memory import DeviceArray, HostMemory, move_to_host
+from analysis.api.study import Case, FieldError, Variant
 
 from .kinds import memory_of
 from .layout import GUARD, UNASKED, Bytes, Layout, layout_of

@@ -7,9 +7,17 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.site.charts.lines import dash_legend, line_colour, line_panels, stale_shape
-from analysis.site.charts.theme import Chart, finish, panels, tooltip
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import (
+    Chart,
+    StudyFacts,
+    dash_legend,
+    finish,
+    line_colour,
+    line_panels,
+    panels,
+    stale_shape,
+    tooltip,
+)
 
 ROW_PX: Final = 24
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}

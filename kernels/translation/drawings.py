@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from analysis.results.model.traffic import LINE_BYTES
-from analysis.results.model.translation import ENTRY_BYTES
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.drawings import Drawing
-from analysis.site.pages.svg import Canvas
+from analysis.api.charts import StudyFacts
+from analysis.api.drawings import Canvas, Drawing
+from analysis.api.model import ENTRY_BYTES, LINE_BYTES
 
 TABLE_ENTRY_BYTES: Final = 8
 """An entry of the page tables; see ENTRY_BYTES."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from analysis.measure.cell import Skip
-from analysis.measure.large_pool import LargePool, largest_pool
+from analysis.api.measure import Skip
+from analysis.api.memory import LargePool, largest_pool
 
 STEP = 64 * 2**20
 LARGEST_KIND = "registered_huge"

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.base.errors import FieldError, require_known
-from analysis.measure.cell import Operation
-from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation
+from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.study import Case, FieldError, Variant, require_known
 
 from .pools import Pools
 from .reading import LINE, gather, line_words

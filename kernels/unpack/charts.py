@@ -8,14 +8,24 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.base.quantities import quantity
-from analysis.site.charts.parts import part_bars, part_rows
-from analysis.site.charts.theme import WIDE_LABELS, Chart, finish, panels, select, variant_rows
-from analysis.site.charts.timeline import HOST, kind_colours, timeline_events
-from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.rows import MeasuredRow
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import Variant, parse_case
+from analysis.api.charts import (
+    HOST,
+    WIDE_LABELS,
+    Chart,
+    MeasuredRow,
+    StudyFacts,
+    finish,
+    kind_colours,
+    panels,
+    part_bars,
+    part_rows,
+    samples_address,
+    select,
+    timeline_events,
+    variant_rows,
+)
+from analysis.api.quantities import quantity
+from analysis.api.study import Variant, parse_case
 
 ROW_PX: Final = 25
 FIRST, LAST = "s0_everything_per_chunk", "s4_batched"

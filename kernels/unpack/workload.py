@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Operation
-from analysis.measure.data import random_bytes
-from analysis.measure.memory import DeviceArray, first_difference, pinned, same_bytes
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation, random_bytes
+from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.study import Case, FieldError, Variant
 
 POISON = 0xA5
 VECTOR = 16

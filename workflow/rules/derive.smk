@@ -34,7 +34,7 @@ rule derive:
         lambda w: files_of(w.study),
         SCHEMAS,
         CORE,
-        sources("analysis/toolchain/*.py"),
+        sources("analysis/api/*.py", "analysis/toolchain/*.py"),
     output:
         directory(TABLES / "derived" / "{study}"),
     log:

@@ -10,6 +10,7 @@ ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
 DRAWING = [
     *SUMMARISING,
     *sources(
+        "analysis/api/*.py",
         "analysis/site/__init__.py",
         "analysis/site/charts/*.py",
         "analysis/site/facts/*.py",

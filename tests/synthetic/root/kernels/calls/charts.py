@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.site.charts.theme import Chart
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import Chart, StudyFacts
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart]:

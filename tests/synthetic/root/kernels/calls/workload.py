@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.cell import Operation
-from analysis.study import Case, Variant
+from analysis.api.measure import Operation
+from analysis.api.study import Case, Variant
 
 
 class Workload:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from analysis.site.charts.theme import Chart
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.api.charts import Chart, StudyFacts
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart]:

@@ -1,0 +1,1 @@
+"""The door for studies: their workloads, tables, charts and drawings import only from here."""

@@ -1,0 +1,60 @@
+"""Charts and the facts that they draw."""
+
+from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
+from analysis.site.charts.lines import HEIGHT_PX, dash_legend, line_colour, line_panels, stale_shape
+from analysis.site.charts.parts import part_bars, part_rows
+from analysis.site.charts.patterns import by_pattern, heat, worse_to_better
+from analysis.site.charts.steps import steps_chart
+from analysis.site.charts.theme import (
+    CELL_PX,
+    LABEL_LIMIT_PX,
+    WIDE_LABELS,
+    Chart,
+    finish,
+    panels,
+    present,
+    select,
+    si_axis,
+    tooltip,
+    variant_rows,
+)
+from analysis.site.charts.timeline import HOST, kind_colours, timeline_events
+from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.predicting import chips
+from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.study_facts import StudyFacts
+
+__all__ = [
+    "CELL_PX",
+    "ENDS",
+    "HEIGHT_PX",
+    "HOST",
+    "LABEL_LIMIT_PX",
+    "WIDE_LABELS",
+    "Chart",
+    "MeasuredRow",
+    "StudyFacts",
+    "by_pattern",
+    "chips",
+    "dash_legend",
+    "drawn_whole",
+    "finish",
+    "heat",
+    "kind_colours",
+    "line_colour",
+    "line_panels",
+    "panels",
+    "part_bars",
+    "part_rows",
+    "present",
+    "samples_address",
+    "select",
+    "si_axis",
+    "stale_shape",
+    "steps_chart",
+    "timeline_events",
+    "tooltip",
+    "variant_rows",
+    "within_reach",
+    "worse_to_better",
+]

@@ -1,0 +1,9 @@
+"""Drawings that explain a study."""
+
+from analysis.site.pages.drawings import Drawing
+from analysis.site.pages.svg import Canvas
+
+__all__ = [
+    "Canvas",
+    "Drawing",
+]

@@ -1,0 +1,34 @@
+"""Memory of the host and of GPUs."""
+
+from analysis.measure.host_memory import Bytes, HostMemory
+from analysis.measure.large_pool import TILE, LargePool, largest_pool
+from analysis.measure.memory import (
+    DeviceArray,
+    cuda,
+    cudart,
+    first_difference,
+    managed,
+    move_to_host,
+    on_gpu,
+    pinned,
+    same_bytes,
+    synchronize,
+)
+
+__all__ = [
+    "TILE",
+    "Bytes",
+    "DeviceArray",
+    "HostMemory",
+    "LargePool",
+    "cuda",
+    "cudart",
+    "first_difference",
+    "largest_pool",
+    "managed",
+    "move_to_host",
+    "on_gpu",
+    "pinned",
+    "same_bytes",
+    "synchronize",
+]

@@ -1,0 +1,41 @@
+"""The model of the link and of address translation."""
+
+from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
+from analysis.results.model.held_back import is_third
+from analysis.results.model.judge import PREDICTED
+from analysis.results.model.line import Estimate, fit_line
+from analysis.results.model.traffic import (
+    COPY_ENGINE_COMPLETION_BYTES,
+    FRAMING_BYTES,
+    HEADER_BYTES,
+    HOST_LINE_BYTES,
+    LINE_BYTES,
+    LOAD_BYTES,
+    SECTOR_BYTES,
+    Request,
+    thread_requests,
+    traffic_of,
+    warp_requests,
+)
+from analysis.results.model.translation import ENTRY_BYTES
+
+__all__ = [
+    "CAUCHY_SCALE",
+    "COPY_ENGINE_COMPLETION_BYTES",
+    "ENTRY_BYTES",
+    "FLOOR",
+    "FRAMING_BYTES",
+    "HEADER_BYTES",
+    "HOST_LINE_BYTES",
+    "LINE_BYTES",
+    "LOAD_BYTES",
+    "PREDICTED",
+    "SECTOR_BYTES",
+    "Estimate",
+    "Request",
+    "fit_line",
+    "is_third",
+    "thread_requests",
+    "traffic_of",
+    "warp_requests",
+]

@@ -1,0 +1,27 @@
+"""Quantities, ratios and intervals in words."""
+
+from analysis.base.quantities import (
+    INTERVAL,
+    digits,
+    listing,
+    percent,
+    quantity,
+    quantity_interval,
+    ratio,
+    ratio_interval,
+    whole,
+    with_interval,
+)
+
+__all__ = [
+    "INTERVAL",
+    "digits",
+    "listing",
+    "percent",
+    "quantity",
+    "quantity_interval",
+    "ratio",
+    "ratio_interval",
+    "whole",
+    "with_interval",
+]

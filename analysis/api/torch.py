@@ -1,0 +1,7 @@
+"""PyTorch's current stream; imports PyTorch."""
+
+from analysis.measure.torch_stream import use
+
+__all__ = [
+    "use",
+]
