@@ -2,7 +2,8 @@
 
 Left out are docstrings, and what only verifies outputs: methods called `check`, unless something
 else asks for one, and functions, constants and imports that nothing else mentions. A check runs
-before the times are taken, and what it leaves in caches is flushed.
+before the times are taken, and what it leaves in caches is flushed. Names do not matter where only
+one file uses them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.results.migrate.host_code import Different
+from analysis.results.migrate.python_names import without_names
 
 VERIFIES: Final = "check"
 """The method of an operation that verifies its output."""
@@ -27,18 +29,23 @@ def compare_python(old: Mapping[str, Path], new: Mapping[str, Path]) -> bytes:
         names = sorted(old.keys() ^ new.keys())
         raise Different(f"{names[0]}: it is timed in one of the two only")
     trees = _timed_trees(old), _timed_trees(new)
-    for name in sorted(old):
-        _compare_files(name, trees[0][name], trees[1][name])
-    return "\0".join(ast.dump(trees[0][name]) for name in sorted(old)).encode()
+    dumps = [_compare_files(name, trees[0], trees[1]) for name in sorted(old)]
+    return "\0".join(dumps).encode()
 
 
-def _compare_files(name: str, old: ast.Module, new: ast.Module) -> None:
-    for one, other in zip(old.body, new.body, strict=False):
-        if ast.dump(one) != ast.dump(other):
-            raise Different(f"{name}: {_named(one)}")
-    if len(old.body) != len(new.body):
-        longer = max(old.body, new.body, key=len)
-        raise Different(f"{name}: {_named(longer[min(len(old.body), len(new.body))])}")
+def _compare_files(name: str, old: Mapping[str, ast.Module], new: Mapping[str, ast.Module]) -> str:
+    """Compare one file of each; returns what was compared."""
+    dumps = [
+        [ast.dump(part) for part in without_names(trees[name], trees.values(), ENTRY_POINTS).body]
+        for trees in (old, new)
+    ]
+    for statement, one, other in zip(old[name].body, *dumps, strict=False):
+        if one != other:
+            raise Different(f"{name}: {_named(statement)}")
+    bodies = old[name].body, new[name].body
+    if len(bodies[0]) != len(bodies[1]):
+        raise Different(f"{name}: {_named(max(bodies, key=len)[min(map(len, bodies))])}")
+    return "\n".join(dumps[0])
 
 
 def _named(statement: ast.stmt) -> str:

@@ -119,3 +119,81 @@ def test_a_check_that_something_else_asks_for_counts(tmp_path: Path) -> None:
     before = files(tmp_path / "old", timed)
     with pytest.raises(Different, match=r"workload\.py: "):
         compare_python(before, files(tmp_path / "new", timed.replace("CHUNK = 4096", "CHUNK = 1")))
+
+
+NAMES = '''"""Work."""
+
+import gc
+
+LIMIT = 8
+SHARED = 3
+
+
+class Workload:
+    def launch(self, size, *, spare=0):
+        counts = [share(size, part) for part in range(LIMIT)]
+        total = spare
+        for count in counts:
+            total += count
+        key = lambda value: value + total
+        return max(counts, key=key), self.module.SHARED, shown(size)
+
+
+def share(size, part):
+    def rest():
+        left = size - part
+        return left
+    return rest()
+
+
+def shown(size):
+    one, other = size, LIMIT
+    return locals()
+'''
+RENAMED = [
+    [("counts", "sizes")],
+    [("counts", "sizes"), ("total", "counts"), ("sizes", "total")],
+    [("LIMIT", "MAX_PARTS")],
+    [("share(", "part_of("), ("left", "size_left")],
+    [("key = ", "order = "), ("key=key", "key=order")],
+]
+OTHER = [
+    [("for count in counts", "for counts in counts")],
+    [("key=key", "key=len")],
+    [("value + total", "total + total")],
+    [("lambda value: value", "lambda total: value")],
+    [("spare", "extra")],
+    [("SHARED", "COMMON")],
+    [("one, other", "first, other")],
+    [("def launch(self, size", "def launch(self, bytes")],
+    [("total += count", "total += part")],
+    [("class Workload", "class Work")],
+    [("left = size", "gc = size"), ("return left", "return gc")],
+    [("max(counts", "max(total")],
+    [("LIMIT)]", "SHARED)]")],
+]
+
+
+def replaced(text: str, changes: list[tuple[str, str]]) -> str:
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("changes", RENAMED)
+def test_a_name_that_one_file_uses_may_change(
+    tmp_path: Path, changes: list[tuple[str, str]]
+) -> None:
+    before = files(tmp_path / "old", NAMES)
+    after = files(tmp_path / "new", replaced(NAMES, changes))
+    assert compare_python(before, after) == compare_python(before, before)
+
+
+@pytest.mark.parametrize("changes", OTHER)
+def test_a_name_that_means_something_else_may_not(
+    tmp_path: Path, changes: list[tuple[str, str]]
+) -> None:
+    before = files(tmp_path / "old", NAMES)
+    with pytest.raises(Different):
+        compare_python(before, files(tmp_path / "new", replaced(NAMES, changes)))
