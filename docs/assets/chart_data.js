@@ -1,30 +1,30 @@
-// What a chart shows: its rows by the choice made, as words, as a table and as a file.
+// The rows that a chart shows, as a sentence, as a table and as a CSV file.
 import { write } from "./figures.js";
 
-const MOST_ROWS = 500;
+const MAX_TABLE_ROWS = 500;
 
 const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
 // Mirrors text_of in analysis/site/charts/columns.py.
 export function textOf(rows, { measure, names }) {
-  if (!rows.length) return "Nothing is shown: no point has all that is chosen.";
-  const of = ["variant", "machine"]
+  if (!rows.length) return "Nothing is shown: no point matches the selection.";
+  const counts = ["variant", "machine"]
     .map((name) => [new Set(rows.map((row) => row[name]).filter(Boolean)).size, name])
     .filter(([count]) => count)
     .map(([count, name]) => counted(count, name));
-  const told = `Shown: ${[counted(rows.length, "point"), of.join(" and ")].filter(Boolean).join(" of ")}`;
+  const shown = `Shown: ${[counted(rows.length, "point"), counts.join(" and ")].filter(Boolean).join(" of ")}`;
   const values = measure ? rows.filter((row) => Number.isFinite(row[measure.field])) : [];
-  if (!values.length) return `${told}.`;
+  if (!values.length) return `${shown}.`;
   values.sort((one, other) => one[measure.field] - other[measure.field]);
   const [lowest, highest] = [values[0], values.at(-1)].map((row) => {
     const places = [row.variant, row.machine].filter(Boolean);
     const place = places.map((name) => names[name] ?? name).join(" on ");
     return write(row[measure.field], measure.kind) + (place && ` (${place})`);
   });
-  return `${told}; ${measure.title}: from ${lowest} to ${highest}.`;
+  return `${shown}; ${measure.title}: from ${lowest} to ${highest}.`;
 }
 
-// A table of `rows`; the variant leads to its samples.
+// A table of `rows`; each variant links to its samples.
 export function tableOf(rows, spec, root) {
   const columns = spec.usermeta.columns.filter(([field]) => rows.some((row) => write(row[field], "plain")));
   const box = document.createElement("div");
@@ -33,7 +33,7 @@ export function tableOf(rows, spec, root) {
   const table = box.appendChild(document.createElement("table"));
   table.className = "hp";
   table.createCaption().textContent =
-    rows.length > MOST_ROWS ? `The first ${MOST_ROWS} of ${rows.length} rows shown` : "The rows shown";
+    rows.length > MAX_TABLE_ROWS ? `First ${MAX_TABLE_ROWS} of ${rows.length} shown rows` : "Shown rows";
   const head = table.createTHead().insertRow();
   const isNumber = columns.map(([field]) => rows.some((row) => typeof row[field] === "number"));
   columns.forEach(([, title], place) => {
@@ -43,7 +43,7 @@ export function tableOf(rows, spec, root) {
     cell.className = isNumber[place] ? "hp-number" : "";
   });
   const body = table.createTBody();
-  for (const row of rows.slice(0, MOST_ROWS)) {
+  for (const row of rows.slice(0, MAX_TABLE_ROWS)) {
     const line = body.insertRow();
     columns.forEach(([field, , kind], place) => {
       const cell = line.insertCell();
@@ -62,7 +62,7 @@ function samplesLink(href, root) {
   return link;
 }
 
-// `rows` as CSV, with the columns of the chart's file.
+// `rows` as CSV, with the columns of the chart's data file.
 export function csvOf(rows, spec) {
   const quoted = (value) => {
     const text = value === null || value === undefined ? "" : String(value);

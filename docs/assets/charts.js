@@ -1,10 +1,10 @@
-// Draws a chart when it comes into view, and again when the palette, the width or the choice changes.
-// Until then the first one of a page is there as a picture: what it shows by default.
+// Draws a chart when it comes into view, and again when the palette, the width or the selection changes.
+// Until then, the first chart of a page is a static picture of its default selection.
 import { csvOf, tableOf, textOf } from "./chart_data.js";
 import { addressOfChoice, bound, fileName, readChoice } from "./choice.js";
 import { button, copy } from "./copy.js";
 
-const AHEAD_PX = 200;
+const DRAW_AHEAD_PX = 200;
 const charts = new Map(); // figure -> Chart
 
 const palette = () => document.body.getAttribute("data-md-color-scheme");
@@ -35,7 +35,7 @@ const palettes = once(() => read(new URL("palettes.json", import.meta.url), "jso
 class Chart {
   isSeen = false;
   view = null;
-  drawn = null; // the palette and width it is drawn in
+  drawn = null; // palette and width of the current drawing
   drawing = Promise.resolve();
 
   constructor(figure) {
@@ -43,8 +43,8 @@ class Chart {
     this.name = figure.dataset.chart;
     this.root = new URL(figure.dataset.root, location.href);
     this.part = (name) => figure.querySelector(`.hp-${name}`);
-    this.part("controls").addEventListener("change", () => this.chosen());
-    this.part("data").addEventListener("toggle", () => this.tell());
+    this.part("controls").addEventListener("change", () => this.onSelect());
+    this.part("data").addEventListener("toggle", () => this.describe());
     this.read = once(() =>
       Promise.all([
         read(new URL(figure.dataset.spec, location.href), "json"),
@@ -54,7 +54,7 @@ class Chart {
     );
   }
 
-  // Draws it if it is in view and not drawn as it should be; one drawing after the other.
+  // Draws the chart if it is in view and outdated. Drawings run one after the other.
   update() {
     this.drawing = this.drawing.then(async () => {
       const width = this.part("scroll").clientWidth;
@@ -74,22 +74,22 @@ class Chart {
   async draw(width) {
     const [spec, colours] = await this.read();
     this.spec = spec;
-    const asked = this.view ? { values: this.values, faults: [] } : readChoice(this.name, spec);
-    const set = { ...asked.values, column_px: width };
+    const requested = this.view ? { values: this.values, faults: [] } : readChoice(this.name, spec);
+    const values = { ...requested.values, column_px: width };
     const signals = spec.signals.map((signal) =>
-      signal.name in set ? { ...signal, value: set[signal.name] } : signal,
+      signal.name in values ? { ...signal, value: values[signal.name] } : signal,
     );
     const controls = document.createElement("div");
     const holder = document.createElement("div");
-    holder.setAttribute("aria-hidden", "true"); // the box around it has the words
-    holder.className = "hp-coming"; // until it has its width
+    holder.setAttribute("aria-hidden", "true"); // the surrounding box has the text
+    holder.className = "hp-coming"; // until its width is final
     this.part("view").append(holder);
     const scheme = palette();
     const options = {
       mode: "vega",
       actions: false,
       hover: false,
-      logLevel: 1, // errors: a selection without any points deserves no warning
+      logLevel: 1, // errors only: a selection without points is no reason to warn
       renderer: "svg",
       config: colours[scheme],
       bind: controls,
@@ -104,7 +104,7 @@ class Chart {
     this.part("controls").replaceChildren(...controls.children);
     this.part("view").replaceChildren(holder);
     this.offerTools();
-    this.tell(asked.faults);
+    this.describe(requested.faults);
   }
 
   get values() {
@@ -115,24 +115,24 @@ class Chart {
     return addressOfChoice(this.name, this.spec, this.values);
   }
 
-  // After a select was changed: it stands in the address, and one can go back.
-  async chosen() {
+  // After the reader changed a select: writes the selection into the address, so that Back works.
+  async onSelect() {
     await this.view.runAsync();
     history.pushState(null, "", this.address);
-    this.tell([]);
+    this.describe([]);
   }
 
-  // After the address was changed.
+  // After the address changed.
   async follow() {
     if (!this.view) return;
     const { values, faults } = readChoice(this.name, this.spec);
     for (const [name, value] of Object.entries(values)) this.view.signal(name, value);
     await this.view.runAsync();
-    this.tell(faults);
+    this.describe(faults);
   }
 
-  // What is shown, in words and, where that is open, as a table.
-  tell(faults) {
+  // Describes the shown rows in a sentence and, if it is unfolded, in a table.
+  describe(faults) {
     if (!this.view) return;
     if (faults) this.part("note").textContent = faults.join(" ");
     const rows = this.rows();
@@ -156,20 +156,20 @@ class Chart {
       link.click();
     };
     const file = (text, type) => URL.createObjectURL(new Blob([text], { type }));
-    const ways = {
+    const formats = {
       png: () => this.opaque(() => this.view.toImageURL("png", 2)),
       svg: async () => file(await this.opaque(() => this.view.toSVG()), "image/svg+xml"),
       csv: () => file(csvOf(this.rows(), this.spec), "text/csv"),
     };
     tools.append(
       button("Copy link", `Copy the address of ${this.name} as shown`, () => copy(this.address.href)),
-      ...Object.entries(ways).map(([kind, make]) =>
+      ...Object.entries(formats).map(([kind, make]) =>
         button(kind.toUpperCase(), `Save ${this.name} as ${kind.toUpperCase()}`, () => save(kind, make)),
       ),
     );
   }
 
-  // What `make` returns while the chart has the page's colour behind it.
+  // The result of `make`, called while the chart has the page's background colour.
   async opaque(make) {
     this.view.background(getComputedStyle(document.body).backgroundColor);
     try {
@@ -180,7 +180,7 @@ class Chart {
   }
 }
 
-// Brings what was drawn wider than `width` down to it: a legend by having fewer columns, then the plot.
+// Shrinks a drawing to `width`: first the legend by using fewer columns, then the plot.
 async function narrow(view, spec, width) {
   const svg = view.container().querySelector("svg");
   const excess = (part) => part.getBoundingClientRect().right - svg.getBoundingClientRect().left - width;
@@ -202,7 +202,7 @@ export function watchCharts() {
         chart.update();
       }
     },
-    { rootMargin: `${AHEAD_PX}px` },
+    { rootMargin: `${DRAW_AHEAD_PX}px` },
   );
   for (const figure of document.querySelectorAll(".hp-chart")) {
     charts.set(figure, new Chart(figure));

@@ -1,47 +1,47 @@
 // Buttons that copy: a command, code, the address of a heading or of a chart.
 const SHOWN_MS = 1600;
 
-const said = document.createElement("p");
-said.className = "hp-said";
-said.setAttribute("role", "status");
-document.body.append(said);
+const status = document.createElement("p");
+status.className = "hp-said";
+status.setAttribute("role", "status");
+document.body.append(status);
 let pending;
 
-function say(text) {
-  said.textContent = text;
+function announce(text) {
+  status.textContent = text;
   clearTimeout(pending);
-  pending = setTimeout(() => (said.textContent = ""), SHOWN_MS);
+  pending = setTimeout(() => (status.textContent = ""), SHOWN_MS);
 }
 
 export async function copy(text) {
   try {
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
     else copySelected(text);
-    say("Copied");
+    announce("Copied");
   } catch {
-    say("The browser does not let this page copy");
+    announce("The browser does not allow copying");
   }
 }
 
-// Pages that come over HTTP from another machine have no clipboard.
+// Browsers give pages over plain HTTP no clipboard API.
 function copySelected(text) {
   const field = document.createElement("textarea");
   field.value = text;
   document.body.append(field);
   field.select();
-  const done = document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   field.remove();
-  if (!done) throw new Error("not copied");
+  if (!isCopied) throw new Error("not copied");
 }
 
-export function button(words, name, press) {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.className = "hp-button";
-  made.textContent = words;
-  made.setAttribute("aria-label", name);
-  made.addEventListener("click", press);
-  return made;
+export function button(text, label, onClick) {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.className = "hp-button";
+  element.textContent = text;
+  element.setAttribute("aria-label", label);
+  element.addEventListener("click", onClick);
+  return element;
 }
 
 export function offerCopies(part) {

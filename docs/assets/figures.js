@@ -15,7 +15,7 @@ export const ratio = (value) => `${0.9 < value && value < 1.1 ? value.toFixed(3)
 
 const plain = (value) => (typeof value === "number" ? String(Number(value.toPrecision(6))) : value);
 
-const WAYS = {
+const FORMATS = {
   seconds,
   digits,
   ratio,
@@ -25,8 +25,8 @@ const WAYS = {
   yes: (value) => (value ? "yes" : "no"),
 };
 
-// `value` of a chart's data; empty where there is none.
+// `value` of a chart's data as text; empty for a missing value.
 export function write(value, kind) {
   if (value === null || value === undefined || Number.isNaN(value)) return "";
-  return typeof value === "number" ? WAYS[kind](value) : String(value);
+  return typeof value === "number" ? FORMATS[kind](value) : String(value);
 }

@@ -1,4 +1,4 @@
-// Folded evidence: fetched when it is opened first, and opened when a link leads into it.
+// Folded evidence: fetched on first opening, and opened when a link points into it.
 import { offerCopies } from "./copy.js";
 
 const FOLDED = "details[data-fragment]";
@@ -6,7 +6,7 @@ const loading = new WeakMap(); // details -> promise of its content
 
 export function watchFolds() {
   for (const fold of document.querySelectorAll(FOLDED)) {
-    const link = fold.querySelector("summary a"); // for those without a script
+    const link = fold.querySelector("summary a"); // for readers without scripts
     link.replaceWith(...link.childNodes);
     fold.addEventListener("toggle", () => fold.open && load(fold));
   }
@@ -15,7 +15,7 @@ export function watchFolds() {
 }
 
 function load(fold) {
-  // Printing opens every fold; what nobody has asked for is not printed.
+  // Printing opens every fold; folds that the reader has not opened are not printed.
   if (matchMedia("print").matches) return Promise.resolve();
   if (!loading.has(fold)) loading.set(fold, fill(fold));
   return loading.get(fold);
@@ -37,15 +37,15 @@ async function fill(fold) {
     for (const image of content.querySelectorAll("img")) {
       image.src = new URL(image.getAttribute("src"), address).href;
     }
-    // Markdown that embeds something is to be copied to other sites.
+    // Badge Markdown is copied to other sites, so its addresses must be absolute.
     for (const code of content.querySelectorAll(".hp-badge code")) {
       code.textContent = code.textContent.replace(/\]\(([^)]+)\)/g, (_, found) => `](${new URL(found, address)})`);
     }
-    const alone = document.createElement("a");
-    alone.href = address;
-    alone.textContent = "On a page of its own";
+    const separate = document.createElement("a");
+    separate.href = address;
+    separate.textContent = "Open as a separate page";
     const line = document.createElement("p");
-    line.append(alone);
+    line.append(separate);
     box.replaceChildren(...content.childNodes, line);
     offerCopies(box);
     fold.dataset.loaded = "";
@@ -56,7 +56,7 @@ async function fill(fold) {
   box.removeAttribute("aria-busy");
 }
 
-// The id of what is folded begins with that of its fold and a hyphen.
+// Ids inside a fold begin with the fold's id and a hyphen.
 function foldOf(id) {
   const folds = [...document.querySelectorAll(`${FOLDED}[id]`)];
   return folds
@@ -68,16 +68,16 @@ function targetId() {
   try {
     return decodeURIComponent(location.hash.slice(1));
   } catch {
-    return ""; // no address of this site
+    return ""; // the fragment is not valid percent-encoding
   }
 }
 
 async function openTarget() {
   const id = targetId();
-  const there = id && document.getElementById(id);
-  const fold = there ? there.closest(FOLDED) : id && foldOf(id);
-  for (let around = fold || there; around; around = around.parentElement) {
-    if (around.localName === "details") around.open = true;
+  const element = id && document.getElementById(id);
+  const fold = element ? element.closest(FOLDED) : id && foldOf(id);
+  for (let ancestor = fold || element; ancestor; ancestor = ancestor.parentElement) {
+    if (ancestor.localName === "details") ancestor.open = true;
   }
   if (!fold) return;
   await load(fold);

@@ -1,10 +1,10 @@
-// What the pages do beyond standing there; each part is a module of its own.
+// Entry point of the pages' scripts: each part is a separate module.
 import { watchCharts } from "./charts.js";
 import { offerCopies } from "./copy.js";
 import { watchFolds } from "./fragments.js";
 import { watchLedger } from "./ledger.js";
 
-// Material's search dialogue has no name of its own.
+// Material's search dialogue lacks an accessible name.
 document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "Search");
 
 offerCopies(document);

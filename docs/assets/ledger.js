@@ -1,4 +1,4 @@
-// Filters of the ledger: by verdict, study, machine and whose claim it is.
+// Filters of the ledger: by verdict, study, machine and author of the claim.
 import { addressOfChoice, readChoice } from "./choice.js";
 
 const WORDS = {
@@ -49,8 +49,8 @@ export function watchLedger() {
     }
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const parts = Object.entries(counts).filter(([, count]) => count);
-    const said = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}`).join(", ");
-    status.textContent = total ? `Of ${total} verdicts shown, one a claim and machine: ${said}.` : "No claim is like that.";
+    const summary = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}`).join(", ");
+    status.textContent = total ? `${total} verdicts shown, one per claim and machine: ${summary}.` : "No claim matches these filters.";
     document.body.classList.toggle("hp-filtered", Object.values(values).some((value) => value !== null));
     hideEmpty();
   };
@@ -75,8 +75,8 @@ export function watchLedger() {
 
 const fits = (wanted, value) => wanted === null || wanted === value;
 
-// The selects in the form of a chart's signals, so that the address says them in the same way; what
-// pages have a name for is shown by that.
+// The selects in the form of a chart's signals, so that they have the same form in the address. Options
+// show the names that pages use.
 function specOf(choices, names) {
   return {
     signals: Object.entries(choices).map(([name, options]) => ({
@@ -96,11 +96,11 @@ function selectOf({ name, bind }) {
   return select;
 }
 
-// Hides what stands over claims of which none is shown.
+// Hides headings and counts above lists without any shown claim.
 function hideEmpty() {
   for (const list of document.querySelectorAll(".hp-claims")) {
     list.hidden = !list.querySelector("details:not([hidden])");
-    const counts = list.previousElementSibling; // of all claims, and their title above it
+    const counts = list.previousElementSibling; // of all claims; the previous element is their title
     counts.classList.add("hp-counts");
     counts.previousElementSibling.classList.toggle("hp-counts", list.hidden);
   }

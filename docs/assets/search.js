@@ -1,5 +1,5 @@
-// Material asks for the index of its search on every page. Here the request waits until search is
-// opened. This runs before Material's own script.
+// Material requests its search index on every page. This script delays the request until the reader opens
+// the search, so it must run before Material's script.
 (() => {
   const { open, send } = XMLHttpRequest.prototype;
   const opened = new Promise((resolve) => {

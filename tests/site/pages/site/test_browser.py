@@ -251,8 +251,8 @@ def test_what_the_address_asks_for_and_is_not_there_is_said(browser: Browser, ad
     visit.open(f"studies/{STUDY}/?steps.machine={hostile}&steps.colour=red#chart-steps")
     figure = visit.page.locator(chart("steps"))
     note = figure.locator(".hp-note")
-    expect(note).to_contain_text("machine “<img src=x onerror=alert(1)>” is not among its choices")
-    expect(note).to_contain_text("It has no choice of “colour”.")
+    expect(note).to_contain_text("machine has no option “<img src=x onerror=alert(1)>”")
+    expect(note).to_contain_text("There is no select “colour”.")
     assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "all"
     assert figure.locator("img").count() == 0
     assert visit.faults == []
