@@ -16,11 +16,12 @@ DOOR = "analysis.api"
 def imports_past_the_door(file: Path) -> Iterator[str]:
     """Every module of the engine that `file` imports and that is not of the door."""
     for node in ast.walk(ast.parse(file.read_text())):
-        modules: list[str] = []
         if isinstance(node, ast.ImportFrom) and not node.level:
             modules = [node.module or ""]
         elif isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
+        else:
+            continue
         for module in modules:
             if module.split(".")[0] == "analysis" and not f"{module}.".startswith(f"{DOOR}."):
                 yield f"{file.name}:{node.lineno}: {module}"
