@@ -1,8 +1,15 @@
-# The targets a person can ask for. The default is `site`, and everything before it.
+# The targets, of which `site` is the default. Every target makes what it needs.
 configfile: "config/config.yaml"
 
 
+# Built from env/container.def; used with `--software-deployment-method apptainer`.
+container: "build/hotpath.sif"
+
+
 include: "workflow/rules/common.smk"
+include: "workflow/functions/build.smk"
+include: "workflow/functions/measure.smk"
+include: "workflow/functions/summarise.smk"
 include: "workflow/rules/build.smk"
 include: "workflow/rules/derive.smk"
 include: "workflow/rules/measure.smk"
@@ -13,14 +20,15 @@ include: "workflow/rules/report.smk"
 
 if CONFIG.machines:
 
+    include: "workflow/functions/cluster.smk"
     include: "workflow/rules/cluster.smk"
 
 
 rule site:
     default_target: True
     input:
-        lambda _: new_results(),
-        WHOLE,
+        new_results,
+        WHOLE_SITE,
     message:
         "The site is at {SITE}/index.html"
 
@@ -31,20 +39,20 @@ rule build:
         CPU_CACHE,
         CODE_TABLES if CONFIG.studies == SHOWN else [],
         derived(CONFIG.studies),
-        to_keep(),
+        kept_marks(),
 
 
 rule measure:
     input:
-        lambda _: measured_now(),
+        measured_now,
 
 
 rule profile:
     input:
-        lambda _: profiled_now(),
+        profiled_now,
 
 
 rule summary:
     input:
-        lambda _: measured_now(),
+        measured_now,
         SUMMARY_TABLES,

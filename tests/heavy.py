@@ -50,6 +50,7 @@ OTHERS = (
     "tests/toolchain/test_compilers.py",
     "tests/toolchain/test_dependencies.py",
     "tests/toolchain/test_packages.py",
+    "tests/workflow/test_cluster.py",
 )
 """Beginnings of the ids of other heavy tests: they take seconds or compile by themselves."""
 CHARTS = "test_charts.py"

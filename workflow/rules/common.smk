@@ -1,4 +1,4 @@
-# Shared by every stage: the checked configuration, paths, and how to run our code.
+# Shared by every stage: the checked configuration, paths, and functions that find sources.
 import hashlib
 import json
 import os
@@ -9,39 +9,19 @@ from pathlib import Path
 sys.path.insert(0, workflow.basedir)
 
 from snakemake.logging import logger
-from snakemake.settings.enums import Quietness
+from snakemake_logger_plugin_hotpath import suggest_targets
 
 from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
 from analysis.toolchain.packages import package_versions
-from analysis.toolchain.compiled import CODE_TABLES as UNDERIVED_TABLES
+from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import MADE_OF, is_kept
-from analysis.study.config import BUILD, load_config
+from analysis.study.config import load_config
 from analysis.base.errors import HotpathError
 from analysis.base.files import require_plain_path, require_room
-from analysis.base.jobs import tell_jobs
 from analysis.base.locks import take
 from analysis.measure.cpu_cache import LIBRARY
-from analysis.toolchain.modules import module_path
 from analysis.base.processes import STARTER, pass_interrupts_on
 from analysis.study.source import bindings_files, source_files
-from analysis.base.terminal import Line
-
-
-def targets(unknown):
-    """What a person can ask for in place of what is unknown: rules that only name what they need,
-    and a variant again."""
-    again, study = TABLES / "measured", Path(unknown).parent.name
-    if Path(unknown).parent.parent != again:
-        names = sorted(rule.name for rule in workflow.rules if rule.norun)
-        return [*names, str(again / "STUDY" / "VARIANT")]
-    if study not in CONFIG.known:
-        return [str(again / name / "VARIANT") for name in CONFIG.known]
-    return [str(again / study / name) for name in CONFIG.known[study].variant_names]
-
-
-# Where Snakemake is hushed, as by the profile, its jobs are told in our own words.
-if Quietness.RULES in (workflow.output_settings.quiet or ()):
-    tell_jobs(logger, Line(sys.stderr), lambda: workflow.dryrun, targets)
 
 try:
     require_room(Path(workflow.basedir))
@@ -53,44 +33,53 @@ try:
 except HotpathError as error:
     sys.exit(f"error: {error}")
 
-# A module is rebuilt if its compiler changes.
+# A new compiler rebuilds every module.
 COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}"
-LIBFABRIC = shlex.quote(CONFIG.libfabric)
-PYTHON = shlex.quote(sys.executable)
-# What is kept of a study beside the tables that it derives.
-UNDERIVED = (MADE_OF, *UNDERIVED_TABLES)
-SETTINGS = shlex.quote(json.dumps(config))
-# The smoke grid has its own results, tables and site, separate from the real ones.
+PYTHON = sys.executable
+# The smoke grid has results, tables and a site that are separate from the real ones.
 IS_SMOKE = CONFIG.grid.name == "smoke"
 TABLES = Path("build/smoke" if IS_SMOKE else "build")
 SITE = Path("build/smoke/site" if IS_SMOKE else "site")
-# What is asked for narrows what is measured. A real site shows all there is; one of a trial shows
-# what was tried.
+# The setting `studies` limits what is measured. The real site shows all studies; a smoke site shows
+# those that were measured.
 SHOWN = CONFIG.studies if IS_SMOKE else CONFIG.known
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
-# On a cluster they are not known before a job runs.
-ALL_CORES = workflow.resource_settings.cores or 1
 MODULES = Path("build/modules") / ARCH
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 
-# What the rules run ends with this process, however that ends.
+# Programs that the rules run end when this process ends.
 os.environ[STARTER] = str(os.getpid())
 
 
-def busy(holder):
+def valid_targets(unknown):
+    """Targets to suggest in place of `unknown`: rules without a command, or variants to measure."""
+    measured, study = TABLES / "measured", Path(unknown).parent.name
+    if Path(unknown).parent.parent != measured:
+        names = sorted(rule.name for rule in workflow.rules if rule.norun)
+        return [*names, str(measured / "STUDY" / "VARIANT")]
+    if study not in CONFIG.known:
+        return [str(measured / name / "VARIANT") for name in CONFIG.known]
+    return [str(measured / study / name) for name in CONFIG.known[study].variant_names]
+
+
+suggest_targets(valid_targets)
+
+
+def refuse_second_run(holder):
     sys.exit(f"error: this checkout is in use by {holder}; wait until that has ended")
 
 
 onstart:
-    # In place of Snakemake's own lock, which stays when it is killed.
-    take(Path(".snakemake/hotpath.lock"), f"snakemake, process {os.getpid()}", busy)
-    # What reads results wants their folder, if with nothing in it.
+    # Snakemake's lock outlives a killed process; this one does not.
+    take(
+        Path(".snakemake/hotpath.lock"),
+        f"snakemake, process {os.getpid()}",
+        refuse_second_run,
+    )
+    # Programs that read results require their folder, even an empty one.
     RESULTS.mkdir(parents=True, exist_ok=True)
-    # Snakemake would let running jobs finish, and a study takes minutes.
+    # Snakemake lets running jobs finish after an interrupt, and a study takes minutes.
     pass_interrupts_on()
-    # While jobs wait, every job that ends would have it look once more a second, without end: half a
-    # core beside what is measured.
-    workflow.scheduler.job_rate_limiter = None
 
 
 wildcard_constraints:
@@ -100,9 +89,19 @@ wildcard_constraints:
     ),
 
 
-def digest(files):
-    """A hash of a list of files, so that a removed file also triggers its rule."""
-    return hashlib.sha256("\n".join(files).encode()).hexdigest()[:16]
+def all_cores(wildcards):
+    """Threads of a measurement: nothing else may run on the machine."""
+    return workflow.cores
+
+
+def settings(wildcards):
+    """The configuration as JSON: a function, because Snakemake expands braces in a plain parameter."""
+    return json.dumps(config)
+
+
+def digest(names):
+    """A hash of a list of names. As a parameter, it also triggers its job when a file is removed."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
 
 
 def sources(*patterns):
@@ -112,13 +111,34 @@ def sources(*patterns):
 
 
 def files_of(study):
-    """Everything in a study's folder: sources, headers, description, recorded traces."""
+    """All files in a study's folder: sources, headers, description, recorded traces."""
     folder = CONFIG.known[study].folder.relative_to(workflow.basedir)
     return sources(f"{folder}/**/*.*")
 
 
-# Of all studies: whether a result is stale depends on the code beside it.
-STUDIES = sources("kernels/**/*.*", "allocator/**/*.*")
+def study_files(wildcards):
+    return files_of(wildcards.study)
+
+
+def study_files_digest(wildcards):
+    return digest(files_of(wildcards.study))
+
+
+def output_folder(wildcards, output):
+    """The folder of a job's first output."""
+    return Path(output[0]).parent
+
+
+# All studies and their shared headers: a result is stale when the code it belongs to changes.
+STUDIES = sorted(
+    {
+        *sources("kernels/**/*.*"),
+        *(path for name in CONFIG.known for path in files_of(name)),
+    }
+)
 SCHEMAS = sources("workflow/schemas/*.yaml")
-# What every stage stands on; what reads the description of a study is there.
+# Modules that every stage imports, among them those that read study.yaml.
 CORE = sources("analysis/*.py", "analysis/base/*.py", "analysis/study/**/*.py")
+TOOLCHAIN_CODE = sources("analysis/toolchain/*.py")
+# The modules that a study imports.
+API = sources("analysis/api/*.py")

@@ -1,53 +1,28 @@
-# Tables that a study makes from its code and its built modules, by its tables.py.
-
-
-def derived(studies):
-    """The folders of these tables, of each of the studies that has some."""
-    return [
-        TABLES / "derived" / name
-        for name, study in studies.items()
-        if (study.folder / "tables.py").exists()
-    ]
-
-
-def made_from(wildcards):
-    """Sources of the tables: the kept tables, or the study's modules."""
-    if wildcards.study in KEPT:
-        return sources(f"{COMPILED}/{wildcards.study}/*.*")
-    return modules_of(wildcards.study)
-
-
-def derive_command(wildcards, output):
-    if wildcards.study not in KEPT:
-        return f"{PYTHON} -m analysis.toolchain.derived {wildcards.study} --modules {MODULES} --out {output}"
-    kept = [
-        shlex.quote(path)
-        for path in made_from(wildcards)
-        if not path.endswith(UNDERIVED)
-    ]
-    return f"mkdir -p {output} && cp {' '.join(kept)} {output}/"
+# Tables that a study's tables.py derives from its code and its built modules.
 
 
 rule derive:
     input:
-        made_from,
-        lambda w: files_of(w.study),
+        derive_sources,
+        study_files,
         SCHEMAS,
         CORE,
-        sources("analysis/api/*.py", "analysis/toolchain/*.py"),
+        API,
+        TOOLCHAIN_CODE,
     output:
-        directory(TABLES / "derived" / "{study}"),
+        directory(DERIVED / "{study}"),
     log:
         "build/logs/derive/{study}.log",
     benchmark:
         "build/benchmarks/derive/{study}.tsv"
+    priority: 1
     resources:
         mem_mb=1000,
     params:
         compiler=COMPILER,
-        files=lambda w: digest(files_of(w.study)),
+        files=study_files_digest,
         command=derive_command,
     message:
-        "Making the tables of {wildcards.study} from its code"
+        "Deriving tables from the code of {wildcards.study}"
     shell:
         "({params.command}) 2> {log}"

@@ -1,27 +1,25 @@
-# Counters and timelines, separate from timing: the headline case of each study, once per source.
-
-
-def profiled_now():
-    """Markers of the studies that this invocation must profile."""
-    return [profiled(study) for study in unfinished().captures]
+# Captures counters and timelines, apart from timing: the headline case of each study, once per source.
 
 
 rule profile_study:
     input:
-        lambda _: measured_now(),
-        read_by_study,
+        measured_now,
+        study_inputs,
     output:
         touch(profiled("{study}")),
     log:
         "build/logs/profile/{study}.log",
     benchmark:
         "build/benchmarks/profile/{study}.tsv"
-    threads: ALL_CORES
+    threads: all_cores
     resources:
         gpu=1,
     params:
-        pending=lambda w: unfinished().captures.get(w.study, ""),
+        python=PYTHON,
+        settings=settings,
+        pending=capture_request,
     message:
         "Profiling {wildcards.study}"
     shell:
-        "{PYTHON} -m analysis.measure.profile {wildcards.study} --config {SETTINGS} 2> {log}"
+        "{params.python:q} -m analysis.measure.profile {wildcards.study} --config {params.settings:q}"
+        " 2> {log}"

@@ -1,4 +1,4 @@
-"""What a run tells where there is no terminal: little, and a failure once."""
+"""What a run prints where there is no terminal: little, and a failure once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
 
 
-def test_building_tells_how_many_jobs_are_done_and_a_failure_once(copy: Path) -> None:
-    told = succeed(copy, "build")
-    assert len(told.splitlines()) < 20, told
-    assert re.search(r"^(\d+) of \1 jobs done$", told, re.MULTILINE)
-    assert "input:" not in told
+def test_building_reports_the_jobs_done_and_a_failure_once(copy: Path) -> None:
+    printed = succeed(copy, "build")
+    assert len(printed.splitlines()) < 20, printed
+    assert re.search(r"^(\d+) of \1 jobs done$", printed, re.MULTILINE)
+    assert "input:" not in printed
 
     source = copy / "kernels" / "calls" / "compiled.cpp"
     source.write_text(source.read_text() + "\ngarbage;\n")
@@ -35,6 +35,7 @@ def test_snakemakes_own_log_keeps_everything(copy: Path) -> None:
     assert "Error in rule module" in log.read_text()
 
 
-def test_its_own_words_can_be_asked_for(copy: Path) -> None:
-    told = succeed(copy, "--dry-run", "build", "--quiet", "host")
-    assert "Reason: " in told
+def test_an_option_brings_back_its_messages(copy: Path) -> None:
+    printed = succeed(copy, "--dry-run", "build", "--printshellcmds")
+    assert "Reason: " in printed
+    assert "-m analysis." in printed

@@ -1,0 +1,125 @@
+# Inputs and parameters of the rules that compile studies and derive tables from their code.
+
+
+def modules_of(study):
+    """The compiled modules of a study, except those that this machine cannot build."""
+    return [
+        MODULES / study / f"{variant.name}.so"
+        for variant in CONFIG.known[study].variants
+        if variant.is_compiled and TOOLCHAIN.can_build(variant)
+    ]
+
+
+def description(wildcards):
+    """The study.yaml, whatever its age: its settings for a module are parameters, so that an edited
+    claim compiles nothing. The code that reads it is no input either, because Snakemake would check
+    it for each of several hundred modules before it starts."""
+    return ancient(CONFIG.known[wildcards.study].folder / "study.yaml")
+
+
+def bindings_sources(wildcards):
+    return bindings_files(CONFIG.known[wildcards.study])
+
+
+def module_sources(wildcards):
+    study = CONFIG.known[wildcards.study]
+    files = source_files(study, study.variant(wildcards.variant))
+    return [path for path in files if path.suffix != ".py"]
+
+
+def bindings_settings(wildcards):
+    """Keys of study.yaml that decide how the bindings are compiled."""
+    study = CONFIG.known[wildcards.study]
+    needs = {need for variant in study.variants for need in variant.needs}
+    return json.dumps([dict(study.constants), "libfabric" in needs])
+
+
+def module_settings(wildcards):
+    """Keys of study.yaml that decide how the variant is compiled and linked, and the installed
+    versions of the packages it needs."""
+    variant = CONFIG.known[wildcards.study].variant(wildcards.variant)
+    macros = dict(variant.constants) | dict(variant.options)
+    return json.dumps([macros, variant.flags, variant.needs, package_versions(variant)])
+
+
+# The repository keeps the tables of the current code, by study. Only studies whose tables are out of
+# date are compiled for a site.
+COMPILED = Path("compiled") / ARCH
+KEPT = {name for name, study in SHOWN.items() if is_kept(study, COMPILED / name)}
+CODE = TABLES / "code"
+CODE_TABLES = [TABLES / "resources.csv", TABLES / "machine_code.csv"]
+
+
+def code_tables(study, table, suffix):
+    """A study's kept table, or else the tables with this suffix beside its modules."""
+    if study in KEPT:
+        return COMPILED / study / table
+    return [module.with_suffix(suffix) for module in modules_of(study)]
+
+
+def resource_tables(wildcards):
+    return code_tables(wildcards.study, "resources.csv", ".ptxas.csv")
+
+
+def machine_code_tables(wildcards):
+    return code_tables(wildcards.study, "machine_code.csv", ".sass.csv")
+
+
+def kept_marks():
+    """Marks of the studies whose kept tables are out of date and can be made anew here."""
+    if IS_SMOKE or CONFIG.studies != SHOWN:
+        return []
+    return [
+        TABLES / "kept" / name
+        for name, study in SHOWN.items()
+        if name not in KEPT and all(TOOLCHAIN.can_build(v) for v in study.variants)
+    ]
+
+
+# Tables that a study's tables.py derives from its code and its built modules.
+DERIVED = TABLES / "derived"
+
+
+def derived(studies):
+    """The folders of derived tables of those studies that have some."""
+    return [
+        DERIVED / name
+        for name, study in studies.items()
+        if (study.folder / "tables.py").exists()
+    ]
+
+
+def derived_of_study(wildcards):
+    name = wildcards.study
+    return derived({name: SHOWN[name]}) if name in SHOWN else []
+
+
+def derived_folder(wildcards):
+    return DERIVED / wildcards.study
+
+
+def code_folder(wildcards):
+    return CODE / wildcards.study
+
+
+def kept_folder(wildcards):
+    return COMPILED / wildcards.study
+
+
+def derive_sources(wildcards):
+    """The kept tables of a study, or else its modules."""
+    if wildcards.study in KEPT:
+        return sources(f"{COMPILED}/{wildcards.study}/*.*")
+    return modules_of(wildcards.study)
+
+
+def derive_command(wildcards, output):
+    if wildcards.study not in KEPT:
+        program = (
+            f"{shlex.quote(PYTHON)} -m analysis.toolchain.derived {wildcards.study}"
+        )
+        return f"{program} --modules {MODULES} --out {output}"
+    # The other kept files describe the compiled code itself.
+    others = (MADE_OF, *COMPILER_TABLES)
+    kept = [path for path in derive_sources(wildcards) if not path.endswith(others)]
+    return f"mkdir -p {output} && cp {' '.join(map(shlex.quote, kept))} {output}/"

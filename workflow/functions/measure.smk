@@ -1,0 +1,184 @@
+# Finds what has to be measured and profiled, and reports what was measured. Hashes decide what is
+# measured: a study is requested only while some of its samples are missing.
+from contextlib import ExitStack
+from functools import cache
+from typing import NamedTuple
+
+from analysis.base.gpu import GpuError, open_gpus
+from analysis.measure.clock import utc_now
+from analysis.measure.needs import Provision
+from analysis.measure.outcome import outcome
+from analysis.measure.plan import (
+    lacks_captures,
+    leftovers,
+    pending,
+    refuse_damaged,
+    target,
+)
+from analysis.study import CAPTURE_KINDS
+
+# Snakemake's record of parameters is in the same folder, so that both are removed together.
+MARKERS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
+MACHINE_MARKS = TABLES / "machines"
+# Marks everything pending as measured by this invocation.
+MEASURED = MARKERS / "pending"
+STARTED = utc_now("seconds")
+
+
+def profiled(study):
+    """Marks a study as profiled by this invocation."""
+    return MARKERS / "profiled" / study
+
+
+def request(names, marker):
+    """The pending `names` and the age of the marker. As a parameter it makes a rule run even though
+    an earlier invocation has left its marker."""
+    since = marker.stat().st_mtime_ns if marker.exists() else 0
+    return f"{' '.join(names)} since {since}"
+
+
+class Unfinished(NamedTuple):
+    """Requests by study for samples and captures; the results' folder; what this machine provides."""
+
+    samples: dict = {}
+    captures: dict = {}
+    where: object = None
+    provision: object = None
+
+
+@cache
+def unfinished():
+    """Everything that lacks a fresh sample or capture on this machine.
+
+    Only input functions and parameters call it, so that targets that measure nothing open no GPU
+    and read no results.
+    """
+    # Nodes of a cluster find out by themselves what is pending on them.
+    if CONFIG.machines:
+        return Unfinished()
+    try:
+        return find_unfinished()
+    except HotpathError as error:
+        sys.exit(f"error: {error}")
+
+
+def find_unfinished():
+    """Everything pending in every study. HotpathError if their results are damaged."""
+    samples, captures, grid = {}, {}, CONFIG.grid.name
+    with ExitStack() as stack:
+        try:
+            gpus = stack.enter_context(open_gpus(CONFIG.gpus))
+        except GpuError:
+            gpus = ()
+        provision = Provision.of(gpus, TOOLCHAIN, CONFIG)
+        where = target(CONFIG, gpus)
+        for name, study in CONFIG.studies.items():
+            lacking = [v.name for v in pending(study, where, grid, provision)]
+            if lacking or leftovers(study, where, grid):
+                samples[name] = request(lacking, MEASURED)
+            if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
+                captures[name] = request(CAPTURE_KINDS, profiled(name))
+            if name in samples or name in captures:
+                refuse_damaged(study, where, grid)
+    if samples or captures:
+        require_room(where.folder)
+    return Unfinished(samples, captures, where, provision)
+
+
+def measured_now(wildcards):
+    """Marks of what this invocation must measure: studies here, or machines of a cluster."""
+    machines = [MACHINE_MARKS / machine.name / "merged" for machine in CONFIG.machines]
+    return machines or ([MEASURED] if unfinished().samples else [])
+
+
+def new_results(wildcards):
+    """Marks of the measurements that a site waits for: none if no site shows them."""
+    return [] if is_unpublished() else measured_now(wildcards)
+
+
+def profiled_now(wildcards):
+    """Marks of the studies that this invocation must profile."""
+    return [profiled(study) for study in unfinished().captures]
+
+
+def is_unpublished():
+    """Whether no site shows what is measured here: no GPU was found and the machine has no name."""
+    where = unfinished().where
+    return where is not None and where.root.resolve() != CONFIG.results.resolve()
+
+
+def modules_to_run(study, variants):
+    """The modules of `variants` that this machine can run."""
+    provision = unfinished().provision
+    runnable = {
+        variant.name
+        for variant in variants
+        if provision is None or provision.unmet(variant) is None
+    }
+    return [module for module in modules_of(study) if module.stem in runnable]
+
+
+def measuring_inputs(study, variants):
+    """Files that measuring or profiling variants of a study reads. Samples are added to earlier
+    results, so those are no input."""
+    code = sources("config/config.yaml", "analysis/**/*.py")
+    modules = modules_to_run(study, variants)
+    return [*modules, CPU_CACHE, *files_of(study), *SCHEMAS, *code]
+
+
+def study_inputs(wildcards):
+    return measuring_inputs(wildcards.study, CONFIG.known[wildcards.study].variants)
+
+
+def variant_inputs(wildcards):
+    """Inputs to measure a variant together with its baselines."""
+    study = CONFIG.known[wildcards.study]
+    return measuring_inputs(study.name, study.companions(wildcards.variant))
+
+
+def pending_inputs(wildcards):
+    return [
+        path
+        for study in unfinished().samples
+        for path in measuring_inputs(study, CONFIG.known[study].variants)
+    ]
+
+
+def pending_requests(wildcards):
+    return unfinished().samples
+
+
+def pending_studies(wildcards):
+    return list(unfinished().samples)
+
+
+def pending_names(wildcards):
+    return ", ".join(unfinished().samples)
+
+
+def capture_request(wildcards):
+    return unfinished().captures.get(wildcards.study, "")
+
+
+def report_outcome():
+    """Report what this invocation has measured, or why it has measured nothing."""
+    if not unfinished.cache_info().currsize:
+        return
+    requests, where = unfinished().samples, unfinished().where
+    logs = Path("build/logs/measure")
+    lines = list(outcome(CONFIG.studies.values(), requests, where, STARTED, logs))
+    if not lines and requests and is_unpublished():
+        lines = [
+            "nothing was measured: no GPU was found and this machine has no name; to measure"
+            " studies that need no GPU, add --config machine=NAME"
+        ]
+    for line in lines:
+        logger.info(line)
+
+
+onsuccess:
+    report_outcome()
+
+
+onerror:
+    report_outcome()

@@ -1,0 +1,176 @@
+# Inputs and parameters of the rules that make tables, charts and the site.
+from functools import cache
+from importlib.metadata import version
+
+from analysis.site.pages.navigation import STUDIES as STUDY_PAGES
+from analysis.site.pages.navigation import first_chart
+from analysis.study.source import timed_files
+from analysis.results.store.folders import (
+    DESCRIPTION,
+    PUBLISHED,
+    check_machine,
+    machine_folders,
+    plain_files,
+)
+from analysis.study import calibrating
+
+# Every study has its tables, so that a change of its results or code makes only those anew. The
+# tables of the site have the same names and join those of all studies.
+NAMES = [
+    "summary.csv",
+    "ratios.csv",
+    "repeats.csv",
+    "repeatability.csv",
+    "runs.csv",
+    "rounds.csv",
+    "skipped.csv",
+    "model.csv",
+    "model_parameters.csv",
+    "model_counters.csv",
+    "claims.csv",
+    "claim_parts.csv",
+    "refused.json",
+]
+SUMMARY_TABLES = [TABLES / name for name in NAMES]
+LINKS = TABLES / "links.json"
+CHARTS = TABLES / "charts"
+ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
+# Snakemake deletes a rule's outputs before it runs the rule, so the site itself is no output: the
+# previous one stays until the next is complete.
+WHOLE_SITE = SITE / ".whole"
+
+# Results are plain inputs, from any machine. Files whose names no result can have are left out,
+# because Snakemake would expand braces in them.
+RESULT_FILES = list(plain_files(RESULTS))
+CALIBRATING = calibrating(CONFIG.known)
+SUMMARISING = [
+    *SCHEMAS,
+    *CORE,
+    *sources("analysis/results/*.py", "analysis/results/model/*.py"),
+    *sources("analysis/results/store/*.py", "analysis/results/tables/*.py"),
+]
+DRAWING = [
+    *SUMMARISING,
+    *sources(
+        "analysis/site/__init__.py",
+        "analysis/site/charts/*.py",
+        "analysis/site/facts/*.py",
+    ),
+    *API,
+    *TOOLCHAIN_CODE,
+]
+
+
+def tables_of(study):
+    return [TABLES / "tables" / study / name for name in NAMES]
+
+
+def study_tables(wildcards):
+    return tables_of(wildcards.study)
+
+
+def tables_folder(wildcards):
+    return TABLES / "tables" / wildcards.study
+
+
+def results():
+    """Samples of this and of other machines, and published figures."""
+    return [str(path) for path in RESULT_FILES]
+
+
+def results_of(studies):
+    """Results of some studies, and descriptions of the machines."""
+    return [
+        str(path)
+        for path in RESULT_FILES
+        if path.name == DESCRIPTION
+        or path.parent.name in studies
+        or (path.parent.name == PUBLISHED and path.stem in studies)
+    ]
+
+
+def study_results(wildcards):
+    return results_of([wildcards.study])
+
+
+def result_names(*patterns):
+    """All names below the results that match, including those of refused files."""
+    found = {path for pattern in patterns for path in RESULTS.glob(pattern)}
+    return [ascii(str(path)) for path in sorted(found)]
+
+
+def names_about(studies):
+    """Names below the results that concern some studies, and the refused machines."""
+    patterns = [
+        f"*/{study}{rest}" for study in studies for rest in ("*", f"{os.sep}**/*")
+    ]
+    return [*result_names("*", *patterns), "refused:", *refused_machines()]
+
+
+def refused_machines():
+    refused = []
+    for folder in machine_folders(RESULTS):
+        try:
+            check_machine(folder)
+        except (HotpathError, OSError):
+            refused.append(ascii(folder.name))
+    return refused
+
+
+@cache
+def code_of_results(*studies):
+    """Code that decides whether results of some studies are stale."""
+    timed = {
+        str(path.relative_to(workflow.basedir))
+        for name in studies
+        for variant in CONFIG.known[name].variants
+        for path in timed_files(CONFIG.known[name], variant)
+    }
+    return sorted(timed.union(*map(files_of, studies)))
+
+
+def study_code(wildcards):
+    return code_of_results(wildcards.study)
+
+
+def links_of_study(wildcards):
+    """The fitted links, if the link model predicts the study."""
+    return [LINKS] if CONFIG.known[wildcards.study].has_link else []
+
+
+def links_option(wildcards):
+    return [f"--links {path}" for path in links_of_study(wildcards)]
+
+
+# Parameters are evaluated again when a job starts: by then, there may be new results.
+def calibrating_digest(wildcards):
+    return digest(names_about(CALIBRATING))
+
+
+def study_names_digest(wildcards):
+    study = wildcards.study
+    return digest([*names_about([study]), *files_of(study)])
+
+
+def results_digest(wildcards):
+    return digest([*CONFIG.known, *result_names("**/*")])
+
+
+def site_digest(wildcards):
+    return digest([*sources("docs/**/*.*"), *STUDIES, *result_names("**/*")])
+
+
+def chart_packages(wildcards):
+    """Versions of the packages that draw. Only a machine that draws charts has them."""
+    return [version("altair"), version("vl-convert-python")]
+
+
+def picture(wildcards):
+    """The chart that a study's page also has as a picture. As a parameter it redraws the charts if
+    another chart comes first; no other change of the page does."""
+    return first_chart(Path("docs", STUDY_PAGES, f"{wildcards.study}.md"))
+
+
+def is_site_lost(wildcards):
+    """Whether the first page was removed after the site was built."""
+    return WHOLE_SITE.exists() and not (SITE / "index.html").exists()
