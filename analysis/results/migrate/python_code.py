@@ -3,7 +3,7 @@
 Left out are docstrings, and what only verifies outputs: methods called `check`, unless something
 else asks for one, and functions, constants and imports that nothing else mentions. A check runs
 before the times are taken, and what it leaves in caches is flushed. Names do not matter where only
-one file uses them.
+the timed files use them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 from analysis.results.migrate.host_code import Different
 from analysis.results.migrate.python_names import without_names
+from analysis.results.migrate.python_renames import undo_renames
 
 VERIFIES: Final = "check"
 """The method of an operation that verifies its output."""
@@ -29,23 +30,23 @@ def compare_python(old: Mapping[str, Path], new: Mapping[str, Path]) -> bytes:
         names = sorted(old.keys() ^ new.keys())
         raise Different(f"{names[0]}: it is timed in one of the two only")
     trees = _timed_trees(old), _timed_trees(new)
-    dumps = [_compare_files(name, trees[0], trees[1]) for name in sorted(old)]
-    return "\0".join(dumps).encode()
+    compared = _without_names(trees[0]), _without_names(trees[1])
+    undo_renames(*compared)
+    for name in compared[0]:
+        bodies = compared[0][name].body, compared[1][name].body
+        for statement, one, other in zip(trees[0][name].body, *bodies, strict=False):
+            if ast.dump(one) != ast.dump(other):
+                raise Different(f"{name}: {_named(statement)}")
+        if len(bodies[0]) != len(bodies[1]):
+            longer = max((tree[name].body for tree in trees), key=len)
+            raise Different(f"{name}: {_named(longer[min(map(len, bodies))])}")
+    return "\0".join(map(ast.dump, compared[0].values())).encode()
 
 
-def _compare_files(name: str, old: Mapping[str, ast.Module], new: Mapping[str, ast.Module]) -> str:
-    """Compare one file of each; returns what was compared."""
-    dumps = [
-        [ast.dump(part) for part in without_names(trees[name], trees.values(), ENTRY_POINTS).body]
-        for trees in (old, new)
-    ]
-    for statement, one, other in zip(old[name].body, *dumps, strict=False):
-        if one != other:
-            raise Different(f"{name}: {_named(statement)}")
-    bodies = old[name].body, new[name].body
-    if len(bodies[0]) != len(bodies[1]):
-        raise Different(f"{name}: {_named(max(bodies, key=len)[min(map(len, bodies))])}")
-    return "\n".join(dumps[0])
+def _without_names(trees: Mapping[str, ast.Module]) -> dict[str, ast.Module]:
+    return {
+        name: without_names(trees[name], trees.values(), ENTRY_POINTS) for name in sorted(trees)
+    }
 
 
 def _named(statement: ast.stmt) -> str:

@@ -1,7 +1,8 @@
 """Syntax trees in which names do not matter: those of local variables, and those of functions and
 constants that only one file uses.
 
-Parameters keep their names, because callers may name them, and so do classes and attributes.
+Parameters, classes and attributes keep their names, which other files may use: python_renames.py
+compares these.
 """
 
 from __future__ import annotations
