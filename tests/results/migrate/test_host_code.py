@@ -192,6 +192,32 @@ def test_the_caller_in_the_bindings_is_timed(before: Program, tmp_path: Path) ->
         compare(before, after)
 
 
+DESCRIBED = """
+namespace pybind11 {
+__attribute__((noinline)) inline void describe(const char* what) { std::puts(what); }
+template <class T>
+__attribute__((noinline)) inline void convert(T* data) { std::puts("converted"); ++*data; }
+}  // namespace pybind11
+"""
+
+
+@pytest.mark.parametrize(("changed", "is_same"), [("puts(what)", True), ("++*data", False)])
+def test_what_binds_may_change_the_library_but_not_its_templates(
+    tmp_path: Path, changed: str, is_same: bool
+) -> None:
+    call = "launch(data, count); }"
+    calls = f'pybind11::describe("enqueue"), pybind11::convert(data), {call}'
+    bindings = edited(BINDINGS, [(call, calls)])
+    before = program(tmp_path / "old", bindings, OPERATOR + DESCRIBED, VARIANT)
+    other = edited(DESCRIBED, [(changed, f'{changed}, std::puts("")')])
+    after = program(tmp_path / "new", bindings, OPERATOR + other, VARIANT)
+    if is_same:
+        assert compare(before, after) == "timed functions"
+    else:
+        with pytest.raises(Different, match="convert"):
+            compare(before, after)
+
+
 PYBIND = """
 #include <pybind11/pybind11.h>
 namespace py = pybind11;
