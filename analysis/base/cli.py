@@ -1,4 +1,4 @@
-"""What every command of this package has in common."""
+"""Shared by all commands of this package: argument types, errors in one line, interrupts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.base.errors import HotpathError, told
+from analysis.base.errors import HotpathError, os_error_message
 from analysis.base.processes import end_with_starter, interrupt_once
 
 INTERRUPTED: Final = 130
@@ -28,7 +28,7 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
     except HotpathError as error:
         sys.exit(f"error: {error}")
     except OSError as error:
-        if (message := told(error)) is None:
+        if (message := os_error_message(error)) is None:
             raise
         sys.exit(f"error: {message}")
     except KeyboardInterrupt:
@@ -36,7 +36,7 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
         sys.exit(INTERRUPTED)
 
 
-# Types of arguments. What they raise, argparse tells with the name of the argument.
+# Types of arguments. argparse prints their errors with the name of the argument.
 
 
 def settings(text: str) -> dict[str, Any]:
@@ -51,16 +51,16 @@ def settings(text: str) -> dict[str, Any]:
 
 
 def existing_folder(text: str) -> Path:
-    """A folder that is there."""
+    """An existing folder."""
     if not Path(text).is_dir():
-        raise ArgumentTypeError(f"expected a folder that is there, got {text!r}")
+        raise ArgumentTypeError(f"expected an existing folder, got {text!r}")
     return Path(text)
 
 
 def existing_file(text: str) -> Path:
-    """A file that is there."""
+    """An existing file."""
     if not Path(text).is_file():
-        raise ArgumentTypeError(f"expected a file that is there, got {text!r}")
+        raise ArgumentTypeError(f"expected an existing file, got {text!r}")
     return Path(text)
 
 

@@ -1,4 +1,4 @@
-"""The one error a person sees: which field, what was expected, what came."""
+"""Errors that a person can mend: the field, what was expected, and what came."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 _MAKE_ROOM: Final = "make room, then run the same command again"
-_OF_ANOTHER: Final = "use a copy of your own, or ask its owner"
+_OF_ANOTHER: Final = "use another copy, or ask its owner"
 _ANOTHER_PATH: Final = "name another path"
 _MENDS: Final = {
     errno.ENOSPC: _MAKE_ROOM,
@@ -15,7 +15,7 @@ _MENDS: Final = {
     errno.EROFS: "use a copy that can be written to",
     errno.EACCES: _OF_ANOTHER,
     errno.EPERM: _OF_ANOTHER,
-    # What is to be a folder, or in one, where a file is.
+    # A file is where a folder was expected.
     errno.ENOTDIR: _ANOTHER_PATH,
     errno.EEXIST: _ANOTHER_PATH,
     errno.EISDIR: _ANOTHER_PATH,
@@ -49,15 +49,14 @@ def refuse_repeats(field: str, items: Iterable[str]) -> None:
         seen.add(item)
 
 
-def told(error: OSError) -> str | None:
-    """What is wrong with which file, and what a person can do; None where that is not known."""
+def os_error_message(error: OSError) -> str | None:
+    """The file, its fault and a remedy; None if no remedy is known."""
     mend = _MENDS.get(error.errno or 0)
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror}; {mend}" if mend else None
 
 
-def visible(text: str, most: int = 500) -> str:
-    """`text` of others for a log or a page: on one line, nothing in it that cannot be seen, and not
-    longer than `most`."""
+def visible(text: str, max_length: int = 500) -> str:
+    """Foreign `text` for a log or a page: one line, printable, at most `max_length` characters."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shown if len(shown) <= most else f"{shown[:most]} ..."
+    return shown if len(shown) <= max_length else f"{shown[:max_length]} ..."

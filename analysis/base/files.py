@@ -14,18 +14,18 @@ from analysis.base.errors import HotpathError
 
 MIB: Final = 2**20
 ROOM_BYTES: Final = 32 * MIB
-"""What a run may write beside what it builds: results, their journal, logs."""
+"""Space that a run may need for results, their journal and logs."""
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Make or replace a file in one step. OSError leaves what was there."""
+    """Make or replace a file in one step. OSError leaves the old file."""
     write_all({path: text})
 
 
 def write_all(texts: Mapping[Path, str]) -> None:
     """Make or replace files, each in one step, and none before there is room for all of them.
 
-    OSError leaves what was there.
+    OSError leaves the old file.
     """
     partial = {path: path.with_name(f".{path.name}.partial") for path in texts}
     try:
@@ -41,7 +41,7 @@ def write_all(texts: Mapping[Path, str]) -> None:
 
 
 def _write(partial: Path, text: str, path: Path) -> None:
-    """Write what is to become the file `path`; an OSError names that."""
+    """Write the future content of `path`; an OSError names `path`."""
     try:
         partial.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("w", newline="") as file:
@@ -56,9 +56,7 @@ def require_room(folder: Path) -> None:
     """HotpathError unless `folder`, or the one it is to be made in, can be written to."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise HotpathError(
-            f"{there}: cannot be written to; use a copy of your own, where that is possible"
-        )
+        raise HotpathError(f"{there}: cannot be written to; use a copy that you can write to")
     if (free := shutil.disk_usage(there).free) < ROOM_BYTES:
         raise HotpathError(
             f"{there}: expected {ROOM_BYTES / MIB:g} MiB of free space, got {free / MIB:.3g} MiB; "
@@ -67,8 +65,8 @@ def require_room(folder: Path) -> None:
 
 
 def require_plain_path(folder: Path) -> None:
-    """HotpathError unless a shell takes the path of `folder` for one word: nvcc hands the folders
-    of libraries to one as they are."""
+    """HotpathError unless the path of `folder` is one word to a shell: nvcc passes folders of
+    libraries to a shell unquoted."""
     if found := re.search(r"[\s()\[\]{}<>'\"`$&;|*?!#\\]", str(folder)):
         raise HotpathError(
             f"{folder}: expected a path without {found[0]!r}, which nvcc cannot link in; move the"

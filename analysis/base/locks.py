@@ -1,4 +1,4 @@
-"""Locks that the kernel frees as soon as their holder has ended, however that was."""
+"""File locks that the kernel releases when their holder ends, even if it was killed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Final
 from analysis.base.errors import HotpathError
 
 _EVERYBODY: Final = 0o666
-_LONGEST: Final = 300
+_MAX_HOLDER_BYTES: Final = 300
 
 
 def take(path: Path, holder: str, held: Callable[[str], None]) -> int:
-    """Lock the file `path`, which any user may, and write into it who has it.
+    """Lock the file `path`, which any user may lock, and write `holder` into it.
 
-    While somebody else has it: call `held` once with what they wrote, then wait. The lock is free
-    again when the descriptor that is returned is closed; other programs do not inherit it.
-    HotpathError where the file cannot be used.
+    While another process holds the lock: call `held` once with its text, then wait. Closing the
+    returned descriptor releases the lock; other programs do not inherit it. HotpathError if the
+    file cannot be used.
     """
     while True:
         file = _open(path)
@@ -32,7 +32,7 @@ def take(path: Path, holder: str, held: Callable[[str], None]) -> int:
             fcntl.flock(file, fcntl.LOCK_EX)
         if _is_still(path, file):
             os.ftruncate(file, 0)
-            os.pwrite(file, holder.encode()[:_LONGEST], 0)
+            os.pwrite(file, holder.encode()[:_MAX_HOLDER_BYTES], 0)
             return file
         os.close(file)
 
@@ -41,8 +41,8 @@ def _open(path: Path) -> int:
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         with suppress(FileExistsError):
-            # Not made by the call that opens it: of others' files in such a folder the kernel
-            # refuses that.
+            # Created by a call of its own kind: in a sticky folder the kernel refuses O_CREAT on
+            # another user's file.
             made = os.open(path, flags | os.O_CREAT | os.O_EXCL, _EVERYBODY)
             os.fchmod(made, _EVERYBODY)  # whatever the umask is
             os.close(made)
@@ -56,13 +56,13 @@ def _open(path: Path) -> int:
 
 
 def _is_still(path: Path, file: int) -> bool:
-    """Whether nobody has removed the file while it was waited for."""
+    """Whether `path` is still the locked file; another process may have removed it."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(file), path.stat())
     return False
 
 
 def _holder(file: int) -> str:
-    """What the holder wrote. Anybody may write into the file: only what can be shown is."""
-    text = os.pread(file, _LONGEST, 0).decode(errors="replace")
+    """The printable text in the lock file, which any user may have written."""
+    text = os.pread(file, _MAX_HOLDER_BYTES, 0).decode(errors="replace")
     return "".join(c for c in text if c.isprintable()) or "another process"

@@ -1,4 +1,4 @@
-"""No process outlives the one that it works for, and none leaves anything behind."""
+"""Ends processes with the one that started them, and removes what killed ones left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STARTER: Final = "HOTPATH_STARTER"
 """Environment variable with the id of the process that a program works for, as the workflow's."""
 
 GRACE_S: Final = 1.0
-"""How long a program may take to tidy up once its starter has ended."""
+"""Time for a program to tidy up once its starter has ended."""
 
 SHARED_MEMORY: Final = Path("/dev/shm")
 
@@ -36,8 +36,8 @@ _PR_SET_PDEATHSIG: Final = 1
 def end_with_parent() -> None:
     """Have the kernel end this process, which multiprocessing has made, when its parent ends.
 
-    To be called first thing. Where the parent, or the fork server between, is gone already, the
-    process ends now.
+    Call it first. If the parent, or the fork server in between, has ended already, the process
+    ends now.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     parent = multiprocessing.parent_process()
@@ -55,12 +55,12 @@ def interrupt_once() -> None:
 
     Both a terminal and a starter that passes signals on may send one: tidying up then goes on.
     """
-    for number in _heeded():
+    for number in _handled():
         signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    for later in _heeded():
+    for later in _handled():
         signal.signal(later, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -68,8 +68,8 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 def pass_interrupts_on() -> None:
     """Have SIGINT and SIGTERM reach all that this program has started, too.
 
-    They are handled as before, which may be to wait for what was started. A handler of ours in
-    between would keep asyncio from its own, which ends all tasks before it interrupts.
+    Existing handlers stay in place: asyncio's handler ends all tasks before it interrupts, and a
+    further handler would replace it.
     """
     arriving, arrived = socket.socketpair()
     arriving.setblocking(False)
@@ -88,22 +88,22 @@ def pass_interrupts_on() -> None:
 def _pass_on(arrived: socket.socket) -> None:
     while heard := arrived.recv(1):
         (number,) = heard
-        if number in _heeded():
+        if number in _handled():
             for started in psutil.Process().children(recursive=True):
                 with suppress(psutil.NoSuchProcess):
                     started.send_signal(number)
 
 
-def _heeded() -> list[signal.Signals]:
-    """Of the signals that interrupt, those that whoever started this program left to it."""
+def _handled() -> list[signal.Signals]:
+    """SIGINT and SIGTERM, without those that the starter has set to be ignored."""
     return [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]
 
 
 def end_with_starter() -> None:
-    """End this program when its starter ends, however that is, and so all that it starts itself.
+    """End this program, and all that it has started, when its starter ends or is killed.
 
-    A shell may stand between the two, so the kernel cannot be asked for a signal. Without a starter
-    nothing is done.
+    A shell may run between the two, so PR_SET_PDEATHSIG does not help. Does nothing without a
+    starter.
     """
     starter, os.environ[STARTER] = os.environ.get(STARTER), str(os.getpid())
     if starter is None:
@@ -111,7 +111,7 @@ def end_with_starter() -> None:
     try:
         watched = os.pidfd_open(int(starter))
     except ProcessLookupError:
-        raise SystemExit("whatever started this program has ended") from None
+        raise SystemExit("the starter of this program has ended") from None
     threading.Thread(target=_follow, args=(watched,), daemon=True).start()
 
 
@@ -153,7 +153,7 @@ def remove_orphaned_memory(folder: Path = SHARED_MEMORY) -> None:
 
 
 def _remove_unused(file: Path) -> None:
-    """OSError if the file is open elsewhere, or is another user's: then there is no lease of it."""
+    """OSError if the file is open elsewhere or is another user's: no lease is granted then."""
     opened = os.open(file, os.O_RDWR | os.O_NOFOLLOW)
     try:
         # Whoever opens it meanwhile waits for the end of the lease. SIGURG, which says so, does

@@ -12,15 +12,14 @@ INTERVAL: Final = f"{CONFIDENCE * 100:g} % interval"
 WITHIN: Final = f"{SAME_WITHIN * 100:g} %"
 """Ratios this near 1 are called the same."""
 _SUPPORTED: Final = ((0.2, 2), (0.02, 3))
-"""So many significant digits an interval's ends have at most, where it reaches this share each
-way."""
+"""Maximum significant digits of an interval's ends, by the share that it reaches each way."""
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 _NANO: Final = (1e-9, "n")
 
 
 def digits(value: float, significant: int = 3) -> str:
-    """`value` to so many significant digits, without an exponent: 47.9, 0.451, 1230."""
+    """`value` with `significant` digits and no exponent: 47.9, 0.451, 1230."""
     if value == 0:
         return "0"
     places = max(significant - 1 - math.floor(math.log10(abs(value))), 0)
@@ -50,18 +49,17 @@ def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
 
 
 def digits_interval(low: float, high: float, significant: int = 3) -> str:
-    """`low to high` with so many significant digits, or as few as so wide an interval supports;
-    empty where there is none."""
+    """`low to high` with `significant` digits, fewer for a wide interval; empty without one."""
     if math.isnan(low) or math.isnan(high):
         return ""
     significant = _supported(low, high, significant)
     return f"{digits(low, significant)} to {digits(high, significant)}"
 
 
-def _supported(low: float, high: float, most: int) -> int:
-    """How many significant digits the ends of an interval get."""
+def _supported(low: float, high: float, max_digits: int) -> int:
+    """Number of significant digits that the width of an interval supports."""
     found = (digits for share, digits in _SUPPORTED if high - low > share * abs(high + low))
-    return min(next(found, most), most)
+    return min(next(found, max_digits), max_digits)
 
 
 def _count(value: float, significant: int = 4) -> str:
@@ -95,8 +93,7 @@ def ratio(value: float) -> str:
 
 
 def ratio_interval(low: float, high: float) -> str:
-    """`low to high`, digits as in `ratio` or as few as so wide an interval supports; empty where
-    there is none."""
+    """`low to high` with the digits of `ratio`, fewer for a wide interval; empty without one."""
     if math.isnan(low) or math.isnan(high):
         return ""
     significant = _supported(low, high, 3)
@@ -135,7 +132,7 @@ def whole(value: float) -> str:
 
 
 def runs_phrase(runs: int, hosts: int) -> str:
-    """What a figure stands on: `one run`, `4 runs, 3 hosts`."""
+    """The evidence of a figure: `one run`, `4 runs, 3 hosts`."""
     if runs == 1:
         return "one run"
     return f"{runs} runs, {hosts} host{'s' * (hosts > 1)}"

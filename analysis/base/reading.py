@@ -17,7 +17,7 @@ def read_bytes(path: Path, limit: int = LIMIT_BYTES) -> bytes:
     """The content of a plain file; HotpathError if it is another kind of file or beyond `limit`."""
     try:
         require_plain(path, path.lstat(), limit)
-        # Were it exchanged by now, a link would still not be followed, nor a pipe waited for.
+        # If the file was replaced meanwhile: follow no link and wait for no pipe.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             return file.read(limit)
@@ -56,7 +56,7 @@ def require_folder(path: Path) -> None:
 
 
 def kind_of(status: os.stat_result) -> str:
-    """What is there, in words."""
+    """The kind of file, in words."""
     kinds = {
         stat.S_IFREG: "a plain file",
         stat.S_IFDIR: "a folder",

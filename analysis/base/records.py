@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 OPTIONAL: Final = " | None"
-LARGEST: Final = 1e18
-"""No number that is measured is larger, whatever its unit."""
+MAX_NUMBER: Final = 1e18
+"""Upper bound of all measured numbers, in any unit."""
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
@@ -33,7 +33,7 @@ UtcTime = NewType("UtcTime", str)
 
 
 def line_of_text(text: str) -> str:
-    """`text`; ValueError unless all of it can be seen, on one line."""
+    """`text` if it is one printable line; else ValueError."""
     if not text.isprintable():
         raise ValueError
     return text
@@ -47,17 +47,16 @@ def whole_number(text: str) -> int:
 
 
 def finite_number(text: str) -> float:
-    """As Python writes it, and of a size that something can have; else ValueError."""
+    """A number as Python writes it, at most MAX_NUMBER; else ValueError."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     is_lost = value == 0 and re.search("[1-9]", text.partition("e")[0])
-    if is_lost or not abs(value) <= LARGEST:
+    if is_lost or not abs(value) <= MAX_NUMBER:
         raise ValueError
     return value
 
 
 def utc_time(text: str) -> str:
-    """`text`, as `2026-01-02T03:04:05Z`, with or without decimals; ValueError if there was no such
-    time."""
+    """`text` if it is a valid timestamp such as `2026-01-02T03:04:05Z`; else ValueError."""
     if not _TIME.fullmatch(text):
         raise ValueError
     datetime.fromisoformat(text)
@@ -67,8 +66,8 @@ def utc_time(text: str) -> str:
 KINDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
     "str": ("text on one line", line_of_text),
     "int": ("a whole number", whole_number),
-    "UtcTime": ("a UTC time that there was", utc_time),
-    "float": (f"a number of at most {LARGEST:g}", finite_number),
+    "UtcTime": ("a UTC timestamp such as 2026-11-24T06:00:00Z", utc_time),
+    "float": (f"a number of at most {MAX_NUMBER:g}", finite_number),
 }
 """By the annotation of a field, which may be optional: what is expected, and how it is read."""
 
@@ -79,7 +78,7 @@ def columns(record: type[DataclassInstance]) -> tuple[str, ...]:
 
 
 def to_text(header: Sequence[str], rows: Iterable[Sequence[object]], number: str = "") -> str:
-    """The whole file; `number` is the format of floats. What is None is left empty."""
+    """The text of a CSV file; `number` is the format of floats, None becomes an empty cell."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)

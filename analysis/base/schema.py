@@ -27,7 +27,7 @@ _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]
-    """Refuses a key that is there twice: YAML would keep the last value and say nothing."""
+    """Refuses a repeated key: YAML would silently keep the last value."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -68,7 +68,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def parse_yaml(text: str) -> Any:
-    """What a text in YAML says. yaml.YAMLError where it is none."""
+    """The value of a YAML text; yaml.YAMLError if it is invalid."""
     return yaml.load(text, Loader=_Loader)
 
 
@@ -132,7 +132,7 @@ def check(
 ) -> None:
     """Raise FieldError for the most relevant fault; `where` is the file's name.
 
-    `definitions` stand in for those of the schema `name` that only code can tell.
+    `definitions` replace those of the schema `name` that only code knows.
     """
     for path, number in _floats(data):
         # No bound in a schema refuses these.
@@ -203,7 +203,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "enum": "one of {}",
     "const": "{!r}",
     "pattern": "text like {}",
-    "format": "a UTC time that there was, as 2026-01-02T03:04:05Z",
+    "format": "a UTC timestamp such as 2026-11-24T06:00:00Z",
     "maxLength": "at most {} characters",
     "maxItems": "at most {} items",
     "maxProperties": "at most {} keys",
@@ -213,7 +213,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "uniqueItems": "items that differ from each other",
     **dict.fromkeys(("minItems", "minLength", "minProperties"), "something that is not empty"),
 }
-"""What a keyword of our schemas expects, in words."""
+"""The expectation of each schema keyword, in words."""
 
 
 def _fault(error: ValidationError) -> tuple[str, object]:

@@ -1,5 +1,7 @@
-"""Medians, ratios and their 95 % intervals. What differs between runs is more than what differs
-between the rounds of one, so a figure stands on several runs where there are some."""
+"""Medians, ratios and their 95 % intervals.
+
+Runs differ more than the rounds of one run, so figures are based on several runs if there are any.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 CONFIDENCE: Final = 0.95
-FEWEST_RUNS: Final = 3
-"""From so many runs on, an interval is for a run that has not been made yet."""
-FEWEST_ROUNDS: Final = 6
-"""From so many rounds on, their range holds their median with CONFIDENCE."""
+MIN_RUNS: Final = 3
+"""Minimum number of runs for a prediction interval of the next run."""
+MIN_ROUNDS: Final = 6
+"""Minimum number of rounds whose range holds their median with CONFIDENCE."""
 SAME_WITHIN: Final = 0.01
 """Two times whose ratio is surely within this of 1 are called the same; a smaller difference is not
 called faster or slower."""
@@ -32,12 +34,12 @@ class Estimate(NamedTuple):
 def estimate(runs: Sequence[Sequence[float]]) -> Estimate:
     """The median over runs of each run's median over rounds; `runs` are in the order of time.
 
-    From FEWEST_RUNS on the interval is one for the median of another run. From fewer runs it can
-    only be that of the newest one: where its own median lies.
+    With MIN_RUNS or more, the interval predicts the median of the next run. With fewer, the figure
+    and the interval are those of the newest run.
     """
     medians = [float(median(rounds)) for rounds in runs]
     middle = median(medians)
-    if len(medians) >= FEWEST_RUNS:
+    if len(medians) >= MIN_RUNS:
         return Estimate(middle, *prediction_interval(runs))
     return Estimate(medians[-1], *median_interval(runs[-1]))
 
@@ -111,7 +113,7 @@ def median_interval(rounds: Sequence[float]) -> tuple[float, float]:
     ordered = sorted(map(float, rounds))
     rank = _rank(len(ordered))
     low, high = ordered[rank], ordered[-1 - rank]
-    if len(ordered) >= FEWEST_ROUNDS:
+    if len(ordered) >= MIN_ROUNDS:
         return low, high
     _, mean_low, mean_high = mean_estimate(ordered)
     return min(low, mean_low), max(high, mean_high)
@@ -119,8 +121,8 @@ def median_interval(rounds: Sequence[float]) -> tuple[float, float]:
 
 @cache
 def _rank(count: int) -> int:
-    """How many values may be left out at each end, so that the median is still between the rest
-    with CONFIDENCE: the binomial distribution of those below it."""
+    """Number of values to drop at each end so that the rest still holds the median with
+    CONFIDENCE, by the binomial distribution of the values below it."""
     from scipy import (
         special,
     )  # here, as it is slow to import and what measures needs none
@@ -131,7 +133,7 @@ def _rank(count: int) -> int:
 
 @cache
 def _tail(rounds: int) -> float:
-    """The lower quantile of all rounds where the median of so many may still lie."""
+    """The lower quantile of all rounds at which the median of `rounds` may still lie."""
     from scipy import special
 
     half = (rounds + 1) / 2
@@ -147,7 +149,7 @@ def student(freedom: int) -> float:
 
 
 def verdict(ratio: float, low: float, high: float, by_run: Sequence[float] = ()) -> str:
-    """What a speed-up and its interval say: `faster`, `slower`, `same` or `unclear`.
+    """The verdict on a speed-up and its interval: `faster`, `slower`, `same` or `unclear`.
 
     Of several runs, `by_run` are their ratios. All of them must agree on which is the faster, and
     the interval of their mean must not hold 1: four runs agree by chance once in eight.
@@ -156,7 +158,7 @@ def verdict(ratio: float, low: float, high: float, by_run: Sequence[float] = ())
         return "unclear"
     if low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
         return "same"
-    if len(by_run) >= FEWEST_RUNS:
+    if len(by_run) >= MIN_RUNS:
         _, mean_low, mean_high = mean_estimate(by_run)
         low, high = min(mean_low, *by_run), max(mean_high, *by_run)
     if low > 1 and ratio >= 1 + SAME_WITHIN:

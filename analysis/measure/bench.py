@@ -49,7 +49,7 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
         parser.add_argument(_option(key), default=value, help=f"default: {value}", **kind)
     for key, number in study.constants.items():
         if key in values:
-            continue  # a case may have its own
+            continue  # a case key has the same name
         parser.add_argument(
             _option(key), type=at_least(1), help=f"default: {number}, or the variant's"
         )
@@ -87,7 +87,8 @@ def case_of(
     }
     asked = {key: getattr(arguments, key) for key in study.constants}
     constants = {
-        key: own if asked.get(key) is None else asked[key] for key, own in variant.constants.items()
+        key: default if asked.get(key) is None else asked[key]
+        for key, default in variant.constants.items()
     }
     try:
         payload = evaluate(variant.payload, {**constants, **values})

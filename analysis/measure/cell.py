@@ -1,4 +1,4 @@
-"""What is measured: the operation that a workload builds from a variant and a case."""
+"""The measured operation, which a workload builds from a variant and a case."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Workload(Protocol):
 
     Only the rig calls it: `prepare`, then `bind` on the result. A class method `before_cuda`, where
     there is one, comes before all else, once in a process that has not used CUDA yet. `before_bind`
-    of the result, where there is one, is told which variants are bound next, with their modules.
+    of the result, where there is one, gets the variants that are bound next, with their modules.
     """
 
     def prepare(self, case: Case) -> Binder | None:

@@ -1,4 +1,4 @@
-"""Machines of a cluster: each run is measured on a node of its own, in a tree of its own.
+"""Machines of a cluster: each run has a node and a tree to itself.
 
 python -m analysis.measure.cluster measure MACHINE RUN --config JSON
 python -m analysis.measure.cluster merge MACHINE --config JSON
@@ -30,8 +30,8 @@ from analysis.results.store.results import Draft, load_variant
 from analysis.study.config import BUILD, Config, Machine, load_config
 from analysis.study.source import fingerprint
 
-OWN = frozenset({"build", "results", "site", ".git", ".snakemake", ".venv", ".uv"})
-"""What a tree has of its own, or has no use for."""
+NOT_COPIED = frozenset({"build", "results", "site", ".git", ".snakemake", ".venv", ".uv"})
+"""Not copied into a tree: each tree makes these, or does not need them."""
 KEPT = frozenset({"build", "results", ".snakemake"})
 """Of these, what stays from one measurement in a tree to the next."""
 
@@ -48,18 +48,18 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int
     take_over(config, machine, run)
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    own_settings = tree / "build" / "settings.json"
-    own = {"machine": machine, "machines": [], **several}
-    write_whole(own_settings, json.dumps({**overrides, **own}))
+    settings_file = tree / "build" / "settings.json"
+    of_this_run = {"machine": machine, "machines": [], **several}
+    write_whole(settings_file, json.dumps({**overrides, **of_this_run}))
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "measure", "profile"]
-    command += ["--configfile", str(own_settings)]
+    command += ["--configfile", str(settings_file)]
     print(f"{machine}: run {run} on {os.uname().nodename}", flush=True)
     if subprocess.run(command, cwd=tree, env=_environment(), check=False).returncode:
         raise HotpathError(f"{machine}: run {run} failed, see above and {tree}/build/logs")
 
 
 def _machine(config: Config, name: str) -> Machine:
-    """What the configuration says of a machine. FieldError lists those that it has."""
+    """A machine in the configuration; FieldError lists the configured ones."""
     known = {machine.name: machine for machine in config.machines}
     require_known("machine", name, sorted(known))
     return known[name]
@@ -86,7 +86,7 @@ def copy_sources(tree: Path) -> None:
             shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
     for entry in ROOT.iterdir():
         target = tree / entry.name
-        if entry.name in OWN or entry.name.endswith("_cache"):
+        if entry.name in NOT_COPIED or entry.name.endswith("_cache"):
             continue
         if entry.is_symlink() or entry.is_file():
             shutil.copy2(entry, target, follow_symlinks=False)
@@ -99,7 +99,7 @@ def _is_compiled(_: str, names: list[str]) -> list[str]:
 
 
 def take_over(config: Config, machine: str, run: int) -> None:
-    """Give the run what it need not measure: the results of variants that have so many runs."""
+    """Give the tree of `run` the results of variants that have this run already."""
     tree = tree_of(machine, run)
     results = tree / config.results.relative_to(ROOT)
     for path in variant_files(config.results, machine):

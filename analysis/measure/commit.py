@@ -44,16 +44,16 @@ def commit_of(root: Path) -> Commit:
     return Commit(head, bool(changes))
 
 
-def _reason(told: list[str], root: Path) -> str:
+def _reason(lines: list[str], root: Path) -> str:
     """Why git refuses, and what helps."""
-    why = next((line.removeprefix("fatal: ") for line in told), "no reason told")
-    is_of_another = "safe.directory" in "".join(told)
+    why = next((line.removeprefix("fatal: ") for line in lines), "it gave no reason")
+    is_of_another = "safe.directory" in "".join(lines)
     trust = f"`git config --global --add safe.directory {root}` trusts its owner"
     return f"git: {why}; {trust if is_of_another else f'{COMMIT_VARIABLE} can name it'}"
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """What git prints for the tree itself: a repository that it lies in is not looked at."""
+    """The output of git for `root` itself, not for a repository around it."""
     alone = os.environ | {"GIT_CEILING_DIRECTORIES": str(root.resolve().parent)}
     return subprocess.run(
         ["git", "-C", str(root), *arguments], env=alone, capture_output=True, text=True, check=True

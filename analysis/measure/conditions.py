@@ -2,7 +2,7 @@
 
 python -m analysis.measure.conditions
 
-The spin and the copy are the same work everywhere, so that their times tell how fast this core and
+The spin and the copy are the same work everywhere, so their times show how fast this core and
 this memory are now. They explain figures and mark disturbed runs; no figure is corrected by them.
 """
 
@@ -21,7 +21,7 @@ import psutil
 SPIN_TURNS: Final = 200_000
 COPY_BYTES: Final = 64 * 2**20
 REPEATS: Final = 5
-"""The shortest of so many counts: what disturbs one of them is no property of the host."""
+"""Repetitions, of which the shortest counts: a disturbance is no property of the host."""
 LOOK_S: Final = 0.1
 """How long it is watched who uses the CPU, while this process sleeps."""
 

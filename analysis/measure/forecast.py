@@ -36,8 +36,8 @@ class Pace:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a study's run is to expect: seconds of one of its rounds and of the studies after it,
-    and its place among those that are measured together."""
+    """The expected length of a study's run: seconds of one of its rounds, seconds of the studies
+    after it, and its place among those that are measured together."""
 
     round_s: float
     later_s: float = 0.0

@@ -92,7 +92,7 @@ class Journal:
 
     @cached_property
     def run(self) -> str:
-        """UTC start of the run; a run that is resumed keeps its own."""
+        """UTC start of the run; a resumed run keeps it."""
         return next((record.run for record in self.records.values()), utc_now("seconds"))
 
     @cached_property
@@ -173,19 +173,19 @@ class Journal:
         """The samples of all finished rounds."""
         return [s for number in sorted(self.records) for s in read_round(self.round_file(number))]
 
-    def stage(self, texts: Mapping[str, str], told: Iterable[str], error: str) -> None:
+    def stage(self, texts: Mapping[str, str], messages: Iterable[str], error: str) -> None:
         """Make ready what the run changes in the results: texts by path below their folder.
 
-        `told` is what to print when they are published, `error` the mistake to end with, or empty.
+        `messages` are printed when the texts are published; `error` ends the run, unless empty.
         """
-        outcome = json.dumps({"told": list(told), "error": error})
+        outcome = json.dumps({"messages": list(messages), "error": error})
         files = {f"{RESULTS}/{name}": text for name, text in texts.items()}
         self.begin()
         write_together(self.folder / PUBLISHING, {_OUTCOME: outcome, **files})
 
 
 def complete(publishing: Path, where: Target) -> Iterator[str]:
-    """Put staged files into the results, remove their journal and yield what there is to tell.
+    """Put staged files into the results, remove their journal and yield its messages.
 
     It may be stopped and begun again at any point. HotpathError at the end, if an output was wrong:
     all is kept, but nothing that runs this may end as if all were well.
@@ -195,7 +195,7 @@ def complete(publishing: Path, where: Target) -> Iterator[str]:
     files = [path for path in sorted(staged.rglob("*")) if path.is_file()]
     write_all({where.root / path.relative_to(staged): path.read_text() for path in files})
     remove_together(publishing.parent)
-    yield from outcome["told"]
+    yield from outcome["messages"]
     if outcome["error"]:
         raise HotpathError(outcome["error"])
 

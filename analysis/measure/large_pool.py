@@ -33,7 +33,7 @@ registered_huge: the same on transparent huge pages of 2 MiB
 registered_1gib: the same on pages of 1 GiB, which the system must have set aside
 host_numa: CUDA's virtual memory, created on the host's NUMA node next to the GPU
 aliased: 1 GiB of memory at as many addresses as it takes, each of them page-locked
-device: the GPU's own memory"""
+device: memory of the GPU"""
 
 GIB: Final = 2**30
 
@@ -224,7 +224,7 @@ def _base(size: int, undo: ExitStack) -> int:
 
 def _anonymous(size: int, undo: ExitStack, advice: int) -> int:
     """Anonymous pages that start at a huge-page boundary. The default differs between machines, so
-    the kernel is told which pages to use."""
+    the kernel gets a hint which pages to use."""
     room = -(-size // HUGE_PAGE) * HUGE_PAGE + HUGE_PAGE
     start = _mapped(room, undo, _PRIVATE)
     # A kernel without huge pages refuses both; all its pages have the base size.

@@ -58,7 +58,7 @@ def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
 
 
 def host_id(gpus: Sequence[Gpu]) -> str | None:
-    """A name that tells hosts apart and gives none away: 12 hex digits of a hash.
+    """An anonymous identity of the host: 12 hex digits of a hash.
 
     It is the first GPU's where there is one: a virtual machine has no other lasting mark of where
     it runs. Two GPUs of one host therefore count as two hosts. None where there is neither.

@@ -16,7 +16,7 @@ from analysis.base.locks import take
 from analysis.measure.clock import utc_now
 
 FOLDERS: Final = (Path("/run/lock"), Path("/tmp"))
-"""Where every user may make a file; the first that is there and writable."""
+"""Folders in which every user may create a file; the first writable one is used."""
 FOLDER_VARIABLE: Final = "HOTPATH_LOCK"
 """Environment variable with another folder, as one that the containers of a machine share."""
 NAME: Final = "hotpath.lock"
@@ -26,7 +26,7 @@ NAME: Final = "hotpath.lock"
 def whole_machine(busy: str, what: str) -> Iterator[None]:
     """Have this machine for oneself, to do `what` says.
 
-    While another process has it, `busy` decides: `wait`, with a word on who has it, or `refuse`
+    While another process has it, `busy` decides: `wait`, naming the holder, or `refuse`
     with HotpathError.
     """
 

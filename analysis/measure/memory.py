@@ -27,7 +27,7 @@ class CudaError(HotpathError):
 
 
 def cuda(result: tuple[Any, ...]) -> Any:
-    """The value of a cuda.bindings call; CudaError with CUDA's own message if it failed."""
+    """The value of a cuda.bindings call; CudaError with CUDA's message if it failed."""
     status, *values = result
     if status != cudart.cudaError_t.cudaSuccess:
         _, message = cudart.cudaGetErrorString(status)

@@ -30,7 +30,7 @@ class Provision:
 
     @classmethod
     def of(cls, gpus: Sequence[Gpu], toolchain: Toolchain, config: Config) -> Provision:
-        """What is available on this machine, as far as the configuration allows its use."""
+        """Resources of this machine that the configuration allows to use."""
         has_libfabric = toolchain.libfabric is not None
         return cls(gpus, toolchain.version, config.managed, has_libfabric, apart(gpus))
 
@@ -70,7 +70,7 @@ class Provision:
         return None
 
     def _not_peers(self, wanted: int) -> str | None:
-        """The reason why the first so many GPUs are no peers of each other, or None."""
+        """The reason why the first `count` GPUs cannot access each other, or None."""
         if len(self.gpus) < wanted:
             return f"needs {wanted} GPUs, the configuration names {len(self.gpus)}"
         for i, j in self.apart:

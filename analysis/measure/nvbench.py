@@ -38,7 +38,7 @@ class Measure(Protocol):
 def run_under_nvbench(
     cells: list[Cell], measure: Measure, fail: Callable[[BaseException], NoReturn], out: Path
 ) -> None:
-    """Measure `cells` in their order; NVBench's own files are written next to `out`.
+    """Measure `cells` in their order; NVBench's files are written next to `out`.
 
     NVBench runs once per process and returns its samples only when all cells are done. `fail` ends
     the process on an error, because NVBench itself would continue with the next cell.

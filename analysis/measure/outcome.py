@@ -1,4 +1,4 @@
-"""What a run of the workflow has measured, what it has skipped and why, and where to look."""
+"""Summary of a run of the workflow: measured and skipped variants, reasons, and logs."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def outcome(
             yield f"{study.name}: not measured, see {log}"
         elif done or wrong:
             variants = {variant for variant, _ in done}
-            told = f"{study.name}: {len(variants)} variants measured in {len(done)} cells"
-            yield told + (f", wrong output in {len(wrong)}, see {log}" if wrong else "")
+            line = f"{study.name}: {len(variants)} variants measured in {len(done)} cells"
+            yield line + (f", wrong output in {len(wrong)}, see {log}" if wrong else "")
     for reason, names in groupby(sorted(skipped), lambda entry: entry[0]):
         of = [name.split("/")[0] for _, name in names]
         yield f"skipped: {len(of)} variants of {', '.join(dict.fromkeys(of))}: {reason}"

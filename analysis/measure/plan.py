@@ -32,7 +32,7 @@ class Target:
     machine: str
 
     def samples_files(self, study: Study) -> dict[str, Path]:
-        """Those of the study's variants that are there, by the variant's name."""
+        """Existing files of the study's variants, by variant."""
         paths = {v.name: self.folder / study.name / f"{v.name}.csv" for v in study.variants}
         return {name: path for name, path in paths.items() if path.exists()}
 
@@ -121,7 +121,7 @@ def half_published(where: Target, grid: str) -> list[Path]:
 
 
 def leftovers(study: Study, where: Target, grid: str) -> list[Path]:
-    """What the next run of the study has to complete or to remove before it plans anything."""
+    """Half-published journals that the next run of the study completes or removes first."""
     folder = _journals(where) / study.name
     return sorted([*folder.glob(f"{grid}-*/{PUBLISHING}"), *folder.glob(f".{grid}-*")])
 

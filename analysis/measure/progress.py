@@ -14,11 +14,11 @@ from analysis.measure.forecast import Forecast
 from analysis.measure.telemetry import latest
 
 PERIOD_S = 1.0
-"""How often the live line is drawn. Where there is none, nothing runs beside a measurement."""
+"""Period of the live line. Without a terminal, nothing runs beside a measurement."""
 SILENCE_S = 30.0
-"""For so long rounds need not be told of, but for a study's first and its last."""
+"""Minimum time between two printed rounds; a study's first and last are always printed."""
 BUSY_SHARE = 0.05
-"""From this share of the CPU on, it is told that others use it."""
+"""Minimum CPU share of other processes that is reported."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Signs:
 
 
 class Progress:
-    """Tells in `line` how far a study with so many rounds is. To be made when the first begins."""
+    """Reports the progress of a study with `rounds` rounds; create it when the first begins."""
 
     def __init__(self, line: Line, study: str, rounds: int, forecast: Forecast) -> None:
         self._line = line
@@ -58,7 +58,7 @@ class Progress:
         self._forecast = forecast
         self._took: list[float] = []
         self._began = time.monotonic()
-        self._told = self._began - SILENCE_S
+        self._reported = self._began - SILENCE_S
 
     def watch(
         self, process: BaseProcess, limit_s: float, number: int, left: int, signs: Signs
@@ -73,16 +73,16 @@ class Progress:
         self._line.clear()
 
     def round_done(self, number: int, left: int, signs: Signs) -> None:
-        """Tell, where that is due, that round `number` is finished and `left` are to be done."""
+        """Report, at most every SILENCE_S, that round `number` is done and `left` remain."""
         now = time.monotonic()
         self._took.append(now - self._began)
         self._began = now
-        if left and now - self._told < SILENCE_S:
+        if left and now - self._reported < SILENCE_S:
             return
-        self._told = now
+        self._reported = now
         done = f"round {number + 1} of {self._rounds} done"
-        told = [done, *self._of(), self._time(left), *signs.machine()]
-        self._line.say(f"{self._study}: {', '.join(told)}")
+        parts = [done, *self._of(), self._time(left), *signs.machine()]
+        self._line.say(f"{self._study}: {', '.join(parts)}")
 
     def left_s(self, rounds: int) -> float:
         """Seconds until all is measured; `rounds` of this study are left, the current one too."""

@@ -32,11 +32,11 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     All of it is made ready before any of it is put into place; HotpathError as `complete` says.
     """
     journal = Journal(plan)
-    draft, told, wrong = drafted(plan, provision, host, journal)
+    draft, messages, wrong = drafted(plan, provision, host, journal)
     draft.shrink()
     names = ", ".join(wrong)
     error = f"{plan.study.name}: wrong output of {names}; marked failed in the results"
-    journal.stage(draft.texts, told, error if wrong else "")
+    journal.stage(draft.texts, messages, error if wrong else "")
     yield from complete(journal.folder / PUBLISHING, plan.where)
 
 
@@ -45,7 +45,7 @@ def drafted(
 ) -> tuple[Draft, list[str], list[str]]:
     """The results with this run, a line for each variant, and the variants with wrong output."""
     draft = Draft(plan.where.root, plan.where.machine)
-    told: list[str] = []
+    messages: list[str] = []
     wrong: list[str] = []
     skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
     samples, records = journal.samples(), [record for _, record in sorted(journal.records.items())]
@@ -77,16 +77,16 @@ def drafted(
         failed = sorted({s.case for s in variant_samples if s.status == "failed"})
         wrong += [variant.name] if failed else []
         outcome = f"skipped: {reason}" if reason else f"{len(variant_samples)} samples"
-        told.append(
+        messages.append(
             f"{plan.study.name}/{variant.name}: {outcome}"
             + (f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else "")
         )
     if records:
         seconds = sum(record.seconds for record in records)
-        told.append(
+        messages.append(
             f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
         )
-    return draft, told, wrong
+    return draft, messages, wrong
 
 
 def _cases(plan: Plan, variant: Variant) -> list[str]:
@@ -136,7 +136,7 @@ def _of_run(
     records: Sequence[RoundRecord],
     machine: dict[str, Any],
 ) -> dict[str, Any]:
-    """What the provenance of every variant of the run says."""
+    """The provenance shared by every variant of the run."""
     commit = commit_of(ROOT)
     energies = [record.energy_j for record in records]
     known = [energy for energy in energies if energy is not None]

@@ -117,7 +117,7 @@ class Bound:
         return time.perf_counter() - started
 
     def check(self) -> str:
-        """What is wrong with the output; empty if every byte is correct.
+        """The first fault of the output; empty if every byte is correct.
 
         If it is correct, also flush what the check has left in the CPU's caches.
         """

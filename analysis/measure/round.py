@@ -19,7 +19,7 @@ from typing import NoReturn
 import numpy as np
 import pynvml
 
-from analysis.base.errors import HotpathError, require_known, told
+from analysis.base.errors import HotpathError, os_error_message, require_known
 from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.base.processes import end_with_parent
 from analysis.base.records import write_records
@@ -77,7 +77,7 @@ class RoundJob:
 def run_round(job: RoundJob) -> None:
     """Measure one round into `job.out`. An error ends the process and leaves its message in
     `job.failure`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, too, and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
     end_with_parent()
     try:
         with ExitStack() as stack:
@@ -105,7 +105,7 @@ def run_round(job: RoundJob) -> None:
 def fail(job: RoundJob, error: BaseException) -> NoReturn:
     """Leave the error's message for the parent and end the process immediately. After a failed
     kernel nothing that touches the GPU is reliable, destructors included."""
-    message = told(error) if isinstance(error, OSError) else None
+    message = os_error_message(error) if isinstance(error, OSError) else None
     expected = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
     if message is None and not isinstance(error, expected):
         traceback.print_exception(error)

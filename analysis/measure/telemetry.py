@@ -38,7 +38,7 @@ COLUMNS = READING[len(CELL_COLUMNS) :]
 
 def record(gpu_uuids: Sequence[str], out: Path, stop: Event) -> None:
     """Append a row of COLUMNS for each GPU to `out` every PERIOD_S until `stop` is set, or until a
-    GPU no longer answers: then the round tells why it ended."""
+    GPU no longer answers: then the round reports why it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     with (

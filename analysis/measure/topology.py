@@ -69,15 +69,15 @@ def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
 
 
 def _links_towards(gpu: Gpu, peer: Gpu) -> int | None:
-    """The active NVLinks of `gpu` that end at `peer` or at a switch; None if it tells of none."""
-    count, told = 0, False
+    """The active NVLinks of `gpu` that end at `peer` or at a switch; None if it reports none."""
+    count, has_reported = 0, False
     for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
         with suppress(pynvml.NVMLError):  # fewer links than that, or one that is off
             is_active = pynvml.nvmlDeviceGetNvLinkState(gpu.handle, link)
-            told = True
+            has_reported = True
             if is_active and _leads_to(gpu, link, peer):
                 count += 1
-    return count if told else None
+    return count if has_reported else None
 
 
 def _leads_to(gpu: Gpu, link: int, peer: Gpu) -> bool:

@@ -1,4 +1,4 @@
-"""The time of a copy from the driver's own tracing (CUPTI), in the process that times it."""
+"""The time of a copy from the driver's tracing (CUPTI), in the process that times it."""
 
 from __future__ import annotations
 

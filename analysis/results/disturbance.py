@@ -1,4 +1,4 @@
-"""What disturbs a round: others on the CPU or the GPU, a host or a GPU that slows down.
+"""Disturbances of a round: other users of the CPU or GPU, a slowed host, a slowed GPU.
 
 The limits lie outside of what quiet hosts show: in 180 rounds on four H200 hosts, others used at
 most half a core, at most 0.2 % of the cores' time was stolen, and a spin or a copy took at most 2.3
@@ -15,20 +15,20 @@ from typing import Final
 from analysis.results.store.throttling import SLOWDOWNS
 
 BUSY_CORES: Final = 1
-"""From so many cores' worth of others' work on, they compete for cores and for memory."""
+"""Maximum load of other processes, in cores; above it they compete for cores and memory."""
 STEAL_SHARE: Final = 0.01
 """Share of all cores' time that the hypervisor may give to others: less than any difference that is
 called one."""
 SLOWER: Final = 3
-"""So many times the run's shortest spin or copy is no change of clock."""
+"""Minimum slowdown of spin or copy, against the run's best, that no change of clock explains."""
 Look = Mapping[str, float | None]
 """The host at one moment, with the fields of `conditions.Conditions`."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What is known of a round: the host before and after it, its length, processes of others that
-    came to the GPU meanwhile, and reasons for lowered clocks."""
+    """Observations of a round: the host before and after it, its length, processes that came to the
+    GPU meanwhile, and reasons for lowered clocks."""
 
     before: Look
     after: Look
@@ -38,7 +38,7 @@ class Watch:
 
 
 def disturbances(rounds: Sequence[Watch], cores: int) -> list[list[str]]:
-    """What disturbed each of the rounds of one run on a host of so many cores, in words.
+    """Disturbances of each round of one run on a host with `cores` cores, in words.
 
     A round without conditions, as older journals have them, counts as undisturbed.
     """
@@ -56,7 +56,9 @@ def _reasons(one: Watch, looks: Sequence[Look], cores: int) -> Iterator[str]:
     if share > STEAL_SHARE:
         yield f"the hypervisor took {share:.1%} of the cores' time"
     for what, seconds in (("a core", _spins), ("memory", _copies)):
-        if (own := seconds(around)) and (slower := max(own) / min(seconds(looks))) > SLOWER:
+        if (of_round := seconds(around)) and (
+            slower := max(of_round) / min(seconds(looks))
+        ) > SLOWER:
             yield f"{what} was {slower:.1f} times slower than at the run's best moment"
     if one.newcomers:
         yield f"processes {sorted(one.newcomers)} came to the GPU"

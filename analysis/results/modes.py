@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 MODE_ROUNDS: Final = 3
-"""So few rounds may be chance; from so many on, they are a mode."""
+"""Minimum number of rounds to count as a mode; fewer may be chance."""
 MODES_APART: Final = 1.5
-"""The shortest time of a slower mode is at least so many times the longest of a faster one."""
+"""Minimum ratio of a slower mode's shortest time to a faster mode's longest."""
 MODE_SPREADS: Final = 2
-"""The gap between two modes is at least so many times their spread. That is stricter than the clean
+"""Minimum ratio of the gap between two modes to their spread. That is stricter than the clean
 separation of Ashman, Bird and Zepf ("Detecting Bimodality in Astronomical Datasets", 1994), which
 asks it of the distance between the means."""
 

@@ -2,7 +2,7 @@
 
     python -m analysis.results.repeat results
 
-For results of your own: measure at least four times, best on several hosts, and give the folder.
+For your results: measure at least four times, best on several hosts, and give the folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
-from analysis.base.statistics import CONFIDENCE, FEWEST_RUNS
+from analysis.base.statistics import CONFIDENCE, MIN_RUNS
 from analysis.results.store.collect import collect
 from analysis.results.tables.links import fit_links
 from analysis.results.tables.repeatability import repeatability
@@ -35,7 +35,7 @@ def main() -> None:
     table = repeatability(found.samples, studies, found.published, found.machines, links)
     if table.empty:
         raise HotpathError(
-            f"{arguments.results}: expected more than {FEWEST_RUNS} fresh runs of a study on one"
+            f"{arguments.results}: expected more than {MIN_RUNS} fresh runs of a study on one"
             " machine, got none"
         )
     print(table.drop(columns="held_run").to_string(index=False))

@@ -17,7 +17,7 @@ from analysis.toolchain import ptxas, sass
 
 CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
-    "FEWEST_RUNS": statistics.FEWEST_RUNS,
+    "MIN_RUNS": statistics.MIN_RUNS,
     "SAME_WITHIN": statistics.SAME_WITHIN,
     "MODE_ROUNDS": modes.MODE_ROUNDS,
     "MODES_APART": modes.MODES_APART,

@@ -60,7 +60,7 @@ def host_compile(
 def compile_bindings(
     study: Study, toolchain: Toolchain, out: Path, optimisation: str = OPTIMISATION
 ) -> None:
-    """The study's bindings with its own constants, shared by the variants that have the same."""
+    """The study's bindings with its constants, shared by all variants with the same constants."""
     if study.bindings is None:
         raise HotpathError(f"{study.name}: no bindings.cpp")
     settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
@@ -95,7 +95,7 @@ def _macros(variant: Variant) -> list[str]:
 
 
 def _settings(variant: Variant, toolchain: Toolchain) -> list[str]:
-    """What a variant's sources are compiled with."""
+    """Compiler flags of a variant's sources."""
     includes, _ = package_flags(variant)
     return [*_macros(variant), *includes, *variant.flags, *_libfabric_flags(toolchain, variant)]
 

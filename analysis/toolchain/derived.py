@@ -32,7 +32,7 @@ ABSENT: Final = "absent.json"
 
 
 def derive_tables(study: Study, modules: Path, out: Path) -> dict[str, str]:
-    """Write each of the study's tables to `out`/<name>.csv; those that were there go.
+    """Write each of the study's tables to `out`/<name>.csv; older ones are removed.
 
     Returns what ABSENT in `out` says: why a table could not be made, by its name.
     """

@@ -35,7 +35,7 @@ class Libfabric:
 
     @property
     def link_flags(self) -> list[str]:
-        """For nvcc. The search path is the old kind, which the library's own libraries inherit."""
+        """For nvcc. The search path is the old kind, which libraries of the library inherit."""
         folder = self.library.parent
         path = ["-Xlinker", "--disable-new-dtags", "-Xlinker", f"-rpath={folder}"]
         return [f"-L{folder}", f"-l:{self.library.name}", *path]

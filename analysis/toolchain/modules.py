@@ -15,7 +15,7 @@ from analysis.study.config import BUILD
 
 COMPILED_NAME = "variant"
 """Last part of every compiled module's name, so that one bindings.o serves all variants. The path
-before it tells them apart: pybind11 hands out a module it has made before for a name it knows."""
+before it distinguishes them: pybind11 hands out a module it has made before for a name it knows."""
 
 
 def built_modules(arch: str) -> Path:

@@ -65,7 +65,7 @@ def _torch(root: Path) -> Flags:
 
 
 def _rmm(root: Path) -> Flags:
-    # Its logger is a package of its own, which librmm.so finds only where it is loaded already.
+    # Its logger is another package, which librmm.so finds only if it is loaded already.
     logger = root.parent / "rapids_logger"
     # The CCCL that its headers need lies beside them. -I, so that it comes before the toolkit's.
     includes = [f"-I{root / 'include' / 'rapids'}", *_system(root / "include")]
@@ -76,7 +76,7 @@ def _rmm(root: Path) -> Flags:
 
 
 def _system(folder: Path) -> list[str]:
-    """A folder of system headers; nvcc wants it as a word of its own."""
+    """A folder of system headers; nvcc expects it as a separate word."""
     return ["-isystem", str(folder)]
 
 

@@ -16,7 +16,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What one kernel takes of a thread (registers, stack, spills) or of a block (shared)."""
+    """Resources of one kernel: a thread's registers, stack and spills, a block's shared memory."""
 
     study: str
     variant: str

@@ -1,4 +1,4 @@
-"""What a kernel asks of memory, read from its machine code: accesses, widths, loads under way.
+"""Memory accesses of a kernel, read from its machine code: counts, widths, loads in flight.
 
 python -m analysis.toolchain.sass STUDY VARIANT --module MODULE -o CSV
 """
@@ -132,8 +132,8 @@ def find_tools() -> tuple[Path, Path]:
 
 
 def _find(name: str) -> Path:
-    own = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
-    found = shutil.which(name, path=own) or shutil.which(name)
+    packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
+    found = shutil.which(name, path=packaged) or shutil.which(name)
     if found is None:
         raise HotpathError(f"{name} is neither in this environment nor in PATH")
     return Path(found)
@@ -160,7 +160,7 @@ def disassemble(module: Path) -> str:
 def write_code(
     path: Path, study: str, variant: str, kernels: Iterable[KernelCode], reason: str = ""
 ) -> None:
-    """Write COLUMNS; a `reason` is a row of its own."""
+    """Write COLUMNS; a `reason` becomes a row by itself."""
     rows: list[list[object]] = [
         [
             *(study, variant, code.arch, code.kernel),

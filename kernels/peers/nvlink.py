@@ -21,7 +21,7 @@ from analysis.api.study import Access, Floats
 
 WITHIN: Final = 0.05
 """The largest residual of a correct prediction."""
-FEWEST_CASES: Final = 6
+MIN_CASES: Final = 6
 """Two cases per parameter."""
 
 
@@ -63,7 +63,7 @@ def fit(work: Floats, seconds: Floats) -> NvLink | None:
     """Least squares over the cases that are not held back; None where there are too few."""
     fitted = ~held_back(len(seconds))
     work, seconds = work[fitted], seconds[fitted]
-    if len(seconds) < FEWEST_CASES:
+    if len(seconds) < MIN_CASES:
         return None
     start = np.array([(work[:, 0] / seconds).max(), 16.0, seconds.min() / 2])
 

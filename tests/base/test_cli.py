@@ -36,7 +36,7 @@ def without_starter(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             PermissionError(errno.EACCES, os.strerror(errno.EACCES), "build"),
-            "error: build: Permission denied; use a copy of your own, or ask its owner",
+            "error: build: Permission denied; use another copy, or ask its owner",
         ),
         (
             OSError(errno.EROFS, os.strerror(errno.EROFS), "build"),
@@ -85,8 +85,8 @@ COMMANDS = {
         ("bench", ["--seed", "-1"], "--seed: expected a whole number of at least 0, got '-1'"),
         ("bench", ["--calls", "1.5"], "--calls: expected a whole number of at least 0, got '1.5'"),
         ("cluster", ["0"], "run: expected a whole number of at least 1, got '0'"),
-        ("of_study", ["--results", "/no"], "--results: expected a folder that is there, got '/no'"),
-        ("of_study", ["--results", __file__], "--results: expected a folder that is there, got"),
+        ("of_study", ["--results", "/no"], "--results: expected an existing folder, got '/no'"),
+        ("of_study", ["--results", __file__], "--results: expected an existing folder, got"),
     ],
 )
 def test_a_bad_argument_is_told_with_its_name(
@@ -108,5 +108,5 @@ def test_settings_are_a_json_object() -> None:
 def test_an_argument_is_a_file_that_is_there(tmp_path: Path) -> None:
     assert existing_file(__file__) == Path(__file__)
     for missing in (tmp_path, tmp_path / "none"):
-        with pytest.raises(ArgumentTypeError, match="expected a file that is there, got"):
+        with pytest.raises(ArgumentTypeError, match="expected an existing file, got"):
             existing_file(str(missing))

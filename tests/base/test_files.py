@@ -63,7 +63,7 @@ def test_of_files_that_belong_together_none_changes_where_one_cannot_be_written(
     ("writable", "free", "told"),
     [
         (True, 2**30, None),
-        (False, 2**30, "cannot be written to; use a copy of your own"),
+        (False, 2**30, "cannot be written to; use a copy that you can write to"),
         (True, 2**20, "expected 32 MiB of free space, got 1 MiB; make room"),
     ],
 )

@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 
 from analysis.base.statistics import (
     CONFIDENCE,
-    FEWEST_ROUNDS,
-    FEWEST_RUNS,
+    MIN_ROUNDS,
+    MIN_RUNS,
     estimate,
     mean_estimate,
     median_interval,
@@ -132,7 +132,7 @@ def test_a_medians_interval_holds_the_true_median(count: int, outliers: float) -
 def test_a_medians_interval_is_two_of_its_rounds() -> None:
     rounds = [float(value) for value in (7, 3, 9, 1, 10, 5, 8, 2, 6, 4)]
     assert median_interval(rounds) == (2.0, 9.0)  # 98 %; from the third to the eighth 89 %
-    assert median_interval(rounds[:FEWEST_ROUNDS]) == (1.0, 10.0)
+    assert median_interval(rounds[:MIN_ROUNDS]) == (1.0, 10.0)
     low, high = median_interval([1.0, 1.1, 1.2])
     assert low < 1.0 and high > 1.2
     _, outlier = median_interval([1.0, 1.0, 1.0, 1.0, 9.0])
@@ -197,7 +197,7 @@ def test_few_runs_stand_for_themselves() -> None:
     three = estimate([first, second, first])
     assert three.median == pytest.approx(1.1)
     assert three.low < 1.0 and three.high > 2.3  # where another run may well be
-    assert len([first, second]) < FEWEST_RUNS
+    assert len([first, second]) < MIN_RUNS
 
 
 def test_a_mean_of_what_is_positive_is_geometric() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.base.statistics import FEWEST_RUNS, estimate, verdict
+from analysis.base.statistics import MIN_RUNS, estimate, verdict
 from analysis.measure.machine_lock import FOLDER_VARIABLE
 from analysis.results.store.results import load_variant
 from tests.workflow.pipeline import copy_of_pipeline
@@ -76,7 +76,7 @@ def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
     one, other = checkouts
     alone: list[Times] = []
     at_once: dict[Path, list[Times]] = {one: [], other: []}
-    for _ in range(FEWEST_RUNS + 1):
+    for _ in range(MIN_RUNS + 1):
         measure(one)
         alone.append(times(one))
         said = measure(one, other)

@@ -60,8 +60,10 @@ CAPTURES = {"ncu": capture_ncu, "timeline": capture_timeline}
 
 
 def capture_all(study: Study, asked: str | None, config: Config) -> None:
-    """Capture every kind, of each variant in the case `asked` for, or else in its own. If one is
-    impossible here, the provenance records the reason. HotpathError where that is damaged."""
+    """Capture every kind, of each variant in the case `asked` for, by default its captured case.
+
+    If one is impossible here, the provenance records the reason. HotpathError where that is
+    damaged."""
     with open_gpus(config.gpus) as gpus:
         provision = Provision.of(gpus, find_toolchain(config.nvcc, config.libfabric), config)
         where = target(config, gpus)

@@ -69,7 +69,7 @@ def known_metrics(ncu: str) -> list[str]:
 def capture(command: Sequence[str]) -> str:
     """Profile `command`, which starts the profiler itself; returns the raw CSV.
 
-    HotpathError contains the tool's own message, such as a missing permission for counters.
+    HotpathError contains the tool's message, such as a missing permission for counters.
     """
     ncu = find_ncu()
     options = ["--profile-from-start", "off", "--clock-control", "none", "--print-units", "base"]

@@ -205,8 +205,8 @@ def main() -> None:
         print(f"{study}/{variant} is the same when timed, its bindings differ: {why}")
     for (used, proved), count in sorted(outcome.compilers.items()):
         print(
-            f"{count} of the runs carried over were compiled by C++ compiler {used}, which may tell"
-            f" apart what {proved} does not; to be sure, repeat this where CXX names {used}"
+            f"{count} of the runs carried over were compiled by C++ compiler {used}, the proof by"
+            f" {proved}; to prove it for {used}, repeat this with CXX set to it"
         )
     print(
         f"{outcome.carried} runs carried over, {outcome.stale} stale as before; variants that "

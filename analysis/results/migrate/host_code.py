@@ -21,9 +21,9 @@ import pycxxfilt
 from analysis.results.migrate.objects import CALL, Place, Program, Relocation, Section
 
 REGISTER: Final = "__cudaRegisterFunction"
-"""The call by which a module tells CUDA of a kernel."""
+"""The call that registers a kernel with CUDA."""
 REGISTER_VARIABLES: Final = ("__cudaRegisterVar", "__cudaRegisterManagedVar")
-"""Those by which it tells of variables, which the host then reads and writes by their names."""
+"""Calls that register variables, which the host then accesses by name."""
 TYPE_NAME: Final = "_ZTS"
 """Begins the symbol of a type's name, which is compared as a name: it may differ."""
 
@@ -153,7 +153,7 @@ def is_of_library(symbol: str) -> bool:
 def readable(name: Place | str) -> str:
     """A symbol as it is written in the source."""
     if not isinstance(name, str):
-        return "code or data of its own"
+        return "code or data that the other lacks"
     symbol = name.partition("+")[0]
     if not symbol.startswith("_Z"):
         return name  # `s` would be read as the type short
@@ -207,7 +207,7 @@ def _registered(program: Program, place: Place) -> Iterator[tuple[tuple[int, int
 
 
 class Compared(NamedTuple):
-    """What was compared, `module` or `timed functions`, and the digest of that. `apart_from` is the
+    """The compared part, `module` or `timed functions`, and its digest. `apart_from` is the
     first function outside of what is timed that differs; empty where there is none."""
 
     what: str
@@ -216,7 +216,7 @@ class Compared(NamedTuple):
 
 
 def compare_programs(old: Program, new: Program, compare_kernels: KernelPair) -> Compared:
-    """What is the same in both.
+    """The parts that are equal in both.
 
     If whole modules differ, as where only what binds a variant has changed, the functions that are
     timed are compared by their names: those of the variant that its bindings call, and those of the

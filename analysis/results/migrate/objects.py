@@ -1,6 +1,6 @@
 """Object files as a graph: functions and data, and what each refers to.
 
-Functions and data are compiled into sections of their own, so that every reference from one to
+Every function and datum is compiled into a separate section, so that every reference from one to
 another is a relocation and the bytes around it hold no address. `Program` follows references
 through the objects that are linked into one module.
 """

@@ -1,7 +1,7 @@
 """The proof that a variant runs as it did at another revision: both are compiled by the same
 compilers and compared.
 
-Objects are compiled as modules are, with each function and each datum in a section of its own, and
+Objects are compiled as modules are, with each function and datum in a separate section, and
 kept below build/migrate by what they are made of.
 """
 
@@ -65,8 +65,8 @@ print(json.dumps([
 
 
 def fingerprints_at(root: Path) -> dict[tuple[str, str], str]:
-    """The hashes of all variants below `root`, a copy of the repository, by the rules of its own
-    code; by study and variant."""
+    """The hashes of all variants below `root`, a copy of the repository, by its rules;
+    by study and variant."""
     done = subprocess.run(
         [sys.executable, "-c", _PRINT_FINGERPRINTS],
         cwd=root,
@@ -108,7 +108,7 @@ class Code:
     moved: Callable[[str], str] = str
     """The path that a file of the copy has today, below the root."""
     recorded: str | None = None
-    """The hash by the revision's own rules; None where it is computed by those of today."""
+    """The hash by the revision's rules; None to compute it by today's."""
 
     @property
     def fingerprint(self) -> str:
@@ -128,7 +128,7 @@ class Code:
 
     @property
     def python(self) -> dict[str, Path]:
-        """The Python files that are timed, by their paths, the variant's own by its role."""
+        """The Python files that are timed, by path; the variant's file by its role."""
         files = timed_files(self.study, self.variant)
         return {
             "the variant" if path == self.variant.path else self._today(path): path
@@ -147,7 +147,7 @@ class Code:
 
 
 def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, str]:
-    """What was compared, and its digest, as provenance has it; Different where the two differ."""
+    """The compared parts and their digest, as in the provenance; Different if the two differ."""
     compiled = old.variant.is_compiled and new.variant.is_compiled
     for key, value in old.settings.items():
         # Options are macros and nothing else, so machine code says what they change.

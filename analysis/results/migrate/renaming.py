@@ -69,7 +69,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Renames:
-    """What a map file says; everything that it does not name keeps its name."""
+    """The renames in a map file; all other names stay."""
 
     studies: Names = field(default_factory=dict)
     files: Names = field(default_factory=dict)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.base.statistics import CONFIDENCE, FEWEST_RUNS, prediction_interval
+from analysis.base.statistics import CONFIDENCE, MIN_RUNS, prediction_interval
 from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.terms import (
     BINDS,
@@ -41,7 +41,7 @@ CAUCHY_SCALE: Final = 2.385
 """Residuals up to this scale, in units of their error, count about as in least squares. The value
 gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
 reweighted least-squares", 1977)."""
-FEWEST_CASES: Final = 24
+MIN_CASES: Final = 24
 """Three cases per parameter."""
 
 NAMES: Final = tuple(field.name for field in fields(Parameters))
@@ -80,9 +80,9 @@ class Fit:
 def fit(runs: Sequence[Calibration], *, with_intervals: bool = True) -> Fit | None:
     """Fit the parameters to each of `runs`, oldest first, by itself; None if no run allows it.
 
-    From FEWEST_RUNS on, a parameter is the median over runs, with a prediction interval for another
-    run. From fewer, it is the newest run's, with the interval that its residuals give, which takes
-    RESAMPLES fits more. The ends are NaN if no intervals are asked for.
+    With MIN_RUNS or more, a parameter is the median over runs, with a prediction interval for
+    another run. With fewer, it is that of the newest run, with the interval of its residuals, which
+    takes RESAMPLES more fits. The ends are NaN if no intervals are asked for.
 
     A run is left out if it has too few cases, or lacks reads by SMs of whole lines or of parts of
     lines. Runs with pools are those of translation, whose parameters are NaN without one.
@@ -91,7 +91,7 @@ def fit(runs: Sequence[Calibration], *, with_intervals: bool = True) -> Fit | No
     link = _over_runs(links, _link, with_intervals)
     if link is None:
         return None
-    pools = [run for run in runs if _has_pools(run) and len(run.seconds) >= FEWEST_CASES]
+    pools = [run for run in runs if _has_pools(run) and len(run.seconds) >= MIN_CASES]
     walks = _over_runs(pools, _Translation(link.values), with_intervals) or link
     estimates = [
         np.where(OF_TRANSLATION, of_walks, of_link)
@@ -118,15 +118,17 @@ Solve = Callable[[Calibration], Floats]
 def _over_runs(runs: list[Calibration], solve: Solve, with_intervals: bool) -> _Estimate | None:
     if not runs:
         return None
-    if len(runs) < FEWEST_RUNS:
+    if len(runs) < MIN_RUNS:
         runs = runs[-1:]
     found = np.array([solve(run) for run in runs])
     ends: Floats = np.full((2, len(NAMES)), np.nan)
-    if with_intervals and len(runs) >= FEWEST_RUNS:
+    if with_intervals and len(runs) >= MIN_RUNS:
         ends = np.array([prediction_interval(values[:, None]) for values in found.T]).T
     elif with_intervals:
         ends = _resampled(runs[0], found[0], solve)
-    is_shown = np.all([_shown(run, own) for run, own in zip(runs, found, strict=True)], axis=0)
+    is_shown = np.all(
+        [_shown(run, parameters) for run, parameters in zip(runs, found, strict=True)], axis=0
+    )
     middle = np.median(found, axis=0)
     if not all(_on_copy_engine(run).any() for run in runs):
         middle[NAMES.index("copy_engine_start_up")] = np.nan
@@ -141,7 +143,7 @@ def _has_pools(run: Calibration) -> bool:
 def _suffices(run: Calibration) -> bool:
     whole = _whole_lines(run.work)
     has_both = not whole.all() and (whole & ~_on_copy_engine(run)).any()
-    return len(run.seconds) >= FEWEST_CASES and bool(has_both)
+    return len(run.seconds) >= MIN_CASES and bool(has_both)
 
 
 def _resampled(run: Calibration, found: Floats, solve: Solve) -> Floats:

@@ -1,6 +1,6 @@
 """Predictions for links that nobody has measured here: the calibrated chip behind another link.
 
-Only what belongs to the link is replaced. The chip's own limits, how many reads it has outstanding
+Only what belongs to the link is replaced. The chip's limits, how many reads it has outstanding
 and how it translates addresses, are those of the machine that was calibrated.
 """
 
@@ -97,15 +97,15 @@ def _link(entry: Mapping[str, Any], where: str) -> Link:
     return Link(entry["name"], entry["title"], parameters, key)
 
 
-def behind(link: Link, known: Parameters, own: Link) -> Parameters:
-    """The parameters of a calibrated machine, whose link is `own`, behind another link.
+def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:
+    """The parameters of a calibrated machine, whose link is `calibrated`, behind another link.
 
     A half line of host memory costs as many seconds as before. As many reads are outstanding, so
     their rate goes with the latency.
     """
     efficiency = link.value("efficiency")
     if math.isnan(efficiency):
-        efficiency = known.link_rate / own.packet_rate
+        efficiency = known.link_rate / calibrated.packet_rate
     latency = link.value("latency")
     latency = known.latency if math.isnan(latency) else latency
     rate = link.packet_rate * efficiency

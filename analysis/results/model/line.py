@@ -12,7 +12,7 @@ from analysis.base.statistics import student
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST_SIZES: Final = 4
+MIN_SIZES: Final = 4
 """Two sizes for the line, and two to assess the fit."""
 
 
@@ -49,7 +49,7 @@ def fit_line(size: Floats, seconds: Floats) -> Line | None:
     """
     from scipy.optimize import least_squares  # here, as it is slow to import and few fit a line
 
-    if len(size) < FEWEST_SIZES or len(set(size.tolist())) < FEWEST_SIZES:
+    if len(size) < MIN_SIZES or len(set(size.tolist())) < MIN_SIZES:
         return None
     logs = np.log(seconds)
     start = np.log([seconds.min(), size.max() / seconds.max()])

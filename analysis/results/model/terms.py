@@ -39,7 +39,7 @@ capabilities 8.0, 9.0 and 10.0). The link limits a grid long before it is that l
 pressure and chips with 48 warps are ignored."""
 WARPS_PER_BLOCK: Final = 8
 """Every kernel with a `link` launches blocks of 256 threads. While there are enough
-multiprocessors, each block has its own."""
+SMs, each block has one to itself."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ specification, section 4.2.2). No counter includes them."""
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one operation reads: the number of completions and the data bytes in them.
+    """The reads of one operation: the number of completions and the data bytes in them.
 
     Each request of an SM gets one completion. `half_lines` counts the host lines of which a request
     needs only one sector. All are averages over row starts, so not necessarily whole numbers.

@@ -19,10 +19,10 @@ from analysis.results.model.traffic import LINE_BYTES
 from analysis.study.access import Access, Floats
 
 ENTRY_BYTES: Final = LINE_BYTES // 8 * 4096
-"""What one held translation covers: a line of page-table entries of 8 bytes, each of which maps
-4 KiB (Linux open-gpu-doc, "Pascal MMU format", 4 KiB PTEs). The study `translation` measures it."""
+"""Bytes that one cached translation covers: a line of 8-byte page-table entries that map 4 KiB each
+(Linux open-gpu-doc, "Pascal MMU format", 4 KiB PTEs). The study `translation` measures it."""
 REGION_BYTES: Final = 2 * 2**20
-"""What one entry of the level above maps (same source)."""
+"""Bytes that one entry of the level above maps (same source)."""
 REGIONS_A_LINE: Final = LINE_BYTES // 16
 """Entries of that level have 16 bytes (same source)."""
 
@@ -35,7 +35,7 @@ held: NVBench allocates memory for each measurement, which changes the page tabl
 
 @dataclass(frozen=True)
 class Walks:
-    """What a launch asks of translation.
+    """The demand of a launch on address translation.
 
     `entries`: held translations that would cover the pool. `drawn`: how many of them launches come
     to at all. `touches`: how often a launch goes on to another one. `is_ascending`: in the order of
@@ -142,6 +142,6 @@ def _in_ascending_order(walker: Walker, pool: Floats, touches: Floats) -> Floats
 
 
 def _visited(places: Floats, visits: Floats) -> Floats:
-    """How many of so many `places` are met by `visits` to random ones."""
+    """Expected number of distinct `places` that `visits` to random ones hit."""
     met: Floats = places * -np.expm1(-visits / places)
     return met

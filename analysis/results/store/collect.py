@@ -35,7 +35,7 @@ from analysis.study.source import fingerprint
 CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]
 UNKNOWN_HOST = "unknown"
-"""Of runs made before hosts were told apart."""
+"""Host of runs that did not record one."""
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""
@@ -61,7 +61,7 @@ class Collected:
 
 @dataclass
 class _StudyResults:
-    """What one machine measured of one study."""
+    """Results of one study on one machine."""
 
     frames: list[pd.DataFrame] = field(default_factory=list)
     provenance: dict[VariantKey, Provenance] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def collect(
 
     `only` names the studies whose results are read; left out, all that have a folder.
 
-    A study that has anything wrong with it on a machine is left out there, and a machine whose own
+    A study that has anything wrong with it on a machine is left out there, and a machine whose
     folder or description is wrong is left out whole; `refused` has the reason. Results of a study
     or variant that no longer exists are stale.
     """
@@ -140,7 +140,7 @@ def without_cold_samples(samples: pd.DataFrame, studies: Mapping[str, Study]) ->
 
 
 def _collect_study(folder: Path, studies: Mapping[str, Study], room: int) -> _StudyResults:
-    """What is in the folder; HotpathError if it has more than `room` samples."""
+    """The content of the folder; HotpathError if it has more than `room` samples."""
     found = _StudyResults()
     for path in samples_files(folder):
         loaded = load_variant(path)

@@ -1,4 +1,4 @@
-"""What stands where in a folder of results, told from names and kinds of files, without following a
+"""Files in a folder of results, found by names and kinds of files, without following a
 link or opening anything.
 
 <root>/<machine>/machine.json
@@ -114,7 +114,7 @@ def require_name(path: Path, pattern: re.Pattern[str], name: str) -> None:
 
 
 def _listed(folder: Path) -> list[Path]:
-    """What is in a folder, in alphabetical order, but for what an interrupted run left half
+    """Content of a folder, in alphabetical order, without what an interrupted run left half
     written; nothing where it is none, or a link to one."""
     if folder.is_symlink() or not folder.is_dir():
         return []

@@ -14,7 +14,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.reading import decoded, read_bytes
 from analysis.base.schema import check, read_json
-from analysis.base.statistics import FEWEST_RUNS
+from analysis.base.statistics import MIN_RUNS
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.consistency import check_samples
 from analysis.results.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, variant_files
@@ -185,7 +185,7 @@ class Draft:
         """Drop extra runs of the machine until its folder is within `limit` bytes.
 
         Runs of other code than the newest are dropped first. As long as variants have more than
-        FEWEST_RUNS, those with the most newer ones of their variant are next; then runs that no
+        MIN_RUNS, those with the most newer ones of their variant are next; then runs that no
         other variant has as its newest, then the oldest. HotpathError if one run of each
         variant is too much.
         """
@@ -221,8 +221,8 @@ def _extras(
     held: Mapping[Path, VariantResults],
 ) -> Iterator[tuple[bool, int, bool, str, int, Path, str]]:
     """Every run but the newest of each variant, so ordered that the least is dropped first. What an
-    interval stands on, the newest FEWEST_RUNS, is kept longer than what comes on top of it; of
-    that, every further run tells less.
+    interval stands on, the newest MIN_RUNS, is kept longer than what comes on top of it; of
+    that, every further run adds less.
 
     The place in the file says which run is older; the clock may have been set back.
     """
@@ -232,7 +232,7 @@ def _extras(
         ages = accumulate(runs, min)
         for place, (run, age) in enumerate(zip(runs, ages, strict=True)):
             is_current = runs[run]["source_sha256"] == one.provenance["source_sha256"]
-            on_top = max(place - FEWEST_RUNS + 1, 0)
+            on_top = max(place - MIN_RUNS + 1, 0)
             if place:
                 yield is_current, -on_top, (one.study, run) in newest, age, -place, path, run
 

@@ -236,7 +236,7 @@ _WORDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
     **dict.fromkeys(("run", "started_at"), records.KINDS["UtcTime"]),
     "reason": records.KINDS["str"],
 }
-"""What is expected of the columns of text, and how they are read."""
+"""Text columns: the expected form and its reader."""
 
 
 @lru_cache(maxsize=2**12)
@@ -255,7 +255,7 @@ def _number(column: str, text: str) -> float:
     except ValueError:
         value = -1
     if value != 0 and value < SMALLEST:
-        expected = f"0 or a number from {SMALLEST:g} to {records.LARGEST:g}"
+        expected = f"0 or a number from {SMALLEST:g} to {records.MAX_NUMBER:g}"
         raise ValueError(f"{column}: expected {expected}, got {text!r}")
     return value
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.base.statistics import FEWEST_RUNS, Estimate, estimate, mean_estimate
+from analysis.base.statistics import MIN_RUNS, Estimate, estimate, mean_estimate
 from analysis.results.modes import count_modes
 from analysis.results.store.collect import chosen, fresh, visits
 from analysis.results.store.folders import PUBLISHED
@@ -28,7 +28,7 @@ MOST_SLOWED: Final = 0.5
 
 @dataclass(frozen=True)
 class MachineResults:
-    """What is known of one study on one machine: the evidence that claims are tested by.
+    """Evidence of one study on one machine, by which claims are tested.
 
     `samples` are its rows of the collected samples, `counted` its rows of `fresh_counts`;
     `published` and `model` the study's rows of those tables, the latter on this machine.
@@ -189,17 +189,15 @@ class MachineResults:
     def over_rounds(self, by_visit: pd.Series) -> Figure:
         runs = runs_of(by_visit)
         figure = Figure(*estimate(runs))
-        if len(runs) < FEWEST_RUNS:
+        if len(runs) < MIN_RUNS:
             return figure
         _, low, high = _mean(runs)
         return replace(figure, mean=(low, high))
 
     def over_runs(self, by_visit: pd.Series) -> Figure:
         runs = runs_of(by_visit)
-        if len(runs) < FEWEST_RUNS:
-            raise NotTested(
-                f"a mean over runs takes {FEWEST_RUNS} of them, and there are {len(runs)}"
-            )
+        if len(runs) < MIN_RUNS:
+            raise NotTested(f"a mean over runs needs {MIN_RUNS} of them, got {len(runs)}")
         return Figure(*_mean(runs))
 
     def payload(self, variant: str, case: str) -> int:
@@ -258,7 +256,7 @@ def evidence_by_machine(
     model: pd.DataFrame,
     counted: pd.DataFrame,
 ) -> dict[str, MachineResults]:
-    """What is known of the study on each machine that has measured it. Under PUBLISHED, it is only
+    """Evidence of the study on each machine that has measured it. Under PUBLISHED, it is only
     what has been printed.
 
     All tables are the study's rows of those that `MachineResults` has.

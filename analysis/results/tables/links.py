@@ -34,7 +34,7 @@ Work = Mapping[tuple[str, str, str], tuple[tuple[float, ...], str]]
 
 @dataclass(frozen=True)
 class Links:
-    """What is fitted, by machine: to all runs, to those but the newest, and to the newest one. Of
+    """Fits by machine: to all runs, to those but the newest, and to the newest one. Of
     the latter two, only the parameters are of use, so the ends of their intervals are NaN."""
 
     every: dict[str, Fit] = field(default_factory=dict)
@@ -73,9 +73,9 @@ def _fit(entry: Mapping[str, Any]) -> Fit:
 
 def collect_links(results: Path, studies: Mapping[str, Study]) -> Links:
     """`fit_links` to what is under `results`."""
-    own = {name: studies[name] for name in calibrating(studies)}
-    collected = collect(results, own, only=own)
-    return fit_links(collected.samples, collected.machines, own)
+    calibrations = {name: studies[name] for name in calibrating(studies)}
+    collected = collect(results, calibrations, only=calibrations)
+    return fit_links(collected.samples, collected.machines, calibrations)
 
 
 def fit_links(
@@ -88,15 +88,14 @@ def fit_links(
     A machine without its number of `sms`, or with too few calibration cases, has no fit.
     """
     links = Links()
-    own = {name: studies[name] for name in calibrating(studies)}
-    samples = samples[samples["study"].isin(own)]
+    calibrations = {name: studies[name] for name in calibrating(studies)}
+    samples = samples[samples["study"].isin(calibrations)]
     for machine, description in machines.items():
-        known = work_on(description, own)
+        known = work_on(description, calibrations)
         here = samples[samples["machine"] == machine]
         apart = newest_apart(here)
         for fits, runs in ((links.every, here), (links.kept, apart.kept), (links.held, apart.held)):
-            calibrations = _calibrations(runs, known)
-            fitted = fit(calibrations, with_intervals=fits is links.every)
+            fitted = fit(_calibrations(runs, known), with_intervals=fits is links.every)
             if fitted is not None:
                 fits[machine] = fitted
     return links
@@ -133,7 +132,7 @@ def predictable(summary: pd.DataFrame, known: Work) -> pd.DataFrame:
 
 
 def _calibrations(samples: pd.DataFrame, known: Work) -> list[Calibration]:
-    """What is fitted of each run of a machine's calibrations, oldest first.
+    """Inputs of the fit from each run of a machine's calibrations, oldest first.
 
     The error of a time is half the width of its interval.
     """

@@ -1,4 +1,4 @@
-"""The newest run of each study on a machine, apart from the runs before it."""
+"""Splits off the newest run of each study on a machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from analysis.base.statistics import FEWEST_RUNS
+from analysis.base.statistics import MIN_RUNS
 
 
 class Apart(NamedTuple):
@@ -19,11 +19,11 @@ class Apart(NamedTuple):
 
 
 def newest_apart(samples: pd.DataFrame) -> Apart:
-    """Splits the samples of one machine. Studies with at most FEWEST_RUNS fresh runs are left
+    """Splits the samples of one machine. Studies with at most MIN_RUNS fresh runs are left
     out."""
     fresh = samples[~samples["stale"].astype(bool)]
-    runs = fresh.groupby("study")["run"].agg(lambda own: sorted(set(own)))
-    enough = runs[runs.map(len) > FEWEST_RUNS]
+    runs = fresh.groupby("study")["run"].agg(lambda of_study: sorted(set(of_study)))
+    enough = runs[runs.map(len) > MIN_RUNS]
     fresh = fresh[fresh["study"].isin(enough.index)]
-    is_newest = fresh["run"] == fresh["study"].map(enough.map(lambda own: own[-1]))
+    is_newest = fresh["run"] == fresh["study"].map(enough.map(lambda of_study: of_study[-1]))
     return Apart(enough, fresh[~is_newest], fresh[is_newest])

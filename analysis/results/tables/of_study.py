@@ -61,23 +61,23 @@ def study_tables(
 
     A study that is not one of `studies` has stale results only.
     """
-    own = {name: studies[name]} if name in studies else {}
-    found = collect(results, own, only={name})
+    study = {name: studies[name]} if name in studies else {}
+    found = collect(results, study, only={name})
     samples, machines = found.samples, found.machines
-    compared = ratios_by_round(samples, own)
+    compared = ratios_by_round(samples, study)
     summary = summarise(samples)
-    model = model_table(summary, links.every, machines, own)
-    judged = claim_tables(samples, own, found.published, model, fresh_counts(found, own))
+    model = model_table(summary, links.every, machines, study)
+    judged = claim_tables(samples, study, found.published, model, fresh_counts(found, study))
     tables = {
         "summary": summary,
         "ratios": ratios(compared),
-        "repeats": repeat_table(samples, compared, own),
-        "repeatability": repeatability(samples, own, found.published, machines, links),
+        "repeats": repeat_table(samples, compared, study),
+        "repeatability": repeatability(samples, study, found.published, machines, links),
         "runs": runs(samples),
-        "rounds": rounds(samples, own),
+        "rounds": rounds(samples, study),
         "skipped": skipped(samples),
         "model": model,
-        "model_counters": counter_table(found.counters, machines, own),
+        "model_counters": counter_table(found.counters, machines, study),
         "claims": judged.claims,
         "claim_parts": judged.parts,
     }

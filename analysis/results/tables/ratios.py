@@ -46,7 +46,7 @@ def ratios_by_run(by_round: pd.Series) -> pd.DataFrame:
     columns = [*RATIO_COLUMNS, "run"]
     if by_round.empty:
         return pd.DataFrame(columns=columns)
-    tables = [ratios(own).assign(run=run) for run, own in by_round.groupby(level="run")]
+    tables = [ratios(of_run).assign(run=run) for run, of_run in by_round.groupby(level="run")]
     return pd.concat(tables).sort_values([*RATIO_KEY, "run"], ignore_index=True)[columns]
 
 
@@ -78,10 +78,10 @@ def _paired(study: Study, by_visit: pd.Series) -> pd.DataFrame:
         ],
         columns=["variant", "against", "only", "has_host_work"],
     )
-    own = by_visit.reset_index()
-    own = own[own["study"] == study.name]
-    other = own.rename(columns={"variant": "against", "value": "other"})
-    both = own.merge(compared, on="variant").merge(other, on=["study", "against", *VISIT])
+    times = by_visit.reset_index()
+    times = times[times["study"] == study.name]
+    other = times.rename(columns={"variant": "against", "value": "other"})
+    both = times.merge(compared, on="variant").merge(other, on=["study", "against", *VISIT])
     both = both[both["only"].isna() | (both["only"] == both["case"])]
     both = both[~both["has_host_work"].astype(bool) | (both["metric"] != "gpu_time")]
     return both.assign(ratio=both["other"] / both["value"])

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
-from analysis.base.statistics import FEWEST_RUNS
+from analysis.base.statistics import MIN_RUNS
 from analysis.results.model.fit import Fit
 from analysis.results.store.collect import KEY
 from analysis.results.tables.claims import claim_tables
@@ -35,11 +35,11 @@ def repeatability(
     machines: Mapping[str, Mapping[str, object]],
     links: Links,
 ) -> pd.DataFrame:
-    """A row a machine and study with more than FEWEST_RUNS fresh runs, in REPEATABILITY_COLUMNS.
+    """A row a machine and study with more than MIN_RUNS fresh runs, in REPEATABILITY_COLUMNS.
 
     `samples` and `machines` are as `collect` gives them, `links` as `collect_links` does. The
-    newest run of a study is kept out, the intervals and verdicts are made of the others, and its
-    own medians are held against them.
+    newest run of a study is held out; its medians are compared with the intervals and verdicts of
+    the other runs.
     """
     rows = [
         row
@@ -94,7 +94,7 @@ def _of_machine(
 
 
 class _Tables(NamedTuple):
-    """What some runs say: times, ratios and verdicts on claims."""
+    """Times, ratios and verdicts on claims, from some runs."""
 
     times: pd.DataFrame
     ratios: pd.DataFrame
@@ -122,11 +122,11 @@ class _Tables(NamedTuple):
 def _compared(
     kept: pd.DataFrame, held: pd.DataFrame, study: str, key: list[str], value: str
 ) -> pd.DataFrame:
-    """Rows of `kept` that stand on enough runs beside what the run that was kept out gives."""
-    own = kept[kept["study"] == study]
-    own = own[own["runs"] >= FEWEST_RUNS] if "runs" in own else own
+    """Rows of `kept` that are based on enough runs, beside the figures of the held-out run."""
+    rows = kept[kept["study"] == study]
+    rows = rows[rows["runs"] >= MIN_RUNS] if "runs" in rows else rows
     names = [*key, value, *(["verdict"] if "verdict" in held else [])]
-    return own.merge(held[names], on=key, suffixes=("", "_held"))
+    return rows.merge(held[names], on=key, suffixes=("", "_held"))
 
 
 def _inside(table: pd.DataFrame, value: str) -> pd.Series:

@@ -9,7 +9,7 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.base.statistics import FEWEST_RUNS, estimate, verdict
+from analysis.base.statistics import MIN_RUNS, estimate, verdict
 from analysis.results.store.collect import CELL, chosen, fresh
 from analysis.results.tables.ratios import ratios_by_run
 from analysis.results.tables.rows import RepeatRow, columns
@@ -58,7 +58,7 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
 
 def _between(time: float, others: list[list[float]]) -> tuple[float, str]:
     """The original's median over other runs over `time`, and what their interval says of it."""
-    if len(others) < FEWEST_RUNS:
+    if len(others) < MIN_RUNS:
         return UNKNOWN
     ratio, low, high = (bound / time for bound in estimate(others))
     return ratio, verdict(ratio, low, high)

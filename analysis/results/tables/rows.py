@@ -41,7 +41,7 @@ class _OfMetric:
 @dataclass(frozen=True)
 class SummaryRow(_OfMetric):
     """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' own medians, oldest first; `modes` is how many groups their rounds fall into."""
+    the runs' medians, oldest first; `modes` is how many groups their rounds fall into."""
 
     median: float
     ci_low: float
@@ -80,11 +80,11 @@ class RatioRow:
 
 @dataclass(frozen=True)
 class RepeatabilityRow:
-    """What the newest run of a study on a machine says of the intervals made of the others.
+    """The newest run of a study on a machine, held against the intervals of its other `runs`.
 
-    `runs` are those others. Of `times` and `ratios`, so many lie inside; of the `decided` (faster
-    or slower), so many are `contradicted`; of the `repeats` of one program, so many are called
-    different; of the `claims` that both decide, so many flip.
+    Counts: `times` and `ratios`, and how many lie inside; `decided` verdicts (faster or slower) and
+    how many are `contradicted`; `repeats` of one program and how many are called different;
+    `claims` that both decide and how many flip.
     """
 
     machine: str
@@ -186,7 +186,7 @@ class _Judged:
 
 @dataclass(frozen=True)
 class ClaimRow(_Judged, _OfClaim):
-    """What the results of one machine say of a claim; figures in `unit`.
+    """A claim and the results of one machine; figures in `unit`.
 
     The verdict is made from `judged` and its interval, the figure of the runs that may judge;
     `measured` is that of all runs. `bound` says whether its threshold was chosen `before` the runs
@@ -209,7 +209,7 @@ class _OfPart(_OfClaim):
 
 @dataclass(frozen=True)
 class ClaimPartRow(_Judged, _OfPart):
-    """What they say of one of the comparisons that make up a claim: `part` is its number in
+    """One of the comparisons that make up a claim: `part` is its number in
     study.yaml, from 1."""
 
     def sentence(self, *, with_case: bool) -> str:
@@ -250,7 +250,7 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A parameter of the link model on one machine, from so many `runs`."""
+    """A parameter of the link model on one machine, fitted to `runs` runs."""
 
     machine: str
     parameter: str

@@ -55,7 +55,7 @@ def over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
     """median, ci_low, ci_high, by_run (medians, oldest first) and modes of each `key`, from values
     by `key`, run and round, in that order."""
     cells = rounds_by_run(by_round)
-    runs = [list(own.values()) for own in cells.values()]
+    runs = [list(by_run.values()) for by_run in cells.values()]
     rows = [(*estimate(one), [median(rounds) for rounds in one], count_modes(one)) for one in runs]
     names = ["median", "ci_low", "ci_high", "by_run", "modes"]
     return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(cells, names=key), columns=names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analysis.base.quantities import listing, percent
-from analysis.base.statistics import CONFIDENCE, FEWEST_RUNS
+from analysis.base.statistics import CONFIDENCE, MIN_RUNS
 from analysis.site.facts.figures import Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import RepeatabilityRow, rows_of
@@ -16,7 +16,7 @@ def repeatability_section(inputs: Inputs) -> str:
     """Figures made of all runs but the newest, held against that one: a row a study; Markdown."""
     rows = rows_of(inputs.repeatability, RepeatabilityRow)
     if not rows:
-        return f"No machine has more than {FEWEST_RUNS} runs yet."
+        return f"No machine has more than {MIN_RUNS} runs yet."
     columns = ["machine", "study", "runs", "kept out", "times inside", "ratios inside"]
     columns += ["contradicted", "repeats called different", "claims that flip"]
     lines = [

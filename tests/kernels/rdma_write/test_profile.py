@@ -15,7 +15,7 @@ from tests.kernels.rdma_write.sessions import STUDY, session
 TAKEN = ("post", "refused", "poll", "empty", "own")
 KNOWN = [4e6, 1e6, 3e6, 2e6, 6e6]
 """Ticks that the provider takes for each of TAKEN."""
-FEWEST_RUNS, MOST_RUNS = 5, 200
+MIN_RUNS, MOST_RUNS = 5, 200
 PARTS = {metric.name for metric in STUDY.metrics.values() if metric.part_of == "op_time"}
 
 
@@ -28,7 +28,7 @@ def test_parts_are_what_the_provider_took_and_the_rest_is_ours(
     timed = program("rdma-profile", [source], STUDY.folder, flags)
     # The least of many runs: whoever else runs here only adds to a time.
     runs: list[list[float]] = []
-    while len(runs) < FEWEST_RUNS or (len(runs) < MOST_RUNS and not is_known(runs)):
+    while len(runs) < MIN_RUNS or (len(runs) < MOST_RUNS and not is_known(runs)):
         said = subprocess.run([timed, str(threads)], check=True, capture_output=True, text=True)
         first, *named = said.stdout.splitlines()
         runs.append([float(ticks) for ticks in first.split()])

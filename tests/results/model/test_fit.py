@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from analysis.base.statistics import CONFIDENCE
-from analysis.results.model.fit import FEWEST_CASES, Calibration, Fit, _resampled, fit
+from analysis.results.model.fit import MIN_CASES, Calibration, Fit, _resampled, fit
 from analysis.results.model.terms import (
     TERMS,
     WORK,
@@ -139,6 +139,6 @@ def test_what_nothing_shows_is_unknown_or_only_a_bound() -> None:
     assert found.parameters.latency >= TRUE.latency * 0.9
     assert math.isnan(found.low.latency)
     whole = run.work[:, WORK.index("wire")] == 148 * run.work[:, WORK.index("requests")]
-    assert whole.sum() > FEWEST_CASES and (~whole).sum() > FEWEST_CASES
+    assert whole.sum() > MIN_CASES and (~whole).sum() > MIN_CASES
     assert fit_part(whole) is None
     assert fit_part(~whole) is None

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from analysis.base.statistics import FEWEST_RUNS
+from analysis.base.statistics import MIN_RUNS
 from analysis.results.store.samples import KEPT_RUNS
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.steps import steps_chart
@@ -100,7 +100,7 @@ def test_only_fresh_runs_of_the_case_are_shown_each_as_its_own(runs: list[Run]) 
         assert row is not None
         times = [one.seconds for one in used.values()]
         newest = list(used)[-1]
-        assert row.median == (median(times) if len(times) >= FEWEST_RUNS else times[-1])
+        assert row.median == (median(times) if len(times) >= MIN_RUNS else times[-1])
         assert (row.runs, row.run, bool(row.stale)) == (
             len(used),
             newest,

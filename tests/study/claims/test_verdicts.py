@@ -98,7 +98,7 @@ def test_a_mean_over_runs_may_be_known_where_the_next_run_is_not(tmp_path: Path)
         if day == 3:
             untested = {part.comparison: part for part in parts_of(results, study)}
             reason = untested["fast gpu_time, mean over runs"].reason
-            assert reason == "a mean over runs takes 3 of them, and there are 2"
+            assert reason == "a mean over runs needs 3 of them, got 2"
         run = f"2026-02-0{day}T00:00:00Z"
         measure(results, study, seconds=SECONDS | {"fast": seconds}, noise=1e-4, run=run)
     said = {part.comparison: part for part in parts_of(results, study)}
