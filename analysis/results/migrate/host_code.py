@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -32,8 +32,14 @@ LIBRARY: Final = re.compile(r"pybind11::[^<(]*\(")
 PYBIND: Final = "_ZZN8pybind1112cpp_function10initialize"
 DISPATCHER: Final = "4_FUN"
 """How the symbol of a function begins by which pybind11 calls another one, and what is in it."""
+LITERAL: Final = re.compile(r"(?<=A)\d+(?=_K?c)")
+"""The length of a string literal in the symbol of such a function, as that of a docstring."""
 RETURNED: Final = re.compile(r"&&?, ((?:[\w:<]|\(anonymous namespace\))+)[^()]* \(\*\)\(")
 """The first word of what that function returns."""
+CONSTANTS: Final = (".data.rel.ro", ".rodata")
+"""How the sections of constants are named, which may hold pointers to functions."""
+OF_LIBRARIES: Final = re.compile(r"\b(pybind11\w*|std|__\w+)(::|\()|^\.|\.cold$|^(_init|_GLOBAL)")
+"""Matches the names of functions that are not the project's, and of parts of functions."""
 FUNDAMENTAL: Final = {"void", "bool", "char", "short", "int", "long", "unsigned", "float", "double"}
 
 
@@ -262,34 +268,63 @@ def _registers_kernels(program: Program, initialiser: Place) -> bool:
 
 def _timed(program: Program) -> dict[str, Place]:
     """By name, the functions of the variant that the bindings call, the functions of the bindings
-    from which calls lead there, and what Python calls but for what sets up an object: calls of
+    from which calls lead there, and those that Python calls, except to set up an object: calls of
     virtual functions name nothing."""
     variant, *others = program.objects
     asked = set().union(*(each.undefined for each in others))
     entries = [
         place for name in variant.defined if name in asked and (place := program.named(name))
     ]
-    found: dict[str, Place] = {}
+    found: list[Place] = []
     waiting = [place._replace(offset=0) for place in entries]
     while waiting:
         place = waiting.pop()
-        name = program.name(place)
-        if name not in found:
-            found[name] = place
+        if place not in found:
+            found.append(place)
             waiting += _callers(program)[place]
-    return found | _called_by_python(program)
+    places = dict.fromkeys([*found, *_called_by_python(program), *_given_to_python(program)])
+    return _by_name((program.name(place), place) for place in places)
 
 
-def _called_by_python(program: Program) -> dict[str, Place]:
-    found = {}
+def _by_name(found: Iterable[tuple[str, Place]]) -> dict[str, Place]:
+    """Functions by name without the lengths of literals, so that docstrings may change; of several
+    that have the same name then, the later ones are numbered."""
+    named: dict[str, list[Place]] = defaultdict(list)
+    for name, place in found:
+        is_dispatcher = name.startswith(PYBIND) and DISPATCHER in name
+        named[LITERAL.sub("", name) if is_dispatcher else name].append(place)
+    return {
+        f"{name}{f' {number}' if number else ''}": place
+        for name, places in named.items()
+        for number, place in enumerate(sorted(places))
+    }
+
+
+def _called_by_python(program: Program) -> Iterator[Place]:
     for number, each in enumerate(program.objects):
         for symbol in each.symbols:
             is_call = DISPATCHER in symbol.name and symbol.name.startswith(PYBIND)
             if not is_call or symbol.name.endswith(".cold") or symbol.section is None:
                 continue
             if not sets_up(readable(symbol.name)):
-                found[symbol.name] = Place(number, symbol.section, 0)
-    return found
+                yield Place(number, symbol.section, 0)
+
+
+def _given_to_python(program: Program) -> Iterator[Place]:
+    """The functions of the bindings whose address is taken, as that of a method which one of
+    pybind11's dispatchers calls through a pointer."""
+    for number, each in enumerate(program.objects[1:], 1):
+        for index, section in enumerate(each.sections):
+            if not section.is_code and not section.name.startswith(CONSTANTS):
+                continue
+            place = Place(number, index, 0)
+            for relocation in section.relocations:
+                target = program.target(place, relocation)
+                if relocation.type == CALL or isinstance(target, str) or target.offset != 0:
+                    continue
+                name = program.name(target)
+                if program.section(target).is_code and not OF_LIBRARIES.search(readable(name)):
+                    yield target
 
 
 def sets_up(dispatcher: str) -> bool:

@@ -238,7 +238,7 @@ struct Options {
   int count;
 };
 PYBIND11_MODULE(variant, m) {
-  py::class_<Bound>(m, "Bound").def("launch", &Bound::launch);
+  py::class_<Bound>(m, "Bound").def("launch", &Bound::launch, "Launch.");
   py::class_<Options>(m, "Options");
   m.def("options", [](int count) {
     if (count < 0) throw py::value_error("count: expected at least 0");
@@ -269,6 +269,8 @@ def test_what_calls_a_virtual_function_is_timed(tmp_path: Path) -> None:
     before = program(tmp_path / "old", PYBIND, "", METHOD)
     message = edited(PYBIND, [("at least 0", "none below 0")])
     assert compare(before, program(tmp_path / "new", message, "", METHOD)) == "timed functions"
+    docstring = edited(PYBIND, [("Launch.", "Launch on a stream.")])
+    assert compare(before, program(tmp_path / "doc", docstring, "", METHOD)) == "timed functions"
     launch = edited(message, [("launch(stream); }", "launch(stream + 1); }")])
     with pytest.raises(Different):
         compare(before, program(tmp_path / "third", launch, "", METHOD))
