@@ -92,6 +92,11 @@ def ratio(value: float) -> str:
     return f"{_ratio_digits(value)}×"
 
 
+def times_phrase(value: float) -> str:
+    """`2.80 times`: a ratio as sentences have it, with the digits of `ratio`."""
+    return f"{_ratio_digits(value)} times"
+
+
 def ratio_interval(low: float, high: float) -> str:
     """`low to high` with the digits of `ratio`, fewer for a wide interval; empty without one."""
     if math.isnan(low) or math.isnan(high):

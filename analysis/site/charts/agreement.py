@@ -67,7 +67,7 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
         filters=["datum.clock === clock_shown"],
     )
     description = (
-        f"{facts.study.title}: ratios of times between two entries that are one program, each"
-        f" with its {INTERVAL}; a ratio of 1 is right."
+        f"{facts.study.title}: ratios of times between two entries of one program, each with its"
+        f" {INTERVAL}; the correct ratio is 1."
     )
     return finish(chart, description, margin=190, compact_margin=150)

@@ -80,8 +80,8 @@ def machines_chart(comparison: Comparison) -> Chart | None:
     )
     return finish(
         chart,
-        f"How many times as fast each variant is on one of {len(comparison.machines)} machines as"
-        f" on another, with {INTERVAL}s, those first that differ most.",
+        f"Speed of each variant on one of {len(comparison.machines)} machines relative to another,"
+        f" with {INTERVAL}s, largest difference first.",
         margin=MARGIN_PX,
         compact_margin=COMPACT_MARGIN_PX,
     )

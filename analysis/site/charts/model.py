@@ -34,8 +34,8 @@ def model_chart(facts: StudyFacts) -> Chart | None:
         filters=["variant_shown === null || datum.variant === variant_shown"],
     )
     description = (
-        f"{facts.study.title}: how much longer each measured time is than the link model's, over"
-        f" the predicted rate, for {len(machines)} machines."
+        f"{facts.study.title}: measured time relative to the link model's, over the predicted rate,"
+        f" for {len(machines)} machines."
     )
     return finish(chart, description, margin=80, compact_margin=70)
 
@@ -44,7 +44,7 @@ def _points(table: pd.DataFrame) -> alt.Chart:
     """A point a variant and case, in the colour of what binds it."""
     y = alt.Y(
         "residual:Q",
-        title="measured against predicted",
+        title="measured vs. predicted",
         axis=alt.Axis(format="+.0%"),
         scale=alt.Scale(zero=True),
     )
@@ -76,9 +76,9 @@ def _points(table: pd.DataFrame) -> alt.Chart:
                 alt.Tooltip(f"{field}:N", title=title)
                 for field, title in (
                     *(("variant", "variant"), ("case", "case"), ("machine", "machine")),
-                    *(("binding", "bound by"), ("times", "times the next term")),
+                    *(("binding", "bound by"), ("times", "ratio to the next term")),
                     *(("limit", "predicted"), ("time", "measured")),
-                    *(("difference", "measured against predicted"), ("use", "use")),
+                    *(("difference", "measured vs. predicted"), ("use", "use")),
                 )
             ],
             href="href:N",

@@ -34,7 +34,7 @@ def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
     colour = alt.Color(
         "ratio:Q",
         scale=worse_to_better(0.01, 1, 30),
-        legend=alt.Legend(title=f"{called}'s time over its own", orient="bottom", format="~g"),
+        legend=alt.Legend(title=f"speed relative to {called}", orient="bottom", format="~g"),
     )
     tooltip = [
         alt.Tooltip("label:N", title=f"times as fast as {called}"),
@@ -42,10 +42,8 @@ def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
         "time:N",
         alt.Tooltip("time_over:N", title=f"time of {called}"),
     ]
-    what = (
-        f"How many times as fast as {called} each variant is, in every pattern, on every machine."
-    )
-    return by_pattern(facts.study, table, colour, tooltip, what)
+    description = f"Speed of each variant relative to {called}, in every pattern, on every machine."
+    return by_pattern(facts.study, table, colour, tooltip, description)
 
 
 def _seconds(facts: StudyFacts) -> pd.DataFrame:

@@ -115,7 +115,8 @@ def _selects(facts: StudyFacts, events: pd.DataFrame) -> list[alt.Parameter]:
     chosen = fastest.name if fastest and fastest.name in first else first[0]
     ends = [end for end in WINDOWS_US if end < events["end_us"].max()]
     windows = [None, *ends, *(-end for end in ends)]
-    labels = ["all of it", *(f"the {end} {whole(w)} µs" for end in ("first", "last") for w in ends)]
+    parts = [f"the {end} {whole(width)} µs" for end in ("first", "last") for width in ends]
+    labels = ["whole launch", *parts]
     return [
         select("machine_shown", "machine", machines, machines[0]),
         select("variant_shown", "variant", variants, chosen),

@@ -30,11 +30,11 @@ _KERNEL: Final = re.compile(
 _LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 UNTRIED: Final = "no profiler has been run"
-UNWANTED: Final = "the study asks for none"
+UNWANTED: Final = "the study requests none"
 REWORDED: Final = {"launches no kernel": counters.NO_KERNEL}
 """Reasons in older results that say more than is known: a variant may divide its work so that none
 is left for its kernels."""
-UNPROFILED: Final = "the variant does not have the case that is profiled"
+UNPROFILED: Final = "the variant lacks the profiled case"
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class Ratio:
 
 FASTER: Final = "faster"
 SLOWER: Final = "slower"
-SAME: Final = "not told apart"
+SAME: Final = "no measurable difference"
 UNKNOWN: Final = "no interval"
 """Verdicts of a ratio."""
 
@@ -201,7 +201,7 @@ class Comparison:
         if set(states.values()) == {NOT_MEASURED}:
             return ""
         known = [f"{state} on {name}" for name, state in states.items() if state]
-        return ", ".join(known) or "without a metric that both have"
+        return ", ".join(known) or "without a common metric"
 
     def _of_study(self, facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
         printed = list(_printed(facts))

@@ -147,8 +147,8 @@ def _load(
     summary = read_table([tables / "summary.csv"], rows.SummaryRow)
     if gone := sorted({*summary["machine"]} - {*known}):
         raise HotpathError(
-            f"{tables}: tables of {', '.join(gone)}, of which {results} has no results; "
-            "`snakemake -c 8 summary` makes them anew"
+            f"{tables}: tables of {', '.join(gone)}, but {results} has no results of them; "
+            "run `snakemake -c 8 summary`"
         )
     runs = read_table([tables / "runs.csv"], rows.RunRow)
     return Inputs(

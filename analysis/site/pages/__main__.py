@@ -30,7 +30,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--charts",
         type=existing_folder,
-        help="all charts, as drawn from these tables; left out, they are drawn",
+        help="folder of charts drawn from these tables; drawn now if omitted",
     )
     return parser
 
@@ -39,7 +39,7 @@ def main() -> None:
     arguments = command_line().parse_args()
     if not (arguments.tables / "summary.csv").exists():
         raise HotpathError(
-            f"--tables: {arguments.tables}: no tables there; `snakemake -c 8 summary` makes some"
+            f"--tables: {arguments.tables}: no tables in it; run `snakemake -c 8 summary`"
         )
     build_site(
         arguments.tables,

@@ -19,13 +19,13 @@ def agreement_sentence(inputs: Inputs) -> str:
     """How many of the comparisons between repeats were called different."""
     verdicts = list(inputs.repeats["verdict"])
     if not verdicts:
-        return "No repeat of one program has been measured yet."
+        return "No program has been measured twice in a run yet."
     different = sum(map(verdicts.count, DIFFERENT))
     return (
-        f"Of {len(verdicts)} comparisons within a run between two entries that are one program,"
-        f" {different} ({percent(different / len(verdicts))}) were called faster or slower,"
-        f" {verdicts.count('same')} the same within {WITHIN} and"
-        f" {verdicts.count('unclear')} unclear."
+        f"{len(verdicts)} comparisons within a run are between two entries of one program:"
+        f" {different} ({percent(different / len(verdicts))}) came out as faster or slower,"
+        f" {verdicts.count('same')} as the same within {WITHIN} and"
+        f" {verdicts.count('unclear')} as unclear."
     )
 
 
@@ -36,16 +36,16 @@ def agreement_section(inputs: Inputs) -> str:
         return sentence
     expected = 1 - CONFIDENCE
     sentence += (
-        f" With {CONFIDENCE * 100:g} % intervals, {expected * 100:.0f} % of false calls are to be"
-        " expected, and fewer where intervals are so narrow that the verdict is `same`."
+        f" With {CONFIDENCE * 100:g} % intervals, {expected * 100:.0f} % false alarms are expected,"
+        " and fewer if narrow intervals give the verdict `same`."
     )
     groups = inputs.repeats.groupby(["machine", "study"])
     rows = [
         [inputs.called(str(machine)), str(study), *_rates(repeats)]
         for (machine, study), repeats in groups
     ]
-    columns = ["machine", "study", "within a run", "called different", "ratios from, to"]
-    columns += ["between runs", "called different", "most of them in"]
+    columns = ["machine", "study", "within a run", "false alarms", "range of ratios"]
+    columns += ["between runs", "false alarms", "most in run"]
     return f"{sentence}\n\n{table(columns, rows, numeric=columns[2:7])}"
 
 

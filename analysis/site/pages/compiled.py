@@ -38,7 +38,7 @@ def _resources(facts: StudyFacts, variant: Variant) -> Markup:
 def _taken(kernel: KernelResources) -> str:
     spills = kernel.spill_store_bytes + kernel.spill_load_bytes
     words = [
-        f"{kernel.registers} registers a thread for {kernel.arch}",
+        f"{kernel.registers} registers per thread on {kernel.arch}",
         f"{spills} B of spills" if spills else "no spills",
     ]
     if kernel.shared_bytes:
@@ -52,7 +52,7 @@ def _machine_code(facts: StudyFacts, variant: Variant) -> Markup:
     if built is None:
         return NO_HTML
     if built.reason:
-        return Markup("<p>The machine code was not read: {}.</p>").format(built.reason)
+        return Markup("<p>The machine code could not be read: {}.</p>").format(built.reason)
     has_several = len({kernel.kernel for kernel in built.kernels}) > 1
     rows = []
     for name in filter(None, (variant.after, variant.name)):
@@ -69,7 +69,7 @@ def _machine_code(facts: StudyFacts, variant: Variant) -> Markup:
                 ]
             )
     columns = ["machine code of", *(["kernel"] if has_several else [])]
-    columns += ["for", "loads", "stores", "loads under way", "bytes under way a warp"]
+    columns += ["for", "loads", "stores", "loads in flight", "bytes in flight per warp"]
     return table(columns, rows, numeric=columns[-2:])
 
 

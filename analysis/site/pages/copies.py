@@ -31,8 +31,8 @@ def _copies_on(facts: StudyFacts, machine: str) -> Markup:
         cells = _copying(read_events(capture.path)) if capture.is_there else None
         if cells:
             rows.setdefault(capture.case, []).append([titled(variant, capture), *cells])
-    columns = ["variant", "first begins after its call", "copies", "from first to last"]
-    columns += ["of that, copying", "rate beside kernels", "rate without"]
+    columns = ["variant", "delay of the first copy", "copies", "time from first to last"]
+    columns += ["share spent copying", "rate beside kernels", "rate without kernels"]
     called = facts.inputs.called(machine)
     return NO_HTML.join(
         table(columns, copied, caption=f"Traced on {called}, case {case}", numeric=columns[1:])

@@ -69,7 +69,7 @@ def _elsewhere(facts: StudyFacts, told: Told) -> str:
     for row in told.others:
         verdicts.setdefault(facts.verdicts.shown(row), []).append(facts.inputs.called(row.machine))
     same = verdicts.pop(told.row.verdict, [])
-    parts = [f", and likewise on {listing(same)}"] if same else []
+    parts = [f", also on {listing(same)}"] if same else []
     for verdict in (UNDECIDED, NOT_TESTED):
         if machines := verdicts.pop(verdict, []):
             parts.append(f", {verdict} on {listing(machines)}")

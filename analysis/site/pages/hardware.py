@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import listing, percent, ratio, ratio_interval, speed
+from analysis.base.quantities import listing, percent, ratio_interval, speed, times_phrase
 from analysis.site.facts.comparison import (
     FASTER,
     PUBLISHED,
@@ -40,7 +40,7 @@ def pairs(comparison: Comparison) -> str:
         return NOTHING
     if len(machines) == 1:
         only = comparison.called(machines[0])
-        return f"Only {only} has been measured, so there is no other to compare with."
+        return f"Only {only} has been measured, so there is no other machine to compare with."
     parts = [_pair(comparison, one, other) for one, other in combinations(machines, 2)]
     return "\n\n".join(filter(None, parts)) or "No variant has been measured on two machines."
 
@@ -54,14 +54,14 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
     architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
     sentences = [
         f"**{comparison.called(one)} and {comparison.called(other)}.**",
-        f"Of {len(ratios)} variants measured on both,"
-        f" {len(ratios) - len(told)} cannot be told apart.",
+        f"{len(ratios)} variants have been measured on both,"
+        f" {len(ratios) - len(told)} without a measurable difference.",
     ]
     if told:
         most = listing([_told(comparison, each) for each in told[:NAMED]])
-        sentences.append(f"Those that differ most: {most}.")
+        sentences.append(f"The largest differences: {most}.")
     if architectures[0] and architectures[0] == architectures[1]:
-        sentences.append(f"Both GPUs are of one architecture, {code(architectures[0])}.")
+        sentences.append(f"Both GPUs have the same architecture, {code(architectures[0])}.")
     return " ".join(sentences)
 
 
@@ -76,8 +76,8 @@ def gaps(comparison: Comparison) -> str:
     }
     if unmeasured:
         items = [f"- {_title(source)}: {_few(names)}" for source, names in unmeasured.items()]
-        parts.append("Published, and not measured here in the same case:\n\n" + "\n".join(items))
-    return "\n\n".join(filter(None, parts)) or "Nothing is left out."
+        parts.append("Published figures without a measurement here:\n\n" + "\n".join(items))
+    return "\n\n".join(filter(None, parts)) or "All variants and published figures are compared."
 
 
 def _title(source: Subject) -> Markup:
@@ -98,9 +98,8 @@ def _told(comparison: Comparison, one: Ratio) -> str:
     if one.verdict == SLOWER:
         faster, value, ends = one.other, 1 / value, (1 / high, 1 / low)
     name = code(f"{one.of.study}/{one.of.variant.name}")
-    return (
-        f"{name}, {ratio(value)} ({ratio_interval(*ends)}) as fast on {comparison.called(faster)}"
-    )
+    figure = f"{times_phrase(value)} ({ratio_interval(*ends)})"
+    return f"{name}, {figure} as fast on {comparison.called(faster)}"
 
 
 def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
@@ -169,7 +168,7 @@ def hosts(comparison: Comparison) -> str:
             for host in sorted(found)
         ]
         parts.append(f"### Hosts of {plain(comparison.called(machine))}")
-        columns = ["host", "measured on", "runs", "figures of its own"]
+        columns = ["host", "measured on", "runs", "figures"]
         parts.append(table(columns, rows, numeric=columns[2:]))
         if len(found) > 1:
             parts.append(_differing(found, sorted(found)))
@@ -184,5 +183,5 @@ def _differing(described: Mapping[str, Mapping[str, Any]], names: Sequence[str])
     rows = [[fact, *values] for fact, values in facts.items() if len(set(values)) > 1]
     parts: list[str] = [table(["", *names], rows)] if rows else []
     if same and len(names) > 1:
-        parts.append(f"The same on all: {plain(', '.join(same))}.")
+        parts.append(f"Equal on all: {plain(', '.join(same))}.")
     return "\n\n".join(parts)

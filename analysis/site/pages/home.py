@@ -16,6 +16,7 @@ from analysis.base.quantities import (
     ratio_interval,
     runs_phrase,
     speed,
+    times_phrase,
     with_interval,
 )
 from analysis.site.facts.addresses import claim_anchor
@@ -61,7 +62,7 @@ def _card(facts: StudyFacts, address: str) -> Markup:
 
 def _unmeasured(facts: StudyFacts) -> str:
     machines = [facts.inputs.called(machine) for machine in facts.machines]
-    return f"No step has a figure yet; {listing(machines)} skipped or failed all."
+    return f"No step has a figure yet: all were skipped or failed on {listing(machines)}."
 
 
 def _picture(facts: StudyFacts, journey: Journey) -> Markup:
@@ -132,10 +133,10 @@ def _shares(journey: Journey) -> str:
     """What the two are of the limit, or of a reference where no limit is known."""
     limit = journey.limit
     if limit is None:
-        return "Its physical limit is not known."
+        return "The physical limit is not known."
     shares = [step.share for step in (journey.first, journey.last) if step.share is not None]
     if limit.kind == MODEL:
-        return _limit_shares(shares, "what the model of the link allows")
+        return _limit_shares(shares, "the limit of the link model")
     assert limit.variant is not None
     if limit.kind == REFERENCE:
         told = f"{_arrow(map(ratio, shares))} the speed of"
@@ -181,8 +182,8 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
     if isinstance(surprise, Slower):
         row, inverse = surprise.row, 1 / surprise.row.ratio
         interval = ratio_interval(1 / row.ci_high, 1 / row.ci_low)
-        return Markup("{} takes {} ({}) as long as {}, the step before it.").format(
-            code(surprise.step.name), ratio(inverse), interval, code(surprise.after.name)
+        return Markup("{} takes {} ({}) as long as {}, the previous step.").format(
+            code(surprise.step.name), times_phrase(inverse), interval, code(surprise.after.name)
         )
     published = surprise.write(surprise.figures.published)
     said = f"published: {published}" if published else f"expected: {surprise.bound()}"
@@ -220,9 +221,9 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
     ]
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
     plural = "" if len(items) == 1 else "s"
-    heading = f"## {number} finding{plural} that contradict{'s' if plural == '' else ''} what"
+    heading = f"## {number} finding{plural} against common beliefs"
     listed = Markup('<ol class="hp-findings">{}</ol>').format(joined("", items))
-    return f"{heading} people believe\n\n{listed if items else NOTHING}"
+    return f"{heading}\n\n{listed if items else NOTHING}"
 
 
 def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:

@@ -67,7 +67,7 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
                 verdicts += _judge(facts, claim).verdicts
     if not parts:
         return "No study has claims yet."
-    counted = f"Of {len(verdicts)} verdicts, one a claim and machine, {_sum_up(verdicts)}."
+    counted = f"{len(verdicts)} verdicts, one per claim and machine: {_sum_up(verdicts)}."
     names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
     # assets/ledger.js puts the filters before it.
     status = Markup('<p class="hp-ledger" role="status" data-names="{}">{}</p>')
@@ -132,7 +132,7 @@ def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
     verdicts: dict[str, list[str]] = {}
     for judged in claims:
         if not judged.rows:
-            verdicts.setdefault("On no machine yet", []).append(NOT_TESTED)
+            verdicts.setdefault("Not measured on any machine", []).append(NOT_TESTED)
         for row, verdict in judged.rows:
             verdicts.setdefault(_counted_at(facts, row), []).append(verdict)
     return "\n".join(f"- {place}: {_sum_up(found)}." for place, found in verdicts.items())
@@ -146,7 +146,7 @@ def _is_fitted(judged: Judged) -> bool:
 def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:
     """Where a verdict is counted; those by thresholds that were chosen after their runs apart."""
     if row.machine == PUBLISHED:
-        return "By the published rows alone"
+        return "From the published figures alone"
     is_fitted = row.bound == AFTERWARDS and row.verdict != NOT_TESTED
     where = f"On {facts.inputs.called(row.machine)}"
     return f"{where}, {CHOSEN_AFTER}" if is_fitted else where
@@ -277,7 +277,7 @@ def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
         return ""
     few = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
     figure = with_interval(_written(facts, claim, row.judged), _interval(claim, few))
-    return f"of the runs that may judge: {figure}"
+    return f"from the runs that may judge: {figure}"
 
 
 def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:

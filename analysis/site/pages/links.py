@@ -29,10 +29,10 @@ def predictions(studies: Mapping[str, StudyFacts]) -> str:
         )
         groups.setdefault(where, []).append(_row(one))
     columns = ["study", "variant", "predicted", "limited by", "if only the link limited"]
-    columns += ["measured", "measured against predicted"]
+    columns += ["measured", "measured vs. predicted"]
     sentence = (
-        f"The chip is that of {called}, as calibrated behind {known.link.title}: how many"
-        " reads it has outstanding, and how it translates addresses. Only the link is another."
+        f"The chip is that of {called}, calibrated behind {known.link.title}: outstanding reads"
+        " and address translation stay the same. Only the link differs."
     )
     return f"{sentence}\n\n{folded_tables(columns, groups, numeric=[columns[2], *columns[4:]])}"
 

@@ -15,8 +15,8 @@ from analysis.study import Study
 
 ABOUT: Final = (
     "Hotpath is a reproducible performance study of the GPU data path: how bytes get from host"
-    " memory to the GPU, what each optimisation on the way gains, and how far the result is from"
-    " what the link allows. Every figure is computed from committed samples when the site is built."
+    " memory to the GPU, what each optimisation gains, and how far the result is from the limit of"
+    " the link. Every figure is computed from committed samples when the site is built."
 )
 _LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)

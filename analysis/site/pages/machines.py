@@ -49,7 +49,7 @@ def freshness(inputs: Inputs) -> str:
             ]
         )
     columns = ["machine", "GPU", "newest run", "commit", "variants", "cases"]
-    columns += ["of these stale", "disturbed rounds"]
+    columns += ["stale cases", "disturbed rounds"]
     parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
     refused = inputs.refused.items()
     parts += [f"- **{plain(name)}** is left out: {plain(reason)}" for name, reason in refused]
@@ -69,7 +69,7 @@ def machine_table(inputs: Inputs) -> str:
     """What machine.json says of every machine: a column a machine, a row a fact."""
     if not inputs.machines:
         return NOTHING
-    folders = ["folder of its results", *map(code, inputs.machines)]
+    folders = ["results folder", *map(code, inputs.machines)]
     rows = [[fact, *values] for fact, values in described_facts(inputs.machines).items()]
     return table(["", *map(inputs.called, inputs.machines)], [folders, *rows])
 

@@ -51,7 +51,7 @@ def parameter_table(inputs: Inputs) -> str:
                 "one run" if row.runs == 1 else f"{row.runs} runs",
             ]
         )
-    columns = ["machine", "parameter", "what it is", "value", INTERVAL, "from"]
+    columns = ["machine", "parameter", "meaning", "value", INTERVAL, "from"]
     return table(columns, rows, numeric=columns[3:5])
 
 
@@ -73,9 +73,9 @@ def unjudged(facts: StudyFacts) -> str:
             rows.append([code(str(name)), where, count, _why_unjudged(others)])
     if not rows:
         return "The model judges every variant in every case."
-    columns = ["variant", "machine", "cases judged", "why not the others"]
+    columns = ["variant", "machine", "judged cases", "reason for the others"]
     reasons = table(columns, rows, numeric=columns[2:3])
-    return folded("What the model cannot judge, and why", reasons)
+    return folded("Variants and cases that the model cannot judge", reasons)
 
 
 def _why_unpredicted(variant: Variant) -> str:
@@ -83,8 +83,8 @@ def _why_unpredicted(variant: Variant) -> str:
     if variant.link is not None:
         return ""
     if variant.host_work:
-        return "the CPU takes part, and the model knows only what the GPU reads"
-    return "the model does not know how it reads host memory"
+        return "the CPU takes part, and the model covers only reads by the GPU"
+    return "the model has no description of its reads"
 
 
 def _why_unjudged(points: Sequence[ModelRow]) -> str:
@@ -124,11 +124,11 @@ def judgement(facts: StudyFacts) -> str:
                 f"{worst.variant} {worst.case}",
             ]
         )
-    columns = ["machine", "points", "number", "judged", WITHIN, "worst judged", "where"]
+    columns = ["machine", "use", "points", "judged", WITHIN, "worst judged", "case"]
     rule = (
-        f"A point is judged where the term of {' or of '.join(JUDGED_WITHIN)} is at least"
-        f" {JUDGED_MARGIN:g} times any other: where two terms are close, waiting for the one delays"
-        " the other and the larger alone is too short a time."
+        f"A point is judged if the term of {' or of '.join(JUDGED_WITHIN)} is at least"
+        f" {JUDGED_MARGIN:g} times any other. If two terms are close, each delays the other, and"
+        " the larger one alone underestimates the time."
     )
     return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
 
@@ -150,7 +150,7 @@ def misses(facts: StudyFacts) -> str:
     if not rows:
         return f"Every judged point is {WITHIN} of its prediction."
     columns = ["machine", "variant", "case", "bound by", "predicted", "measured"]
-    columns += ["measured against predicted"]
+    columns += ["measured vs. predicted"]
     return table(columns, rows, numeric=columns[4:])
 
 
@@ -170,7 +170,7 @@ def rate_table(
     like = [case for case in variant.cases if _apart(shown, case) <= {down, across}]
     payloads = sorted({case.payload_bytes for case in like})
     if len(payloads) > 1:
-        raise FieldError(f"{down}, {across}", "keys that leave the payload as it is", payloads)
+        raise FieldError(f"{down}, {across}", "keys that do not change the payload", payloads)
     columns = sorted({case.number(across) for case in like})
     heads = [down, *(f"{across} {column:,}" for column in columns)]
     tables = []
@@ -239,17 +239,17 @@ def model_table(facts: StudyFacts) -> str:
             )
     if not rows:
         return UNCALIBRATED
-    columns = ["machine", "variant", "bound by", "times the next term", "predicted", "measured"]
-    columns += ["predicted rate", "measured rate", "measured against predicted"]
+    columns = ["machine", "variant", "bound by", "ratio to the next term", "predicted", "measured"]
+    columns += ["predicted rate", "measured rate", "measured vs. predicted"]
     limits = table(columns, rows, numeric=columns[3:])
-    return folded("What limits each variant, and how far it is from that", limits)
+    return folded("Limit of each variant, and its distance from it", limits)
 
 
 def counter_table(facts: StudyFacts) -> str | Markup:
     """Predicted counters of the hardware against counted ones: how near they are, and all of them
     folded by case."""
     if not facts.predicted_counters:
-        return "No counters of what the model predicts have been captured yet."
+        return "None of the predicted counters has been captured yet."
     compared: dict[tuple[str, str], list[CounterRow]] = {}
     groups: dict[Markup | str, list[list[object]]] = {}
     for row in facts.predicted_counters:
@@ -261,9 +261,9 @@ def counter_table(facts: StudyFacts) -> str | Markup:
             signed_percent(row.residual),
         ]
         groups.setdefault(joined(", ", (called, row.case)), []).append(line)
-    columns = ["variant", "counter", "predicted", "counted", "counted against predicted"]
+    columns = ["variant", "counter", "predicted", "counted", "counted vs. predicted"]
     every = folded_tables(columns, groups, numeric=columns[2:])
-    near = ["machine", "counter", "compared", "median distance", "furthest", "where"]
+    near = ["machine", "counter", "compared", "median distance", "furthest", "case"]
     rows = [[machine, code(name), *_nearness(of)] for (machine, name), of in compared.items()]
     return table(near, rows, numeric=near[2:5]) + every
 

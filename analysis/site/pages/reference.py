@@ -188,7 +188,7 @@ def claim_kinds() -> str:
                 _prose((inspect.getdoc(kind) or "").replace("\n\n", " ").replace("\n", " ")),
             ]
         )
-    return _wide(table(["kind", "needs", "may have", "one of", "what it is"], rows))
+    return _wide(table(["kind", "needs", "may have", "one of", "meaning"], rows))
 
 
 def link_keys() -> str:

@@ -17,8 +17,8 @@ def repeatability_section(inputs: Inputs) -> str:
     rows = rows_of(inputs.repeatability, RepeatabilityRow)
     if not rows:
         return f"No machine has more than {MIN_RUNS} runs yet."
-    columns = ["machine", "study", "runs", "kept out", "times inside", "ratios inside"]
-    columns += ["contradicted", "repeats called different", "claims that flip"]
+    columns = ["machine", "study", "runs", "left-out run", "times inside", "ratios inside"]
+    columns += ["contradicted", "false alarms", "flipped claims"]
     lines = [
         [
             *(inputs.called(row.machine), row.study, str(row.runs), row.held_run),
@@ -31,11 +31,11 @@ def repeatability_section(inputs: Inputs) -> str:
     flips = _total(rows, "claims_flipped", "claims")
     share = f"{CONFIDENCE * 100:g} %"
     said = [
-        f"In the {share} intervals made without them lie {_inside(rows)}; of the claims that both"
-        f" decide, {flips} flip.",
+        f"The {share} intervals of the other runs contain {_inside(rows)} of the left-out runs."
+        f" Of the claims that both decide, {flips} flip.",
         "\n".join(_by_kind(inputs, rows)),
-        f"Where about {share} of the times lie inside, times can be expected of another host, too."
-        " Where fewer do, rely on ratios.",
+        f"If about {share} of the times lie inside, expect such times of another host. If fewer"
+        " do, rely on ratios.",
     ]
     return "\n\n".join([*said, table(columns, lines, numeric=columns[4:])])
 
@@ -47,7 +47,7 @@ def _by_kind(inputs: Inputs, rows: Sequence[RepeatabilityRow]) -> Iterator[str]:
         kinds[Figures(inputs, inputs.studies[row.study]).are_rates].append(row)
     for moves_data, own in kinds.items():
         names = listing([f"`{name}`" for name in dict.fromkeys(row.study for row in own)])
-        where = "Where every step delivers bytes" if moves_data else "Elsewhere"
+        where = "Studies that move data" if moves_data else "Other studies"
         if own:
             yield f"- {where} ({names}): {_inside(own)}."
 

@@ -1,4 +1,4 @@
-"""Sentences about what was measured, made from the tables when the site is built."""
+"""Sentences about measured figures, computed from the tables when the site is built."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from analysis.base.quantities import (
     percent,
     ratio,
     ratio_interval,
+    times_phrase,
     with_interval,
 )
 from analysis.site.facts.rows import ClaimRow, MeasuredRow, RatioRow
@@ -26,9 +27,9 @@ NOTHING: Final = "No machine has been measured yet."
 
 
 def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
-    """One sentence on `variant` against its `after` on `machine`, in Markdown.
+    """One sentence that compares `variant` with its `after` on `machine`, in Markdown.
 
-    Empty where there is nothing to compare with and nothing amiss.
+    Empty without a baseline if nothing is missing or stale.
     """
     start = f"On {facts.inputs.called(machine)} "
     if variant.after is None:
@@ -43,13 +44,13 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
         missing = _missing(facts, machine, one)
         if missing:
             return start + missing
-    return f"{start}`{variant.name}` and `{before.name}` have not been measured in one run."
+    return f"{start}no run has measured both `{variant.name}` and `{before.name}`."
 
 
 def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
-    """What `variant` gains over its `after` and how near it comes to the limit, in Markdown.
+    """Gain of `variant` over its `after`, and its share of the limit, in Markdown.
 
-    Empty where nothing is known of either.
+    Empty if neither is known.
     """
     gain = step_sentence(facts, machine, variant)
     limit = facts.figures.reached(machine, variant)
@@ -64,7 +65,7 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
 
 
 def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
-    """How the fastest step on `machine` stands to a reference or ceiling; empty where unknown."""
+    """Comparison of the fastest step on `machine` with `other`; empty if there is none."""
     best = facts.ranking.fastest(machine)
     if best is None or (row := facts.figures.comparison(machine, best, other)) is None:
         return ""
@@ -73,37 +74,37 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
     return (
         f"{_where(facts, machine, row.case)}the fastest {kind},"
         f" {fastest_phrase(facts, machine, best)}, has"
-        f" {_with_interval(row.ratio, row)} the {measure} of `{other.name}` by {clock}."
+        f" {_times(row.ratio, row)} the {measure} of `{other.name}` by {clock}."
     )
 
 
 def _where(facts: StudyFacts, machine: str, case: str) -> str:
-    """How a sentence on figures of a case begins: pages say once what the headline case is."""
+    """Beginning of a sentence about `case`; the headline case is not named."""
     where = f"On {facts.inputs.called(machine)}"
     return f"{where} " if case == facts.study.headline else f"{where}, in case `{case}`, "
 
 
 def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
-    """What a ratio is of, and the clock that it is by."""
+    """The compared quantity of a ratio, and the label of its clock."""
     measure = RATE if facts.figures.is_of_rates(row) else SPEED
     return measure, facts.study.metrics[row.metric].label
 
 
 def _this(variant: Variant) -> str:
-    """What a page calls a variant: only what has a role in the journey is a step of it."""
+    """`this step` for a step of the journey, `this variant` for others."""
     return "this step" if variant.role == "step" else "this variant"
 
 
 def fastest_phrase(facts: StudyFacts, machine: str, best: Variant) -> str:
-    """The name of the fastest step in Markdown, with those that it is indistinguishable from."""
+    """Name of the fastest step in Markdown, with the steps that are measurably no slower."""
     ties = listing([f"`{other.name}`" for other in facts.ranking.ties(machine)])
-    return f"`{best.name}`" + (f" (indistinguishable from {ties})" if ties else "")
+    return f"`{best.name}`" + (f" (no measurable difference from {ties})" if ties else "")
 
 
 def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: str) -> str:
-    """What `bound`, a factor that a variant could be faster by, would make of a claimed speed-up.
+    """A claimed speed-up, and its upper limit if the variant became faster by the factor `bound`.
 
-    `claim` has the figure of a speed-up. Empty where one of the two is missing.
+    `claim` has the figure of a speed-up. Empty if one of the two is missing.
     """
     known = next(known for known in facts.study.claims if known.id == claim.claim)
     test = known.tests[0]
@@ -115,25 +116,31 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
     label = facts.study.metrics[bound].label.capitalize()
     return (
         f"{_where(facts, machine, test.case)}`{test.of}` has"
-        f" {_with_interval(claim.measured, claim)} the speed of `{test.over}`."
-        f" {label}: {_with_interval(row.median, row)}, and then"
-        f" {ratio(claim.measured * row.median)}."
+        f" {_times(claim.measured, claim)} the speed of `{test.over}`."
+        f" {label}: {_with_interval(row.median, row)}, that is"
+        f" {times_phrase(claim.measured * row.median)} the speed of `{test.over}`."
     )
 
 
-def _with_interval(value: float, row: MeasuredRow | RatioRow | ClaimRow) -> str:
+def _times(value: float, row: RatioRow | ClaimRow) -> str:
+    """`2.80 times (2.70 to 2.90)`."""
+    return with_interval(times_phrase(value), ratio_interval(row.ci_low, row.ci_high))
+
+
+def _with_interval(value: float, row: MeasuredRow) -> str:
     return with_interval(ratio(value), ratio_interval(row.ci_low, row.ci_high))
 
 
 def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
-    """`this step is 3.91× (3.87 to 3.95) as fast as ... by device time`, as the row's verdict has
-    it; `measure` is SPEED or RATE."""
+    """`this step is 3.91 times (3.87 to 3.95) as fast as ... by device time`, according to the
+    row's verdict; `measure` is SPEED or RATE."""
     other, value = f"`{row.against}`", row.ratio
     interval = ratio_interval(row.ci_low, row.ci_high)
     whole = f"{with_interval(f'{ratio(value)} its {measure}', interval)} by {clock}"
     match row.verdict:
         case "same":
-            return f"{this} is the same as {other} within {WITHIN}: {whole}"
+            same = f"has the {RATE} of" if measure == RATE else "is as fast as"
+            return f"{this} {same} {other} within {WITHIN}: {whole}"
         case "faster" | "slower" if measure == RATE:
             figure, but = _decided(row, value, row.ci_low, row.ci_high)
             return f"{this} has {figure} the {RATE} of {other} by {clock}{but}"
@@ -145,25 +152,27 @@ def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str
             return f"{this} is slower than {other}: it takes {figure} as long by {clock}{but}"
     if math.isnan(row.ci_low):
         return (
-            f"{this} cannot be told from {other}: {whole}, from a single round and so without an"
-            " interval"
+            f"{this} cannot be compared with {other}: {whole}, but a single round has no interval"
         )
     modes = "; the ratios of its rounds have several modes" if row.modes > 1 else ""
-    return f"it is unclear how {this} compares with {other}: {whole}{modes}"
+    return f"there is no measurable difference between {this} and {other}: {whole}{modes}"
 
 
 def _decided(row: RatioRow, value: float, low: float, high: float) -> tuple[str, str]:
-    """A decided ratio with its interval. The interval is for another run, where the verdict is on
-    the mean over those made; so what it adds stands apart where it holds 1."""
+    """A decided ratio with its interval, and a clause about other runs.
+
+    The interval predicts another run, while the verdict is about the mean over the measured runs.
+    So an interval that contains 1 goes into the clause.
+    """
     interval = ratio_interval(low, high)
     if not low <= 1 <= high:
-        return f"{ratio(value)} ({interval})", ""
+        return f"{times_phrase(value)} ({interval})", ""
     runs = f"{row.verdict} in all {row.runs} runs"
-    return ratio(value), f"; {runs}, but another may find {interval}×"
+    return times_phrase(value), f"; {runs}, but another run may show {interval}×"
 
 
 def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
-    """Why there is no fresh figure of the shown case; empty where there is one."""
+    """Reason for a missing or stale figure of the shown case; empty for a fresh one."""
     row = facts.figures.time(machine, variant)
     name = f"`{variant.name}`"
     if row is None:
@@ -172,15 +181,14 @@ def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
             return f"{name} was {absence.state}: {plain(absence.reason)}."
         return f"{name} has not been measured."
     if row.stale:
-        return f"the result of {name} is stale: its code has changed since it was measured."
+        return f"the result of {name} is stale: its code has changed since the measurement."
     return ""
 
 
 def order_sentences(facts: StudyFacts) -> list[str]:
-    """A sentence for each machine whose steps come out in another order than they are told in.
+    """A sentence for each machine with a step that is measurably slower than an earlier one.
 
-    What is beyond the journey, or does not have the headline case, has no place in its order. Two
-    steps count as out of order where the later one is surely slower by their ratio.
+    Variants beyond the journey, or without the headline case, are left out.
     """
     sentences = []
     for machine in facts.machines:
@@ -201,8 +209,7 @@ def order_sentences(facts: StudyFacts) -> list[str]:
             by_time = sorted(steps, key=lambda step: step[1], reverse=True)
             names = listing([f"`{step.name}`" for step, _ in by_time])
             sentences.append(
-                f"On {facts.inputs.called(machine)} the steps of the journey do not get faster in"
-                f" the order in which they are told: {listing(turned)}. From slowest to fastest"
-                f" they are {names}."
+                f"On {facts.inputs.called(machine)}, a later step may be slower than an earlier"
+                f" one: {listing(turned)}. From slowest to fastest, the steps are {names}."
             )
     return sentences

@@ -37,5 +37,6 @@ def stage_sources(
 def _origin(provenance: Mapping[str, Any], variant: Variant, is_current: bool) -> str:
     mark = "#" if variant.path.suffix == ".py" else "//"
     dirty = " with changes" if provenance.get("dirty") else ""
-    since = "unchanged since" if is_current else "this or a file it needs has changed since: stale"
+    changed = "stale: this file or one that it includes has changed since"
+    since = "unchanged since" if is_current else changed
     return f"{mark} Measured at commit {provenance['commit'] or 'unknown'}{dirty}; {since}.\n"

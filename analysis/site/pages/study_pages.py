@@ -33,10 +33,10 @@ def lead(facts: StudyFacts) -> str:
     if study.write_up:
         date = f", {study.write_up['date']}" if study.write_up["date"] else ""
         lines.append(
-            f"The study reproduces *{study.write_up['title']}*{date}, measures it anew and goes on"
-            " from there."
+            f"The study reproduces *{study.write_up['title']}*{date}, measures its steps, and"
+            " continues from there."
         )
-    lines.append(f"Unless said otherwise, figures are for the headline case `{study.headline}`.")
+    lines.append(f"Unless stated otherwise, figures are for the headline case `{study.headline}`.")
     return "\n\n".join(filter(None, [*lines, _out_of_reach(facts)]))
 
 
@@ -48,8 +48,8 @@ def _out_of_reach(facts: StudyFacts) -> str:
     if not names:
         return ""
     most_first = sorted(names.items(), key=lambda one: len(one[1]), reverse=True)
-    told = listing([f"{len(alike)} ({plain(reason)})" for reason, alike in most_first])
-    return f"Without a figure on any machine are, of {len(facts.study.variants)} variants, {told}."
+    counted = listing([f"{len(alike)} ({plain(reason)})" for reason, alike in most_first])
+    return f"Of {len(facts.study.variants)} variants, no machine has measured {counted}."
 
 
 def summary(facts: StudyFacts) -> str:
@@ -66,9 +66,8 @@ def order(facts: StudyFacts) -> str:
     if sentences:
         return "\n".join(f"- {sentence}" for sentence in sentences)
     return (
-        "On every machine measured so far, no step of the journey is surely slower than an earlier"
-        " one: the order in which these steps are told is also that of their speed, or they cannot"
-        " be told apart. Variants beyond the journey have no place in that order."
+        "On every machine measured so far, no step of the journey is measurably slower than an"
+        " earlier one. Variants beyond the journey have no place in that order."
     )
 
 
@@ -108,7 +107,7 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
     delivers no bytes."""
     variants = [facts.study.variant(name) for name in names]
     payload = facts.study.shown_case(variants[0]).payload_bytes
-    columns = ["run", "fixed loop on one core", "copied by one core", *names]
+    columns = ["run", "fixed loop on one core", "copy rate of one core", *names]
     tables = []
     for machine in facts.machines:
         figures = [facts.figures.by_run(row) for row in facts.figures.times(machine, *variants)]
@@ -122,7 +121,7 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
         if rows:
             caption = f"On {facts.inputs.called(machine)}"
             tables.append(table(columns, rows, caption=caption, numeric=columns[1:]))
-    return NO_HTML.join(tables) or "No run says how fast the CPU of its host was."
+    return NO_HTML.join(tables) or "No run has measured the CPU of its host."
 
 
 def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
@@ -200,7 +199,7 @@ def missing(facts: StudyFacts) -> str:
     """What was skipped or failed, what was not captured, and the tables that could not be made from
     the code; Markdown."""
     rows = [[code(name), why] for name, why in facts.absent.items()]
-    absent = table(["table from the code", "why it is missing"], rows) if rows else ""
+    absent = table(["table of the code", "reason"], rows) if rows else ""
     parts = [_skipped_table(facts), uncaptured(facts), absent]
     return "\n\n".join(part for part in parts if part)
 

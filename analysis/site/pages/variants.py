@@ -56,7 +56,7 @@ def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int =
         else:
             number = f"{len(reached)}. " if are_numbered else ""
             reached.append(_section(facts, variant, number + variant.title, place, level))
-    heading = ["Without a figure on any machine:"] if unreached else []
+    heading = ["Not measured on any machine:"] if unreached else []
     return "\n\n".join([*reached, *heading, *unreached])
 
 

@@ -71,11 +71,11 @@ def test_a_variant_without_the_profiled_case_says_so(tmp_path: Path) -> None:
     write_machine(root / "results", "box", study)
     facts = StudyFacts(make_inputs(root), study)
     other = next(v for v in study.variants if study.headline not in {c.id for c in v.cases})
-    assert "does not have the case" in facts.captures.find("box", other, "timeline").reason
+    assert "lacks the profiled case" in facts.captures.find("box", other, "timeline").reason
 
 
 def test_a_capture_the_study_does_not_ask_for_is_said(tmp_path: Path) -> None:
     root = captured_root(tmp_path)
     facts = StudyFacts(make_inputs(root), discover(root)["copy"])
     unwanted = replace(facts.study.variant("looping"), captures=("timeline",))
-    assert facts.captures.find("box", unwanted, "ncu").reason == "the study asks for none"
+    assert facts.captures.find("box", unwanted, "ncu").reason == "the study requests none"

@@ -38,7 +38,7 @@ def test_an_unread_module_says_why(tmp_path: Path) -> None:
     facts = StudyFacts(make_inputs(make_root(tmp_path / "root")), COPY)
     unread = replace(facts.inputs, machine_code=sass.read_code(tmp_path / "code.csv"))
     sentence = compiled(StudyFacts(unread, COPY), step)
-    assert sentence == "<p>The machine code was not read: no tool &lt;here&gt;.</p>"
+    assert sentence == "<p>The machine code could not be read: no tool &lt;here&gt;.</p>"
     assert sass.read_code(tmp_path / "none.csv") == {}
     assert compiled(facts, step) == ""
 

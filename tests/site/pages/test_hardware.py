@@ -97,16 +97,16 @@ def test_without_a_machine_pages_say_so(several: dict[int, dict[str, str]]) -> N
 
 def test_one_machine_has_no_other_to_be_compared_with(several: dict[int, dict[str, str]]) -> None:
     assert several[1]["machine_pairs"].startswith("Only a-box has been measured")
-    assert several[1]["machine_gaps"] == "Nothing is left out."
+    assert several[1]["machine_gaps"] == "All variants and published figures are compared."
     assert "<th" in several[1]["machine_figures"] and "a-box" in several[1]["machine_figures"]
 
 
 def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str, str]]) -> None:
     told = several[2]["machine_pairs"]
-    assert "**a-box and b-box.** Of 14 variants measured on both, 0 cannot" in told
-    assert re.search(r"(1\.9|2\.0)\d*× \(.* to .*\) as fast on a-box", told)
+    assert "**a-box and b-box.** 14 variants have been measured on both, 0 without" in told
+    assert re.search(r"(1\.9|2\.0)\d* times \(.* to .*\) as fast on a-box", told)
     assert re.search(r"<td>driver</td><td></td><td>600\.1</td>", several[2]["machine_differences"])
-    assert "The same on all: GPU Synthetic GPU" in several[2]["machine_differences"]
+    assert "Equal on all: GPU Synthetic GPU" in several[2]["machine_differences"]
     shares = re.findall(r"· (\d+) %", several[2]["machine_figures"])
     assert shares and all(int(share) in range(95, 106) for share in shares)
 
@@ -118,11 +118,11 @@ def test_a_machine_without_a_gpu_has_none_and_not_an_unknown_one() -> None:
 
 def test_three_machines_are_told_two_by_two(several: dict[int, dict[str, str]]) -> None:
     told = several[3]["machine_pairs"].split("\n\n")
-    of_14 = "Of 14 variants measured on both, 0 cannot be told apart."
+    of_14 = "14 variants have been measured on both, 0 without a measurable difference."
     pairs = ("a-box and b-box", "a-box and c-box", "b-box and c-box")
     for pair, one in zip(pairs, told, strict=True):
         assert one.startswith(f"**{pair}.** {of_14}")
-    assert "× (2.9" in told[1] and "as fast on a-box" in told[1]
+    assert " times (2.9" in told[1] and "as fast on a-box" in told[1]
     assert several[3]["journeys"].count("also on b-box and c-box") == 1
     head = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', several[3]["machine_figures"])
     assert head == ["variant", "a-box", "b-box", "c-box"]
@@ -149,7 +149,7 @@ def test_machines_without_a_variant_in_common_are_not_told_by_pairs(tmp_path: Pa
 def test_a_machine_that_measured_half_is_compared_in_that_and_the_rest_is_named(
     several: dict[int, dict[str, str]],
 ) -> None:
-    assert "**a-box and half-box.** Of 7 variants" in several[6]["machine_pairs"]
+    assert "**a-box and half-box.** 7 variants" in several[6]["machine_pairs"]
     assert "7 not measured on half-box: <code>copy/" in several[6]["machine_gaps"]
     assert several[6]["machine_pairs"].count("**") == 2 * 6  # of four machines
 
@@ -233,11 +233,11 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     assert "on other-box (one run), undecided on box" in after["findings"]
     assert "4.00 GB/s" in before["machine_figures"]
     assert "4.00 GB/s" not in after["machine_figures"]
-    assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "not told apart")
+    assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "no measurable difference")
     assert drawn["ratio"] == pytest.approx(2, rel=0.01)
     assert redrawn["ratio"] == pytest.approx(1, rel=0.01)
-    assert "2 variants measured on both, 1 cannot be told apart" in before["machine_pairs"]
-    assert "2 variants measured on both, 2 cannot be told apart" in after["machine_pairs"]
+    assert "on both, 1 without a measurable difference" in before["machine_pairs"]
+    assert "on both, 2 without a measurable difference" in after["machine_pairs"]
     verdicts = inputs.claims.set_index(["claim", "machine"])["verdict"]
     assert verdicts["vectors", "box"] == "not tested"
     assert verdicts["vectors", "other-box"] == "holds"

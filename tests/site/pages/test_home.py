@@ -107,7 +107,7 @@ def test_what_surprises_most_is_a_claim_far_from_its_figure_or_a_slower_step(
     )
     slower = largest_surprise(without, "box")
     assert isinstance(slower, Slower) and slower.step.name == "in_flight"
-    assert "<code>in_flight</code> takes 1.20×" in card(without)
+    assert "<code>in_flight</code> takes 1.20 times" in card(without)
 
 
 def test_a_card_says_what_was_counted(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_card_says_what_was_counted(tmp_path: Path) -> None:
 
 def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: StudyFacts) -> None:
     told = contradicted_beliefs([measured], lambda name: f"studies/{name}/")
-    assert told.startswith("## One finding that contradicts what people believe")
+    assert told.startswith("## One finding against common beliefs")
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in told
     assert "Belief: Bytes are as fast as vectors." in told
     assert 'href="studies/copy/#copy-vectors"' in told

@@ -53,14 +53,14 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
     measure(results, study)
     page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, place)
     first, _, rest = page.partition("\n\n")
-    told = "Of 4 verdicts, one a claim and machine, 2 hold, 1 does not hold and 1 is not tested."
+    told = "4 verdicts, one per claim and machine: 2 hold, 1 does not hold and 1 is not tested."
     assert (
         re.sub(' data-names="[^"]*"', "", first) == f'<p class="hp-ledger" role="status">{told}</p>'
     )
     assert rest.startswith("## Copy\n")
     assert f"- {WHERE}: 1 holds and 1 does not hold." in page
     assert "- On box: 1 is not tested." in page
-    assert "- By the published rows alone: 1 holds." in page
+    assert "- From the published figures alone: 1 holds." in page
     assert "Few &lt;SMs&gt;." in page
     assert 'hp-holds">holds</span> on box: 4.00× (4.00 to 4.00)</span>' in page
     assert 'hp-fails">does not hold</span> on box: 16</span>' in page

@@ -38,7 +38,7 @@ def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: P
     assert "model" not in drawn_charts(facts)
     assert "No machine has been calibrated" in model_table(facts)
     assert "No machine has been calibrated" in parameter_table(found)
-    assert "No counters" in counter_table(facts)
+    assert "None of the predicted counters" in counter_table(facts)
 
 
 def test_the_worst_point_is_told_of_the_judged_alone(calibrated: Inputs) -> None:
@@ -56,7 +56,7 @@ def test_what_cannot_be_judged_is_said_with_why(calibrated: Inputs) -> None:
     rows = re.findall(r"<tr>(.*?)</tr>", unjudged(StudyFacts(calibrated, GATHER)), re.DOTALL)
     words = [re.sub(r"(\s*<[^>]*>)+\s*", "|", row).strip("|") for row in rows[1:]]
     by_variant = {row.split("|")[0]: row.split("|", 1)[1] for row in words}
-    managed = "every machine|none|the model does not know how it reads host memory"
+    managed = "every machine|none|the model has no description of its reads"
     assert by_variant["managed"] == managed
     assert by_variant["batch_memcpy"].startswith("every machine|none|the CPU takes part")
     assert by_variant["v0_byte_copy"] == "box|0 of 16|bound by request rate in 16"
@@ -88,7 +88,7 @@ def test_a_table_of_rates_takes_keys_of_the_case_that_leave_its_payload(calibrat
     facts = StudyFacts(calibrated, CALIBRATION)
     with pytest.raises(FieldError, match="case key: expected"):
         rate_table(facts, "sm_rows", "colour", "offset_bytes", (1,))
-    with pytest.raises(FieldError, match="leave the payload as it is"):
+    with pytest.raises(FieldError, match="do not change the payload"):
         rate_table(facts, "sm_rows", "row_bytes", "offset_bytes", (512,))
 
 
@@ -121,7 +121,7 @@ def test_pages_show_the_model(calibrated: Inputs, calibrated_root: Path) -> None
     site = root / "site"
     build_site(root / "build", root / "results", root / "modules", site, root)
     gather = text_of(site / "studies" / GATHER.name / "index.html")
-    assert "times the next term" in gather and "counted against predicted" in gather
+    assert "ratio to the next term" in gather and "counted vs. predicted" in gather
     calibration = text_of(site / "studies" / CALIBRATION.name / "index.html")
     assert "effective rate of the link" in calibration
     assert "within 3 %" in calibration

@@ -158,7 +158,7 @@ def test_a_report_of_tables_that_are_not_there_says_what_makes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["report", "--tables", str(tmp_path / "none")])
-    with pytest.raises(HotpathError, match=r"--tables: .*/none: no tables there; `snakemake"):
+    with pytest.raises(HotpathError, match=r"--tables: .*/none: no tables in it; run `snakemake"):
         report.main()
 
 
@@ -178,7 +178,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_with_its_path_before_anythin
 
 def test_tables_of_results_that_are_not_there_are_refused(measured: Path) -> None:
     tables, modules = measured / "build", measured / "modules"
-    with pytest.raises(HotpathError, match=r"build: tables of .*box, of which .*/none has no res"):
+    with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
         build_site(tables, measured / "none", modules, measured / "never", measured)
     assert not (measured / "never").exists()
 

@@ -36,23 +36,23 @@ from tests.synthetic import add_run, provenance_of, write_machine
 @pytest.mark.parametrize(
     ("verdict", "low", "value", "high", "expected"),
     [
-        ("faster", 3.87, 3.91, 3.95, "is 3.91× (3.87 to 3.95) as fast as `before` by device time"),
+        ("faster", 3.87, 3.91, 3.95, "is 3.91 times (3.87 to 3.95) as fast as `before` by device"),
         (
             *("faster", 0.752, 1.61, 3.5),
-            "is 1.61× as fast as `before` by device time; faster in all 3 runs, but another may"
-            " find 0.75 to 3.5×",
+            "is 1.61 times as fast as `before` by device time; faster in all 3 runs, but another"
+            " run may show 0.75 to 3.5×",
         ),
-        ("slower", 0.4, 0.5, 0.625, "it takes 2.00× (1.6 to 2.5) as long by device time"),
+        ("slower", 0.4, 0.5, 0.625, "it takes 2.00 times (1.6 to 2.5) as long by device time"),
         (
             *("slower", 0.8, 0.9, 1.25),
-            "it takes 1.11× as long by device time; slower in all 3 runs, but another may find"
-            " 0.80 to 1.2×",
+            "it takes 1.11 times as long by device time; slower in all 3 runs, but another run"
+            " may show 0.80 to 1.2×",
         ),
-        ("same", 0.998, 1.001, 1.004, "the same as `before` within 1 %: 1.001× its speed (0.998"),
-        ("unclear", 0.8, 1.2, 1.5, "it is unclear how this step compares with `before`: 1.20×"),
+        ("same", 0.998, 1.001, 1.004, "as fast as `before` within 1 %: 1.001× its speed (0.998"),
+        ("unclear", 0.8, 1.2, 1.5, "measurable difference between this step and `before`: 1.20×"),
         ("unclear", 44.5, 111.0, 122.0, "by device time; the ratios of its rounds have several"),
         ("unclear", 1.003, 1.007, 1.016, "1.007× its speed (1.003 to 1.016) by device time."),
-        ("unclear", math.nan, 1.2, math.nan, "from a single round and so without an interval"),
+        ("unclear", math.nan, 1.2, math.nan, "but a single round has no interval"),
     ],
 )
 def test_every_verdict_has_its_sentence(
@@ -73,7 +73,7 @@ def test_what_delivers_other_bytes_is_told_by_its_rate(tmp_path: Path) -> None:
     times = [facts.figures.time("box", variant) for variant in (longer, before)]
     assert times[0] and times[1] and times[0].median > times[1].median
     sentence = result_sentence(facts, "box", longer)
-    assert "this variant has 1.20× (" in sentence
+    assert "this variant has 1.20 times (" in sentence
     assert "the payload rate of `in_flight` by device time. It reaches 60 % of" in sentence
     told = sections(facts, ["beyond"], Place(tmp_path, "../"))
     assert re.findall(r">(1\.\d+)× \([^)]*\) by rate<", told) == ["1.20"]
@@ -127,14 +127,16 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     said = [step_sentence(measured, "box", step) for step in measured.study.with_role("step")]
     assert said[0] == ""
     for sentence, expected in zip(
-        said[1:], ("as fast as", "the same as", "slower than", "unclear"), strict=True
+        said[1:],
+        ("as fast as", "as fast as", "slower than", "no measurable difference"),
+        strict=True,
     ):
         assert expected in sentence
         assert sentence.startswith("On box ") and sentence.endswith("by device time.")
     (order,) = order_sentences(measured)
     names = measured.study.variant_names
     assert f"`{names[3]}` is slower than `{names[2]}`" in order
-    assert f"From slowest to fastest they are `{names[0]}`" in order
+    assert f"From slowest to fastest, the steps are `{names[0]}`" in order
     summary = measured.inputs.summary
     stale = summary.assign(stale=(summary["variant"] == names[0]).astype(int))
     (of_fresh,) = order_sentences(
@@ -164,7 +166,7 @@ def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
     speeds = {"in_flight": 4.0, "shifted": 8.0, "ceiling_kernel": 8.0}
     facts = measured_at(make_root(tmp_path), speeds)
     beyond, ceiling = (facts.study.variant(name) for name in list(speeds)[1:])
-    assert "On box this variant is 2.00×" in step_sentence(facts, "box", beyond)
+    assert "On box this variant is 2.00 times" in step_sentence(facts, "box", beyond)
     assert "the fastest variant beyond the steps, `shifted`" in reach_sentence(
         facts, "box", ceiling
     )
@@ -212,7 +214,7 @@ def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Pa
     assert best is not None
     assert {best.name, tie.name} == {"warps", "in_flight"}
     ceiling = facts.study.variant("ceiling_kernel")
-    said = f"the fastest step, `{best.name}` (indistinguishable from `{tie.name}`), has 0.50"
+    said = f"the fastest step, `{best.name}` (no measurable difference from `{tie.name}`), has 0.50"
     assert said in reach_sentence(facts, "box", ceiling)
     summary = facts.inputs.summary
     stale = summary.assign(stale=(summary["variant"] == tie.name).astype(int))

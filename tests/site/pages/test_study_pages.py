@@ -34,7 +34,7 @@ def test_registers_and_spills_are_folded_in(measured: StudyFacts, tmp_path: Path
     address = f"evidence/copy/{step}/machine_code.html"
     assert f'data-fragment="../{address}"' in page
     shown = (tmp_path / address).read_text()
-    assert "40 registers a thread for sm_90, 32 B of spills" in shown
+    assert "40 registers per thread on sm_90, 32 B of spills" in shown
 
 
 def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
@@ -46,7 +46,7 @@ def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
     ]
     columns = measured.inputs.resources.columns
     for shown, said in (
-        (rows[:2], "Compiled: 40 registers a thread for sm_90, no spills."),
+        (rows[:2], "Compiled: 40 registers per thread on sm_90, no spills."),
         (
             rows,
             "Compiled: <code>copy&lt;1&gt;</code> and <code>copy&lt;2&gt;</code> with 40 registers",
@@ -107,7 +107,7 @@ def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:
     of_three = host_table(facts, [third.name, first.name])
     assert of_three.count("<time>") == 1 and "12.00 ms" in of_three and "6.00 GB/s" in of_three
     ceiling = COPY.with_role("ceiling")[0]
-    assert host_table(facts, [ceiling.name]).startswith("No run says")
+    assert host_table(facts, [ceiling.name]).startswith("No run has measured")
 
 
 def test_what_delivers_no_bytes_has_times_beside_its_hosts(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_what_is_missing_for_one_reason_is_said_once(tmp_path: Path) -> None:
     assert f"<td>needs 4 GPUs</td><td>all</td><td>{alike}</td>" in page
     assert f"<td>needs 3 GPUs</td><td>all</td><td><code>{fourth.name}</code></td>" in page
     assert page.count("no profiler has been run") == 1
-    told = f"on any machine are, of {len(study.variants)} variants, 2 (needs 4 GPUs) and 1 (needs 3"
+    told = f"Of {len(study.variants)} variants, no machine has measured 2 (needs 4 GPUs) and 1 ("
     assert told in lead(facts)
 
 
@@ -206,7 +206,7 @@ def test_what_no_machine_could_run_comes_after_what_has_figures(tmp_path: Path) 
     facts = StudyFacts(make_inputs(root), study)
     assert facts.unreached == {second.name: "needs <4> GPUs"}
     page = sections(facts, ("step",), Place(tmp_path, "../../"))
-    told, untold = page.split("Without a figure on any machine:")
+    told, untold = page.split("Not measured on any machine:")
     assert re.findall(r"^### .* `(\w+)`", told, re.MULTILINE) == [
         step.name for step in (first, third, fourth, *others)
     ]
