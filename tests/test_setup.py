@@ -1,8 +1,9 @@
-"""What sets a fresh machine up."""
+"""The set-up of a fresh machine and of the container."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -35,3 +36,19 @@ def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
     assert "packages of env/pyproject.toml" in line
     assert "failed to lookup" in (tmp_path / ".uv" / "log").read_text()
     assert not (tmp_path / "ran").exists()
+
+
+def test_the_container_has_the_locked_programs() -> None:
+    definition = (ROOT / "env" / "container.def").read_text()
+    version = re.search(r"^uv_version=(\S+)$", (ROOT / "env" / "run").read_text(), re.MULTILINE)
+    assert version is not None
+    assert f" uv=={version[1]}\n" in definition
+    compiler = re.search(r"^    export CXX=(\S+)$", definition, re.MULTILINE)
+    assert compiler is not None
+    assert f" {compiler[1]} " in definition
+    assert f'"{compiler[1]}"' in (ROOT / "workflow" / "rules" / "common.smk").read_text()
+    image = re.search(r'^container: "(\S+)"$', (ROOT / "Snakefile").read_text(), re.MULTILINE)
+    assert image is not None
+    assert definition.count(image[1]) == 2
+    files = definition.split("%files\n")[1].split("\n\n")[0]
+    assert all((ROOT / line.split()[0]).exists() for line in files.splitlines())

@@ -111,6 +111,12 @@ class Session:
         )
         if plans and (why := commit_of(ROOT).unknown):
             print(f"the commit is not known, so the results name none: {why}", flush=True)
+        if plans and self._where.root == BUILD / "unnamed":
+            print(
+                f"this machine has no name: results go to {self._where.folder.relative_to(ROOT)}, "
+                "which no site shows; to publish them, measure with --config machine=NAME",
+                flush=True,
+            )
         for plan, forecast in zip(plans, forecasts(plans, self._provision), strict=True):
             for line in discard_outdated(plan, self._provision):
                 print(line, flush=True)
@@ -127,13 +133,6 @@ class Session:
             run_rounds(plan, self._provision, host, forecast)
             for line in publish(plan, self._provision, host):
                 print(line, file=sys.stderr)
-            if self._where.root == BUILD / "unnamed":
-                folder = (self._where.folder / plan.study.name).relative_to(ROOT)
-                print(
-                    f"{plan.study.name}: this machine has no name, so the samples are in {folder}, "
-                    "which no site shows; measured with --config machine=NAME, `snakemake site` "
-                    "shows them"
-                )
 
     def _runnable(self, plan: Plan) -> list[Variant]:
         return [variant for variant in plan.variants if self._provision.unmet(variant) is None]

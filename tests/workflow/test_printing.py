@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.pipeline import copy_of_pipeline, snakemake, succeed
+from analysis.base.gpu import GpuError, open_gpus
+from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, snakemake, succeed
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +40,12 @@ def test_an_option_brings_back_its_messages(copy: Path) -> None:
     printed = succeed(copy, "--dry-run", "build", "--printshellcmds")
     assert "Reason: " in printed
     assert "-m analysis." in printed
+
+
+def test_a_machine_without_a_gpu_and_a_name_is_one_line(copy: Path) -> None:
+    try:
+        with open_gpus([0]):
+            pytest.skip("this machine has a GPU")
+    except GpuError:
+        printed = succeed(copy, "--dry-run", "site", settings=SETTINGS[:1])
+    assert printed.count("no GPU was found and this machine has no name") == 1

@@ -93,7 +93,20 @@ def measured_now(wildcards):
 
 def new_results(wildcards):
     """Marks of the measurements that a site waits for: none if no site shows them."""
-    return [] if is_unpublished() else measured_now(wildcards)
+    if not is_unpublished():
+        return measured_now(wildcards)
+    report_unpublished()
+    return []
+
+
+@cache
+def report_unpublished():
+    """Report once why a site waits for no measurement."""
+    if unfinished().samples:
+        logger.info(
+            "nothing is measured: no GPU was found and this machine has no name; to measure studies"
+            " that need no GPU, add --config machine=NAME"
+        )
 
 
 def profiled_now(wildcards):
@@ -166,13 +179,7 @@ def report_outcome():
         return
     requests, where = unfinished().samples, unfinished().where
     logs = Path("build/logs/measure")
-    lines = list(outcome(CONFIG.studies.values(), requests, where, STARTED, logs))
-    if not lines and requests and is_unpublished():
-        lines = [
-            "nothing was measured: no GPU was found and this machine has no name; to measure"
-            " studies that need no GPU, add --config machine=NAME"
-        ]
-    for line in lines:
+    for line in outcome(CONFIG.studies.values(), requests, where, STARTED, logs):
         logger.info(line)
 
 

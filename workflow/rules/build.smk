@@ -15,7 +15,7 @@ rule cpu_cache:
         mem_mb=1000,
     params:
         compiler=COMPILER,
-        cxx=TOOLCHAIN.cxx,
+        cxx=CXX,
     message:
         "Building the library that flushes the CPU's caches"
     shell:
@@ -38,7 +38,7 @@ rule bindings:
         mem_mb=1000,
     params:
         python=PYTHON,
-        nvcc=TOOLCHAIN.nvcc,
+        nvcc=NVCC,
         compiler=COMPILER,
         libfabric=CONFIG.libfabric,
         libfabric_found=str(TOOLCHAIN.libfabric),
@@ -68,7 +68,7 @@ rule module:
         mem_mb=1000,
     params:
         python=PYTHON,
-        nvcc=TOOLCHAIN.nvcc,
+        nvcc=NVCC,
         arch=ARCH,
         compiler=COMPILER,
         libfabric=CONFIG.libfabric,

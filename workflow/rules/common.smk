@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, workflow.basedir)
 
 from snakemake.logging import logger
+from snakemake.settings.types import DeploymentMethod
 from snakemake_logger_plugin_hotpath import suggest_targets
 
 from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
@@ -33,9 +34,15 @@ try:
 except HotpathError as error:
     sys.exit(f"error: {error}")
 
+# With `--software-deployment-method apptainer`, jobs run the programs of the container's image.
+if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
+    PYTHON, NVCC, CXX, CXX_VERSION = "python3", "auto", "g++-13", "of the image"
+else:
+    PYTHON, NVCC = sys.executable, TOOLCHAIN.nvcc
+    CXX, CXX_VERSION = TOOLCHAIN.cxx, TOOLCHAIN.cxx_version
+
 # A new compiler rebuilds every module.
-COMPILER = f"{TOOLCHAIN.nvcc} {TOOLCHAIN.version}, {TOOLCHAIN.cxx_version}"
-PYTHON = sys.executable
+COMPILER = f"{NVCC} {TOOLCHAIN.version}, {CXX_VERSION}"
 # The smoke grid has results, tables and a site that are separate from the real ones.
 IS_SMOKE = CONFIG.grid.name == "smoke"
 TABLES = Path("build/smoke" if IS_SMOKE else "build")

@@ -32,8 +32,9 @@ REPEATED = (
     "At least one job did not complete successfully",
     "Touching output file ",
     "Singularity containers: ignored",
+    "Activating singularity image ",
 )
-"""Parts of messages that repeat a failure, or concern every run."""
+"""Parts of messages that repeat a failure, or are the same in every job or run."""
 NO_RULE = re.compile(r"MissingRuleException:?\s+No rule to produce (\S+)")
 """Snakemake's message about a misspelt target."""
 CLEAR = "\r\x1b[K"
