@@ -51,6 +51,11 @@ def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
     drawing = drawings[name]
     if drawing is None:
         return Markup("Nothing to draw: a table of the code is missing.")
+    return figure(drawing, name, caption)
+
+
+def figure(drawing: Drawing, name: str, caption: str) -> Markup:
+    """`drawing` for wide and for narrow screens, with its caption; `name` begins its ids."""
     pictures = NO_HTML.join(
         _picture(drawing, f"{name}-{size}", size, width) for size, width in WIDTHS.items()
     )

@@ -43,11 +43,7 @@ class Place:
         in `content` begins with it and a hyphen, so that a link to it opens it. `data` are further
         `data-` attributes of the fold.
         """
-        styles = Markup().join(
-            Markup('<link rel="stylesheet" href="{}assets/{}">').format(root_from(path), name)
-            for name in ASSETS
-        )
-        self.write(path, _PAGE.format(title=title, styles=styles, content=content))
+        self.write_page(path, title, content)
         given = {f"data-{name}": value for name, value in data.items()}
         if anchor:
             given["id"] = anchor
@@ -56,6 +52,14 @@ class Place:
             '<details class="hp-fold" data-fragment="{address}"{attributes}>'
             '<summary><a href="{address}">{summary}</a></summary></details>'
         ).format(address=self.root + path, attributes=attributes, summary=summary)
+
+    def write_page(self, path: str, title: str, content: Markup) -> None:
+        """Write `content` as a page of the site that needs no script."""
+        styles = Markup().join(
+            Markup('<link rel="stylesheet" href="{}assets/{}">').format(root_from(path), name)
+            for name in ASSETS
+        )
+        self.write(path, _PAGE.format(title=title, styles=styles, content=content))
 
     def write(self, path: str, text: str) -> None:
         """Write a file of the site."""

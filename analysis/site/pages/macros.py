@@ -25,6 +25,7 @@ from analysis.site.pages import (
     model,
     reference,
     study_pages,
+    walkthrough,
 )
 from analysis.site.pages import ledger as claim_pages
 from analysis.site.pages.agreement import agreement_section
@@ -363,6 +364,19 @@ def provenance(page: Page) -> str:
 def samples(page: Page) -> str:
     """Links to the samples of every machine, study and variant."""
     return machines.sample_tables(page.staged.inputs, page.staged.files, page.place)
+
+
+@macro
+def reading_list(page: Page) -> str:
+    """The files that a newcomer should read first, each with a link to its text."""
+    return walkthrough.reading_list(page.place)
+
+
+@macro
+def sample_path(page: Page) -> str:
+    """A picture of the path of one sample, from its kernel to its bar."""
+    del page
+    return walkthrough.sample_path()
 
 
 @macro
