@@ -54,7 +54,7 @@ def define_env(env: Any) -> None:
 
 @study_macro
 def lead(page: Page, facts: StudyFacts) -> str:
-    """The question of the study, what was found, and the text it goes back to."""
+    """The study's question, its findings, and its write-up."""
     page.env.page.meta["description"] = escape(study_pages.summary(facts))
     return study_pages.lead(facts)
 
@@ -72,9 +72,9 @@ def chart(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
 
 @study_macro
 def drawing(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
-    """A drawing of how the study's operation works, with a caption.
+    """A drawing of the study's operation, with a caption.
 
-    name: one of those that the study's drawings.py returns
+    name: a drawing of the study's drawings.py
     caption: one or two sentences below it
     """
     return drawing_figure(facts, name, caption)
@@ -82,10 +82,10 @@ def drawing(page: Page, facts: StudyFacts, name: str, caption: str) -> str:
 
 @study_macro
 def variants(page: Page, facts: StudyFacts, *roles: str) -> str:
-    """A section for each variant: what came out, its idea, its difference in code, and its evidence
-    in folds; a paragraph for each that no machine could run.
+    """A section for each variant: result, idea, code difference, and evidence in folds; a paragraph
+    for each variant that no machine could run.
 
-    roles: `step`, `reference`, `ceiling` or `beyond`; one or several
+    roles: one or several of `step`, `reference`, `ceiling` and `beyond`
     """
     for role in roles:
         require_known("role", role, ROLES)
@@ -94,23 +94,23 @@ def variants(page: Page, facts: StudyFacts, *roles: str) -> str:
 
 @study_macro
 def measured_order(page: Page, facts: StudyFacts) -> str:
-    """Where a step is surely slower than an earlier one, a sentence each."""
+    """A sentence for each step that is measurably slower than an earlier one."""
     return study_pages.order(facts)
 
 
 @study_macro
 def headroom(page: Page, facts: StudyFacts, claim: str, bound: str) -> str:
-    """How far a bound could take the speed-up that a claim measures, a sentence a machine.
+    """The upper limit of a claimed speed-up, a sentence per machine.
 
     claim: id of a claim of this study
-    bound: name of the metric that is the bound, a factor
+    bound: metric with the upper limit, a factor
     """
     return study_pages.headroom(facts, claim, bound)
 
 
 @study_macro
 def metrics(page: Page, facts: StudyFacts, *roles: str) -> str:
-    """Every metric of some variants on every machine, in a table.
+    """A table of every metric of some variants on every machine.
 
     roles: as of `variants`
     """
@@ -119,24 +119,24 @@ def metrics(page: Page, facts: StudyFacts, *roles: str) -> str:
 
 @study_macro
 def hosts(page: Page, facts: StudyFacts, variant: str, *others: str) -> str:
-    """How fast one core of the host was in each run, beside the rates of some variants in it.
+    """The speed of one core of the host in each run, beside the rates of some variants.
 
-    variant: its name; rates are in its shown case
-    others: names of those beside it
+    variant: name of the variant; rates are of its shown case
+    others: names of further variants
     """
     return study_pages.host_table(facts, [variant, *others])
 
 
 @study_macro
 def published(page: Page, facts: StudyFacts) -> str:
-    """What the write-up printed, in SI units, beside what each machine measures."""
+    """The write-up's figures in SI units, beside the measured ones."""
     return study_pages.published_table(facts)
 
 
 @study_macro
 def skipped(page: Page, facts: StudyFacts) -> str:
-    """What is missing, with the reason: cases that were skipped or failed, counters and timelines,
-    and tables that could not be made from the code."""
+    """Missing results with their reasons: skipped or failed cases, counters, timelines, and tables
+    of the code."""
     return study_pages.missing(facts)
 
 
@@ -144,32 +144,32 @@ def skipped(page: Page, facts: StudyFacts) -> str:
 def claims(page: Page, facts: StudyFacts, *ids: str) -> str:
     """The claims of the study, with the verdict on each machine.
 
-    ids: of some of them; left out, all are told
+    ids: some of the claims; all if omitted
     """
     return claim_pages.claims_of(facts, page.place, ids)
 
 
 @study_macro
 def predictions(page: Page, facts: StudyFacts) -> str:
-    """What limits each variant by the link model, and how far it is from that."""
+    """The limit of each variant by the link model, and its distance from it."""
     return model.model_table(facts)
 
 
 @study_macro
 def unjudged(page: Page, facts: StudyFacts) -> str:
-    """The variants and cases that the link model cannot judge, and why."""
+    """The variants and cases that the link model cannot judge, with the reason."""
     return model.unjudged(facts)
 
 
 @study_macro
 def judgement(page: Page, facts: StudyFacts) -> str:
-    """How near the link model's predictions are, where the link surely binds."""
+    """The errors of the link model where the link clearly binds."""
     return model.judgement(facts)
 
 
 @study_macro
 def misses(page: Page, facts: StudyFacts) -> str:
-    """The judged points that are further from the link model's predictions than accepted."""
+    """The judged points outside the accepted range of the link model."""
     return model.misses(facts)
 
 
@@ -179,10 +179,10 @@ def rates(
 ) -> str:
     """A variant's rates over two keys of its case, measured or else predicted by the link model.
 
-    variant: its name
-    down: the key of the rows
-    across: the key of the columns, all that the variant has; a number
-    values: those of the rows
+    variant: name of the variant
+    down: case key of the rows
+    across: numeric case key of the columns, with all its values
+    values: values of the rows
     """
     return model.rate_table(facts, variant, down, across, values)
 
@@ -195,17 +195,17 @@ def counters(page: Page, facts: StudyFacts) -> str:
 
 @study_macro
 def page_table_reads(page: Page, facts: StudyFacts, key: str, each: str) -> str:
-    """How often each variant has page tables read by the hardware's counters.
+    """Reads of page tables by each variant, from hardware counters.
 
-    key: of the profiled case, a number: reads are also told for each of these
-    each: what one of them is called
+    key: numeric key of the profiled case: reads are also divided by its value
+    each: name of one unit of `key`, such as `row`
     """
     return walk_tables(facts, key, each)
 
 
 @study_macro
 def copies(page: Page, facts: StudyFacts) -> str:
-    """How busy copies from the host keep the copy engine, by the timelines of the study."""
+    """The load of the copy engine by copies from the host, from timelines."""
     return copy_tables(facts)
 
 
@@ -213,16 +213,16 @@ def copies(page: Page, facts: StudyFacts) -> str:
 def download(page: Page, name: str) -> str:
     """A link to a table, or to all samples.
 
-    name: of a file in data/, such as `summary.csv`
+    name: name of a file in data/, such as `summary.csv`
     """
     return link(page.address(f"data/{name}"), name)
 
 
 @macro
 def constant(page: Page, name: str) -> str:
-    """A constant as it is in the code; shares as percentages, sizes in MiB.
+    """A constant of the code; shares as percentages, sizes in MiB.
 
-    name: of one of those in analysis/site/interface.py, such as `CONFIDENCE`
+    name: name of a constant in analysis/site/interface.py, such as `CONFIDENCE`
     """
     require_known("constant", name, sorted(CONSTANTS))
     value = CONSTANTS[name]
@@ -235,7 +235,7 @@ def constant(page: Page, name: str) -> str:
 def columns(page: Page, file: str) -> str:
     """The columns of a file of results or of a table, in their order.
 
-    file: as the page about the contract names it, such as `summary.csv`
+    file: name of the file in the contract, such as `summary.csv`
     """
     return reference.column_list(file)
 
@@ -254,51 +254,51 @@ def link_parameters(page: Page) -> str:
 
 @macro
 def measuring(page: Page) -> str:
-    """How long each machine's newest default run took, study by study."""
+    """The duration of each machine's newest default run, by study."""
     return measuring_section(page.staged.inputs)
 
 
 @macro
 def repeatability(page: Page) -> str:
-    """How far the newest run of each machine confirms what its other runs say."""
+    """How well the other runs of each machine predict its newest run."""
     return repeatability_section(page.staged.inputs)
 
 
 @macro
 def agreement(page: Page) -> str:
-    """How often the method calls two measurements of one program different."""
+    """The false alarms of the method: differences between two measurements of one program."""
     return agreement_section(page.staged.inputs)
 
 
 @macro
 def journeys(page: Page) -> str:
-    """A card for each journey: its steps, how far they are from the limit, what surprised."""
+    """A card for each journey: its steps, their distance from the limit, the largest surprise."""
     return home.cards(page.studies[JOURNEYS], page.study_address)
 
 
 @macro
 def findings(page: Page) -> str:
-    """Findings against common beliefs, each with its figures and its evidence, under a heading."""
+    """Findings against common beliefs, with figures and evidence, under a heading."""
     told = [facts for group in page.studies.values() for facts in group]
     return home.contradicted_beliefs(told, page.study_address)
 
 
 @macro
 def other_studies(page: Page) -> str:
-    """The questions of all studies but the journeys, by group."""
+    """The questions of all other studies, by group."""
     others = {title: group for title, group in page.studies.items() if title != JOURNEYS}
     return home.other_studies(others, page.study_address)
 
 
 @macro
 def freshness(page: Page) -> str:
-    """When and from which commit each machine was measured, and what is stale."""
+    """Time and commit of each machine's measurements, and stale results."""
     return machines.freshness(page.staged.inputs)
 
 
 @macro
 def common_chart(page: Page, name: str, caption: str) -> str:
-    """A chart of no one study, as `chart`.
+    """A chart about several studies, as `chart`.
 
     name: `machines` or `links`
     caption: one or two sentences below it
@@ -308,25 +308,25 @@ def common_chart(page: Page, name: str, caption: str) -> str:
 
 @macro
 def machine_pairs(page: Page) -> str:
-    """What came out of every two machines."""
+    """A comparison of every two machines."""
     return hardware.pairs(page.staged.comparison)
 
 
 @macro
 def machine_gaps(page: Page) -> str:
-    """What could not be compared between two machines, and why."""
+    """Variants that cannot be compared between two machines, with the reason."""
     return hardware.gaps(page.staged.comparison)
 
 
 @macro
 def machine_figures(page: Page) -> str:
-    """Every variant's figure on every machine, with its share of the machine's own ceiling."""
+    """Every variant's figure on every machine, with its share of that machine's ceiling."""
     return hardware.figures_table(page.staged.comparison)
 
 
 @macro
 def predicted_links(page: Page) -> str:
-    """Predicted rates over other links, beside measured ones where there are any."""
+    """Predicted rates over other links, beside measured ones if there are any."""
     return links.predictions(page.staged.studies)
 
 
@@ -338,7 +338,7 @@ def stated_links(page: Page) -> str:
 
 @macro
 def machine_differences(page: Page) -> str:
-    """What differs between the machines, and what does not."""
+    """Differences and common facts of the machines."""
     return hardware.differences(page.staged.inputs)
 
 
@@ -350,13 +350,13 @@ def machine_hosts(page: Page) -> str:
 
 @macro
 def machine_table(page: Page) -> str:
-    """What every machine reported of itself."""
+    """The description of every machine."""
     return machines.machine_table(page.staged.inputs)
 
 
 @macro
 def provenance(page: Page) -> str:
-    """Every run of every machine: commit, compiler, how many variants."""
+    """Every run of every machine: commit, compiler, number of variants."""
     return machines.provenance_table(page.staged.inputs)
 
 
@@ -405,7 +405,7 @@ def claim_kinds(page: Page) -> str:
 
 @macro
 def link_keys(page: Page) -> str:
-    """Which keys a `link` has for each way of reading host memory."""
+    """The keys of a `link` for each way of reading host memory."""
     return reference.link_keys()
 
 
@@ -417,5 +417,5 @@ def macro_list(page: Page) -> str:
 
 @macro
 def programs(page: Page) -> str:
-    """What each program of the package says when asked for help."""
+    """The help text of each program of the package."""
     return reference.program_reference(page.staged.inputs.studies)

@@ -87,7 +87,7 @@ class _Paired(Bounded):
 
 @dataclass(frozen=True, kw_only=True)
 class Speedup(_Paired, kind="speedup"):
-    """How many times as fast one variant is as another; by rate, where rows differ in size."""
+    """How many times as fast one variant is as another; by rate if rows differ in size."""
 
     by: str = key(
         {
@@ -140,7 +140,7 @@ class MeanSpeedup(_Paired, kind="mean_speedup"):
 
 @dataclass(frozen=True, kw_only=True)
 class Share(_Paired, _OfShares, kind="share"):
-    """The share of another variant's payload rate that is reached."""
+    """Payload rate of a variant as a share of another variant's."""
 
     def figure(self, evidence: Evidence) -> Figure:
         return self._paired(evidence, by_rate=True)
@@ -148,7 +148,7 @@ class Share(_Paired, _OfShares, kind="share"):
 
 @dataclass(frozen=True, kw_only=True)
 class BetweenCases(Bounded, kind="between_cases"):
-    """How many times a variant's payload rate in one case is that in another, `over_case`."""
+    """Payload rate of a variant in one case as a multiple of that in another, `over_case`."""
 
     of: str = key(_OF, names="variant")
     metric: str = key(_METRIC, names="metric", default="")
@@ -217,8 +217,8 @@ class Measured(Bounded, kind="figure"):
 
 @dataclass(frozen=True, kw_only=True)
 class MeanMeasured(Measured, kind="mean_figure"):
-    """A metric of a variant, in its unit: its mean over all runs that could be made, on whatever
-    host. All other kinds ask for what the next run is to be expected to find."""
+    """Mean of a metric of a variant over all possible runs on any host, in its unit. All other
+    kinds predict the next run."""
 
     @property
     def title(self) -> str:
@@ -281,9 +281,9 @@ class CountsOver(_Counted, kind="counts_over"):
 
 @dataclass(frozen=True, kw_only=True)
 class Correct(Comparison, kind="correct"):
-    """Whether a variant passed its check in every round of the runs that a summary uses.
+    """A check of correctness: the variant must pass in every round of the runs in use.
 
-    A wrong output leaves a failed row without a value, so no figure could tell of it.
+    A wrong output leaves a failed row without a value, so no figure shows it.
     """
 
     of: str = key(_OF, names="variant")
@@ -298,7 +298,7 @@ class Correct(Comparison, kind="correct"):
 
 @dataclass(frozen=True, kw_only=True)
 class Units(Comparison, kind="units"):
-    """Whether rates printed in `printed` are those of the printed times only if read in `meant`."""
+    """Whether the rates printed in `printed` agree with the printed times only in `meant`."""
 
     on_rows: ClassVar[bool] = True
 
@@ -329,7 +329,7 @@ class Units(Comparison, kind="units"):
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedShare(_OfShares, kind="printed_share"):
-    """The printed rate over a limit: taken at its word, and as payload over printed time."""
+    """The printed rate over a limit, both as printed and as payload over printed time."""
 
     on_rows: ClassVar[bool] = True
 
