@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAME: Final = {"$ref": "#/$defs/name"}
-_OF: Final = {"description": "The variant that the claim is about.", **_NAME}
-_OVER: Final = {"description": "The variant that it is compared with.", **_NAME}
+_OF: Final = {"description": "The variant of the claim.", **_NAME}
+_OVER: Final = {"description": "The baseline.", **_NAME}
 _METRIC: Final = {
     "description": (
-        "The metric to compare. Where it may be left out, that is the first time of a whole"
-        " operation that the variants have, and never gpu_time where the CPU works in one of them."
+        "The metric to compare. If optional, the default is the first time of a whole operation"
+        " that the variants have, but not gpu_time if the CPU works in one of them."
     ),
     **_NAME,
 }
 _TEXT: Final = {"type": "string", "minLength": 1}
 _DATA_RATE: Final = {"enum": list(DATA_RATES)}
 _COUNTER: Final = {
-    "description": "A counter as Nsight Compute names it, its sum over a kernel.",
+    "description": "A counter of Nsight Compute, summed over a kernel.",
     "type": "string",
     "pattern": r"^[a-z]+__[a-z0-9_]+\.sum$",
 }
 _CASE: Final = {
-    "description": "As results name it, key=value joined by commas; left out, the headline.",
+    "description": "key=value pairs joined by commas, as in results; the headline case if omitted.",
     "type": "string",
 }
 
@@ -92,8 +92,7 @@ class Speedup(_Paired, kind="speedup"):
     by: str = key(
         {
             "description": (
-                "Compare times (left out), or payload rates where the variants' rows differ in"
-                " size."
+                "Compare times (default), or payload rates if the variants' rows differ in size."
             ),
             "enum": ["time", "rate"],
         },
@@ -114,7 +113,7 @@ class MeanSpeedup(_Paired, kind="mean_speedup"):
 
     also: Sequence[str] = key(
         {
-            "description": "The other cases that the mean is over.",
+            "description": "Further cases of the mean.",
             "type": "array",
             "minItems": 1,
             "uniqueItems": True,
@@ -153,7 +152,7 @@ class BetweenCases(Bounded, kind="between_cases"):
     of: str = key(_OF, names="variant")
     metric: str = key(_METRIC, names="metric", default="")
     case: str = key(_CASE, default="")
-    over_case: str = key({**_CASE, "description": "The case to compare with."}, names="case")
+    over_case: str = key({**_CASE, "description": "The case of the baseline."}, names="case")
 
     @property
     def title(self) -> str:
@@ -251,7 +250,7 @@ class _Counted(Bounded):
 class CountsPer(_Counted, kind="counts_per"):
     """A hardware counter of a variant over another of its counters, `per`, by a profile."""
 
-    per: str = key({**_COUNTER, "description": "The counter that it is divided by."})
+    per: str = key({**_COUNTER, "description": "The counter in the denominator."})
 
     @property
     def title(self) -> str:
@@ -302,8 +301,8 @@ class Units(Comparison, kind="units"):
 
     on_rows: ClassVar[bool] = True
 
-    printed: str = key({"description": "The unit that rates were printed in.", **_DATA_RATE})
-    meant: str = key({"description": "The unit that they are in.", **_DATA_RATE})
+    printed: str = key({"description": "The printed unit of the rates.", **_DATA_RATE})
+    meant: str = key({"description": "The true unit of the rates.", **_DATA_RATE})
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         pairs = [
@@ -336,7 +335,7 @@ class PrintedShare(_OfShares, kind="printed_share"):
     of: str = key(_OF, names="variant")
     limit: float = key(
         {
-            "description": "What the printed rate is a share of, in `unit`.",
+            "description": "The limit of the printed rate, in `unit`.",
             "type": "number",
             "exclusiveMinimum": 0,
         }
@@ -362,7 +361,7 @@ class PrintedSpeedup(Bounded, kind="printed_speedup"):
 
     of: str = key(_OF, names="variant")
     over: str = key(_OVER, names="variant")
-    source: str = key({"description": "The source, as the published rows name it.", **_TEXT})
+    source: str = key({"description": "The source, as in the published rows.", **_TEXT})
     case: str = key(_CASE, default="")
 
     def figure(self, evidence: Evidence) -> Figure:
