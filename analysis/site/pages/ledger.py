@@ -277,7 +277,7 @@ def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
         return ""
     few = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
     figure = with_interval(_written(facts, claim, row.judged), _interval(claim, few))
-    return f"from the runs that may judge: {figure}"
+    return f"of the runs that may judge: {figure}"
 
 
 def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:
