@@ -32,7 +32,7 @@ def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     [line] = (done.stdout + done.stderr).splitlines()
-    assert line.startswith("error: nothing could be installed: Failed to download `numpy==2.0`; ")
+    assert line.startswith("error: the installation failed: Failed to download `numpy==2.0`; ")
     assert "packages of env/pyproject.toml" in line
     assert "failed to lookup" in (tmp_path / ".uv" / "log").read_text()
     assert not (tmp_path / "ran").exists()

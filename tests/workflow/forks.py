@@ -1,8 +1,8 @@
 """Runs Snakemake in a fork for each line of its input, having imported it only once.
 
-A line is JSON: the folder to run in, the arguments, and the file for what is printed. The answer
-is a line with the exit status. None of our own code is imported before the fork: a copy of the
-repository has its own.
+A line is JSON: the folder to run in, the arguments, and the file for the output. The answer is a
+line with the exit status. No code of the repository is imported before the fork, because the copy
+under test has different code.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import os
 import sys
 from typing import NoReturn
 
-import jsonschema  # noqa: F401  (as our code does)
+import jsonschema  # noqa: F401  (the pipeline imports it, too)
 import numpy  # noqa: F401
 from snakemake import cli
 
 
-def run(folder: str, arguments: list[str], printed: str) -> NoReturn:
-    """As `python -m snakemake` does in a process of its own."""
+def run(folder: str, arguments: list[str], output: str) -> NoReturn:
+    """Run Snakemake as `python -m snakemake` does."""
     os.chdir(folder)
-    file = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for here, to in ((nothing, 0), (file, 1), (file, 2)):
-        os.dup2(here, to)
+    for source, target in ((nothing, 0), (file, 1), (file, 2)):
+        os.dup2(source, target)
     sys.argv = ["snakemake", *arguments]
     sys.exit(cli.main())
 

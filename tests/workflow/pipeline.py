@@ -1,4 +1,4 @@
-"""The pipeline as a person runs it, in a copy that has the synthetic studies."""
+"""Runs the pipeline in a copy of the repository that has the synthetic studies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.roots import make_root
 ROUNDS, SAMPLES = 3, 2
 SETTINGS = ('studies=["calls"]', "machine=test-box")
 FORKS = Path(__file__).with_name("forks.py")
-OTHERS = ("kernels/", "allocator/", "docs/", "results/", "tests/")
-"""What the copy has others of, or none."""
+REPLACED = ("kernels/", "allocator/", "docs/", "results/", "tests/")
+"""Folders that are synthetic in the copy, or missing."""
 
 
 @cache
 def _forks() -> subprocess.Popen[str]:
-    """The process that has imported Snakemake, which takes most of the time of a short run."""
+    """The process that has imported Snakemake: the import takes most of the time of a short run."""
     command = [sys.executable, "-c", FORKS.read_text()]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -34,14 +34,14 @@ def _forks() -> subprocess.Popen[str]:
 def snakemake(
     copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS
 ) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in the copy; its output and what its jobs print come together."""
+    """Run Snakemake in the copy. Its output includes that of its jobs."""
     arguments = ["--cores", "2", *targets, "--config", *settings]
     forks = _forks()
     assert forks.stdin is not None and forks.stdout is not None
-    with tempfile.NamedTemporaryFile() as printed:
-        print(json.dumps([str(copy), arguments, printed.name]), file=forks.stdin, flush=True)
+    with tempfile.NamedTemporaryFile() as output:
+        print(json.dumps([str(copy), arguments, output.name]), file=forks.stdin, flush=True)
         status = int(forks.stdout.readline())
-        return subprocess.CompletedProcess(arguments, status, printed.read().decode())
+        return subprocess.CompletedProcess(arguments, status, output.read().decode())
 
 
 def succeed(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -> str:
@@ -59,7 +59,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def copy_of_pipeline(folder: Path) -> Path:
-    """The files git does not ignore, with the synthetic studies, pages and published results."""
+    """Copy the files of the repository, but with synthetic studies, pages and published results."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
@@ -67,7 +67,7 @@ def copy_of_pipeline(folder: Path) -> Path:
         check=True,
     )
     for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file() and not name.startswith(OTHERS):
+        if (ROOT / name).is_file() and not name.startswith(REPLACED):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
     (folder / "profiles").symlink_to("workflow/profiles")

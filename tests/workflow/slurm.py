@@ -1,4 +1,4 @@
-"""A Slurm of one node that belongs to this process: daemons, keys and files in one folder."""
+"""Starts a Slurm of one node: daemons, keys and files in one folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PartitionName=second Nodes={host} MaxTime=INFINITE State=UP
 
 
 def missing() -> str:
-    """Why there can be no Slurm here; empty where there can."""
+    """Return why Slurm cannot be started here, or an empty text."""
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     lacking = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
     if lacking:
@@ -56,7 +56,7 @@ def missing() -> str:
 
 @contextmanager
 def started(folder: Path) -> Iterator[Mapping[str, str]]:
-    """A cluster of this machine; yields the environment of its users."""
+    """Run a cluster on this machine; yield the environment of its users."""
     for name in ("state", "spool", "munge"):
         (folder / name).mkdir(parents=True)
     host = socket.gethostname().split(".")[0]

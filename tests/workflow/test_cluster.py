@@ -1,4 +1,4 @@
-"""Machines of a cluster: measured on nodes of a real Slurm, and published together."""
+"""Machines of a cluster are measured on nodes of a real Slurm and published together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMAND = [
 
 
 def reason() -> str:
-    """Why this cannot be tried here; empty where it can."""
+    """Return why these tests cannot run here, or an empty text."""
     if importlib.util.find_spec(PLUGIN) is None:
         return f"{PLUGIN}: not installed (env/run installs it where there is a Slurm)"
     return missing()
@@ -38,11 +38,11 @@ def reason() -> str:
 
 @dataclass
 class Cluster:
-    """The repository as it was measured and published by one command, what that told, and what
-    Slurm knows of its jobs."""
+    """The repository after one command measured and published it, the output of the command, and
+    Slurm's records of its jobs."""
 
     copy: Path
-    told: str
+    output: str
     jobs: list[str]
 
 
@@ -88,11 +88,13 @@ def test_one_command_measures_and_publishes_every_machine(cluster: Cluster) -> N
         assert machine in (cluster.copy / "site" / "machines" / "index.html").read_text()
         summary = (cluster.copy / "build" / "summary.csv").read_text()
         assert re.search(rf"^{machine},calls,python,", summary, re.MULTILINE)
-    assert "small-box: run 1: calls" in cluster.told
+    assert "small-box: run 1: calls" in cluster.output
 
 
 @pytest.mark.long
-def test_a_machine_is_an_exclusive_node_with_a_gpu_only_where_it_has_one(cluster: Cluster) -> None:
+def test_a_machine_is_an_exclusive_node_and_requests_gpus_only_if_it_has_some(
+    cluster: Cluster,
+) -> None:
     by_partition: dict[str, list[str]] = {}
     for job in cluster.jobs:
         found = re.search(r" Partition=(\w+)", job)
@@ -106,11 +108,11 @@ def test_a_machine_is_an_exclusive_node_with_a_gpu_only_where_it_has_one(cluster
 
 
 @pytest.mark.long
-def test_each_run_was_built_and_measured_in_a_tree_of_its_own(cluster: Cluster) -> None:
+def test_each_run_was_built_and_measured_in_a_separate_tree(cluster: Cluster) -> None:
     trees = cluster.copy / "build" / "machines"
     for machine, run in (("small-box", 1), ("large-box", 1), ("large-box", 2)):
         tree = trees / machine / str(run)
         assert [path.name for path in tree.glob("build/modules/*/calls/compiled.so")]
         assert [path.name for path in (tree / "results").iterdir()] == [machine]
-    # Nothing was measured where snakemake was started.
+    # The checkout that started Snakemake measured nothing.
     assert not (cluster.copy / "build" / "rounds").exists()

@@ -1,4 +1,4 @@
-"""What a person can mend is one error, before anything starts: settings, targets, folders."""
+"""A wrong setting, target or folder is one error, and nothing starts."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ sys.modules |= {name.removesuffix("-python").replace("-", "_"): None for name in
 
 include: "Snakefile"
 """
-"""The rules, where the packages of the report are not installed."""
+"""Reads the rules as if the packages of the report were not installed."""
 
 
 @pytest.mark.parametrize(
-    ("target", "setting", "told"),
+    ("target", "setting", "expected"),
     [
         ("measure", "gird=smoke", "config: expected one of the keys"),
         ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
@@ -68,8 +68,8 @@ include: "Snakefile"
         ("measure", "machine=file", "results/file: cannot be written to; use a copy of your own"),
     ],
 )
-def test_what_a_person_can_mend_is_one_error_and_starts_nothing(
-    copy: Path, target: str, setting: str, told: str
+def test_a_mistake_is_one_error_and_starts_nothing(
+    copy: Path, target: str, setting: str, expected: str
 ) -> None:
     (copy / "results" / "file").touch()
     before = contents(copy / "build") | contents(copy / "results")
@@ -77,13 +77,13 @@ def test_what_a_person_can_mend_is_one_error_and_starts_nothing(
     assert done.returncode != 0
     [line] = [line for line in done.stdout.splitlines() if "error" in line.lower()]
     assert line.startswith("error: ")
-    assert told in line
+    assert expected in line
     assert "Traceback" not in done.stdout
     assert contents(copy / "build") | contents(copy / "results") == before
 
 
 def test_damaged_results_are_one_error_before_anything_is_measured(copy: Path) -> None:
-    """Where something of their study is pending; what is complete is left to the tables."""
+    """Only studies with pending cases are checked; the tables check the others."""
     results = copy / "results" / "test-box"
     write_machine(copy / "results", "test-box", CALLS, rounds=1)
     path = results / "calls" / "python.csv"
@@ -97,30 +97,30 @@ def test_damaged_results_are_one_error_before_anything_is_measured(copy: Path) -
     assert line.startswith(f"error: {path}: checksum differs from the one in python.json; ")
     assert done.returncode != 0 and "Traceback" not in done.stdout
     assert contents(copy / "build") | contents(results) == before
-    succeed(copy, "build", "--dry-run")  # which reads no results
+    succeed(copy, "build", "--dry-run")  # reads no results
     shutil.rmtree(results)
 
 
-def test_what_only_compiles_opens_no_gpu(copy: Path) -> None:
-    """As measuring does, and refuses one that is not here."""
+def test_building_opens_no_gpu(copy: Path) -> None:
+    """Measuring does, and refuses a missing one."""
     settings = (*SETTINGS, "gpu=99", "arch=sm_90")
     succeed(copy, "build", "--dry-run", settings=settings)
     assert snakemake(copy, "measure", "--dry-run", settings=settings).returncode != 0
 
 
-def test_what_only_measures_needs_no_package_of_the_report(copy: Path) -> None:
+def test_measuring_needs_no_package_of_the_report(copy: Path) -> None:
     (copy / "Without.smk").write_text(WITHOUT)
     succeed(copy, "measure", "--dry-run", "--snakefile", "Without.smk")
     (copy / "Without.smk").unlink()
 
 
-def test_a_checkout_that_is_in_use_is_left_alone_by_a_second_run(copy: Path) -> None:
+def test_a_second_run_refuses_a_checkout_in_use(copy: Path) -> None:
     (copy / ".snakemake").mkdir(exist_ok=True)
     lock = take(copy / ".snakemake" / "hotpath.lock", "the first run", lambda holder: None)
     done = snakemake(copy, "build/cpu_cache.so")
     os.close(lock)
     assert done.returncode != 0
-    told = "error: this checkout is in use by the first run; wait until that has ended"
-    assert told in done.stdout.splitlines()
+    message = "error: this checkout is in use by the first run; wait until that has ended"
+    assert message in done.stdout.splitlines()
     assert "Traceback" not in done.stdout
     succeed(copy, "build/cpu_cache.so")

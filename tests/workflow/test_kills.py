@@ -1,4 +1,4 @@
-"""Processes of a measurement are ended at random moments; the same command again completes it."""
+"""After any process of a measurement is killed, the same command completes the measurement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.workflow.pipeline import ROUNDS, SETTINGS, copy_of_pipeline, succeed
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 TARGETS = ("group", "snakemake", "analysis.measure", "forkserver", "round")
 WAITING = "waiting"
-"""Where there is a file of this name, no round ends but the first."""
+"""While a file of this name exists, only the first round ends."""
 COUNTED = f"""
 
 from pathlib import Path as _Path
@@ -39,7 +39,7 @@ with (_copy / "begun").open("a") as _file:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pipeline, built, with a study that counts its rounds."""
+    """The built pipeline, with a study that counts its rounds."""
     folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
     workload = folder / "kernels" / "calls" / "workload.py"
     workload.write_text(workload.read_text() + COUNTED)
@@ -49,7 +49,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Trial:
-    """One measurement of the study from nothing, which is disturbed."""
+    """One measurement of the study from scratch, to be disturbed."""
 
     def __init__(self, copy: Path, program: str) -> None:
         self._copy = copy
@@ -59,26 +59,26 @@ class Trial:
         self._command = [sys.executable, "-m", *(workflow if program == "snakemake" else alone)]
         for name in ("results/test-box", "build/rounds"):
             subprocess.run(["rm", "-rf", str(copy / name)], check=True)
-        for name in ("begun", "said"):
+        for name in ("begun", "output"):
             (copy / name).unlink(missing_ok=True)
 
     def start(self) -> subprocess.Popen[bytes]:
         place = {"TMPDIR": str(self._copy / "tmp"), FOLDER_VARIABLE: str(self._copy)}
-        with (self._copy / "said").open("ab") as said:
+        with (self._copy / "output").open("ab") as output:
             return subprocess.Popen(
                 self._command,
                 cwd=self._copy,
                 env=os.environ | place,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
 
-    def said(self) -> str:
-        return (self._copy / "said").read_text()
+    def output(self) -> str:
+        return (self._copy / "output").read_text()
 
     def processes(self) -> list[psutil.Process]:
-        """All that run in the copy."""
+        """All processes whose working directory is the copy."""
         found = []
         for process in psutil.process_iter():
             try:
@@ -92,17 +92,17 @@ class Trial:
         return not self.processes()
 
     def disturb(self, running: subprocess.Popen[bytes], target: str, number: int) -> None:
-        """Send the signal to the target, or where there is none now, to what was started."""
+        """Send the signal to the target, or to the first process if there is no such target now."""
         if target == "group":
             os.killpg(running.pid, number)
             return
         for process in self.processes():
             try:
                 server = "multiprocessing.forkserver" in " ".join(process.cmdline())
-                made = server and "multiprocessing.forkserver" in " ".join(
+                is_round = server and "multiprocessing.forkserver" in " ".join(
                     process.parent().cmdline()  # type: ignore[union-attr]
                 )
-                kind = "round" if made else "forkserver" if server else process.cmdline()[2]
+                kind = "round" if is_round else "forkserver" if server else process.cmdline()[2]
             except (psutil.Error, IndexError, AttributeError):
                 continue
             if kind == target:
@@ -111,7 +111,7 @@ class Trial:
         running.send_signal(number)
 
     def assert_complete(self) -> None:
-        """All is measured once, at most one round twice, and nothing else is left."""
+        """Check that every cell is measured once, and that no other file is left."""
         folder = self._copy / "results" / "test-box" / "calls"
         for variant in ("python", "again", "compiled"):
             loaded = load_variant(folder / f"{variant}.csv")
@@ -120,11 +120,11 @@ class Trial:
             assert {s.round for s in loaded.samples} == set(range(ROUNDS))
             assert {s.status for s in loaded.samples} == {"ok"}
             assert len(loaded.run_provenance()) == 1
-        disturbed = len(re.findall("is repeated", self.said()))
+        disturbed = len(re.findall("is repeated", self.output()))
         assert (self._copy / "begun").stat().st_size <= ROUNDS + 1 + disturbed
         assert [p for p in (self._copy / "build" / "rounds").rglob("*") if p.is_file()] == []
         assert list((self._copy / "results").rglob(".*")) == []
-        # Snakemake makes an empty folder before it reads any file of ours.
+        # Snakemake makes an empty folder before it reads the Snakefile.
         assert list((self._copy / "tmp").glob("[!s]*")) == []
         assert list((self._copy / "tmp").glob("snakemake*/*")) == []
         assert list((self._copy / "build" / "processes").iterdir()) == []
@@ -139,42 +139,42 @@ class Trial:
         pytest.param("snakemake", 150, 4, marks=pytest.mark.exhaustive),
     ],
 )
-def test_the_same_command_completes_what_was_ended_at_any_moment(
+def test_the_same_command_completes_a_killed_measurement(
     copy: Path, program: str, trials: int, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     began = time.monotonic()
     trial = Trial(copy, program)
-    assert trial.start().wait() == 0, trial.said()
+    assert trial.start().wait() == 0, trial.output()
     trial.assert_complete()
-    usual = time.monotonic() - began
+    duration_s = time.monotonic() - began
     targets = [target for target in TARGETS if target != "snakemake" or program == target]
     killed = 0
     while killed < trials:
         trial = Trial(copy, program)
         running = trial.start()
-        time.sleep(chance.uniform(0, usual))
+        time.sleep(rng.uniform(0, duration_s))
         if running.poll() is not None:
-            continue  # it was faster this time
-        how = chance.choice(SIGNALS), targets[killed % len(targets)]
-        trial.disturb(running, how[1], how[0])
+            continue  # It ended before the signal.
+        number, target = rng.choice(SIGNALS), targets[killed % len(targets)]
+        trial.disturb(running, target, number)
         killed += 1
         running.wait()
         wait_for(trial.is_over)
-        assert trial.start().wait() == 0, f"after {how}:\n{trial.said()}"
+        assert trial.start().wait() == 0, f"after {number!r} to {target}:\n{trial.output()}"
         trial.assert_complete()
 
 
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
 )
-def test_a_signal_to_snakemake_alone_ends_what_it_runs_and_keeps_finished_rounds(
+def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     copy: Path, number: int
 ) -> None:
     trial = Trial(copy, "snakemake")
     (copy / WAITING).touch()
     running = trial.start()
-    wait_for(lambda: "calls: round 1 of" in trial.said())
+    wait_for(lambda: "calls: round 1 of" in trial.output())
     running.send_signal(number)
     try:
         assert running.wait(DEADLINE_S)

@@ -1,4 +1,4 @@
-"""The pipeline as a person runs it, in a copy of the repository: what it measures, and what not."""
+"""The pipeline measures missing and stale results, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HOST_ONLY = ("python", "compiled")
 
 
 def planned(copy: Path) -> set[str]:
-    """The rules that `measure` would run, but the target itself, which runs nothing."""
-    said = succeed(copy, "--dry-run", "measure")
-    counted = said.partition("Job stats:")[2].partition("total")[0]
+    """The rules that `measure` would run, without the target itself."""
+    output = succeed(copy, "--dry-run", "measure")
+    counted = output.partition("Job stats:")[2].partition("total")[0]
     return set(re.findall(r"^(\w+) +\d+$", counted, re.MULTILINE)) - {"measure"}
 
 
@@ -38,8 +38,8 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pipeline with the synthetic studies, one of them measured. Each test leaves nothing to
-    measure."""
+    """The pipeline with the synthetic studies, one of them measured. After each test, nothing is
+    pending."""
     folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
     succeed(folder, "measure")
     return folder
@@ -55,17 +55,17 @@ def test_measuring_writes_samples_with_their_provenance(copy: Path) -> None:
         assert {sample.round for sample in loaded.samples} == set(range(ROUNDS))
         assert loaded.provenance["samples_sha256"] == checksum(folder / "calls" / f"{variant}.csv")
         assert "analysis.measure calls" in loaded.provenance["command"]
-    # A copy of files is no checkout: its commit is not known, and not made up.
+    # A copy without .git has no known commit.
     assert loaded.provenance["commit"] is None
     assert loaded.provenance["dirty"] is None
 
 
-def test_every_variant_has_a_file_even_where_it_cannot_run(copy: Path) -> None:
+def test_every_variant_has_a_file_even_if_it_cannot_run(copy: Path) -> None:
     path = copy / "results" / "test-box" / "calls" / "kernel.csv"
     assert {s.status for s in load_variant(path).samples} in ({"skipped"}, {"ok"})
 
 
-def test_what_is_measured_is_not_measured_again(copy: Path) -> None:
+def test_fresh_results_are_not_measured_again(copy: Path) -> None:
     before = contents(copy / "results")
     assert planned(copy) == set()
     assert "calls: round" not in succeed(copy, "measure")
@@ -80,7 +80,7 @@ def test_comments_and_file_times_measure_nothing(copy: Path) -> None:
         "# Enough.\nTURNS = 1",
     )
     edit(copy / "kernels" / "calls" / "bindings.cpp", "// Python's way in", "// The way in")
-    edit(copy / "kernels" / "calls" / "study.yaml", "title: Calls that", "title: What calls that")
+    edit(copy / "kernels" / "calls" / "study.yaml", "title: Calls that", "title: Some calls that")
     now = time.time_ns()
     for path in copy.rglob("*"):
         if path.is_file() and ".snakemake" not in path.parts:
@@ -89,7 +89,7 @@ def test_comments_and_file_times_measure_nothing(copy: Path) -> None:
     assert contents(copy / "results") == before
 
 
-def test_a_module_is_built_anew_by_its_settings_and_not_by_what_else_is_said(copy: Path) -> None:
+def test_only_settings_of_a_module_rebuild_it(copy: Path) -> None:
     def built() -> set[str]:
         plan = succeed(copy, "--dry-run", "build")
         return set(re.findall(r"Building (\S+/\S+) for", plan))
@@ -104,7 +104,7 @@ def test_a_module_is_built_anew_by_its_settings_and_not_by_what_else_is_said(cop
     description.write_text(before)
 
 
-def test_an_edited_variant_is_measured_again_beside_what_it_is_compared_with_and_no_other(
+def test_an_edited_variant_is_measured_again_with_its_baselines_only(
     copy: Path,
 ) -> None:
     before = {variant: runs(copy, variant) for variant in (*HOST_ONLY, "kernel")}
@@ -121,10 +121,10 @@ def test_an_edited_variant_is_measured_again_beside_what_it_is_compared_with_and
     ("arguments", "settings"),
     [(("--dry-run", "measure"), ()), (("--list-rules",), ()), (("-n", "site"), ("grid=smoke",))],
 )
-def test_looking_changes_nothing(
+def test_a_dry_run_changes_nothing(
     copy: Path, arguments: tuple[str, ...], settings: tuple[str, ...]
 ) -> None:
-    """Also where something is pending that has been measured before."""
+    """The same holds if an earlier result is stale."""
     source = copy / "kernels" / "calls" / "python.py"
     text = source.read_text()
     edit(source, "TURNS = ", "TURNS = 1 + ")
@@ -134,26 +134,26 @@ def test_looking_changes_nothing(
     source.write_text(text)
 
 
-def test_the_site_shows_more_than_is_asked_to_be_measured(copy: Path) -> None:
+def test_the_site_also_shows_studies_that_are_not_measured(copy: Path) -> None:
     (copy / "kernels" / "strides" / "bindings.cpp").touch()
 
-    def studies(what: str, *settings: str) -> set[str]:
+    def studies(verb: str, *settings: str) -> set[str]:
         plan = succeed(copy, "--dry-run", "site", settings=(*SETTINGS, *settings))
-        return set(re.findall(rf"{what} (\w+)", plan))
+        return set(re.findall(rf"{verb} (\w+)", plan))
 
     assert {"copy", "strides"} <= studies("Building")
     assert studies("Measuring", "machine=other-box") == {"calls"}
     assert studies("Building", "grid=smoke").isdisjoint({"copy", "strides"})
 
 
-def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
+def test_a_variant_named_as_a_target_is_measured_again(copy: Path) -> None:
     before = {variant: runs(copy, variant) for variant in (*HOST_ONLY, "kernel")}
     python = CALLS.variant("python")
     visits = CALLS.shown_case(python).visits
-    said = succeed(copy, "-f", "build/measured/calls/python")
-    assert f"calls: round {ROUNDS} of {ROUNDS} done" in said
-    assert re.search(r"^calls: \d variants measured in \d cells$", said, re.MULTILINE)
-    assert said.count("the commit is not known, so the results name none: git: ") == 1
+    output = succeed(copy, "-f", "build/measured/calls/python")
+    assert f"calls: round {ROUNDS} of {ROUNDS} done" in output
+    assert re.search(r"^calls: \d variants measured in \d cells$", output, re.MULTILINE)
+    assert output.count("the commit is not known, so the results name none: git: ") == 1
     log = (copy / "build" / "logs" / "measure" / "calls" / "python.log").read_text()
     assert f"calls/python: {ROUNDS * SAMPLES * visits} samples" in log
     assert runs(copy, "python")[1:] == before["python"]
@@ -162,7 +162,7 @@ def test_a_variant_asked_for_by_name_is_measured_anew(copy: Path) -> None:
     assert planned(copy) == set()
 
 
-def test_missing_results_are_measured_even_where_a_marker_says_done(copy: Path) -> None:
+def test_missing_results_are_measured_despite_a_marker(copy: Path) -> None:
     assert (copy / ".snakemake" / "hotpath" / "default" / "pending").exists()
     path = copy / "results" / "test-box" / "calls" / "python.csv"
     path.unlink()
@@ -188,7 +188,7 @@ def test_the_smoke_grid_writes_under_build_only(copy: Path) -> None:
     assert {sample.round for sample in load_variant(path).samples} == {0, 1}
 
 
-def test_the_summary_follows_from_what_is_measured(copy: Path) -> None:
+def test_the_summary_has_the_measured_cases(copy: Path) -> None:
     succeed(copy, "summary")
     lines = (copy / "build" / "summary.csv").read_text().splitlines()
     assert any(line.startswith("test-box,calls,python,calls=100,host_time,s,") for line in lines)

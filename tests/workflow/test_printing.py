@@ -1,4 +1,4 @@
-"""What a run prints where there is no terminal: little, and a failure once."""
+"""Output of a run without a terminal: few lines, and each failure once."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_building_reports_the_jobs_done_and_a_failure_once(copy: Path) -> None:
     assert len(failed.stdout.splitlines()) < 20, failed.stdout
 
 
-def test_snakemakes_own_log_keeps_everything(copy: Path) -> None:
+def test_the_log_file_keeps_everything(copy: Path) -> None:
     [*_, log] = sorted((copy / ".snakemake" / "log").glob("*.log"))
     assert "Error in rule module" in log.read_text()
 
 
-def test_an_option_brings_back_its_messages(copy: Path) -> None:
+def test_an_option_brings_back_snakemakes_messages(copy: Path) -> None:
     printed = succeed(copy, "--dry-run", "build", "--printshellcmds")
     assert "Reason: " in printed
     assert "-m analysis." in printed

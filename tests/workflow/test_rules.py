@@ -1,4 +1,4 @@
-"""What each rule says of itself: what it reads, and what it takes."""
+"""Inputs, resources and benchmarks of the rules."""
 
 from __future__ import annotations
 
@@ -46,24 +46,22 @@ pictures = {
     study: dict(rules.charts.rule.params.items())["picture"](Wildcards(fromdict={"study": study}))
     for study in CONFIG.known
 }
-said = {"rules": described, "summaries": summaries, "pictures": pictures}
-Path("build/rules.json").write_text(json.dumps(said))
+collected = {"rules": described, "summaries": summaries, "pictures": pictures}
+Path("build/rules.json").write_text(json.dumps(collected))
 """
-"""What each rule that runs something says of itself, for a variant of one study, and what every
-study's tables are made from and which of its charts is drawn as a picture."""
+"""Collects each rule with a command as it is for one variant, and for every study the inputs of its
+tables and the chart that is drawn as a picture."""
 
 OF_MODULES = ("bindings", "module", "machine_code")
 READERS = re.compile(r"analysis/((base|study|study/claims)/)?\w+\.py")
-"""No inputs of these rules: what descriptions say of a module is among their parameters."""
+"""Code that reads descriptions: no input of these rules, whose parameters have the settings."""
 ALWAYS = {"_cores", "_nodes", "tmpdir"}
 """Resources that Snakemake gives every rule."""
-
-
-OURS = {"analysis", "allocator", "kernels"}
+PACKAGES = {"analysis", "allocator", "kernels"}
 
 
 def imported(module: str, seen: set[Path]) -> Iterator[Path]:
-    """The files of OURS that `module` stands on, its own among them, as paths from ROOT."""
+    """The files of PACKAGES that `module` imports, and itself, as paths from ROOT."""
     base = ROOT.joinpath(*module.split("."))
     file = next((f for f in (base.with_suffix(".py"), base / "__init__.py") if f.is_file()), None)
     if file is None or file in seen:
@@ -79,13 +77,13 @@ def imported(module: str, seen: set[Path]) -> Iterator[Path]:
             name = f"{package}.{node.module}" if node.level else node.module
             names += [name, *(f"{name}.{alias.name}" for alias in node.names)]
     for name in names:
-        if name.split(".")[0] in OURS:
+        if name.split(".")[0] in PACKAGES:
             yield from imported(name, seen)
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pipeline with the synthetic studies, one of them measured, another one predicted."""
+    """The pipeline with the synthetic studies, of which one is measured and one is predicted."""
     folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
     description = folder / "kernels" / "strides" / "study.yaml"
     predicted = read_yaml(description)
@@ -103,11 +101,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def described(copy: Path) -> dict[str, dict[str, Any]]:
     (copy / "build").mkdir()
     (copy / "Describe.smk").write_text(DESCRIBE)
-    elsewhere = (SETTINGS[0], "machine=elsewhere")  # where all is pending
+    elsewhere = (SETTINGS[0], "machine=elsewhere")  # everything is pending there
     succeed(copy, "--dry-run", "--snakefile", "Describe.smk", settings=elsewhere)
     (copy / "Describe.smk").unlink()
-    said: dict[str, dict[str, Any]] = json.loads((copy / "build" / "rules.json").read_text())
-    return said
+    collected: dict[str, dict[str, Any]] = json.loads((copy / "build" / "rules.json").read_text())
+    return collected
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +113,7 @@ def rules(described: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return described["rules"]
 
 
-def test_every_rule_is_benchmarked_and_says_what_it_takes(rules: dict[str, Any]) -> None:
+def test_every_rule_has_a_benchmark_and_resources(rules: dict[str, Any]) -> None:
     assert {"bindings", "module", "derive", "measure_pending", "summarise_study", "report"} <= set(
         rules
     )
@@ -171,10 +169,10 @@ def test_a_header_of_another_folder_is_among_the_inputs(
 
 
 @pytest.mark.parametrize(("rule", "name"), [("charts", "charts"), ("derive", "tables")])
-def test_no_study_s_charts_or_tables_stand_on_a_file_that_their_rule_does_not_watch(
+def test_imports_of_a_study_s_charts_and_tables_are_inputs_of_their_rule(
     rules: dict[str, Any], rule: str, name: str
 ) -> None:
-    """What a rule watches of a study is the study's own folder."""
+    """Files in the study's folder always are."""
     files, lacking = set(), {}
     for study in STUDIES.values():
         folder = study.folder.relative_to(ROOT)
@@ -186,7 +184,9 @@ def test_no_study_s_charts_or_tables_stand_on_a_file_that_their_rule_does_not_wa
     assert {study: paths for study, paths in lacking.items() if paths} == {}
 
 
-def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict[str, Any]) -> None:
+def test_results_and_pages_are_inputs_of_the_rules_that_show_them(
+    copy: Path, rules: dict[str, Any]
+) -> None:
     of_calls = {f"results/test-box/calls/python{suffix}" for suffix in (".csv", ".json")}
     of_calls.add("results/test-box/machine.json")
     for rule in ("summarise_study", "charts", "summarise", "report"):
@@ -207,8 +207,8 @@ def test_results_and_pages_are_inputs_of_what_shows_them(copy: Path, rules: dict
     assert shown <= set(rules["report"]["inputs"])
 
 
-def test_no_page_is_removed_before_there_is_a_new_one(rules: dict[str, Any]) -> None:
-    """As Snakemake does with what a rule makes."""
+def test_pages_are_no_outputs(rules: dict[str, Any]) -> None:
+    """Snakemake deletes outputs before it runs their rule."""
     assert rules["report"]["outputs"] == ["site/.whole"]
 
 
@@ -219,14 +219,14 @@ def test_only_a_study_that_the_link_model_predicts_waits_for_its_fit(
     assert {name for name, inputs in summaries if "build/links.json" in inputs} == {"strides"}
 
 
-def test_the_first_chart_of_a_study_s_page_is_drawn_as_a_picture_and_no_text_draws_it_anew(
+def test_the_first_chart_of_a_page_is_drawn_as_a_picture_and_text_redraws_nothing(
     described: dict[str, dict[str, Any]],
 ) -> None:
     assert described["pictures"] == {"calls": "steps", "copy": "steps", "strides": "cases"}
     assert not any(path.startswith("docs/") for path in described["rules"]["charts"]["inputs"])
 
 
-def test_names_and_kinds_of_files_among_results_stop_nothing(copy: Path) -> None:
+def test_odd_files_among_results_stop_nothing(copy: Path) -> None:
     results = copy / "results"
     for machine in ("{calls}", "<b>", "a\nb", "cut-box"):
         write_machine(results, machine, CALLS, rounds=1)
@@ -235,5 +235,5 @@ def test_names_and_kinds_of_files_among_results_stop_nothing(copy: Path) -> None
     (results / "cut-box" / "calls" / "{kernel}.csv").write_text("")
     os.mkfifo(results / "cut-box" / "calls" / "fifo.csv")
     (results / "link-box").symlink_to("test-box")
-    said = succeed(copy, "summary", "--dry-run")
-    assert "Summarising the results of every machine" in said
+    output = succeed(copy, "summary", "--dry-run")
+    assert "Summarising the results of every machine" in output

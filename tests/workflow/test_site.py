@@ -1,4 +1,4 @@
-"""The site as the pipeline keeps it."""
+"""The pipeline keeps the site complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_a_site_whose_first_page_was_removed_is_published_again(tmp_path: Path) 
     for other in ("copy", "strides"):
         shutil.rmtree(copy / "kernels" / other)
         (copy / "docs" / "studies" / f"{other}.md").unlink()
-    shutil.rmtree(copy / "results")  # what reads results takes there to be none
+    shutil.rmtree(copy / "results")  # A missing folder counts as no results.
     page = copy / "site" / "index.html"
     succeed(copy)
     assert "Nothing to be done" in succeed(copy)

@@ -1,4 +1,4 @@
-"""Two checkouts that are told to measure at once do so one after the other, each as if alone."""
+"""Two checkouts that start at once measure one after the other, each as if alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Times = Mapping[tuple[str, str], float]
 
 @pytest.fixture(scope="module")
 def checkouts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two that share a machine, with a study that needs no module."""
+    """Two checkouts that share a machine, with a study that needs no module."""
     folder = tmp_path_factory.mktemp("checkouts")
     for name in ("one", "other"):
         study = copy_of_pipeline(folder / name) / "kernels" / "calls" / "study.yaml"
@@ -34,7 +34,7 @@ def checkouts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def measure(*checkouts: Path) -> dict[Path, str]:
-    """What each says that is told to measure, all at once."""
+    """Start all measurements at once; return their output."""
     started = {
         checkout: subprocess.Popen(
             [sys.executable, "-m", *COMMAND],
@@ -46,19 +46,19 @@ def measure(*checkouts: Path) -> dict[Path, str]:
         )
         for checkout in checkouts
     }
-    said = {checkout: process.communicate()[0] for checkout, process in started.items()}
-    assert {process.returncode for process in started.values()} == {0}, said
-    return said
+    output = {checkout: process.communicate()[0] for checkout, process in started.items()}
+    assert {process.returncode for process in started.values()} == {0}, output
+    return output
 
 
-def when(checkout: Path) -> tuple[str, str]:
-    """When the newest run began and ended."""
+def start_and_end(checkout: Path) -> tuple[str, str]:
+    """Start and end of the newest run."""
     provenance = load_variant(checkout / "results" / "box" / "calls" / "python.csv").provenance
     return provenance["start"], provenance["end"]
 
 
 def times(checkout: Path) -> Times:
-    """Of the newest run."""
+    """Median times of the newest run."""
     found: dict[tuple[str, str], list[float]] = {}
     for variant in VARIANTS:
         loaded = load_variant(checkout / "results" / "box" / "calls" / f"{variant}.csv")
@@ -70,7 +70,7 @@ def times(checkout: Path) -> Times:
 
 
 @pytest.mark.exhaustive
-def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
+def test_the_second_reports_the_first_and_waits_and_both_measure_as_if_alone(
     checkouts: tuple[Path, Path],
 ) -> None:
     one, other = checkouts
@@ -79,12 +79,12 @@ def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
     for _ in range(MIN_RUNS + 1):
         measure(one)
         alone.append(times(one))
-        said = measure(one, other)
-        waiting = [(a, b) for a, b in ((one, other), (other, one)) if WAITS in said[a]]
-        assert len(waiting) == 1, said
+        output = measure(one, other)
+        waiting = [(a, b) for a, b in ((one, other), (other, one)) if WAITS in output[a]]
+        assert len(waiting) == 1, output
         waited, holder = waiting[0]
-        assert f" in {holder}: measuring calls, since 2" in said[waited]
-        assert when(holder)[1] <= when(waited)[0]
+        assert f" in {holder}: measuring calls, since 2" in output[waited]
+        assert start_and_end(holder)[1] <= start_and_end(waited)[0]
         for checkout, known in at_once.items():
             known.append(times(checkout))
     verdicts = []
@@ -94,5 +94,5 @@ def test_the_second_waits_with_a_word_on_the_first_and_both_measure_as_alone(
             middle, low, high = estimate([[ratio] for ratio in ratios])
             verdicts.append(verdict(middle, low, high, ratios))
             print(f"{cell}: {middle:.3f} ({low:.3f} to {high:.3f}): {verdicts[-1]}")
-    # By chance one of the six may be called different.
+    # One of the six may differ by chance.
     assert sum(each in ("faster", "slower") for each in verdicts) <= 1
