@@ -65,7 +65,7 @@ include: "Snakefile"
             "machines=[{name: box, gpus: -1}]",
             "config: machines.0.gpus: expected a number of at least 0, got -1",
         ),
-        ("measure", "machine=file", "results/file: cannot be written to; use a copy of your own"),
+        ("measure", "machine=file", "results/file: cannot be written to; use a copy that you"),
     ],
 )
 def test_a_mistake_is_one_error_and_starts_nothing(
