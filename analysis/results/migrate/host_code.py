@@ -27,6 +27,8 @@ REGISTER_VARIABLES: Final = ("__cudaRegisterVar", "__cudaRegisterManagedVar")
 TYPE_NAME: Final = "_ZTS"
 """Begins the symbol of a type's name, which is compared as a name: it may differ."""
 
+LIBRARY_VARIABLE: Final = re.compile(r"(_INTERNAL_\w+::)?(cuda|cub|thrust)::")
+"""Begins a variable on the device that belongs to CUDA's C++ libraries."""
 LIBRARY: Final = re.compile(r"pybind11::[^<(]*\(")
 """Begins a function of pybind11 that is not a template and thus holds no code of the project."""
 PYBIND: Final = "_ZZN8pybind1112cpp_function10initialize"
@@ -182,12 +184,26 @@ def kernels_by_stub(program: Program) -> dict[tuple[int, int], str]:
     for number, each in enumerate(program.objects):
         for index, section in enumerate(each.sections):
             place = Place(number, index, 0)
-            if section.is_code and any(_calls(program, place, c) for c in REGISTER_VARIABLES):
-                where = readable(program.name(place))
-                raise Different(f"{where}: it registers a variable, which is not compared")
+            if section.is_code:
+                _require_no_variables(program, place)
             if section.is_code and _calls(program, place, REGISTER):
                 found.update(_registered(program, place))
     return found
+
+
+def _require_no_variables(program: Program, place: Place) -> None:
+    """Different where this function registers a variable that is not of CUDA's libraries."""
+    name = ""
+    calls = tuple(f"{call}+" for call in REGISTER_VARIABLES)
+    for relocation in sorted(program.section(place).relocations):
+        target = program.target(place, relocation)
+        if isinstance(target, Place):
+            section = program.section(target)
+            if section.has_strings:
+                name = readable(entries_at(section, target.offset)[0].decode())
+        elif target.startswith(calls) and not LIBRARY_VARIABLE.match(name):
+            where = readable(program.name(place))
+            raise Different(f"{where}: it registers the variable {name}")
 
 
 def _calls(program: Program, place: Place, name: str) -> bool:

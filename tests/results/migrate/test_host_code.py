@@ -8,7 +8,13 @@ from pathlib import Path
 import pybind11
 import pytest
 
-from analysis.results.migrate.host_code import Different, compare_programs, sets_up
+from analysis.results.migrate.host_code import (
+    LIBRARY_VARIABLE,
+    Different,
+    compare_programs,
+    readable,
+    sets_up,
+)
 from analysis.results.migrate.objects import SECTION_FLAGS, Object, Program
 from tests.compiled import run, toolchain
 
@@ -292,3 +298,18 @@ def test_what_calls_a_virtual_function_is_timed(tmp_path: Path) -> None:
 )
 def test_what_sets_up_an_object_is_not_timed(dispatcher: str, expected: bool) -> None:
     assert sets_up(f"pybind11::cpp_function::initialize{dispatcher}") == expected
+
+
+@pytest.mark.parametrize(
+    ("symbol", "is_of_library"),
+    [
+        ("_ZN49_INTERNAL_80fcafe3_21_all_links_in_order_cu_kPlan4cuda3std3__45__cpo3endE", True),
+        ("_ZN4cuda3std3__48in_placeE", True),
+        ("_ZN3cub6detail5tableE", True),
+        ("_ZN37_INTERNAL_80fcafe3_10_gather_cu_kPlan6countsE", False),
+        ("_ZN6gather4cuda5tableE", False),
+        ("counts", False),
+    ],
+)
+def test_variables_of_libraries_are_known(symbol: str, is_of_library: bool) -> None:
+    assert (LIBRARY_VARIABLE.match(readable(symbol)) is not None) == is_of_library
