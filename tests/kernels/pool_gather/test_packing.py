@@ -29,8 +29,8 @@ RUNTIME = HERE / "deferred_cudart.cpp"
 
 
 def flags(*more: str) -> list[str]:
-    include = f"-isystem{toolchain().include}"
-    return ["-std=c++17", "-pthread", *more, include, *defines(POOL.constants)]
+    included = [f"-isystem{toolchain().include}", f"-include{HERE / 'yielding.h'}"]
+    return ["-std=c++17", "-pthread", *more, *included, *defines(POOL.constants)]
 
 
 def packing_program(folder: Path, *more: str) -> Path:
