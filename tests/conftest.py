@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -15,13 +16,12 @@ from xdist.scheduler import LoadFileScheduling
 from analysis import ROOT
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from analysis.results.store.counters import Counter, write_counters
-from analysis.site.facts.inputs import Inputs
-from analysis.study import discover
-from tests.heavy import guarded, install_guard, mark_heavy
-from tests.linked import GATHER, made_up
-from tests.roots import make_inputs, make_root
-from tests.synthetic import write_machine
+from tests.heavy import MARK, guarded, install_guard, is_all_heavy, mark_heavy
+
+if TYPE_CHECKING:
+    from analysis.site.facts.inputs import Inputs
+
+# The process that only hands out tests reads this file, too. Fixtures import what takes long.
 
 ASKED_FOR = {
     "long": "sanitizers, further architectures, a cluster",
@@ -79,6 +79,12 @@ def room_of(nodeid: str) -> str:
     return next(filter(file.startswith, TOGETHER), file)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave a file unread of which no test is asked for."""
+    without_heavy = config.getoption("markexpr") == f"not {MARK}"
+    return True if without_heavy and is_all_heavy(collection_path) else None
+
+
 def has_gpu() -> bool:
     try:
         with open_gpus([0]):
@@ -103,6 +109,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     )
 
 
+def pytest_collection_finish() -> None:
+    # What was imported and collected stays to the end: no collection has to look through it again.
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Tests marked `gpu` have the machine to themselves, all others share it."""
@@ -115,6 +130,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 @pytest.fixture(scope="session")
 def two_machines(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     """What the report reads where two machines have measured all of the synthetic studies."""
+    from analysis.study import discover
+    from tests.roots import make_inputs, make_root
+    from tests.synthetic import write_machine
+
     root = make_root(tmp_path_factory.mktemp("two_machines"))
     for study in discover(root).values():
         for name in ("box", "other-box"):
@@ -125,6 +144,9 @@ def two_machines(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 @pytest.fixture(scope="session")
 def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The machine whose link is known has measured the gather, and counted once."""
+    from analysis.results.store.counters import Counter, write_counters
+    from tests.linked import GATHER, made_up
+
     root = made_up(tmp_path_factory.mktemp("calibrated"))
     name = "v3_loads_first"
     requests = "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum"
@@ -142,4 +164,6 @@ def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def calibrated(calibrated_root: Path) -> Inputs:
+    from tests.roots import make_inputs
+
     return make_inputs(calibrated_root)

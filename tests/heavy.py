@@ -5,12 +5,16 @@ A test without the mark fails where it starts a compiler, a browser or Snakemake
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+
+from analysis import ROOT
 
 MARK = "heavy"
 TOOLS = {
@@ -75,6 +79,22 @@ def mark_heavy(item: pytest.Item) -> None:
         )
     ):
         item.add_marker(MARK)
+
+
+def is_all_heavy(file: Path) -> bool:
+    """Whether all tests of a file are heavy, by its name and its imports."""
+    if file.suffix != ".py" or not file.name.startswith("test_"):
+        return False
+    if file.name == CHARTS or file.relative_to(ROOT).as_posix() in OTHERS:
+        return True
+    return any(
+        isinstance(statement, ast.ImportFrom)
+        and (
+            str(statement.module).startswith("playwright.")
+            or any(name.name in TOOLS.get(str(statement.module), ()) for name in statement.names)
+        )
+        for statement in ast.parse(file.read_text()).body
+    )
 
 
 def is_heavy(command: list[str]) -> bool:

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.heavy import is_heavy
+from analysis import ROOT
+from tests.heavy import is_all_heavy, is_heavy
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,20 @@ def test_commands_that_compile_browse_or_run_the_pipeline_are_heavy(
 def test_a_test_without_the_mark_may_not_compile() -> None:
     with pytest.raises(pytest.fail.Exception, match="is not marked `heavy`, and starts"):
         subprocess.run(["g++", "-c", "none.cpp"], check=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "heavy"),
+    [
+        ("workflow/test_site.py", True),
+        ("kernels/unpack/test_charts.py", True),
+        ("results/model/test_fit.py", True),
+        ("results/model/test_translation.py", False),
+        ("test_heavy.py", False),
+        ("workflow/pipeline.py", False),
+    ],
+)
+def test_a_file_that_has_heavy_tests_only_is_known_before_it_is_read(
+    name: str, heavy: bool
+) -> None:
+    assert is_all_heavy(ROOT / "tests" / name) == heavy

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.optimize import brentq
 
+from analysis.base.schema import read_yaml
 from analysis.base.statistics import (
     CONFIDENCE,
     MIN_ROUNDS,
@@ -19,7 +19,7 @@ from analysis.base.statistics import (
     prediction_interval,
     verdict,
 )
-from analysis.study.config import load_config
+from analysis.study.config import CONFIG_FILE
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,22 @@ def test_several_runs_must_agree(by_run: list[float], said: str) -> None:
 
 # How often the method is wrong, over many made-up experiments of a default grid's rounds.
 
-ROUNDS = load_config().grid.rounds
+ROUNDS: int = read_yaml(CONFIG_FILE)["grids"]["default"]["rounds"]
 EXPERIMENTS = 1000
-LEAST_RIGHT, MOST_RIGHT = stats.binom.ppf([0.001, 0.999], EXPERIMENTS, CONFIDENCE)
+
+
+def binomial_quantile(probability: float) -> int:
+    """Quantile of the number of experiments that are right, if each is with CONFIDENCE."""
+    wrong = 1 - CONFIDENCE
+    chances = (
+        math.comb(EXPERIMENTS, right) * CONFIDENCE**right * wrong ** (EXPERIMENTS - right)
+        for right in range(EXPERIMENTS + 1)
+    )
+    cumulative = accumulate(chances)
+    return next(right for right, chance in enumerate(cumulative) if chance >= probability)
+
+
+LEAST_RIGHT, MOST_RIGHT = binomial_quantile(0.001), binomial_quantile(0.999)
 """How many of them are right where each is with CONFIDENCE; beyond, once in a thousand tests."""
 
 
@@ -172,8 +185,11 @@ def test_the_next_run_is_where_it_is_expected_however_rough_its_rounds(
 
 def test_runs_that_agree_by_chance_promise_no_more_than_their_rounds() -> None:
     rounds = [-4.0, -1.0, 0.0, 1.0, 9.0]
+    from scipy.optimize import brentq  # here, because importing it takes as long as all these tests
+    from scipy.stats import binom
+
     # The median of five lies below a quantile where three or more of them do.
-    tail = brentq(lambda p: stats.binom.sf(2, 5, p) - (1 - CONFIDENCE) / 2, 0, 0.5)
+    tail = brentq(lambda p: binom.sf(2, 5, p) - (1 - CONFIDENCE) / 2, 0, 0.5)
     expected = np.quantile(rounds * 3, [tail, 1 - tail]) * math.sqrt(4 / 3)
     assert prediction_interval([rounds] * 3) == pytest.approx(expected)
     assert prediction_interval([[0.0], [0.0], [0.0]]) == (

@@ -14,7 +14,12 @@ from typing import NoReturn
 
 import jsonschema  # noqa: F401  (the pipeline imports it, too)
 import numpy  # noqa: F401
+import psutil  # noqa: F401
+import smart_open  # noqa: F401  (as Snakemake does when it opens its first file)
+import yaml  # noqa: F401
 from snakemake import cli
+
+cli.get_argument_parser()  # imports Snakemake's plugins
 
 
 def run(folder: str, arguments: list[str], output: str) -> NoReturn:

@@ -15,7 +15,10 @@ import yaml
 
 from analysis import ROOT
 from analysis.base.schema import read_yaml
+from analysis.toolchain.compile import OPTIMISATION
+from tests.compiled import ARCH, bindings_object, module_file
 from tests.roots import make_root
+from tests.synthetic import CALLS
 
 ROUNDS, SAMPLES = 3, 2
 SETTINGS = ('studies=["calls"]', "machine=test-box")
@@ -76,3 +79,16 @@ def copy_of_pipeline(folder: Path) -> Path:
     config["grids"]["default"] |= {"rounds": ROUNDS, "samples": SAMPLES}
     (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
     return folder
+
+
+def add_modules(copy: Path) -> None:
+    """Add the modules of `calls` to the copy, compiled once for all copies and newer than their
+    sources, so that the pipeline does not build them."""
+    folder = copy / "build" / "modules" / ARCH / CALLS.name
+    folder.mkdir(parents=True)
+    shutil.copy(bindings_object(CALLS, OPTIMISATION), folder)
+    for variant in CALLS.variants:
+        if variant.is_compiled:
+            module = module_file(CALLS, variant)
+            shutil.copy(module, folder)
+            shutil.copy(module.with_suffix(".ptxas.csv"), folder)

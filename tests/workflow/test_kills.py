@@ -18,7 +18,7 @@ import pytest
 from analysis.measure.machine_lock import FOLDER_VARIABLE
 from analysis.results.store.results import load_variant
 from tests.waiting import DEADLINE_S, wait_for
-from tests.workflow.pipeline import ROUNDS, SETTINGS, copy_of_pipeline, succeed
+from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline, succeed
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 TARGETS = ("group", "snakemake", "analysis.measure", "forkserver", "round")
@@ -44,6 +44,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workload = folder / "kernels" / "calls" / "workload.py"
     workload.write_text(workload.read_text() + COUNTED)
     (folder / "tmp").mkdir()
+    add_modules(folder)
     succeed(folder, "build")
     return folder
 

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from analysis.base.gpu import GpuError, open_gpus
-from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, snakemake, succeed
+from tests.workflow.pipeline import SETTINGS, add_modules, copy_of_pipeline, snakemake, succeed
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    add_modules(folder)
+    return folder
 
 
 def test_building_reports_the_jobs_done_and_a_failure_once(copy: Path) -> None:

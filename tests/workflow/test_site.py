@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.workflow.pipeline import copy_of_pipeline, succeed
+from tests.workflow.pipeline import add_modules, copy_of_pipeline, succeed
 
 
 def test_a_site_whose_first_page_was_removed_is_published_again(tmp_path: Path) -> None:
     copy = copy_of_pipeline(tmp_path / "hotpath")
+    add_modules(copy)
     for other in ("copy", "strides"):
         shutil.rmtree(copy / "kernels" / other)
         (copy / "docs" / "studies" / f"{other}.md").unlink()
