@@ -1,5 +1,5 @@
-// Python's way in, the same for every variant. ValueError for a wrong number of cores, RuntimeError
-// for one that cannot be had. Other Python threads run meanwhile.
+// Python bindings of every variant. ValueError for a wrong number of cores, RuntimeError for a core
+// that is not available. Releases the GIL.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -23,6 +23,6 @@ PYBIND11_MODULE(variant, m) {
         return py::make_tuple(counted.seconds, counted.total);
       },
       py::arg("cores"), py::arg("increments"), py::arg("work"),
-      "A thread on each of `cores` increments so often, with `work` multiplications before each: "
-      "(seconds, total counted).");
+      "Threads on `cores` count to `increments` each, with `work` multiplications before every "
+      "increment: (seconds, total counted).");
 }

@@ -1,4 +1,4 @@
-"""The chart of this study: what sharding gains, by how often the threads count."""
+"""Chart of this study: speed-up by sharding over the rate of increments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SHARED, PADDED = "shared_atomic", "sharded_padded"
 
 
 def charts(facts: StudyFacts) -> dict[str, Any]:
-    """`rate`: the gain of padded counters over a shared one, a point a number of threads and work.
+    """`rate`: speed-up of padded counters over a shared one, one point per threads and work.
 
-    The rate is that of all threads with padded counters, which is what the work alone allows.
+    The x axis is the rate of all threads with padded counters, which only the work limits.
     """
     points = facts.points
     points = points[points["seconds"].notna()]
@@ -32,7 +32,7 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
     base = alt.Chart().encode(
         x=alt.X(
             "rate:Q",
-            title="increments of all threads a second",
+            title="increments of all threads per second",
             scale=alt.Scale(type="log"),
             axis=alt.Axis(format="~s"),
         ),
@@ -42,7 +42,7 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
             alt.Tooltip("machine:N"),
             alt.Tooltip("case_threads:Q", title="threads"),
             alt.Tooltip("case_work:Q", title="work"),
-            alt.Tooltip("rate:Q", title="increments a second", format=".3s"),
+            alt.Tooltip("rate:Q", title="increments per second", format=".3s"),
             alt.Tooltip("gained:N", title="gain"),
         ],
     )
@@ -54,5 +54,5 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
         ).properties(height=300),
         table[columns],
     )
-    description = f"{facts.study.title}: gain of padding over increments a second."
+    description = f"{facts.study.title}: speed-up by padding over increments per second."
     return {"rate": finish(chart, description, margin=70, compact_margin=60)}

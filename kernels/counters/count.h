@@ -1,8 +1,6 @@
-// Threads that count: each does some work, increments a counter, and again. workload.py calls it
-// through bindings.cpp.
+// Counting threads: each alternates between work and an increment. workload.py calls them through
+// bindings.cpp.
 #pragma once
-
-#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -17,45 +15,36 @@
 #include <thread>
 #include <vector>
 
+#include "../common/pin_to.h"
+
 constexpr size_t kMaxThreads = 256;
 
 struct Run {
-  std::vector<int> cores;  // a thread on each
-  uint64_t increments;     // of each thread
-  uint64_t work;           // multiplications between two increments, each waiting for the last
+  std::vector<int> cores;  // one thread on each
+  uint64_t increments;     // per thread
+  uint64_t work;           // dependent multiplications between two increments
 };
 
 struct Counted {
-  double seconds;  // from the common start until the last thread was done
-  uint64_t total;  // of all threads, read when they were done
+  double seconds;  // from the common start to the end of the last thread
+  uint64_t total;  // sum of all threads, read after their end
 };
 
-// Counts as the variant does, with 1 to kMaxThreads threads; each variant defines it. Throws
-// std::runtime_error where a thread cannot be pinned.
+// Counts with 1 to kMaxThreads threads; each variant defines it. Throws std::runtime_error if a
+// thread cannot be pinned.
 Counted count(const Run& run);
 
-// Keeps the calling thread on this core; throws std::runtime_error where it may not run there.
-inline void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  const int status = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-  if (status != 0) {
-    throw std::runtime_error("pinning to core " + std::to_string(core) + ": " + strerror(status));
-  }
-}
-
-// Takes as long as so many multiplications one after the other.
+// Executes dependent multiplications.
 inline void work(uint64_t multiplications) {
   uint64_t value = 1;
   for (uint64_t i = 0; i < multiplications; ++i) {
     value *= 6364136223846793005U;
-    asm volatile("" : "+r"(value));  // or the compiler would leave the loop out
+    asm volatile("" : "+r"(value));  // or the compiler would remove the loop
   }
 }
 
-// Runs body(thread) in a thread on every core, all starting together: the seconds from the first
-// start to the last end. `body` must not throw. Errors of pinning are thrown once all have ended.
+// Runs body(thread) in one thread per core, all starting together. Returns the seconds from the
+// first start to the last end. `body` must not throw. Rethrows an error of pinning at the end.
 template <typename Body>
 double time_threads(const Run& run, const Body& body) {
   using Clock = std::chrono::steady_clock;
@@ -70,7 +59,7 @@ double time_threads(const Run& run, const Body& body) {
       threads.emplace_back([&, i] {
         try {
           pin_to(run.cores[i]);
-        } catch (...) {  // the others wait for this one all the same
+        } catch (...) {  // the other threads still wait for this one
           errors[i] = std::current_exception();
         }
         // A barrier puts threads to sleep and wakes them one by one; the spin starts them together.

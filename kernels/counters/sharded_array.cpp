@@ -1,26 +1,22 @@
-// Each thread increments its own element of an array, whose neighbours share cache lines.
+// Each thread increments its element of an array; eight elements share a cache line.
 #include "count.h"
-
-namespace {
 
 struct alignas(64) Counters {
   std::array<std::atomic<uint64_t>, kMaxThreads> finished{};
 };
 
-}  // namespace
-
 Counted count(const Run& run) {
   Counters counters;
   const double seconds = time_threads(run, [&](size_t thread) {
-    std::atomic<uint64_t>& own = counters.finished[thread];
+    std::atomic<uint64_t>& counter = counters.finished[thread];
     for (uint64_t i = 0; i < run.increments; ++i) {
       work(run.work);
-      own.store(own.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
   });
   uint64_t total = 0;
-  for (const auto& element : counters.finished) {
-    total += element;
+  for (const auto& counter : counters.finished) {
+    total += counter;
   }
   return {seconds, total};
 }

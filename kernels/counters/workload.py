@@ -1,4 +1,4 @@
-"""Counting threads, and the check that no increment is lost."""
+"""Counting threads, and the check for lost increments."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from analysis.api.measure import Operation, Skip, cores
 from analysis.api.study import Case, Variant
 
-LEAST_S = 2e-3
-"""Minimum duration of a run, so that starting its threads together is negligible."""
+MIN_RUN_S = 2e-3
+"""Minimum duration of a run, so that the start of its threads is negligible."""
 
 
 class Workload:
@@ -32,7 +32,7 @@ class Workload:
 
 
 class Counting(Operation):
-    """A run of at least LEAST_S."""
+    """A run of at least MIN_RUN_S."""
 
     def __init__(self, module: Any, cores: Sequence[int], work: int) -> None:
         self._module = module
@@ -40,7 +40,7 @@ class Counting(Operation):
         self._work = work
         self._increments = 256
         self._total = 0
-        while self._run() < LEAST_S:
+        while self._run() < MIN_RUN_S:
             self._increments *= 2
 
     def launch(self, stream: int) -> None:
@@ -56,7 +56,7 @@ class Counting(Operation):
         return f"counted {self._total} of {expected} increments"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """op_time: seconds that a thread takes for an increment and the work before it."""
+        """op_time: seconds of a thread for one increment and the work before it."""
         return {"op_time": [self._run() / self._increments for _ in range(count)]}
 
     def _run(self) -> float:

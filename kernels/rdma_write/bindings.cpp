@@ -1,5 +1,5 @@
-// Python's way in, the same for every variant: a server, or a client of one. While they wait, other
-// Python threads run. RuntimeError carries what was not as agreed, and libfabric's own message.
+// Python bindings of every variant: a server, and its client. Waits release the GIL. RuntimeError
+// carries protocol errors and libfabric's message.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -11,7 +11,7 @@ PYBIND11_MODULE(variant, m) {
   py::register_exception<ProviderUnavailable>(m, "ProviderUnavailable", PyExc_RuntimeError);
   m.def(
       "prepare", [](const std::string& provider) { find_provider(provider); }, py::arg("provider"),
-      "Let libfabric look for this provider once, which takes long; ProviderUnavailable.");
+      "Look up this provider, which is slow the first time; ProviderUnavailable.");
   using Free = py::call_guard<py::gil_scoped_release>;
   py::class_<Setup>(m, "Setup", py::module_local())
       .def(py::init([](std::string provider, std::vector<int> cores, double timeout_s,
@@ -21,8 +21,9 @@ PYBIND11_MODULE(variant, m) {
            }),
            py::arg("provider"), py::arg("cores"), py::arg("timeout_s"), py::arg("idle_s"),
            py::arg("shows_progress") = false, py::arg("profiles") = false,
-           "Provider; a core for each device; seconds without a completion, or without a message, "
-           "after which a wait is an error; whether calls of the provider are timed.");
+           "Provider; one core per device; seconds without a completion, or without a message, "
+           "after "
+           "which a wait fails; whether to report progress, and to time calls of the provider.");
   py::class_<Server>(m, "Server", py::module_local())
       .def(py::init<Setup>(), py::arg("setup"))
       .def("address", [](const Server& server) { return py::bytes(server.address()); })
@@ -40,16 +41,16 @@ PYBIND11_MODULE(variant, m) {
             }
             return py::make_tuple(written->writes, written->seconds, written->parts);
           },
-          "Serve one request: (writes, seconds, parts in seconds a write), or None where the "
+          "Serve one request: (writes, seconds, parts in seconds per write), or None when the "
           "client "
-          "says goodbye.");
+          "disconnects.");
   py::class_<Client>(m, "Client", py::module_local())
       .def(py::init<Setup, std::string, size_t, size_t, uint64_t, uint64_t, bool>(),
            py::arg("setup"), py::arg("server"), py::arg("devices"), py::arg("endpoints"),
            py::arg("page_bytes"), py::arg("pages"), py::arg("connects") = true, Free(),
-           "Connect to the server at this address (bytes); without `connects`, only get ready to.")
+           "Connect to the server at this address (bytes); without `connects`, send nothing yet.")
       .def("fill", &Client::fill, py::arg("seed"), Free(),
-           "Ask for one fill and check every byte; says what is wrong, or nothing.")
-      .def("send", &Client::send, py::arg("message"), Free(), "Send any bytes.")
+           "Request one fill and check every byte; returns the first error, or an empty string.")
+      .def("send", &Client::send, py::arg("message"), Free(), "Send a message of any bytes.")
       .def("bye", &Client::bye, Free());
 }

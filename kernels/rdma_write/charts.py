@@ -1,5 +1,5 @@
-"""Charts of this study: rates over threads, the ladder beside the write-up's, lines of counters,
-and where a write's time goes."""
+"""Charts of this study: rates over threads, the ladder beside the write-up's, placement of
+counters, and components of a write's time."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from analysis.api.quantities import quantity
 from analysis.api.study import case_id, parse_case
 
 LINE_BYTES = 64
-PRINTED = "write-up"
+WRITE_UP = "write-up"
 
 
 def charts(facts: StudyFacts) -> dict[str, Any]:
-    """`scaling`, `ladder`, `lines` and `parts`, each where there is something to show."""
+    """`scaling`, `ladder`, `lines` and `parts`; None for a chart without data."""
     return {
         "scaling": scaling(facts),
         "ladder": ladder(facts),
@@ -38,7 +38,7 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
 
 
 def lines(facts: StudyFacts) -> Any:
-    """Which counter lies on which cache line, a panel a variant; None without their fields."""
+    """Counters on cache lines, one panel per variant; None without a table of their fields."""
     table = facts.derived("counter_fields")
     if table is None:
         return None
@@ -47,7 +47,7 @@ def lines(facts: StudyFacts) -> Any:
     table["first_byte"] = table["offset"] % LINE_BYTES
     table["last_byte"] = table["first_byte"] + 8
     table["shown"] = table["field"].str.replace("finished_devices", "devices")
-    drawn = list(dict.fromkeys(table["variant"]))
+    variants = list(dict.fromkeys(table["variant"]))
     base = alt.Chart().encode(
         y=alt.Y("line:O", title="cache line", axis=alt.Axis(grid=False)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "field", "offset", "writer")],
@@ -72,16 +72,16 @@ def lines(facts: StudyFacts) -> Any:
             ),
         )
         .properties(height=alt.Step(15))
-        .facet(facet=alt.Facet("variant:N", title=None, sort=drawn), columns=1, data=table)
+        .facet(facet=alt.Facet("variant:N", title=None, sort=variants), columns=1, data=table)
         .resolve_scale(y="independent")
         .resolve_axis(x="independent")
     )
-    description = "Counters of three variants, each a box at its bytes of its cache line of 64 B."
+    description = "Counters of three variants: boxes at their bytes of cache lines of 64 B."
     return finish(chart, description, margin=60, compact_margin=50)
 
 
 def rates(facts: StudyFacts) -> pd.DataFrame:
-    """The measured points with `mpps`, `mpps_low`, `mpps_high`: millions of writes a second."""
+    """Measured points with `mpps`, `mpps_low`, `mpps_high`: millions of writes per second."""
     points = facts.points
     points = points[points["seconds"].notna() & (points["state"] != "published")].copy()
     for name, seconds in (("mpps", "seconds"), ("mpps_low", "seconds_high"),
@@ -91,7 +91,7 @@ def rates(facts: StudyFacts) -> pd.DataFrame:
 
 
 def scaling(facts: StudyFacts) -> Any:
-    """Writes a second over threads, a line a variant; the headline case's page and provider."""
+    """Writes per second over threads, one line per variant, for the headline case."""
     points = rates(facts)
     for key, value in parse_case(facts.study.headline).items():
         if key != "threads":
@@ -100,7 +100,7 @@ def scaling(facts: StudyFacts) -> Any:
         return None
     names = present(facts.study.variant_names, points["variant"])
     base = alt.Chart().encode(
-        x=alt.X("case_threads:O", title="threads on either side"),
+        x=alt.X("case_threads:O", title="threads per side"),
         color=alt.Color(
             "variant:O",
             sort=names,
@@ -119,17 +119,17 @@ def scaling(facts: StudyFacts) -> Any:
         ).properties(height=300),
         points,
     )
-    description = f"{facts.study.title}: millions of writes a second over threads."
+    description = f"{facts.study.title}: millions of writes per second over threads."
     return finish(chart, description, margin=70, compact_margin=60)
 
 
 def ladder(facts: StudyFacts) -> Any:
-    """Each step's rate over the first's: the write-up's beside those of every machine."""
+    """Rate of each step relative to the first, in the write-up and on every machine."""
     steps = [variant.name for variant in facts.study.with_role("step", "beyond")]
-    shown = rates(facts)
-    shown = shown[shown["case"] == case_id(parse_case(facts.study.headline))]
-    rows = [(row.machine, row.variant, row.seconds) for row in shown.itertuples()]
-    rows += [(PRINTED, row.variant, row.seconds) for row in facts.published]
+    points = rates(facts)
+    points = points[points["case"] == case_id(parse_case(facts.study.headline))]
+    rows = [(row.machine, row.variant, row.seconds) for row in points.itertuples()]
+    rows += [(WRITE_UP, row.variant, row.seconds) for row in facts.published]
     table = pd.DataFrame(rows, columns=["machine", "variant", "seconds"])
     first = table[table["variant"] == steps[0]].set_index("machine")["seconds"]
     table["times_first"] = table["machine"].map(first) / table["seconds"]
@@ -137,7 +137,7 @@ def ladder(facts: StudyFacts) -> Any:
     if table.empty:
         return None
     table["factor"] = table["times_first"].map("{:.2f}".format)
-    machines = [*facts.machines, PRINTED]
+    machines = [*facts.machines, WRITE_UP]
     base = alt.Chart(table).encode(
         y=alt.Y(
             "variant:N",
@@ -152,20 +152,20 @@ def ladder(facts: StudyFacts) -> Any:
         ),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "machine", "factor")],
     )
-    x = alt.X("times_first:Q", title=f"rate over that of {steps[0]}", scale=alt.Scale(type="log"))
+    x = alt.X("times_first:Q", title=f"rate relative to {steps[0]}", scale=alt.Scale(type="log"))
     shape = alt.Shape(
         "machine:N",
         scale=alt.Scale(domain=machines, range=["circle"] * len(facts.machines) + ["diamond"]),
     )
     chart = base.mark_point(size=80, filled=True).encode(x=x, shape=shape)
     description = (
-        f"{facts.study.title}: each step's rate over the first step's, as published and measured."
+        f"{facts.study.title}: rate of each step relative to the first, published and measured."
     )
     return finish(chart.properties(height=25 * len(steps)), description, 200, 190)
 
 
 def parts(facts: StudyFacts) -> Any:
-    """What a write is made of, stacked; a tick where it is timed as a whole."""
+    """Components of a write, stacked, with a tick at the time of a whole write."""
     rows = part_rows(facts)
     if rows.empty:
         return None
@@ -177,16 +177,16 @@ def parts(facts: StudyFacts) -> Any:
     rows = rows.drop(columns=["seconds", "whole"])
     tips = {
         **{name: name for name in ("variant", "machine", "threads", "part", "time", "state")},
-        "timed": "timed as a whole, ns",
+        "timed": "whole write, ns",
     }
     row = variant_rows(facts.study.variant_names, rows)
-    bars = part_bars(facts, rows, alt.X("ns:Q", title="ns a write", stack="zero"), row, tips)
+    bars = part_bars(facts, rows, alt.X("ns:Q", title="ns per write", stack="zero"), row, tips)
     whole = (
         alt.Chart()
         .transform_filter("datum.order === 0")
         .mark_tick(thickness=2, size=21, style="interval")
-        .encode(x=alt.X("timed:Q", title="ns a write"), y=row)
+        .encode(x=alt.X("timed:Q", title="ns per write"), y=row)
     )
     layers = alt.layer(bars, whole).properties(height=25 * rows["variant"].nunique())
-    description = f"{facts.study.title}: calls of the provider and our own part of a write."
+    description = f"{facts.study.title}: calls of the provider, and our code between them."
     return finish(panels(layers, rows), description, margin=200, compact_margin=190)

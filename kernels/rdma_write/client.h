@@ -1,5 +1,5 @@
-// The side that is written to: asks for random fills and checks every byte. peer.py calls it
-// through bindings.cpp, in a process of its own.
+// The client, whose memory is written: requests random fills and checks every byte. peer.py runs it
+// in a separate process, through bindings.cpp.
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 #include "pattern.h"
 #include "server.h"
 
-// A device's memory on this side. In front of and behind what the server may write to there is a
-// page that must not change, and some pages in between are nobody's destination.
+// The client's memory of one device. The server may write all pages but the first and the last,
+// which are guards. Some pages in between are not the destination of any write.
 struct Target {
   std::vector<uint8_t> memory;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   std::vector<Region> regions;
 };
 
-// One thread calls it; a fill has a thread of its own for each device, on its core in `setup`.
-// Errors: ProtocolError for arguments or answers out of range, FabricError for what the provider
-// refuses, ProviderUnavailable, TimedOut after setup.timeout_s without a completion.
+// For one calling thread. A fill starts one thread per device, pinned to its core in `setup`.
+// Errors: ProtocolError for arguments or answers out of range, FabricError for a failed call of the
+// provider, ProviderUnavailable, TimedOut after setup.timeout_s without a completion.
 class Client {
  public:
-  // Tells the server at this address (Endpoint::address) of `devices`, each with `endpoints` and
-  // memory for `pages` pages and some more; without `connects` it tells nothing yet.
+  // Connects to the server at this address (Endpoint::address) with `devices`, each of which has
+  // `endpoints` and memory for more than `pages` pages. Without `connects` it sends nothing yet.
   Client(Setup setup, const std::string& server, size_t devices, size_t endpoints,
          uint64_t page_bytes, uint64_t pages, bool connects = true)
       : setup_(std::move(setup)),
@@ -56,7 +56,7 @@ class Client {
     }
   }
 
-  // Asks for one fill and waits for it; says what is wrong with the bytes, or nothing.
+  // Requests one fill and waits for it. Returns the first wrong byte of a device, or nothing.
   std::string fill(uint64_t seed) {
     RandomFill fill;
     fill.context = seed % UINT32_MAX;
@@ -65,7 +65,7 @@ class Client {
     fill.destinations = draw(seed);
     Limits limits{setup_.timeout_s};
     in_threads(targets_.size(), limits, [&](size_t i) {
-      // New bytes everywhere, so that a write that does not come is seen.
+      // New bytes everywhere, so that a lost write is detected.
       Target& target = targets_[i];
       write_pattern(target.memory.data(), target.memory.size(), ~seed, i, 0);
     });
@@ -85,11 +85,10 @@ class Client {
     return "";
   }
 
-  // The last request: the server serves no more.
+  // Ends the session of the server.
   void bye() { send(Writer(MessageType::kBye).text()); }
 
-  // Sends any bytes, at most kMaxMessageBytes, and waits until they are out. So what a server makes
-  // of wrong ones can be tested.
+  // Sends a message of at most kMaxMessageBytes and waits until it is out. Tests send invalid ones.
   void send(const std::string& text) {
     message_.assign(text);
     const Region region = outbox_.register_memory(message_.data(), message_.size(), 1, FI_SEND);
@@ -120,28 +119,28 @@ class Client {
 
   static void wait_for_all(Target& target, const RandomFill& fill, const Limits& limits) {
     Watch watch(limits, "waiting for immediate data");
-    std::vector<bool> has_come(target.endpoints.size());
-    size_t missing = has_come.size();
+    std::vector<bool> has_arrived(target.endpoints.size());
+    size_t missing = has_arrived.size();
     while (missing > 0) {
       pause();
-      for (size_t i = 0; i < has_come.size(); ++i) {
+      for (size_t i = 0; i < has_arrived.size(); ++i) {
         const auto completions = target.endpoints[i]->read_completions();
         watch.found(!completions.empty());
         for (const fi_cq_data_entry& entry : completions) {
-          if (!(entry.flags & FI_REMOTE_CQ_DATA) || entry.data != fill.context || has_come[i]) {
+          if (!(entry.flags & FI_REMOTE_CQ_DATA) || entry.data != fill.context || has_arrived[i]) {
             throw ProtocolError("immediate data",
                                 std::to_string(fill.context) + ", once an endpoint",
                                 std::to_string(entry.data));
           }
-          has_come[i] = true;
+          has_arrived[i] = true;
           --missing;
         }
       }
     }
   }
 
-  // Where no network card moves the data, polling does, under a lock that the server's posts take,
-  // too: polled without a pause, the queue would rarely be free for a post.
+  // Without a network card, a poll moves the data, under a lock that the server's posts also take.
+  // Polls without a pause would rarely leave the queue free for a post.
   static void pause() {
     const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(5);
     while (std::chrono::steady_clock::now() < until) {
@@ -150,15 +149,15 @@ class Client {
   }
 
   std::string verify(size_t device, const RandomFill& fill) const {
-    constexpr uint32_t kNobody = UINT32_MAX;
-    std::vector<uint32_t> source(slots_ + 2, kNobody);
+    constexpr uint32_t kNoSource = UINT32_MAX;
+    std::vector<uint32_t> source(slots_ + 2, kNoSource);
     for (uint32_t i = 0; i < fill.destinations.size(); ++i) {
       source[fill.destinations[i] + 1] = i;
     }
     const uint64_t words = page_bytes_ / 8;
     for (size_t slot = 0; slot < source.size(); ++slot) {
       const uint8_t* page = targets_[device].memory.data() + slot * page_bytes_;
-      const bool is_target = source[slot] != kNobody;
+      const bool is_target = source[slot] != kNoSource;
       const size_t wrong =
           is_target ? first_difference(page, page_bytes_, fill.seed, device, source[slot] * words)
                     : first_difference(page, page_bytes_, ~fill.seed, device, slot * words);

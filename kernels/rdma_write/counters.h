@@ -6,12 +6,24 @@
 
 #include "messages.h"
 
-// Two counters for all devices.
+// Two counters that all devices share.
 template <typename Count>
 struct alignas(64) SharedCounters {
   Count posted{0};
   Count finished{0};
 };
+
+namespace {
+
+// A counter that only one thread writes; a padded one fills a cache line.
+struct Plain {
+  std::atomic<uint64_t> value{0};
+};
+struct alignas(64) Padded {
+  std::atomic<uint64_t> value{0};
+};
+
+}  // namespace
 
 // Two arrays of counters with an element for each device. An `Element` holds an atomic `value`.
 template <typename Element>

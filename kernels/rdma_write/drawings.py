@@ -1,4 +1,4 @@
-"""A write from the thread that posts it to the completion that it polls, over shared memory."""
+"""Path of a write over shared memory, from its post to its completion."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ MESSAGES: Final = (
     (1, 0, "poll: completed"),
     (0, 0, "count"),
 )
-"""What happens in turn: from whom, to whom, and what."""
+"""Messages in order: indices of sender and receiver, and the text."""
 ROW_PX: Final = 30
 
 
 def drawings(facts: StudyFacts) -> dict[str, Drawing]:
-    """`path`: what each write passes."""
-    told = ", then ".join(
+    """`path`: the path of each write."""
+    steps = ", then ".join(
         f"{ACTORS[one]} to {ACTORS[other]}: {what}" if one != other else f"{ACTORS[one]}: {what}"
         for one, other, what in MESSAGES
     )
-    return {"path": Drawing("The path of one write", f"In turn: {told}.", _draw)}
+    return {"path": Drawing("The path of one write", f"In order: {steps}.", _draw)}
 
 
 def _draw(canvas: Canvas) -> None:

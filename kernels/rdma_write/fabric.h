@@ -1,4 +1,4 @@
-// One libfabric endpoint with all it needs, and errors that say what failed.
+// A libfabric endpoint with its domain, queue and address table, and errors with their call.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -23,24 +23,24 @@
 
 constexpr int kCompletionsPerRead = 16;
 
-// A call of libfabric failed, or an operation that it had taken.
+// A failed call of libfabric, or a failed operation.
 struct FabricError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The provider is not there, or cannot do this here: a reason to skip, not a failure.
+// The provider is missing or unsuitable here: a reason to skip, not a failure.
 struct ProviderUnavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws FabricError with libfabric's own message for a negative status.
+// Throws FabricError with libfabric's message for a negative status.
 inline void check(int64_t status, const char* call) {
   if (status < 0) {
     throw FabricError(std::string(call) + ": " + fi_strerror(static_cast<int>(-status)));
   }
 }
 
-// Owners of what libfabric opened or allocated.
+// Owners of objects that libfabric opens or allocates.
 struct CloseFid {
   template <typename T>
   void operator()(T* object) const {
@@ -55,8 +55,7 @@ struct FreeInfo {
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
-// Reliable datagram endpoints that can send messages and write to remote memory. Throws
-// ProviderUnavailable.
+// Looks for reliable datagram endpoints with messages and remote writes; ProviderUnavailable.
 inline Info find_provider(const std::string& provider) {
   Info hints(fi_allocinfo());
   hints->caps = FI_MSG | FI_RMA;
@@ -66,16 +65,16 @@ inline Info find_provider(const std::string& provider) {
   hints->domain_attr->mr_mode =
       FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   if (provider == "shm") {
-    // In order, a small write travels inside its command, not by a system call of its own.
+    // With ordered writes, a small one travels inside its command, without a system call.
     hints->tx_attr->msg_order = FI_ORDER_RMA_WAW;
   }
   hints->fabric_attr->prov_name = strdup(provider.c_str());
-  // Only shm names its endpoints itself; the others are given an address of this host.
+  // Only shm names its endpoints; other providers need an address of this host.
   const char* node = provider == "shm" ? nullptr : "127.0.0.1";
-  const bool has_own_network = provider.rfind("tcp", 0) != 0 && provider != "shm";
+  const bool has_network_card = provider.rfind("tcp", 0) != 0 && provider != "shm";
   fi_info* found = nullptr;
-  const int status = fi_getinfo(FI_VERSION(1, 14), has_own_network ? nullptr : node, nullptr,
-                                node && !has_own_network ? FI_SOURCE : 0, hints.get(), &found);
+  const int status = fi_getinfo(FI_VERSION(1, 14), has_network_card ? nullptr : node, nullptr,
+                                node && !has_network_card ? FI_SOURCE : 0, hints.get(), &found);
   if (status != 0) {
     throw ProviderUnavailable("libfabric offers no provider " + provider + " here (" +
                               fi_strerror(-status) + ")");
@@ -83,21 +82,20 @@ inline Info find_provider(const std::string& provider) {
   return Info(found);
 }
 
-// Registered memory: how a peer, or this endpoint itself, names it. The registration ends with it;
-// the memory is the caller's and outlives it, and the endpoint does, too.
+// Registered memory, as a peer and this endpoint address it. Its destructor ends the registration.
+// The caller owns the memory, which outlives the region, as the endpoint does.
 struct Region {
   Handle<fid_mr> mr;
-  uint64_t address;  // what a peer puts into a write: virtual, or an offset from the start
+  uint64_t address;  // for a peer's writes: virtual, or an offset from the start
   uint64_t key;
   void* descriptor;
 };
 
-// It opens a domain, queue and address table of its own, and is used by one thread at a time.
-// Besides what is named below, FabricError.
+// For one thread at a time. Every call may throw FabricError.
 class Endpoint {
  public:
-  // With `counts_writes`, a counter tells how many writes are complete, and fi_writemsg makes a
-  // completion only where it is asked for.
+  // With `counts_writes`, a counter holds the number of completed writes, and fi_writemsg produces
+  // a completion only on request.
   explicit Endpoint(const std::string& provider, bool counts_writes = false)
       : info_(find_provider(provider)) {
     check(fi_fabric(info_->fabric_attr, out(fabric_), nullptr), "fi_fabric");
@@ -111,16 +109,16 @@ class Endpoint {
       fi_cntr_attr cntr_attr{};
       check(fi_cntr_open(domain_.get(), &cntr_attr, out(cntr_), nullptr), "fi_cntr_open");
     }
-    // shm names an endpoint after the process and counts: what a killed process with the same
-    // identifier left behind may be in the way of one, but not of the next.
+    // shm names an endpoint after the process and a number. A killed process with the same
+    // identifier may have left a file of that name; the next number is free.
     int status = -FI_EBUSY;
-    for (int attempt = 0; status == -FI_EBUSY && attempt < kMostNames; ++attempt) {
+    for (int attempt = 0; status == -FI_EBUSY && attempt < kMaxNames; ++attempt) {
       status = enable_endpoint(counts_writes);
     }
     check(status, "fi_enable");
   }
 
-  // Its name as a peer's `resolve` takes it, at most 256 bytes of the provider's own format.
+  // Address for `resolve` of a peer: at most 256 bytes in the provider's format.
   std::string address() const {
     std::string name(256, '\0');
     size_t length = name.size();
@@ -129,10 +127,10 @@ class Endpoint {
     return name;
   }
 
-  // The handle of a peer, by which it is sent and written to.
+  // Handle of a peer for messages and writes to it.
   fi_addr_t resolve(const std::string& address) {
     fi_addr_t peer = FI_ADDR_UNSPEC;
-    // The provider reads as many bytes as its format has, whatever the peer sent.
+    // The provider reads all bytes of its format, even if the peer sent fewer.
     std::string name = address;
     name.resize(std::max<size_t>(name.size(), 256));
     if (fi_av_insert(av_.get(), name.data(), 1, &peer, 0, nullptr) != 1) {
@@ -141,8 +139,8 @@ class Endpoint {
     return peer;
   }
 
-  // Registers `bytes` at `data` for the kinds of `access` (FI_SEND, FI_REMOTE_WRITE ...). `key` is
-  // one that no other region of this endpoint has; the provider may choose another.
+  // Registers `bytes` at `data` for `access` (FI_SEND, FI_REMOTE_WRITE ...). `key` is unique in
+  // this endpoint; the provider may choose another one.
   Region register_memory(void* data, size_t bytes, uint64_t key, uint64_t access) {
     Region region{};
     check(fi_mr_reg(domain_.get(), data, bytes, access, 0, key, 0, out(region.mr), nullptr),
@@ -158,8 +156,8 @@ class Endpoint {
     return region;
   }
 
-  // Completions that are there, at most kCompletionsPerRead, until the next read; drives the
-  // provider's progress. Throws FabricError for an operation that failed.
+  // At most kCompletionsPerRead completions, valid until the next read; drives the provider's
+  // progress. Throws FabricError for a failed operation.
   std::span<const fi_cq_data_entry> read_completions() {
     const ssize_t count = fi_cq_read(cq_.get(), entries_, kCompletionsPerRead);
     if (count > 0) {
@@ -171,13 +169,12 @@ class Endpoint {
     return {};
   }
 
-  // Writes complete so far, by the counter; drives the provider's progress. Only with
-  // `counts_writes`.
+  // Number of completed writes; drives the provider's progress. Requires `counts_writes`.
   uint64_t count_writes() { return fi_cntr_read(cntr_.get()); }
 
   fid_ep* ep() const { return ep_.get(); }
 
-  // Has the calls from now on timed. `profile` is null before; the endpoint owns it.
+  // Times all later calls. `profile` is null before; the endpoint owns it.
   void begin_profile() {
     profile_ = std::make_unique<Profile>();
     profile_->attach(ep_.get(), cq_.get(), cntr_.get());
@@ -185,7 +182,7 @@ class Endpoint {
   Profile* profile() const { return profile_.get(); }
 
  private:
-  static constexpr int kMostNames = 16;
+  static constexpr int kMaxNames = 16;
 
   int enable_endpoint(bool counts_writes) {
     ep_.reset();
@@ -201,7 +198,7 @@ class Endpoint {
   }
 
   template <typename T>
-  struct Out {  // hands a C function the address of a plain pointer, then owns what it put there
+  struct Out {  // passes the address of a plain pointer to a C function, then owns its result
     Handle<T>& handle;
     T* raw = nullptr;
     ~Out() { handle.reset(raw); }
@@ -223,7 +220,7 @@ class Endpoint {
                       ")");
   }
 
-  // Closed in the reverse order.
+  // Destroyed in reverse order.
   std::unique_ptr<Profile> profile_;
   Info info_;
   Handle<fid_fabric> fabric_;

@@ -1,8 +1,8 @@
-// What server and client tell each other, and what neither accepts.
+// Messages between client and server, and their validation.
 //
-//   client -> server  CONNECT      its devices, endpoints and the memory the server may write to
-//   client -> server  RANDOM_FILL  what to write where; the server then warms up and writes
-//   client -> server  RECEIVED     the immediate data of every endpoint has come
+//   client -> server  CONNECT      devices, endpoints, and the memory that the server may write
+//   client -> server  RANDOM_FILL  pages and their destinations; the server warms up, then writes
+//   client -> server  RECEIVED     the immediate data of every endpoint has arrived
 //   client -> server  BYE          no more requests
 #pragma once
 
@@ -20,8 +20,7 @@ constexpr uint64_t kMaxEndpoints = 16;  // of one device
 constexpr uint64_t kMaxPageBytes = 16 << 20;
 constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 32;  // of one device
 
-// A message, an argument or an answer that is not as agreed: which field, what was expected, what
-// came.
+// An invalid message, argument or answer: the field, and its expected and actual value.
 struct ProtocolError : std::runtime_error {
   ProtocolError(const std::string& field, const std::string& expected, const std::string& got)
       : std::runtime_error(field + ": expected " + expected + ", got " + got) {}
@@ -51,8 +50,7 @@ inline const char* name_of(MessageType type) {
   return "unknown";
 }
 
-// The bytes of a message: its type, then what is put in, as it lies in memory. Both ends run on one
-// machine, or on two of one kind.
+// Builds a message: its type, then values in the byte order of the host, which both ends share.
 class Writer {
  public:
   explicit Writer(MessageType type) { put(static_cast<uint64_t>(type)); }
@@ -72,8 +70,8 @@ class Writer {
   std::string text_;
 };
 
-// Takes a message apart in the order it was written. Every step throws ProtocolError where the
-// bytes are not there or out of range. `text` outlives it.
+// Reads the values of a message in the order of writing. Each step throws ProtocolError for missing
+// bytes or a value out of range. `text` outlives the reader.
 class Reader {
  public:
   explicit Reader(const std::string& text) : text_(text) {
@@ -103,7 +101,7 @@ class Reader {
     std::memcpy(data, text_.data() + at_, bytes);
     at_ += bytes;
   }
-  // Asked before space is made for `count` items of the message.
+  // Call before allocating memory for `count` items of the message.
   void require_left(uint64_t count, size_t item_bytes, const char* field) const {
     if ((text_.size() - at_) / item_bytes < count) {
       throw ProtocolError(
@@ -123,14 +121,14 @@ class Reader {
   MessageType type_{};
 };
 
-// Memory of one device as one of its endpoints lets the peer write to it.
+// Memory of one device that the peer may write through one endpoint.
 struct RemoteRegion {
   uint64_t address;
   uint64_t bytes;
   uint64_t key;
 };
 
-// What a client has. `encode` and `decode` are each other's inverse; decode throws ProtocolError.
+// Devices of a client. `decode` is the inverse of `encode`; it throws ProtocolError.
 struct Connect {
   uint64_t devices = 0;
   uint64_t endpoints = 0;              // of each device
@@ -172,7 +170,7 @@ struct Connect {
 
 // Source page i of every device goes to page `destinations[i]` of the client's region.
 struct RandomFill {
-  uint64_t context = 0;  // comes back as the immediate data
+  uint64_t context = 0;  // returned as the immediate data
   uint64_t seed = 0;     // of the bytes
   uint64_t page_bytes = 0;
   std::vector<uint32_t> destinations;  // [pages], each once
@@ -184,8 +182,8 @@ struct RandomFill {
     return writer.text();
   }
 
-  // Every page must lie inside the regions of `connect`, and every endpoint must have one. Throws
-  // ProtocolError.
+  // Throws ProtocolError unless every page lies inside the regions of `connect` and every endpoint
+  // has at least one page.
   static RandomFill decode(const std::string& text, const Connect& connect) {
     Reader reader(text);
     reader.require(MessageType::kRandomFill);

@@ -1,4 +1,4 @@
-// Writes as the write-up posts them: each an operation of its own, allocated, with a callback.
+// Writes as in the write-up: each an allocated operation with a callback.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 #include "transfer.h"
 
-// Of one device, which one thread owns: it posts, polls and runs the callbacks. Device, limits and
-// memory outlive them. Throws FabricError, TimedOut and Stopped.
+// Writes of one device, for one thread, which posts, polls and runs the callbacks. Device, limits
+// and memory outlive them. Throws FabricError, TimedOut and Stopped.
 class Operations {
  public:
   Operations(Device& device, const Limits& limits)
@@ -16,37 +16,39 @@ class Operations {
         queues_(device.rails.size()),
         watch_(limits, "device " + std::to_string(device.index)) {}
 
-  // Queues the device's next write, which must be there, and posts what the provider takes. A poll
-  // calls `done` when the write is complete.
-  void post(std::function<void()> done) { progress(queue(std::move(done))); }
+  Operations(Device& device, const Transfer& transfer) : Operations(device, transfer.limits) {}
+
+  // Queues the device's next write, which must exist, and posts queued writes until the provider's
+  // queue is full. A poll calls `on_complete` once the write is complete.
+  void post(std::function<void()> on_complete) { progress(queue(std::move(on_complete))); }
 
   // Queues the device's next write; a later poll posts it. Returns its rail.
-  size_t queue(std::function<void()> done) {
+  size_t queue(std::function<void()> on_complete) {
     const Write write = device_.next();
-    queues_[write.rail].waiting.push_back({{}, write, std::move(done), {}});
+    queues_[write.rail].waiting.push_back({{}, write, std::move(on_complete), {}});
     return write.rail;
   }
 
-  // Posts what waits, and calls back what has completed.
+  // Posts waiting writes, and runs the callbacks of completed ones.
   void poll() {
-    bool anything = false;
+    bool found = false;
     for (size_t rail = 0; rail < queues_.size(); ++rail) {
       progress(rail);
       for (const fi_cq_data_entry& entry : device_.rails[rail].endpoint->read_completions()) {
-        anything = true;
+        found = true;
         auto* operation = static_cast<Operation*>(entry.op_context);
-        operation->done();
+        operation->on_complete();
         queues_[rail].posted.erase(operation->self);
       }
     }
-    watch_.found(anything);
+    watch_.found(found);
   }
 
  private:
   struct Operation {
-    fi_context2 context;  // the provider's, while the write is under way
+    fi_context2 context;  // for the provider, while the write is in flight
     Write write;
-    std::function<void()> done;
+    std::function<void()> on_complete;
     std::list<Operation>::iterator self;
   };
   struct Queue {

@@ -1,11 +1,11 @@
-// Bytes anyone can work out again: word i of a device's stream under a seed (splitmix64).
+// Reproducible bytes: word i of a device's stream for a seed (splitmix64).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-// Word i, the same on both sides.
+// Word i of the stream; server and client compute the same one.
 inline uint64_t pattern_word(uint64_t seed, uint64_t device, uint64_t i) {
   uint64_t z = seed + (device << 48) + (i + 1) * 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -22,8 +22,7 @@ inline void write_pattern(uint8_t* data, size_t bytes, uint64_t seed, uint64_t d
   }
 }
 
-// Offset of the first byte that differs from what write_pattern writes, or `bytes`, a multiple
-// of 8.
+// Offset of the first byte that differs from the pattern, or `bytes`, which is a multiple of 8.
 inline size_t first_difference(const uint8_t* data, size_t bytes, uint64_t seed, uint64_t device,
                                uint64_t first) {
   for (size_t i = 0; i < bytes / 8; ++i) {

@@ -1,4 +1,4 @@
-"""Server and client processes, forked from one process that has already loaded libfabric.
+"""Server and client processes, forked from one process that has loaded libfabric.
 
 Started as `python -I -S peer.py` with a Unix socket as standard input. Each message on it is a line
 of JSON, {module, role, setup, ...}, together with a socket for the process to create. The process
@@ -23,7 +23,7 @@ MAX_MESSAGE_BYTES = 65536
 
 def load(path: str) -> Any:
     """The built variant, with its classes Setup, Server and Client."""
-    name = f"{path}.variant"  # for a name it knows, pybind11 would return the first module again
+    name = f"{path}.variant"  # pybind11 would return the first module for a known name
     loader = ExtensionFileLoader(name, path)
     spec = spec_from_loader(name, loader)
     assert spec is not None
@@ -32,7 +32,7 @@ def load(path: str) -> Any:
     return module
 
 
-def tell(channel: TextIO, **what: object) -> None:
+def report(channel: TextIO, **what: object) -> None:
     channel.write(json.dumps(what) + "\n")
     channel.flush()
 
@@ -40,31 +40,31 @@ def tell(channel: TextIO, **what: object) -> None:
 def serve(channel: TextIO, module: Any, setup: Any) -> None:
     """Report the address, then the time of each request, until the client disconnects."""
     server = module.Server(setup)
-    tell(channel, address=server.address().hex())
+    report(channel, address=server.address().hex())
     server.accept()
     while written := server.serve():
         writes, seconds, parts = written
-        tell(channel, writes=writes, seconds=seconds, parts=parts)
+        report(channel, writes=writes, seconds=seconds, parts=parts)
 
 
 def ask(channel: TextIO, module: Any, setup: Any, server: str, **transfer: int) -> None:
-    """For each line received, a seed, request a fill and report what is wrong with its bytes.
+    """Request a fill for each line received, a seed, and report the first wrong byte.
 
-    A line `send HEX` sends those bytes as a message instead.
+    A line `send HEX` sends these bytes as a message instead.
     """
     client = module.Client(setup, bytes.fromhex(server), **transfer)
-    tell(channel, connected=True)
+    report(channel, connected=True)
     for line in channel:
         if line.startswith("send "):
             client.send(bytes.fromhex(line.removeprefix("send ")))
-            tell(channel, sent=True)
+            report(channel, sent=True)
         else:
-            tell(channel, wrong=client.fill(int(line)))
+            report(channel, wrong=client.fill(int(line)))
     client.bye()
 
 
 def run(channel: TextIO, module: Any, role: str, setup: dict[str, Any], **more: Any) -> None:
-    tell(channel, pid=os.getpid())
+    report(channel, pid=os.getpid())
     kind = "error"
     try:
         try:
@@ -74,7 +74,7 @@ def run(channel: TextIO, module: Any, role: str, setup: dict[str, Any], **more: 
             kind = "unavailable"
             raise RuntimeError(str(error)) from None
     except (RuntimeError, ValueError) as error:
-        tell(channel, **{kind: str(error)})
+        report(channel, **{kind: str(error)})
 
 
 def die_with_parent() -> None:
@@ -83,7 +83,7 @@ def die_with_parent() -> None:
 
 def main() -> None:
     die_with_parent()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for the children
     orders = socket.socket(fileno=0)
     modules: dict[str, Any] = {}
     ready: set[str] = set()
@@ -101,7 +101,7 @@ def main() -> None:
                     modules[path].prepare(order["setup"]["provider"])
                     ready.add(order["setup"]["provider"])
             except (ImportError, RuntimeError) as error:
-                tell(channel, unavailable=str(error))
+                report(channel, unavailable=str(error))
                 continue
             if os.fork() == 0:
                 die_with_parent()

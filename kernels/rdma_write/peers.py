@@ -1,4 +1,4 @@
-"""The two processes of a transfer, as seen by their parent."""
+"""The two processes of a transfer, from their parent's view."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 class PeerError(RuntimeError):
-    """The error that a peer reported before it ended, or that it ended without a report."""
+    """Error of a peer: its last report, or its end without a report."""
 
 
 class Unavailable(Exception):
@@ -39,19 +39,19 @@ class Peer:
 
     def hear(self, key: str) -> Any:
         """The value of `key` in the next line. PeerError or Unavailable if the line reports another
-        outcome. No timeout is needed, because every wait in a peer has its own limit."""
+        outcome. No timeout is needed, because every wait in a peer is limited."""
         try:
             line = self._channel.readline()
         except ConnectionResetError:
             line = ""
         if not line:
             raise PeerError(f"{self.role}: ended without a word")
-        told = json.loads(line)
-        if "unavailable" in told:
-            raise Unavailable(told["unavailable"])
-        if key not in told:
-            raise PeerError(f"{self.role}: {told.get('error', told)}")
-        return told if len(told) > 1 else told[key]
+        message = json.loads(line)
+        if "unavailable" in message:
+            raise Unavailable(message["unavailable"])
+        if key not in message:
+            raise PeerError(f"{self.role}: {message.get('error', message)}")
+        return message if len(message) > 1 else message[key]
 
     def say(self, line: str) -> None:
         with contextlib.suppress(BrokenPipeError):  # its last report can still be read
@@ -59,22 +59,21 @@ class Peer:
             self._channel.flush()
 
     def finish(self) -> str | None:
-        """Let the peer end and wait for that; returns the error it ended with, if any."""
+        """Wait for the end of the peer; returns its error, if any."""
         with contextlib.suppress(OSError):
             self._end.shutdown(socket.SHUT_WR)
-        last: list[Any] = []
-        with contextlib.suppress(ConnectionResetError):  # it died without reading all our lines
-            last += (json.loads(line) for line in self._channel)
+        reports: list[Any] = []
+        with contextlib.suppress(ConnectionResetError):  # it ended without reading all lines
+            reports += (json.loads(line) for line in self._channel)
         self.close()
-        return next((told["error"] for told in last if "error" in told), None)
+        return next((report["error"] for report in reports if "error" in report), None)
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Close the channel, and remove the files that the shm provider of a killed process
-        left."""
+        """Close the channel, and remove files of the shm provider of a killed process."""
         with contextlib.suppress(BrokenPipeError):
             self._channel.close()
         self._end.close()
@@ -84,8 +83,7 @@ class Peer:
 
 
 class Peers:
-    """Creates peers. Loading libfabric takes a fifth of a second, so peers are forks of one process
-    that has loaded it."""
+    """Creates peers as forks of one process, which loads libfabric once: that takes 0.2 s."""
 
     def __init__(self) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -134,8 +132,8 @@ class Session:
         self.parts: dict[str, float] = {}
         """Parts of the last fill in seconds per write, by metric, if the server profiles."""
         try:
-            own = setup | {"cores": server_cores, "profiles": profiles}
-            self.server = peers.start("server", module, setup=own)
+            server_setup = setup | {"cores": server_cores, "profiles": profiles}
+            self.server = peers.start("server", module, setup=server_setup)
             self._open.append(self.server)
             address = self.server.hear("address")
             self.client = peers.start(
@@ -148,21 +146,23 @@ class Session:
             raise
 
     def fill(self, seed: int) -> tuple[float, str]:
-        """Seconds per write, and what is wrong with the bytes (empty: nothing).
+        """Seconds per write, and the first wrong byte (empty: none).
 
-        PeerError contains the server's error if it has one, because it causes the client's.
+        PeerError contains the server's error, if any, because it causes the client's.
         """
         self.client.say(str(seed))
         try:
             wrong: str = self.client.hear("wrong")
         except PeerError as error:
             self.client.kill()
-            said = self.server.finish()
+            server_error = self.server.finish()
             self.kill()
-            raise PeerError(f"server: {said}; {error}" if said else str(error)) from None
-        told = self.server.hear("writes")
-        self.parts = told["parts"]
-        return told["seconds"] / told["writes"], wrong
+            raise PeerError(
+                f"server: {server_error}; {error}" if server_error else str(error)
+            ) from None
+        written = self.server.hear("writes")
+        self.parts = written["parts"]
+        return written["seconds"] / written["writes"], wrong
 
     def close(self) -> None:
         """End both processes; PeerError if one of them ends with an error."""

@@ -1,22 +1,34 @@
-// Contexts come from a pool that bounds what is under way; no operation is allocated or called
-// back.
+// Contexts come from a pool, which limits the writes in flight. A write allocates nothing and has
+// no callback.
 #include "published.h"
 
 namespace {
 
-constexpr int kBatch = 16;
-constexpr size_t kContexts = 256;  // of a rail
+constexpr int kBatch = 16;  // writes between two polls
+constexpr size_t kContextsPerRail = 256;
 
-class Path {
+struct ContextPool {
+  ContextPool() {
+    for (fi_context2& context : contexts) {
+      free.push_back(&context);
+    }
+  }
+  std::vector<fi_context2> contexts = std::vector<fi_context2>(kContextsPerRail);
+  std::vector<void*> free;
+};
+
+struct Contexts {
+  Contexts(const Device& device, const Transfer& transfer)
+      : pools(device.rails.size()),
+        watch(transfer.limits, "device " + std::to_string(device.index)) {}
+
+  std::vector<ContextPool> pools;  // [rails]
+  Watch watch;
+};
+
+class Path : public DevicePath<PublishedCounters, Contexts> {
  public:
-  using Counters = PublishedCounters;
-
-  Path(Device& device, Transfer& transfer, Counters& counters)
-      : device_(device),
-        transfer_(transfer),
-        counters_(counters),
-        pools_(device.rails.size()),
-        watch_(transfer.limits, "device " + std::to_string(device.index)) {}
+  using DevicePath::DevicePath;
 
   void turn() {
     poll();
@@ -26,21 +38,11 @@ class Path {
   }
 
  private:
-  struct Pool {
-    Pool() {
-      for (fi_context2& context : contexts) {
-        free.push_back(&context);
-      }
-    }
-    std::vector<fi_context2> contexts = std::vector<fi_context2>(kContexts);
-    std::vector<void*> free;
-  };
-
-  // Posts the next write; false where its rail has no context left or the provider is full.
+  // Posts the next write; false where its rail has no free context or the provider's queue is full.
   bool post() {
     const Write write = device_.write_of(device_.page);
     const auto& [endpoint, peer, remote, source] = device_.rails[write.rail];
-    std::vector<void*>& free = pools_[write.rail].free;
+    std::vector<void*>& free = writes_.pools[write.rail].free;
     if (free.empty()) {
       return false;
     }
@@ -57,15 +59,15 @@ class Path {
   }
 
   void poll() {
-    bool anything = false;
-    for (size_t rail = 0; rail < pools_.size(); ++rail) {
+    bool found = false;
+    for (size_t rail = 0; rail < writes_.pools.size(); ++rail) {
       for (const fi_cq_data_entry& entry : device_.rails[rail].endpoint->read_completions()) {
-        anything = true;
+        found = true;
         complete();
-        pools_[rail].free.push_back(entry.op_context);
+        writes_.pools[rail].free.push_back(entry.op_context);
       }
     }
-    watch_.found(anything);
+    writes_.watch.found(found);
   }
 
   void complete() {
@@ -74,19 +76,9 @@ class Path {
       counters_.posted[device_.index].value.store(posted_, std::memory_order_relaxed);
       counters_.finished[device_.index].value.store(finished_, std::memory_order_relaxed);
     }
-    if (finished_ % kReportEvery == 0) {
-      transfer_.progress.report(sum(counters_.posted), sum(counters_.finished));
-    }
-    if (finished_ == device_.writes()) {
-      ++counters_.finished_devices;
-    }
+    report(finished_);
   }
 
-  Device& device_;
-  Transfer& transfer_;
-  Counters& counters_;
-  std::vector<Pool> pools_;  // [rails]
-  Watch watch_;
   uint64_t posted_ = 0;
   uint64_t finished_ = 0;
 };

@@ -1,4 +1,4 @@
-// Where the time of the posting threads goes: calls of the provider are timed, the rest is ours.
+// Time of the posting threads, divided into calls of the provider and the code between them.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -13,32 +13,32 @@
 #include <string>
 #include <thread>
 
-// Parts of a transfer in ticks of the time stamp counter, a thread's on average.
+// Parts of a transfer in ticks of the timestamp counter, averaged over threads.
 struct Parts {
-  double post = 0;     // posts that the provider took
-  double refused = 0;  // posts that it did not take, for its queue was full
+  double post = 0;     // accepted posts
+  double refused = 0;  // posts refused because the provider's queue was full
   double poll = 0;     // polls that found completions
   double empty = 0;    // polls that found none
-  double own = 0;      // what a thread did between these calls
-  double clock = 0;    // reading the time around them
+  double between = 0;  // code between these calls
+  double clock = 0;    // reading the timestamp counter around them
 
-  // Seconds a write, where all of it took `ticks` and `seconds`. What is left over is a metric of
-  // its own: threads start, the last page is written, and the client says that it has all.
+  // Seconds per write of a transfer that took `ticks` and `seconds`. `rest_time` is the remainder:
+  // starting threads, writing the last page, and waiting for the client's report.
   std::map<std::string, double> per_write(double ticks, double seconds, uint64_t writes) const {
     const double scale = seconds / ticks / static_cast<double>(writes);
-    const double rest = ticks - post - refused - poll - empty - own - clock;
-    return {{"post_time", post * scale}, {"refused_time", refused * scale},
-            {"poll_time", poll * scale}, {"empty_time", empty * scale},
-            {"own_time", own * scale},   {"rest_time", std::max(0.0, rest) * scale}};
+    const double rest = ticks - post - refused - poll - empty - between - clock;
+    return {{"post_time", post * scale},   {"refused_time", refused * scale},
+            {"poll_time", poll * scale},   {"empty_time", empty * scale},
+            {"own_time", between * scale}, {"rest_time", std::max(0.0, rest) * scale}};
   }
 };
 
-// Times the calls of one endpoint. It puts itself between the program and the provider, as
-// libfabric's own hooks do, so that an endpoint without one runs nothing of it. It is added to by
-// the thread that uses the endpoint, read when that thread is done, and outlives the last call.
+// Times the calls of one endpoint. It replaces the provider's functions, as libfabric's hooks do,
+// so that an endpoint without a profile runs none of this code. The endpoint's thread writes it,
+// others read it after that thread has ended. It outlives the last call.
 class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
  public:
-  // `cntr` counts what is complete; it may be none.
+  // `cntr` is the counter of completed writes, or null.
   void attach(fid_ep* ep, fid_cq* cq, fid_cntr* cntr) {
     rma_ = ep->rma;
     cq_ = cq->ops;
@@ -57,13 +57,13 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
     }
   }
 
-  // Forgets what was timed; before a transfer, while nothing runs.
+  // Resets all times. Call before a transfer, while no thread runs.
   void reset() {
     times_ = {};
     times_.reading = clock_ticks();
   }
 
-  // What the threads that used these endpoints did since the reset.
+  // Parts of the time since the reset, for all threads of these endpoints.
   static Parts parts(std::span<Profile* const> profiles) {
     struct Span {
       uint64_t first;
@@ -91,7 +91,7 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
     }
     const double count = std::max<double>(1, static_cast<double>(threads.size()));
     Parts sum;
-    // A call is read twice: one reading falls into its interval, one between two of them.
+    // Each call has two readings of the clock: one inside its interval, one between intervals.
     const auto without_clock = [&](const Calls& calls) {
       const auto ticks = static_cast<double>(calls.ticks);
       const double clock = std::min(ticks, static_cast<double>(calls.count) * all.reading);
@@ -103,7 +103,7 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
     sum.refused = without_clock(all.refused);
     sum.poll = without_clock(all.poll);
     sum.empty = without_clock(all.empty);
-    sum.own = std::max(0.0, within) / count;
+    sum.between = std::max(0.0, within) / count;
     return sum;
   }
 
@@ -122,10 +122,10 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
     Calls refused;
     Calls poll;
     Calls empty;
-    uint64_t first = 0;  // 0 where there was no call
+    uint64_t first = 0;  // 0 without any call
     uint64_t last = 0;
     std::thread::id thread;
-    double reading = 0;  // the clock once, in ticks
+    double reading = 0;  // duration of one reading of the clock, in ticks
   };
 
   void add(Calls& kind, uint64_t begin) {
@@ -175,12 +175,12 @@ class alignas(64) Profile : fi_ops_rma, fi_ops_cq, fi_ops_cntr {
     return found;
   }
 
-  // What one reading of the clock takes: the median, for some are interrupted.
+  // Duration of one reading of the clock: the median, because some are interrupted.
   static double clock_ticks() {
     std::array<uint64_t, 1001> ticks;
-    for (uint64_t& taken : ticks) {
+    for (uint64_t& duration : ticks) {
       const uint64_t begin = __rdtsc();
-      taken = __rdtsc() - begin;
+      duration = __rdtsc() - begin;
     }
     std::ranges::nth_element(ticks, ticks.begin() + ticks.size() / 2);
     return static_cast<double>(ticks[ticks.size() / 2]);

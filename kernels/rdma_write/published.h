@@ -1,12 +1,10 @@
-// A path counts in variables of its own, and publishes them once in kPublishEvery completions.
+// Each thread counts in local variables and publishes them every kPublishEvery completions.
 #pragma once
 
-#include "pinned_threads.h"
+#include "device_path.h"
 
 constexpr uint64_t kPublishEvery = 256;
 
-struct alignas(64) Padded {
-  std::atomic<uint64_t> value{0};
-};
+using PublishedCounters = ShardedCounters<Padded>;
 
 using PublishedCounters = ShardedCounters<Padded>;

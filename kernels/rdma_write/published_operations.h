@@ -1,23 +1,25 @@
-// A path of operations that publishes its counts.
+// Operations whose counts are published. Each variant defines Path::turn().
 #pragma once
 
-#include "operations.h"
 #include "published.h"
 
 namespace {
 
-// A variant adds turn(), which posts, and calls complete() for each write that is complete.
-class PublishedOperations {
+constexpr int kBatch = 16;  // writes between two polls
+
+class Path {
  public:
   using Counters = PublishedCounters;
 
-  PublishedOperations(Device& device, Transfer& transfer, Counters& counters)
+  Path(Device& device, Transfer& transfer, Counters& counters)
       : device_(device),
         transfer_(transfer),
         counters_(counters),
-        operations_(device, transfer.limits) {}
+        writes_(device, transfer.limits) {}
 
- protected:
+  inline void turn();  // polls and posts
+
+ private:
   void complete() {
     ++finished_;
     if (finished_ % kPublishEvery == 0) {
@@ -35,9 +37,14 @@ class PublishedOperations {
   Device& device_;
   Transfer& transfer_;
   Counters& counters_;
-  Operations operations_;
+  Operations writes_;
   uint64_t posted_ = 0;
   uint64_t finished_ = 0;
 };
 
 }  // namespace
+
+void write_pages(Transfer& transfer) {
+  Path::Counters counters;
+  in_threads(transfer.devices.size(), transfer.limits, PinnedThread<Path>{transfer, counters});
+}

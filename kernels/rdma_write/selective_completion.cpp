@@ -1,12 +1,18 @@
-// No write asks for a completion: a counter of the endpoint says how many are complete.
+// No write requests a completion: a counter of the endpoint reports how many are complete.
 #include "published.h"
 
 bool counts_writes() { return true; }
 
 namespace {
 
-constexpr int kBatch = 16;
-constexpr uint64_t kMostUnderWay = 256;  // of a rail
+constexpr int kBatch = 16;                    // writes between two polls
+constexpr uint64_t kMaxWritesInFlight = 256;  // of a rail
+
+struct Window {
+  uint64_t start;  // the endpoint's counter at the start
+  uint64_t posted;
+  uint64_t finished;
+};
 
 class Path {
  public:
@@ -30,18 +36,12 @@ class Path {
   }
 
  private:
-  struct Window {
-    uint64_t before;  // what the counter said at the start
-    uint64_t posted;
-    uint64_t finished;
-  };
-
-  // Posts the next write; false where too many of its rail are under way or the provider is full.
+  // Posts the next write; false where its rail's window or the provider's queue is full.
   bool post() {
     const Write write = device_.write_of(device_.page);
     const auto& [endpoint, peer, remote, source] = device_.rails[write.rail];
     Window& window = windows_[write.rail];
-    if (window.posted - window.finished == kMostUnderWay) {
+    if (window.posted - window.finished == kMaxWritesInFlight) {
       return false;
     }
     const size_t bytes = device_.fill->page_bytes;
@@ -60,22 +60,22 @@ class Path {
   }
 
   void poll() {
-    bool anything = false;
+    bool found = false;
     for (size_t rail = 0; rail < windows_.size(); ++rail) {
       Endpoint& endpoint = *device_.rails[rail].endpoint;
       Window& window = windows_[rail];
-      const uint64_t finished = endpoint.count_writes() - window.before;
+      const uint64_t finished = endpoint.count_writes() - window.start;
       for (; window.finished < finished; ++window.finished) {
-        anything = true;
+        found = true;
         complete();
       }
     }
-    if (!anything) {
+    if (!found) {
       for (const Rail& rail : device_.rails) {
-        rail.endpoint->read_completions();  // where one has failed it is told after all
+        rail.endpoint->read_completions();  // a failed write still produces an entry
       }
     }
-    watch_.found(anything);
+    watch_.found(found);
   }
 
   void complete() {

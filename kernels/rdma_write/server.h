@@ -1,5 +1,5 @@
-// The side that writes: waits for a client, then serves its requests one after the other.
-// peer.py calls it through bindings.cpp, in a process of its own.
+// The server, which writes: waits for a client, then serves its requests one after the other.
+// peer.py runs it in a separate process, through bindings.cpp.
 #pragma once
 
 #include <deque>
@@ -8,28 +8,27 @@
 #include "pattern.h"
 #include "transfer.h"
 
-// What transfer.h declares, for variants that leave it out.
+// Default for variants that do not define it.
 [[gnu::weak]] bool counts_writes() { return false; }
 
-// How either side runs; times in s.
+// Settings of a server or a client.
 struct Setup {
   std::string provider;
-  std::vector<int> cores;  // one a device
+  std::vector<int> cores;  // [devices]
   double timeout_s = 10;   // without any completion
   double idle_s = 60;      // without any message
   bool shows_progress = false;
-  bool profiles = false;  // which makes calls longer, so never where time is measured
+  bool profiles = false;  // makes calls slower, so never for a measured time
 };
 
-// What serving one request came to.
+// Result of one request.
 struct Written {
   uint64_t writes;
-  double seconds;  // from the first post until the client has said that it has all
-  std::map<std::string, double> parts;  // seconds a write, by metric; empty without a profile
+  double seconds;                       // from the first post to the client's RECEIVED
+  std::map<std::string, double> parts;  // seconds per write, by metric; empty without a profile
 };
 
-// Receives messages on an endpoint of its own, so that none meets the completions of writes. One
-// thread.
+// Receives messages on a separate endpoint, apart from the completions of writes. For one thread.
 class Inbox {
  public:
   explicit Inbox(const std::string& provider) : endpoint_(provider) {
@@ -43,8 +42,8 @@ class Inbox {
 
   std::string address() const { return endpoint_.address(); }
 
-  // The next message; throws TimedOut where none comes. With `naps` the thread sleeps between
-  // polls, else it keeps its core.
+  // The next message; throws TimedOut if none arrives. With `naps` the thread sleeps between polls,
+  // otherwise it spins.
   std::string receive(const Limits& limits, const std::string& from, bool naps) {
     Watch watch(limits, from);
     while (true) {
@@ -84,15 +83,14 @@ class Inbox {
   Endpoint endpoint_;
 };
 
-// One thread calls it; a request has a thread of its own for each device while pages are prepared
-// and written. Errors: ProtocolError for a message that is not as agreed, FabricError,
-// ProviderUnavailable, TimedOut after setup.timeout_s without a completion or setup.idle_s without
-// a message.
+// For one calling thread. A request starts one thread per device to prepare and write pages.
+// Errors: ProtocolError for an invalid message, FabricError, ProviderUnavailable, TimedOut after
+// setup.timeout_s without a completion or setup.idle_s without a message.
 class Server {
  public:
   explicit Server(Setup setup) : setup_(std::move(setup)), inbox_(setup_.provider) {}
 
-  // What a client's constructor takes.
+  // Address for a client's constructor.
   std::string address() const { return inbox_.address(); }
 
   // Waits for CONNECT and makes as many devices as the client has.
@@ -120,7 +118,7 @@ class Server {
     }
   }
 
-  // Serves one RANDOM_FILL of the client that was accepted; nothing where it says BYE instead.
+  // Serves one RANDOM_FILL of the connected client; returns nothing after its BYE.
   std::optional<Written> serve() {
     const std::string text = receive("waiting for a request", setup_.idle_s, true);
     if (Reader(text).type() == MessageType::kBye) {
@@ -139,7 +137,7 @@ class Server {
     const std::vector<Profile*> profiles = begin_profiles();
     const auto start = std::chrono::steady_clock::now();
     const uint64_t start_ticks = __rdtsc();
-    if (writes > 0) {  // or every page is the last of its rail
+    if (writes > 0) {  // 0 if every page is the last one of its rail
       write_pages(transfer);
     }
     const Parts parts = profiles.empty() ? Parts{} : Profile::parts(profiles);
@@ -180,7 +178,7 @@ class Server {
     return profiles;
   }
 
-  // Fills the device's memory: its pages, then one more for the warm-up, which must not be right.
+  // Fills the device's memory: its pages, then one with other bytes for the warm-up.
   static void prepare(Device& device, const RandomFill& fill) {
     const size_t bytes = fill.destinations.size() * fill.page_bytes;
     for (Rail& rail : device.rails) {
@@ -196,8 +194,8 @@ class Server {
     device.page = 0;
   }
 
-  // One page a rail, so that connections and mappings are there before the clock starts. It goes
-  // where a page of the request will overwrite it.
+  // Writes one page per rail, so that connections and mappings exist before the clock starts. A
+  // page of the request overwrites it.
   void warm_up(const Limits& limits, const RandomFill& fill) {
     for (Device& device : devices_) {
       for (size_t i = 0; i < device.rails.size(); ++i) {
@@ -208,7 +206,7 @@ class Server {
     }
   }
 
-  // Immediate data must not overtake a write, so this is posted when all others are complete.
+  // Immediate data must not overtake a write, so this one follows the completion of all others.
   void write_last(const Limits& limits, const RandomFill& fill) {
     for (Device& device : devices_) {
       for (uint64_t i = device.writes(); i < fill.destinations.size(); ++i) {

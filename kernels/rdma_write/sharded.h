@@ -1,43 +1,33 @@
-// A path counts in its device's own elements of two arrays.
+// Each device counts in its elements of two arrays.
 #pragma once
 
-#include "operations.h"
-#include "pinned_threads.h"
+#include "device_path.h"
 
-// Posts a device's writes one at a time. `Counters_` are ShardedCounters, and their elements have
-// increment(), which returns the new value.
-template <typename Counters_>
-class ShardedPath {
+// Only one thread writes a counter, so it needs no atomic increment. Returns the new value.
+inline uint64_t increment(std::atomic<uint64_t>& counter) {
+  const uint64_t next = counter.load(std::memory_order_relaxed) + 1;
+  counter.store(next, std::memory_order_relaxed);
+  return next;
+}
+
+// Posts a device's writes one at a time. `Counters` are ShardedCounters.
+template <typename Counters>
+class ShardedPath : public DevicePath<Counters> {
  public:
-  using Counters = Counters_;
-
-  ShardedPath(Device& device, Transfer& transfer, Counters& counters)
-      : device_(device),
-        transfer_(transfer),
-        counters_(counters),
-        operations_(device, transfer.limits) {}
+  using DevicePath<Counters>::DevicePath;
 
   void turn() {
-    operations_.poll();
+    writes_.poll();
     if (device_.has_next()) {
-      operations_.post([this] { complete(); });
-      counters_.posted[device_.index].increment();
+      writes_.post([this] { complete(); });
+      increment(counters_.posted[device_.index].value);
     }
   }
 
  private:
-  void complete() {
-    const uint64_t finished = counters_.finished[device_.index].increment();
-    if (finished % kReportEvery == 0) {
-      transfer_.progress.report(sum(counters_.posted), sum(counters_.finished));
-    }
-    if (finished == device_.writes()) {
-      ++counters_.finished_devices;
-    }
-  }
+  using DevicePath<Counters>::device_;
+  using DevicePath<Counters>::counters_;
+  using DevicePath<Counters>::writes_;
 
-  Device& device_;
-  Transfer& transfer_;
-  Counters& counters_;
-  Operations operations_;
+  void complete() { this->report(increment(counters_.finished[device_.index].value)); }
 };

@@ -1,23 +1,8 @@
-// Each thread counts in its own element of two arrays, each element on a cache line of its own.
+// Each device has a counter in each of two arrays, on its own cache line.
 #include "sharded.h"
 
-namespace {
-
-struct alignas(64) Element {
-  std::atomic<uint64_t> value{0};
-
-  // Only its own thread writes an element, so reading and writing need not be one step.
-  uint64_t increment() {
-    const uint64_t next = value.load(std::memory_order_relaxed) + 1;
-    value.store(next, std::memory_order_relaxed);
-    return next;
-  }
-};
-
-using Counters = ShardedCounters<Element>;
+using Counters = ShardedCounters<Padded>;
 using Path = ShardedPath<Counters>;
-
-}  // namespace
 
 void write_pages(Transfer& transfer) {
   Counters counters;

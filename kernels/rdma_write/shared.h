@@ -1,4 +1,4 @@
-// A path counts in two counters that it shares with those of all other devices.
+// All devices count in the same two counters.
 #pragma once
 
 #include "counters.h"

@@ -1,4 +1,4 @@
-"""Where a compiler puts the counters of three variants that differ in nothing else."""
+"""Placement of the counters of three variants that differ in nothing else."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ void print_all(const T& all) {
 
 int main() { print_all(counters); }
 """
-"""A program around a variant's types, which prints field, offset in B and who writes to it."""
+"""A program that prints the fields of a variant's counters: name, offset in B, and writer."""
 
 
 def counter_fields(study: Study, _modules: Path) -> pd.DataFrame:
@@ -62,13 +62,12 @@ def counter_fields(study: Study, _modules: Path) -> pd.DataFrame:
 
 
 def _fields(variant: Variant) -> pd.DataFrame:
-    """The variant's `Counters`, and the struct of which they are made if it has one, are compiled
-    as they stand in its source, and asked."""
+    """Compile the type `Counters` from the variant's source, and print its fields."""
     source = variant.path.read_text()
-    types = re.findall(r"^struct .*?^};|^using Counters = .*?;", source, re.MULTILINE | re.DOTALL)
+    counters = re.findall(r"^using Counters = .*?;", source, re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
         code, program = Path(folder, "probe.cpp"), Path(folder, "probe")
-        code.write_text(PROBE % "\n\n".join(types))
+        code.write_text(PROBE % "\n".join(counters))
         include = f"-I{variant.path.parent}"
         run([find_cxx(), "-std=c++20", include, str(code), "-o", str(program)])
         printed = run([str(program)])

@@ -1,4 +1,4 @@
-// A thread for each device, each on a core of its own; all count in the same two atomics.
+// One thread per device, each pinned to a core; all count in the same two atomics.
 #include "shared.h"
 
 using Counters = SharedCounters<std::atomic<uint64_t>>;

@@ -1,4 +1,4 @@
-// A thread for each device, wherever the scheduler puts it; all count in the same two atomics.
+// One thread per device, on any core; all count in the same two atomics.
 #include "shared.h"
 
 using Counters = SharedCounters<std::atomic<uint64_t>>;

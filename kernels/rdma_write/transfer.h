@@ -1,26 +1,20 @@
-// What a variant is given: devices with pages to write, and where to tell how far it is. The server
-// owns all of it.
+// Input of a variant: devices with pages to write, and a display of progress. The server owns it.
 #pragma once
-
-#include <pthread.h>
 
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "fabric.h"
 #include "messages.h"
+#include "threads.h"
 
 constexpr uint64_t kReportEvery = 16384;  // completions of a device
 
-// One endpoint of a device, the peer's endpoint, and the memory of both.
+// An endpoint of a device, the peer's endpoint, and the memory of both.
 struct Rail {
   std::unique_ptr<Endpoint> endpoint;
   fi_addr_t peer = FI_ADDR_UNSPEC;
@@ -28,16 +22,15 @@ struct Rail {
   Region source{};
 };
 
-// One write of a page: by which rail, from where, and to which address as the peer's region names
-// it.
+// One write of a page: its rail, its source, and its address in the peer's region.
 struct Write {
   size_t rail;
   const uint8_t* source;
   uint64_t remote_address;
 };
 
-// A simulated accelerator: pages in host memory, and rails to send them by. One thread's at a time,
-// which writes to `page` all the while, so no two share a cache line.
+// A simulated accelerator: pages in host memory, and rails to write them through. Its thread writes
+// `page` continually, so each device starts on a new cache line.
 struct alignas(64) Device {
   size_t index;
   std::vector<Rail> rails;
@@ -45,7 +38,7 @@ struct alignas(64) Device {
   const RandomFill* fill = nullptr;
   uint64_t page = 0;  // the next one
 
-  // The last page of every rail is left, to be written with immediate data.
+  // All pages but the last one of each rail, which the server writes with immediate data.
   uint64_t writes() const { return fill->destinations.size() - rails.size(); }
   bool has_next() const { return page < writes(); }
   Write next() { return write_of(page++); }
@@ -56,8 +49,7 @@ struct alignas(64) Device {
   }
 };
 
-// Progress on the terminal: what was posted and finished, and the rate since the start. Any thread
-// may report.
+// Progress on the terminal: writes posted and finished, and the rate since the start. Thread-safe.
 class Progress {
  public:
   Progress(bool is_shown, uint64_t writes, uint64_t page_bytes)
@@ -91,50 +83,13 @@ struct Transfer {
   uint64_t writes;  // of all devices
   Limits& limits;
   const Progress& progress;
-  const std::vector<int>& cores;  // one a device
+  const std::vector<int>& cores;  // [devices]
 };
 
-// Writes every page that the devices have next; returns when all of them are complete. Each variant
-// defines it, and may start threads, which end before it returns. It throws what its threads throw:
-// FabricError, TimedOut.
+// Writes the remaining pages of all devices and returns once they are complete. Each variant
+// defines it. Its threads end before it returns, and it rethrows their error: FabricError,
+// TimedOut.
 void write_pages(Transfer& transfer);
 
-// Whether the endpoints count complete writes: not where a variant defines nothing else.
+// Whether the endpoints count completed writes. Defaults to false.
 bool counts_writes();
-
-// Keeps the calling thread on this core; throws std::runtime_error where it may not run there.
-inline void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  const int status = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-  if (status != 0) {
-    throw std::runtime_error("pinning to core " + std::to_string(core) + ": " + strerror(status));
-  }
-}
-
-// Calls work(i) in a thread for each i below `count` and returns when all have ended. The first
-// error sets limits.stop, which ends the others at their next wait, and is thrown.
-template <typename Work>
-void in_threads(size_t count, Limits& limits, const Work& work) {
-  std::exception_ptr error;
-  std::mutex mutex;
-  {
-    std::vector<std::jthread> threads;
-    for (size_t i = 0; i < count; ++i) {
-      threads.emplace_back([&, i] {
-        try {
-          work(i);
-        } catch (const Stopped&) {
-        } catch (...) {
-          limits.stop = true;
-          const std::lock_guard lock(mutex);
-          error = error ? error : std::current_exception();
-        }
-      });
-    }
-  }
-  if (error) {
-    std::rethrow_exception(error);
-  }
-}

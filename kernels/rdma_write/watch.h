@@ -1,4 +1,4 @@
-// What ends a wait that would not end: a limit of time, or an error in another thread.
+// End of a wait by a time limit, or by an error in another thread.
 #pragma once
 
 #include <sched.h>
@@ -9,12 +9,12 @@
 #include <string>
 #include <utility>
 
-// Nothing completed for as long as the limits allow.
+// Nothing completed within the time limit.
 struct TimedOut : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Another thread has failed; its error is the one to tell.
+// Another thread has failed; its error is the one to report.
 struct Stopped : std::runtime_error {
   Stopped() : std::runtime_error("stopped because another thread failed") {}
 };
@@ -25,20 +25,19 @@ struct Limits {
   std::atomic<bool> stop{false};
 };
 
-// One thread's count of polls that found nothing; `what` it waits for is said in the error. The
-// limits outlive it.
+// Counts one thread's empty polls. `what` it waits for is part of the error. `limits` outlive it.
 class Watch {
  public:
   Watch(const Limits& limits, std::string what) : limits_(limits), what_(std::move(what)) {}
 
-  // After every poll: whether it found anything. Throws TimedOut, or Stopped where another thread
-  // has failed; now and then it yields the core.
+  // Call after every poll with its outcome. Throws TimedOut, or Stopped if another thread has
+  // failed; yields the core now and then.
   void found(bool anything) {
     if (anything) {
       idle_ = 0;
       return;
     }
-    // Rare, so that a poll costs no clock; where threads outnumber cores the peer has to run, too.
+    // Rare, so that a poll reads no clock. With more threads than cores, the peer must run, too.
     if (++idle_ % kIdlePollsPerLook == 0) {
       look();
     }

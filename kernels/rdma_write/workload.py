@@ -1,4 +1,4 @@
-"""Transfers between two processes on this machine, with a check of every byte by the client."""
+"""Transfers between two processes on this machine; the client checks every byte."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PROVIDERS = {"tcp": "tcp;ofi_rxm"}
 """libfabric's name of a provider, if it differs from the name in the case."""
 
 SHARED_BYTES = 5 << 20
-"""Upper bound for the space in /dev/shm that an endpoint of the shm provider takes."""
+"""Upper bound of the space in /dev/shm of an endpoint of the shm provider."""
 
 TIMEOUT_S = 10.0
 IDLE_S = 60.0
 
 PROFILED = {"page_bytes": 8, "provider": "shm"}
-"""Cases whose time is profiled by component, those in which bytes matter least, ..."""
+"""Cases whose time is profiled by component: those in which bytes matter least, ..."""
 
 PROFILED_THREADS = 8
 """... with this number of threads, or as many as there are cores for."""
@@ -70,13 +70,14 @@ class Workload:
         }
         if provider == "shm":
             self._require_shared_memory(case.number("threads"))
-        most = self._constants["writes" if provider == "shm" else "network_writes"]
+        max_pages = self._constants["writes" if provider == "shm" else "network_writes"]
         self._sizes: dict[str, Any] = {
             "devices": case.number("threads"),
             "endpoints": self._constants["endpoints"],
             "page_bytes": page,
             "pages": max(
-                self._constants["endpoints"], min(most, self._constants["buffer_bytes"] // page)
+                self._constants["endpoints"],
+                min(max_pages, self._constants["buffer_bytes"] // page),
             ),
         }
 
@@ -104,7 +105,7 @@ class Workload:
 
 
 class Transfer(Operation):
-    """Every launch is a request of the client with new random bytes, all of which are checked."""
+    """Requests of the client, one per launch, with new random bytes, all of which are checked."""
 
     def __init__(
         self, connect: Callable[..., Session], rng: np.random.Generator, is_profiled: bool

@@ -1,4 +1,4 @@
-"""Threads that count: built as they are measured, and no increment lost."""
+"""Counting threads, built as for a measurement."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_no_increment_is_lost(name: str) -> None:
     counting = module(STUDY, STUDY.variant(name))
     here = cores()
     for threads in (1, 2):
-        taken = [here[i % len(here)] for i in range(threads)]
+        chosen = [here[i % len(here)] for i in range(threads)]
         for increments in (1, 255, 256, 10_007):
-            seconds, total = counting.count(taken, increments, 3)
+            seconds, total = counting.count(chosen, increments, 3)
             assert total == threads * increments
             assert seconds > 0
     with pytest.raises(ValueError, match="cores: expected 1 to 256, got 0"):

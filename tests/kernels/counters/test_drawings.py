@@ -1,10 +1,11 @@
-"""The drawing of the counters has their layout from the sources."""
+"""The drawing of the counters against their layout in the sources."""
 
 from __future__ import annotations
 
 import re
 
 from analysis.results.model.traffic import HOST_LINE_BYTES
+from analysis.study.source import with_includes
 from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
@@ -12,12 +13,13 @@ STUDY = STUDIES["counters"]
 drawings = load_python(STUDY, "drawings")
 
 
-def test_counters_are_drawn_as_the_sources_place_them() -> None:
+def test_drawn_layout_is_that_of_the_sources() -> None:
     assert list(drawings.LAYOUTS) == [variant.name for variant in STUDY.with_role("step")]
     for name, layout in drawings.LAYOUTS.items():
-        source = STUDY.variant(name).path.read_text()
+        files = with_includes(STUDY.variant(name).path)
+        source = "".join(path.read_text() for path in files)
         padded = re.search(r"struct alignas\((\d+)\) Padded", source)
         each = int(padded[1]) if padded else drawings.COUNTER_BYTES
-        assert layout.stride == (each if "std::array<" in source else 0)
+        assert layout.stride_bytes == (each if "std::array<" in source else 0)
         assert padded is None or each == HOST_LINE_BYTES
-        assert layout.held == ("kPublishEvery" in source)
+        assert layout.in_register == ("kPublishEvery" in source)

@@ -1,4 +1,4 @@
-"""What tests of the RDMA writes share: built variants, and processes that make peers."""
+"""Fixtures of the RDMA writes: built variants, and the process that creates peers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def libfabric() -> Libfabric:
 
 
 class Modules(dict[str, Path]):
-    """Variants by name, each built when it is first asked for."""
+    """Variants by name, each built at its first use."""
 
     def __missing__(self, name: str) -> Path:
         return self.setdefault(name, module_file(STUDY, STUDY.variant(name), optimisation="-O1"))
@@ -41,7 +41,7 @@ def peers() -> Iterator[Any]:
 
 
 def left_behind() -> set[str]:
-    """Shared memory of processes that are no more."""
+    """Shared memory of processes that have ended."""
     files = [path.name for path in Path("/dev/shm").iterdir()]
     found = [(name, re.match(r"(\d+):", name)) for name in files]
     return {name for name, pid in found if pid and not Path("/proc", pid[1]).exists()}
@@ -49,7 +49,7 @@ def left_behind() -> set[str]:
 
 @pytest.fixture(autouse=True)
 def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
-    if "libfabric" not in request.fixturenames:  # it starts no peers
+    if "libfabric" not in request.fixturenames:  # the test starts no peers
         yield
         return
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
@@ -57,5 +57,5 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     assert (
         len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 2
-    )  # module fixtures may have begun
-    assert not left_behind() - files  # of other runs on this machine some may go meanwhile
+    )  # module fixtures may have started
+    assert not left_behind() - files  # other runs may remove their files meanwhile

@@ -1,4 +1,4 @@
-// Server or client as a program of its own, so that sanitizers can watch it.
+// Server or client as a program, for sanitizers.
 //
 //   rdma_peer server PROVIDER DEVICES              prints its address, serves until BYE
 //   rdma_peer profiled PROVIDER DEVICES            the same with every call timed

@@ -1,6 +1,6 @@
-// A profile of a provider whose calls take as long as they are told to.
+// Profile of a provider whose calls have a given duration.
 //
-//   rdma_profile THREADS     prints what an average thread spent in each part, in ticks
+//   rdma_profile THREADS     prints the average ticks of a thread in each part
 #include "profile.h"
 
 #include <cstdio>
@@ -16,14 +16,14 @@ void spend(uint64_t ticks) {
   }
 }
 
-// A post takes as many ticks as it has bytes, and is refused where there is no buffer.
+// A post takes as many ticks as it has bytes, and is refused without a buffer.
 ssize_t slow_write(fid_ep*, const void* buffer, size_t bytes, void*, fi_addr_t, uint64_t, uint64_t,
                    void*) {
   spend(bytes);
   return buffer ? 0 : -FI_EAGAIN;
 }
 
-// A poll takes as many ticks as entries are asked for, and finds some where there is room for them.
+// A poll takes as many ticks as requested entries, and finds one if it has a buffer.
 ssize_t slow_read(fid_cq*, void* entries, size_t count) {
   spend(count);
   return entries ? 1 : -FI_EAGAIN;
@@ -37,7 +37,7 @@ int main(int, char** argv) {
   rma.write = slow_write;
   fi_ops_cq cq_ops{};
   cq_ops.read = slow_read;
-  std::vector<Profile> profiles(count + 1);  // one of an endpoint that nobody uses
+  std::vector<Profile> profiles(count + 1);  // the last one for an unused endpoint
   std::vector<Profile*> all;
   std::vector<fid_ep> eps(profiles.size());
   std::vector<fid_cq> cqs(profiles.size());
@@ -68,7 +68,7 @@ int main(int, char** argv) {
   }
   const Parts parts = Profile::parts(all);
   std::printf("%.0f %.0f %.0f %.0f %.0f %.0f\n", parts.post, parts.refused, parts.poll, parts.empty,
-              parts.own, parts.clock);
+              parts.between, parts.clock);
   for (const auto& [name, seconds] : parts.per_write(32e6, 1, 10)) {
     std::printf("%s %.9f\n", name.c_str(), seconds);
   }

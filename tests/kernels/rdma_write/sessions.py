@@ -1,4 +1,4 @@
-"""A server and a client of it, as the tests ask for them."""
+"""Servers with connected clients, for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def setup(provider: str = "shm", timeout_s: float = 5, idle_s: float = 10) -> di
 
 
 def some_cores(count: int) -> list[int]:
-    """As many as asked, some more than once where there are fewer: slow, but as correct."""
+    """`count` cores, with repetitions on machines with fewer: slow, but correct."""
     here = cores()
     return [here[i % len(here)] for i in range(count)]
 

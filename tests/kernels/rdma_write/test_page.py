@@ -1,4 +1,4 @@
-"""What the page of the RDMA writes draws and says."""
+"""Charts, tables and sentences on the page of the RDMA writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROFILED = ("threads_shared_atomic", "pooled_contexts")
 
 
 def samples_of(variant: Variant, case: Case, number: int) -> list[Sample]:
-    """A round: pooled_contexts takes 110 ns a write, all others 220."""
+    """One round: 110 ns per write for pooled_contexts, 220 for all others."""
     wobble = 1 + number / 1000
     times = 110 if variant.name == "pooled_contexts" else 220
     values = {"op_time": times * 1e-9 * wobble}
@@ -63,17 +63,17 @@ def test_parts_of_a_write_are_stacked(measured: StudyFacts, tmp_path: Path) -> N
     chart = drawn_charts(measured)["parts"]
     table = write_chart(chart, tmp_path, "parts", "charts").data
     assert set(table["variant"]) == set(PROFILED)
-    own = table[table["variant"] == "pooled_contexts"].set_index("part")
-    assert own["ns"].tolist() == pytest.approx(list(PART_NS.values()))
-    assert own["share"]["our own code"] == pytest.approx(0.2)
-    assert own["timed"].tolist() == pytest.approx([110] * 6, rel=0.01)
+    pooled = table[table["variant"] == "pooled_contexts"].set_index("part")
+    assert pooled["ns"].tolist() == pytest.approx(list(PART_NS.values()))
+    assert pooled["share"]["our code"] == pytest.approx(0.2)
+    assert pooled["timed"].tolist() == pytest.approx([110] * 6, rel=0.01)
 
 
-def test_the_page_says_what_could_be_gained_at_most(measured: StudyFacts) -> None:
-    said = headroom(measured, "nothing_per_operation", "without_own")
+def test_page_shows_the_bound_of_the_speed_up(measured: StudyFacts) -> None:
+    text = headroom(measured, "nothing_per_operation", "without_own")
     start = "- On box `pooled_contexts` has 2.00 times (2.00 to 2.00) the speed of `threads_"
-    assert said.startswith(start)
-    assert "without our own code: 1.25× (1.25 to 1.26), that is 2.51 times the speed of" in said
+    assert text.startswith(start)
+    assert "without our code: 1.25× (1.25 to 1.26), that is 2.51 times the speed of" in text
     assert headroom(measured, "pinning", "without_own") == NOTHING  # threads_pinned has no parts
     with pytest.raises(FieldError, match=r"^claim: expected one of .*, got 'unknown'$"):
         headroom(measured, "unknown", "without_own")
@@ -81,7 +81,7 @@ def test_the_page_says_what_could_be_gained_at_most(measured: StudyFacts) -> Non
         headroom(measured, "pinning", "unknown")
 
 
-def test_counters_lie_where_the_page_draws_them(
+def test_chart_of_counters_has_the_offsets_of_the_compiler(
     measured: StudyFacts, tmp_path: Path, libfabric: Libfabric
 ) -> None:
     assert derive_tables(STUDY, tmp_path / "modules", tmp_path) == {}
@@ -96,7 +96,7 @@ def test_counters_lie_where_the_page_draws_them(
     assert len(set(padded // 64)) == len(padded) == 17
 
 
-def test_without_a_compiler_there_are_no_lines(
+def test_no_chart_of_counters_without_a_compiler(
     measured: StudyFacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
@@ -107,7 +107,7 @@ def test_without_a_compiler_there_are_no_lines(
     assert "lines" not in drawn_charts(facts)
 
 
-def test_the_printed_ladder_is_read_as_times_per_write() -> None:
+def test_published_rates_are_read_as_times_per_write() -> None:
     rows = load_published(ROOT / "results", STUDY).set_index("variant")["seconds"]
     assert rows["single_thread"] / rows["threads_pinned"] == pytest.approx(2.361 / 0.560)
     assert rows["sharded_array"] == pytest.approx(1 / 2.904e6)

@@ -1,5 +1,5 @@
-"""Every way a peer can go wrong, over the real libfabric."""
-# ruff: noqa: SIM117 - what is expected to fail stands inside what must end well
+"""Failures of peers, over the real libfabric."""
+# ruff: noqa: SIM117 - the expected failure is inside a session that must end well
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.kernels.rdma_write.sessions import PEERS, session, setup, some_cores
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
 @pytest.mark.parametrize("name", ["threads_shared_atomic", "selective_completion"])
-def test_a_client_killed_in_mid_run_is_an_error_of_the_server(
+def test_killed_client_is_an_error_of_the_server(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:
     limits: dict[str, Any] = {"timeout_s": 1.0, "idle_s": 1.5}
     sizes: dict[str, Any] = {"page_bytes": 256, "pages": 65536}
-    with pytest.raises(RuntimeError):  # its session cannot end well
+    with pytest.raises(RuntimeError):  # the session ends with an error
         with session(peers, modules[name], provider=provider, **limits, **sizes) as transfer:
             for seed in range(1, 20):
                 transfer.client.say(str(seed))
@@ -37,7 +37,7 @@ def test_a_client_killed_in_mid_run_is_an_error_of_the_server(
             raise RuntimeError
 
 
-def test_a_server_killed_and_started_again(peers: Any, modules: dict[str, Path]) -> None:
+def test_server_restarts_after_being_killed(peers: Any, modules: dict[str, Path]) -> None:
     module = modules["sharded_padded"]
     with pytest.raises(PEERS.PeerError, match="client: "):
         with session(peers, module, timeout_s=1.0) as transfer:
@@ -48,15 +48,15 @@ def test_a_server_killed_and_started_again(peers: Any, modules: dict[str, Path])
         assert transfer.fill(3)[1] == ""
 
 
-def test_what_a_killed_process_left_under_our_name_is_not_in_the_way(
+def test_files_of_a_killed_process_do_not_block_a_new_one(
     peers: Any, modules: dict[str, Path]
 ) -> None:
-    # The next processes of this machine, whichever of them the server becomes.
-    last, most = subprocess.Popen(["true"]), int(Path("/proc/sys/kernel/pid_max").read_text())
+    # Candidates for the next process identifiers, of which the server gets one.
+    last, max_pid = subprocess.Popen(["true"]), int(Path("/proc/sys/kernel/pid_max").read_text())
     last.wait()
-    coming = {(last.pid + i) % most for i in range(1, 3000)} | set(range(300, 3300))
+    coming = {(last.pid + i) % max_pid for i in range(1, 3000)} | set(range(300, 3300))
     files = [PEERS.SHARED_MEMORY / f"{pid}:{os.getuid()}:0" for pid in coming]
-    made = [file for file in files if not file.exists()]  # what others left stays theirs
+    made = [file for file in files if not file.exists()]  # keep files of other processes
     try:
         for file in made:
             file.write_bytes(bytes(4096))
@@ -68,9 +68,9 @@ def test_what_a_killed_process_left_under_our_name_is_not_in_the_way(
             file.unlink(missing_ok=True)
 
 
-def test_a_server_nobody_comes_to_gives_up(peers: Any, modules: dict[str, Path]) -> None:
-    given = setup(idle_s=0.3) | {"cores": some_cores(1)}
-    server = peers.start("server", modules["single_thread"], setup=given)
+def test_server_without_a_client_times_out(peers: Any, modules: dict[str, Path]) -> None:
+    settings = setup(idle_s=0.3) | {"cores": some_cores(1)}
+    server = peers.start("server", modules["single_thread"], setup=settings)
     server.hear("address")
     assert re.match("waiting for a client: nothing completed for 0.3", server.finish())
 
@@ -108,7 +108,7 @@ def fill_message(page_bytes: int, pages: int, destinations: list[int]) -> bytes:
         (fill_message(4096, 2, [0, 1]), "RANDOM_FILL destination: expected a page below 0, got 0"),
     ],
 )
-def test_a_wrong_request_is_one_clear_error(
+def test_invalid_request_is_one_clear_error(
     peers: Any, modules: dict[str, Path], message: bytes, error: str
 ) -> None:
     with pytest.raises(PEERS.PeerError) as caught:
@@ -142,7 +142,7 @@ def one_endpoint(length: int = 4, address: bytes = b"none", size: int = 64) -> b
         ),
     ],
 )
-def test_a_wrong_greeting_is_one_clear_error(
+def test_invalid_connect_is_one_clear_error(
     peers: Any, modules: dict[str, Path], message: bytes, error: str
 ) -> None:
     with pytest.raises(PEERS.PeerError) as caught:
@@ -163,7 +163,7 @@ def test_a_wrong_greeting_is_one_clear_error(
         ({"endpoints": 17}, "endpoints: expected 1 to 16, got 17"),
     ],
 )
-def test_a_client_refuses_absurd_sizes(
+def test_client_rejects_sizes_out_of_range(
     peers: Any, modules: dict[str, Path], sizes: dict[str, int], error: str
 ) -> None:
     with pytest.raises(PEERS.PeerError, match=error):
@@ -171,9 +171,7 @@ def test_a_client_refuses_absurd_sizes(
             pytest.fail("connected")
 
 
-def test_a_provider_that_is_not_there_is_a_reason_to_skip(
-    peers: Any, modules: dict[str, Path]
-) -> None:
+def test_missing_provider_is_a_reason_to_skip(peers: Any, modules: dict[str, Path]) -> None:
     with pytest.raises(PEERS.Unavailable, match="libfabric offers no provider nonesuch here"):
         with session(peers, modules["single_thread"], provider="nonesuch"):
             pytest.fail("connected")

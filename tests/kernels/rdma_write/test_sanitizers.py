@@ -1,4 +1,4 @@
-"""Server and client under the sanitizers of the compiler."""
+"""Server and client under the compiler's sanitizers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 
 
 def peer_program(name: str, sanitizer: str, libfabric: Libfabric) -> Path:
-    """A peer that is all of one variant, with a sanitizer."""
+    """Program of one variant with a sanitizer."""
     sources = [STUDY.variant(name).path, HERE / "peer.cpp"]
     flags = ["-std=c++20", "-O1", f"-fsanitize={sanitizer}", *libfabric.compile_flags]
     path = f"-Wl,--disable-new-dtags,-rpath={libfabric.library.parent}"
@@ -47,7 +47,7 @@ def test_sanitizers_find_nothing(
         "LSAN_OPTIONS": f"suppressions={HERE / 'lsan.supp'}",
         "UBSAN_OPTIONS": "halt_on_error=1",
     }
-    # A sanitizer's memory map does not go with every randomisation of addresses.
+    # Sanitizers fail under some randomisations of addresses.
     start = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(peer)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*start, role, "shm", "2"], env=environment, **pipes) as server:
@@ -57,8 +57,8 @@ def test_sanitizers_find_nothing(
             [*start, "client", "shm", "2", address],
             env=environment, timeout=60, check=False, **pipes,
         )  # fmt: skip
-        _, said = server.communicate(timeout=60)
+        _, stderr = server.communicate(timeout=60)
     assert client.returncode == 0, client.stderr
-    assert server.returncode == 0, said
-    assert re.search(r"posted \d+, finished \d+ of \d+ writes, .* Mpps", said)
-    assert "Sanitizer" not in said + client.stderr
+    assert server.returncode == 0, stderr
+    assert re.search(r"posted \d+, finished \d+ of \d+ writes, .* Mpps", stderr)
+    assert "Sanitizer" not in stderr + client.stderr

@@ -1,4 +1,4 @@
-"""Every byte of a transfer, over the real libfabric."""
+"""Checks of every byte of a transfer, over the real libfabric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from analysis.toolchain.libfabric import Libfabric
 from tests.compiled import module_file
 from tests.kernels.rdma_write.sessions import NAMES, STUDY, WORKLOAD, session
 
-# What tells a fault of a write path from a correct one.
+# A correct write path; FAULT injects an error.
 FAULTY = """
 #include "operations.h"
 
@@ -41,7 +41,7 @@ void write_pages(Transfer& transfer) {
 }
 """
 FAULTS = {
-    "right": "",
+    "none": "",
     "lost": "device.page = 1;",
     "misplaced": "device.rails[0].remote.address += device.fill->page_bytes;",
     "too_low": "device.rails[0].remote.address -= device.fill->page_bytes;",
@@ -50,7 +50,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_byte_arrives_and_no_other_changes(
+def test_all_pages_arrive_and_no_other_byte_changes(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:
     for sizes in ({"page_bytes": 8, "pages": 2000}, {"page_bytes": 65536, "pages": 7}):
@@ -62,7 +62,7 @@ def test_every_byte_arrives_and_no_other_changes(
 
 
 @pytest.mark.parametrize("endpoints", [1, 3])
-def test_devices_and_endpoints_of_any_number(
+def test_any_number_of_devices_and_endpoints(
     peers: Any, modules: dict[str, Path], endpoints: int
 ) -> None:
     for devices in (1, 3):
@@ -72,7 +72,7 @@ def test_devices_and_endpoints_of_any_number(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_write_that_is_lost_or_misplaced_is_seen(
+def test_lost_and_misplaced_writes_are_detected(
     peers: Any, libfabric: Libfabric, tmp_path: Path, fault: str
 ) -> None:
     source = tmp_path / f"fault_{fault}.cpp"
@@ -84,7 +84,7 @@ def test_a_write_that_is_lost_or_misplaced_is_seen(
     with session(peers, module, devices=1, endpoints=1) as transfer:
         seconds, wrong = transfer.fill(7)
         assert seconds > 0
-        if fault == "right":
+        if fault == "none":
             assert wrong == ""
         else:
             assert re.match(r"device 0, page \d+, byte \d: (not what|changed, though)", wrong)
@@ -94,7 +94,7 @@ def workload() -> Any:
     return WORKLOAD.Workload({**STUDY.constants, "writes": 500}, np.random.default_rng(1))
 
 
-def test_the_workload_measures_a_transfer(
+def test_workload_measures_a_transfer(
     modules: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if len(cores()) < 2:
@@ -120,7 +120,7 @@ def test_the_workload_measures_a_transfer(
     made.close()
 
 
-def test_what_starts_the_peers_is_part_of_the_source() -> None:
+def test_source_includes_the_program_of_the_peers() -> None:
     files = {path.name for path in source_files(STUDY, STUDY.variants[0])}
     assert {"workload.py", "peers.py", "peer.py", "profile.h"} <= files
 
