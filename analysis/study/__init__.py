@@ -1,11 +1,8 @@
 """Studies, as described by study.yaml. A folder with a study.yaml is a study."""
 
+from analysis.base.keys import NAME
 from analysis.study.description import (
-    CAPTURE_KINDS,
-    GRIDS,
-    ROLES,
     Case,
-    CaseValue,
     Metric,
     Study,
     Variant,
@@ -13,7 +10,8 @@ from analysis.study.description import (
     case_id,
     parse_case,
 )
-from analysis.study.loading import NAME, discover, find_study, load_study
+from analysis.study.keys import CAPTURE_KINDS, GRIDS, ROLES, CaseValue
+from analysis.study.loading import discover, find_study, load_study
 
 __all__ = [
     "CAPTURE_KINDS",

@@ -10,17 +10,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.base.errors import FieldError
+from analysis.base.errors import FieldError, require_known
 from analysis.base.expression import evaluate
+from analysis.base.keys import key, keys_of
 from analysis.study.description import Case, Variant
 
 Floats = npt.NDArray[np.float64]
 
-POOL: Final = {
-    *("pool_bytes", "layout", "order", "order_from_rows"),
-    *("streaming", "request_rows", "stretch_rows"),
-}
-"""Keys that say where the rows lie, for the model's term of address translation."""
 WORDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
     "layout": (
         "scattered, distinct, repeated, contiguous or pages_<rows>",
@@ -30,59 +26,85 @@ WORDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
 }
 """Keys whose value is a word, or a key of the case that has one: those words, and their form."""
 
-NEEDED: Final = {
-    "warp_rows": {"row_bytes"},
-    "thread_rows": {"row_bytes", "access_bytes", "in_flight_bytes"},
-    "contiguous": {"in_flight_bytes"},
-    "copy_engine": set[str](),
-}
-OPTIONAL: Final = {
-    "warp_rows": {
-        *("stride_bytes", "offset_bytes", "access_bytes", "in_flight_bytes", "warps"),
-        *("payload_bytes", *POOL),
-    },
-    "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
-    "contiguous": {"stride_bytes", "warps"},
-    "copy_engine": set[str](),
-}
-"""Keys of a `link` by what it says of `reads`."""
+READS: Final = ("warp_rows", "thread_rows", "contiguous", "copy_engine")
+_ROWS: Final = READS[:2]
+_SMS: Final = READS[:3]
+_POOL: Final = READS[:1]
+"""Ways of reading whose rows may lie in a pool, for the model's term of address translation."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """The reads of one operation. Sizes are in bytes. `payload_bytes` are those that come over the
-    link, by default the case's payload.
+    """The reads of one operation, by the keys of a `link` in study.yaml.
 
-    `reads` is `warp_rows` (a warp reads a row together), `thread_rows` (each thread reads its own
-    row, `access_bytes` per load), `contiguous` (the SMs read one range) or `copy_engine`. A warp's
-    loads split a row every `access_bytes`, or every 512 bytes if that is 0. If no two loads share a
-    line, `access_bytes` is the row.
-    Row r starts at r * stride_bytes + offset_bytes, a range at any multiple of stride_bytes. A warp
-    has `in_flight_bytes` outstanding.
-    `warps` is the number of warps launched; 0 means as many as the payload keeps busy.
-
-    Where translation matters, the rows lie in a pool of `pool_bytes`, by `layout`: `scattered`,
-    `distinct`, `repeated` (the same rows in every launch), `pages_<rows>` (runs of so many), or
-    `contiguous` (each `request_rows` within one stretch of `stretch_rows`). `order` is `random`, or
-    `ascending` for launches of at least `order_from_rows`. `streaming` is 1 if rows are moved with
-    the hint that they are not used again.
+    `needed` and `optional` of a key are the ways of reading that it goes with. A warp's loads split
+    a row every `access_bytes`, or every 512 bytes if that is 0. If no two loads share a line,
+    `access_bytes` is the row. Row r starts at r * stride_bytes + offset_bytes, a range at any
+    multiple of stride_bytes.
     """
 
-    reads: str
-    payload_bytes: int
-    row_bytes: int = 0
-    stride_bytes: int = 0
-    offset_bytes: int = 0
-    access_bytes: int = 0
-    in_flight_bytes: int = 0
-    warps: int = 0
-    pool_bytes: int = 0
-    layout: str = "scattered"
-    order: str = "random"
-    order_from_rows: int = 0
-    streaming: int = 0
-    request_rows: int = 0
-    stretch_rows: int = 0
+    reads: str = key(
+        "A warp reads a row together, a thread reads a row alone, or the SMs or the copy engine"
+        " read one range.",
+        needed=READS,
+    )
+    payload_bytes: int = key(
+        "Bytes that come over the link; by default the case's payload.", optional=_POOL
+    )
+    row_bytes: int = key("Bytes of a row.", 0, needed=_ROWS)
+    stride_bytes: int = key(
+        "Distance between the starts of two rows; 0, the default, means row_bytes. A range starts"
+        " at any multiple of it, by default at a line.",
+        0,
+        optional=_SMS,
+    )
+    offset_bytes: int = key("Added to the start of every row.", 0, optional=_ROWS)
+    access_bytes: int = key(
+        "Bytes of a row that one load instruction covers; 512 for a warp unless its lanes are"
+        " shifted.",
+        0,
+        needed=("thread_rows",),
+        optional=("warp_rows",),
+    )
+    in_flight_bytes: int = key(
+        "Bytes that a warp has outstanding at a time; by default the row it reads.",
+        0,
+        needed=("thread_rows", "contiguous"),
+        optional=("warp_rows",),
+    )
+    warps: int = key(
+        "Number of warps launched; 0, the default, means as many as the payload keeps busy.",
+        0,
+        optional=_SMS,
+    )
+    pool_bytes: int = key(
+        "Bytes of the pool that the rows lie in; needed where address translation may limit.",
+        0,
+        optional=_POOL,
+    )
+    layout: str = key(
+        "How the rows of a launch lie in the pool, or the key of the case that says it:"
+        " `scattered`, `distinct`, `repeated` (the same rows in every launch), `contiguous` (each"
+        " `request_rows` within one stretch of `stretch_rows`) or `pages_<rows>` (runs of that many"
+        " rows).",
+        "scattered",
+        optional=_POOL,
+    )
+    order: str = key(
+        "`random` or `ascending`, or the key of the case that says it.", "random", optional=_POOL
+    )
+    order_from_rows: int = key(
+        "Launches of fewer rows are in random order all the same.", 0, optional=_POOL
+    )
+    streaming: int = key(
+        "1 if rows are moved with the hint that they are not used again.", 0, optional=_POOL
+    )
+    request_rows: int = key(
+        "In the layout `contiguous`, rows that lie within one stretch.", 0, optional=_POOL
+    )
+    stretch_rows: int = key(
+        "In the layout `contiguous`, slots of such a stretch.", 0, optional=_POOL
+    )
 
     @property
     def rows(self) -> int:
@@ -98,6 +120,12 @@ class Access:
         return self.order == "ascending" and self.rows >= self.order_from_rows
 
 
+def keys_for(reads: str, use: str) -> set[str]:
+    """The keys that a `link` with this way of reading has: `use` is `needed` or `optional`."""
+    keys = keys_of(Access).items()
+    return {name for name, one in keys if reads in one.metadata.get(use, ()) and name != "reads"}
+
+
 def access_of(variant: Variant, case: Case, where: str = "link") -> Access | None:
     """How `variant` reads in `case`; None if study.yaml has no `link` for it.
 
@@ -109,18 +137,19 @@ def access_of(variant: Variant, case: Case, where: str = "link") -> Access | Non
     link = variant.link
     if link is None:
         return None
-    reads = str(link["reads"])
+    reads = str(link.get("reads"))
+    require_known(f"{where}.reads", reads, READS)
     given = set(link) - {"reads"}
-    allowed = NEEDED[reads] | OPTIONAL[reads]
-    if not NEEDED[reads] <= given <= allowed:
-        expected = f"{sorted(NEEDED[reads])} and of {sorted(OPTIONAL[reads])} for {reads}"
+    needed, optional = keys_for(reads, "needed"), keys_for(reads, "optional")
+    if not needed <= given <= needed | optional:
+        expected = f"{sorted(needed)} and of {sorted(optional)} for {reads}"
         raise FieldError(where, expected, sorted(given))
     numbers: dict[str, Any] = {
         key: _number(
             link[key],
             {**variant.constants, **case.values},
             f"{where}.{key}",
-            positive=key in NEEDED[reads],
+            positive=key in needed,
         )
         for key in given - set(WORDS)
     }

@@ -11,15 +11,7 @@ from analysis.base.errors import FieldError
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
 from analysis.study.claims import Claim
 from analysis.study.claims.bounds import Bounds
-
-GRIDS = ("smoke", "default", "full")
-ROLES = ("step", "reference", "ceiling", "beyond")
-"""Those of a variant, as in workflow/schemas/study.schema.yaml."""
-CAPTURE_KINDS = ("ncu", "timeline")
-"""Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
-PEERS = "peers: "
-"""Begins the need of so many GPUs that can access each other's memory."""
-CaseValue = int | str
+from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
 
 
 @dataclass(frozen=True)
@@ -66,18 +58,10 @@ def parse_case(case: str) -> dict[str, CaseValue]:
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A measured quantity.
+class Metric(MetricKeys):
+    """A measured quantity. A part shows where a time goes, and never compares variants."""
 
-    `part_of` names the time that this one is part of, or is empty. Parts show where a time goes and
-    must not be used to compare variants. A `share` is one of 1, and written as a percentage.
-    """
-
-    name: str
-    unit: str
-    label: str
-    part_of: str = ""
-    share: bool = False
+    name: str = ""
 
     def write(self, value: float) -> str:
         return percent(value) if self.share else quantity(value, self.unit)
@@ -89,36 +73,22 @@ class Metric:
         return quantity_interval(value, low, high, self.unit)
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One way of doing the operation.
+@dataclass(frozen=True, kw_only=True)
+class Variant(VariantKeys):
+    """One way of doing the operation: its keys in study.yaml, and what these refer to.
 
-    `path` is its source file, `timed` are files outside of the study's folder that it times as
-    well, `payload` is the expression for payload_bytes. `constants` (whole numbers) and `options`
-    (words) parametrise the source; both are compiled in as macros. `link` describes how it reads
-    host memory, and is evaluated by analysis.study.access. `headline` is the id of the study's
-    headline case, whether the variant has it or not. `ceilings` are the ones it is a share of, None
-    for all of the study's.
+    `path` is its source file, `payload` the expression for payload_bytes. `constants` has those of
+    the study that it does not change, too. `headline` is the id of the study's headline case, even
+    if the variant does not have it.
     """
 
-    name: str
-    role: str
-    title: str
-    idea: str
-    after: str | None
     path: Path
     cases: tuple[Case, ...]
     payload: str | int
-    needs: tuple[str, ...]
-    flags: tuple[str, ...]
-    constants: Mapping[str, int] = field(hash=False)
-    options: Mapping[str, str] = field(hash=False)
-    host_work: bool
-    captures: tuple[str, ...]
-    timed: tuple[Path, ...] = ()
-    link: Mapping[str, str | int] | None = field(default=None, hash=False)
     headline: str = ""
-    ceilings: tuple[str, ...] | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.path))
 
     @property
     def is_compiled(self) -> bool:
@@ -163,27 +133,17 @@ class Captured:
     constants: Mapping[str, int]
 
 
-@dataclass(frozen=True)
-class Study:
+@dataclass(frozen=True, kw_only=True)
+class Study(StudyKeys):
+    """A study: its keys in study.yaml, and what these refer to. `headline` is the id of a case."""
+
     name: str
     folder: Path
-    title: str
-    question: str
-    write_up: Mapping[str, str | None] | None
     variants: tuple[Variant, ...]
     headline: str
     captured: tuple[Captured, ...]
     metrics: Mapping[str, Metric]
-    budget_s: int
-    telemetry: bool
-    calibrates: bool
-    fitted_range: Mapping[str, tuple[int, int]]
-    constants: Mapping[str, int]
-    tests: tuple[Path, ...] = ()
-    imports: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
-    limit: Mapping[str, str] | None = None
-    goal: str | None = None
 
     def variant(self, name: str) -> Variant:
         for variant in self.variants:

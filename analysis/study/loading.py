@@ -1,41 +1,25 @@
-"""Reads a study.yaml and checks what its schema cannot: references to names, cases and sources."""
+"""Reads a study.yaml, and resolves its references to names, cases and files."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.expression import evaluate
-from analysis.base.schema import check, read_yaml
+from analysis.base.keys import NAME, read
+from analysis.base.schema import read_yaml
 from analysis.study.access import access_of
-from analysis.study.claims import Claim, Subjects, comparison_schema, parse_claims
+from analysis.study.claims import Claim, Subjects, parse_claims
 from analysis.study.claims.bounds import digests
-from analysis.study.description import (
-    CAPTURE_KINDS,
-    PEERS,
-    Captured,
-    Case,
-    CaseValue,
-    Metric,
-    Study,
-    Variant,
-    case_id,
-)
+from analysis.study.description import Captured, Case, Metric, Study, Variant, case_id
+from analysis.study.keys import CaseSet, CaseValue, StudyKeys, VariantKeys
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
-NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-"""Of studies, variants and metrics."""
-NOT_CASE_KEYS: Final = ("payload_bytes", "grid", "metrics", "samples", "visits", "every")
-"""Keys of a case set that apply to every one of its cases."""
-
-Entry = Mapping[str, Any]
-"""A mapping in study.yaml that conforms to the schema."""
 
 
 def discover(root: Path = ROOT) -> dict[str, Study]:
@@ -47,9 +31,9 @@ def discover(root: Path = ROOT) -> dict[str, Study]:
     for name, study in studies.items():
         if study.limit is not None:
             where = f"{name}/study.yaml: limit"
-            require_known(f"{where}.study", study.limit["study"], sorted(studies))
-            of = studies[study.limit["study"]]
-            require_known(f"{where}.variant", study.limit["variant"], of.variant_names)
+            require_known(f"{where}.study", study.limit.study, sorted(studies))
+            of = studies[study.limit.study]
+            require_known(f"{where}.variant", study.limit.variant, of.variant_names)
     return studies
 
 
@@ -75,56 +59,53 @@ def load_study(file: Path) -> Study:
     """Read and check one study.yaml. FieldError names the first invalid field."""
     data = read_yaml(file)
     where = f"{file.parent.name}/study.yaml"
-    check(data, "study", where, {"comparison": comparison_schema()})
-    _check_case_sets(data, where)
-    variants = _variants(data, file.parent, where)
-    headline = _case(data["headline"], variants, f"{where}: headline")
-    metrics = _metrics(data["metrics"], where)
-    return Study(
+    keys = read(StudyKeys, data, where)
+    _check_case_sets(keys, where)
+    _check_fitted_range(keys, where)
+    variants = _variants(keys, file.parent, where)
+    headline = _case(keys.headline_case, variants, f"{where}: headline")
+    metrics = _metrics(keys, where)
+    resolved = {
+        "tests": _files(file.parent, keys.tests, f"{where}: tests"),
+        "metrics": metrics,
+    }
+    study = Study(
+        **{**vars(keys), **resolved},
         name=file.parent.name,
         folder=file.parent,
-        title=data["title"],
-        question=data["question"],
-        write_up=data.get("write_up"),
         variants=tuple(replace(variant, headline=headline) for variant in variants),
         headline=headline,
-        captured=_captured(data, variants, headline, where),
-        metrics=metrics,
-        budget_s=data["budget_s"],
-        telemetry=data.get("telemetry", True),
-        tests=_files(file.parent, data.get("tests", []), f"{where}: tests"),
-        imports=tuple(data.get("imports", [])),
-        calibrates=data.get("calibrates", False),
-        fitted_range=_fitted_range(data, where),
-        constants=data.get("constants", {}),
-        claims=_claims(data, variants, metrics, headline, where),
-        limit=data.get("limit"),
-        goal=_goal(data, variants, where),
+        captured=_captured(keys, variants, headline, where),
+        claims=_claims(keys, variants, metrics, headline, where, digests(data)),
     )
+    if study.goal is not None:
+        steps = [variant.name for variant in variants if variant.role == "step"]
+        require_known(f"{where}: goal", study.goal, steps)
+    return study
 
 
-def _check_case_sets(data: Entry, where: str) -> None:
+def _check_case_sets(study: StudyKeys, where: str) -> None:
     """Expand every case set once, so that a fault is found even in a set that no variant uses."""
-    for name, entry in data["cases"].items():
+    for name, cases in study.case_sets.items():
         here = f"{where}: cases.{name}"
-        if unknown := sorted(set(entry.get("metrics", [])) - set(data["metrics"])):
-            raise FieldError(f"{here}.metrics", f"some of {list(data['metrics'])}", unknown[0])
-        _expand(entry, data.get("constants", {}), here)
+        if unknown := sorted(set(cases.metrics or ()) - set(study.metrics)):
+            raise FieldError(f"{here}.metrics", f"some of {list(study.metrics)}", unknown[0])
+        _expand(cases, study.constants, here)
 
 
-def _variants(data: Entry, folder: Path, where: str) -> tuple[Variant, ...]:
-    names = [entry["name"] for entry in data["variants"]]
+def _variants(study: StudyKeys, folder: Path, where: str) -> tuple[Variant, ...]:
+    names = [entry.name for entry in study.entries]
     refuse_repeats(f"{where}: variants", names)
-    ceilings = [entry["name"] for entry in data["variants"] if entry["role"] == "ceiling"]
-    after = {entry["name"]: entry.get("after") for entry in data["variants"]}
-    for entry in data["variants"]:
-        here = f"{where}: variants.{entry['name']}"
-        if "after" in entry:
-            require_known(f"{here}.after", entry["after"], names)
-            _refuse_circle(entry["name"], after, f"{here}.after")
-        for ceiling in entry.get("ceilings", []):
+    ceilings = [entry.name for entry in study.entries if entry.role == "ceiling"]
+    after = {entry.name: entry.after for entry in study.entries}
+    for entry in study.entries:
+        here = f"{where}: variants.{entry.name}"
+        if entry.after is not None:
+            require_known(f"{here}.after", entry.after, names)
+            _refuse_circle(entry.name, after, f"{here}.after")
+        for ceiling in entry.ceilings or ():
             require_known(f"{here}.ceilings", ceiling, ceilings)
-    variants = tuple(_variant(entry, data, folder, where) for entry in data["variants"])
+    variants = tuple(_variant(entry, study, folder, where) for entry in study.entries)
     for variant in variants:
         for case in variant.cases:
             access_of(variant, case, f"{where}: variants.{variant.name}.link")
@@ -142,128 +123,104 @@ def _refuse_circle(name: str, after: Mapping[str, str | None], where: str) -> No
         raise FieldError(where, f"a variant that does not come after {name} itself", after[name])
 
 
-def _variant(entry: Entry, data: Entry, folder: Path, where: str) -> Variant:
-    here = f"{where}: variants.{entry['name']}"
-    constants = data.get("constants", {})
-    for name in entry.get("constants", {}):
-        require_known(f"{here}.constants", name, sorted(constants))
-    constants = constants | entry.get("constants", {})
-    options = entry.get("options", {})
-    if both := sorted(set(constants) & set(options)):
+def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> Variant:
+    here = f"{where}: variants.{entry.name}"
+    for name in entry.constants:
+        require_known(f"{here}.constants", name, sorted(study.constants))
+    constants = {**study.constants, **entry.constants}
+    if both := sorted(set(constants) & set(entry.options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])
+    resolved = {"constants": constants, "timed": _files(ROOT, entry.timed, f"{here}.timed")}
     return Variant(
-        name=entry["name"],
-        role=entry["role"],
-        title=entry["title"],
-        idea=entry.get("idea", ""),
-        after=entry.get("after"),
+        **{**vars(entry), **resolved},
         path=_source(folder, entry, here),
-        cases=_cases(entry, data["cases"], constants, here, where),
-        payload=data["cases"][entry["cases"][0]]["payload_bytes"],
-        needs=tuple(_need(need) for need in entry.get("needs", [])),
-        flags=tuple(entry.get("flags", [])),
-        constants=constants,
-        options=options,
-        host_work=entry.get("host_work", False),
-        captures=tuple(entry.get("captures", CAPTURE_KINDS)),
-        timed=_files(ROOT, entry.get("timed", []), f"{here}.timed"),
-        link=entry.get("link"),
-        ceilings=tuple(entry["ceilings"]) if "ceilings" in entry else None,
+        cases=_cases(entry, study.case_sets, constants, here, where),
+        payload=study.case_sets[entry.case_sets[0]].payload_bytes,
     )
 
 
-def _need(need: str | Entry) -> str:
-    return need if isinstance(need, str) else f"{PEERS}{need['peers']}"
-
-
-def _source(folder: Path, entry: Entry, where: str) -> Path:
+def _source(folder: Path, entry: VariantKeys, where: str) -> Path:
     """The source file of the variant."""
-    stem = entry.get("source", entry["name"])
+    stem = entry.source or entry.name
     found = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
     if len(found) != 1:
         expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
         raise FieldError(f"{where}.source", expected, [path.name for path in found])
     (path,) = found
-    if path.suffix == ".cu" and "gpu" not in entry.get("needs", []):
-        raise FieldError(f"{where}.needs", "gpu among them, for a .cu source", entry.get("needs"))
+    if path.suffix == ".cu" and "gpu" not in entry.needs:
+        raise FieldError(
+            f"{where}.needs", "gpu among them, for a .cu source", list(entry.needs) or None
+        )
     return path
 
 
-def _files(folder: Path, names: Iterable[str], where: str) -> tuple[Path, ...]:
-    """The files of these names below `folder`, which must be there."""
+def _files(folder: Path, names: Iterable[Path], where: str) -> tuple[Path, ...]:
+    """The files of these names below `folder`, which must exist."""
     paths = {name: (folder / name).resolve() for name in names}
     for name, path in paths.items():
         if not (path.is_file() and path.is_relative_to(folder.resolve())):
-            raise FieldError(where, f"files below {folder.name}/", name)
+            raise FieldError(where, f"files below {folder.name}/", str(name))
     return tuple(paths.values())
 
 
 def _cases(
-    entry: Entry, sets: Mapping[str, Entry], constants: Mapping[str, int], here: str, where: str
+    entry: VariantKeys,
+    sets: Mapping[str, CaseSet],
+    constants: Mapping[str, int],
+    here: str,
+    where: str,
 ) -> tuple[Case, ...]:
     """The cases of a variant's case sets, evaluated with its constants. Sets under `full` add what
     the others lack."""
 
-    def of_sets(key: str) -> list[Case]:
-        for name in entry.get(key, []):
+    def of_sets(names: Iterable[str], key: str) -> list[Case]:
+        for name in names:
             require_known(f"{here}.{key}", name, sorted(sets))
         cases = [
             case
-            for name in entry.get(key, [])
+            for name in names
             for case in _expand(sets[name], constants, f"{where}: cases.{name}")
         ]
         refuse_repeats(f"{here}.{key}", [case.id for case in cases])
         return cases
 
-    usual = of_sets("cases")
+    usual = of_sets(entry.case_sets, "cases")
     known = {case.id for case in usual}
-    wider = [replace(case, grid="full") for case in of_sets("full") if case.id not in known]
-    return (*usual, *wider)
+    wider = of_sets(entry.full, "full")
+    return (*usual, *(replace(case, grid="full") for case in wider if case.id not in known))
 
 
-def _expand(entry: Entry, constants: Mapping[str, int], where: str) -> list[Case]:
+def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Case]:
     """One case for each combination of the values of the keys of a set."""
-    keys = [key for key in entry if key not in NOT_CASE_KEYS]
-    metrics = tuple(entry["metrics"]) if "metrics" in entry else None
-    cases = []
-    for values in itertools.product(*(entry[key] for key in keys)):
-        point: dict[str, CaseValue] = dict(zip(keys, values, strict=True))
+    found = []
+    for values in itertools.product(*cases.values.values()):
+        point: dict[str, CaseValue] = dict(zip(cases.values, values, strict=True))
         try:
-            payload = evaluate(entry["payload_bytes"], {**constants, **point})
+            payload = evaluate(cases.payload_bytes, {**constants, **point})
         except ValueError as error:
             raise FieldError(
                 f"{where}.payload_bytes",
                 f"whole-number arithmetic of {sorted({**constants, **point})} ({error})",
-                entry["payload_bytes"],
+                cases.payload_bytes,
             ) from error
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
-        repeats = entry.get("samples"), entry.get("visits", 1), entry.get("every", 1)
-        cases.append(Case(point, payload, entry.get("grid", "default"), metrics, *repeats))
-    return cases
+        repeats = cases.samples, cases.visits, cases.every
+        found.append(Case(point, payload, cases.grid, cases.metrics, *repeats))
+    return found
 
 
 def _captured(
-    data: Entry, variants: Sequence[Variant], headline: str, where: str
+    study: StudyKeys, variants: Sequence[Variant], headline: str, where: str
 ) -> tuple[Captured, ...]:
-    """What profilers see, the headline unless `data` says otherwise."""
+    """The cases of captures: the headline, unless study.yaml names others."""
     found = []
-    for n, entry in enumerate(data.get("captured", ())):
-        constants = entry.get("constants", {})
-        for name in constants:
-            field = f"{where}: captured[{n}].constants"
-            require_known(field, name, sorted(data.get("constants", {})))
-        case = _case(entry["case"], variants, f"{where}: captured[{n}].case")
-        found.append(Captured(case, constants))
+    for n, entry in enumerate(study.captured_cases):
+        for name in entry.constants:
+            require_known(f"{where}: captured[{n}].constants", name, sorted(study.constants))
+        case = _case(entry.case, variants, f"{where}: captured[{n}].case")
+        found.append(Captured(case, entry.constants))
     return tuple(found) or (Captured(headline, {}),)
-
-
-def _goal(data: Entry, variants: Iterable[Variant], where: str) -> str | None:
-    goal: str | None = data.get("goal")
-    if goal is not None:
-        steps = [variant.name for variant in variants if variant.role == "step"]
-        require_known(f"{where}: goal", goal, steps)
-    return goal
 
 
 def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
@@ -275,8 +232,8 @@ def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: s
     raise FieldError(where, "a case that some variant has", case_id(values))
 
 
-def _metrics(entries: Mapping[str, Entry], where: str) -> dict[str, Metric]:
-    metrics = {name: Metric(name, **entry) for name, entry in entries.items()}
+def _metrics(study: StudyKeys, where: str) -> dict[str, Metric]:
+    metrics = {name: Metric(**vars(entry), name=name) for name, entry in study.metrics.items()}
     for metric in metrics.values():
         if metric.share and metric.unit != "1":
             raise FieldError(f"{where}: metrics.{metric.name}.unit", "1 of a share", metric.unit)
@@ -287,27 +244,27 @@ def _metrics(entries: Mapping[str, Entry], where: str) -> dict[str, Metric]:
     return metrics
 
 
-def _fitted_range(data: Entry, where: str) -> dict[str, tuple[int, int]]:
-    """The lowest and the highest value that is fitted, by key of the cases."""
-    ranges = data.get("fitted_range", {})
-    for key, (low, high) in ranges.items():
+def _check_fitted_range(study: StudyKeys, where: str) -> None:
+    for key, (low, high) in study.fitted_range.items():
         here = f"{where}: fitted_range.{key}"
-        values = [value for cases in data["cases"].values() for value in cases.get(key, [])]
-        if key in NOT_CASE_KEYS or not values:
+        sets = study.case_sets.values()
+        values = [value for cases in sets for value in cases.values.get(key, ())]
+        if not values:
             raise FieldError(here, "a key of the cases", key)
-        if not all(isinstance(value, int) for value in values):
+        numbers = [value for value in values if isinstance(value, int)]
+        if len(numbers) < len(values):
             raise FieldError(here, "a key whose values are numbers", values)
-        if not any(low <= value <= high for value in values):
+        if not any(low <= number <= high for number in numbers):
             raise FieldError(here, f"a range that holds one of {values}", [low, high])
-    return {key: (low, high) for key, (low, high) in ranges.items()}
 
 
 def _claims(
-    data: Entry,
+    study: StudyKeys,
     variants: Iterable[Variant],
     metrics: Mapping[str, Metric],
     headline: str,
     where: str,
+    bounds: Mapping[str, tuple[str, ...]],
 ) -> tuple[Claim, ...]:
     subjects = Subjects(
         cases={variant.name: {case.id for case in variant.cases} for variant in variants},
@@ -315,5 +272,5 @@ def _claims(
         shares={name for name, metric in metrics.items() if metric.share},
         headline=headline,
     )
-    ours = "write_up" not in data
-    return parse_claims(data.get("claims", []), subjects, where, digests(data), ours=ours)
+    ours = study.write_up is None
+    return parse_claims(study.claim_entries, subjects, where, bounds, ours=ours)

@@ -20,7 +20,7 @@ from tests.synthetic import description, write_description
 
 HERE = Provision((), "13.0")
 WITH_GPU = Provision([Gpu(None, "GPU", "GPU-0", 0, "sm_90", "")], "13.0")
-GRID = Grid("default", rounds=3, samples=2, sample_budget_s=0.05)
+GRID = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 

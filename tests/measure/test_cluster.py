@@ -114,9 +114,9 @@ def test_all_gpus_of_a_node_are_measured_together(
     ("machines", "told"),
     [
         ([{"name": "a"}, {"name": "a"}], "machines: expected names that differ"),
-        ([{"name": "published"}], "machines.0.name: expected anything but 'published'"),
-        ([{"name": "a", "gpu": 1}], "machines.0: expected one of the keys"),
-        ([{"name": "a", "runs": 0}], "machines.0.runs: expected a number of at least 1"),
+        ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),
+        ([{"name": "a", "gpu": 1}], "machines.a: expected one of the keys"),
+        ([{"name": "a", "runs": 0}], "machines.a.runs: expected a number of at least 1"),
     ],
 )
 def test_a_fault_in_a_machine_is_one_error(machines: list[object], told: str) -> None:

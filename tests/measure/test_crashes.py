@@ -30,7 +30,6 @@ from analysis.results.store.results import load_variant
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.kinds import Speedup
-from analysis.study.claims.verdicts import Bound
 from analysis.study.config import load_config
 from tests.compiled import toolchain
 from tests.editing import replace_in
@@ -306,7 +305,7 @@ def test_a_run_names_the_bounds_of_its_start_even_if_it_is_resumed_with_others(
         texts = (draft.texts[f"test-box/study/{name}.json"] for name in claimed.variant_names)
         return {name: json.loads(text)["bounds"] for name, text in zip(NAMES, texts, strict=True)}
 
-    test = Speedup(of="one", over="trouble", case="n=1", bound=Bound("at_least", 1.0))
+    test = Speedup(of="one", over="trouble", case="n=1", at_least=1.0)
     claim = Claim("it", "So.", None, (test,), "", bounds=("0" * 12,))
     first = replace(study, claims=(claim, replace(claim, id="again")))
     named = {"it": "0" * 12, "again": "0" * 12}

@@ -128,7 +128,7 @@ def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Targ
     assert all(len({cell.case.id for cell in turn}) == 1 for turn in turns)
     assert all({cell.variant.name for cell in turn} == {"one", "other"} for turn in turns)
     assert len({turn[0].variant.name for turn in turns}) == 2
-    grid = Grid("default", rounds=2, samples=2, sample_budget_s=0.05)
+    grid = Grid(name="default", rounds=2, samples=2, sample_budget_s=0.05)
     run(Plan(study, study.variants, grid, where), tmp_path)
     samples = [s for s in samples_at(where, study, "one") if s.case == "n=1"]
     numbers = [(s.round, s.sample) for s in samples if s.metric == "host_time"]
@@ -183,7 +183,7 @@ def test_a_case_takes_the_metrics_and_samples_it_names(tmp_path: Path, where: Ta
     data["cases"]["none"] = {"n": [4], "payload_bytes": 32, "metrics": []}
     (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     study = load_study(study.folder / "study.yaml")
-    grid = Grid("default", rounds=1, samples=2, sample_budget_s=0.05)
+    grid = Grid(name="default", rounds=1, samples=2, sample_budget_s=0.05)
     run(Plan(study, study.variants, grid, where), tmp_path)
     counts = Counter((s.case, s.metric) for s in samples_at(where, study, "one"))
     assert {key: count for key, count in counts.items() if key[1] == "host_time"} == {

@@ -89,9 +89,9 @@ def test_numbers_deep_within_a_command_line_are_numbers_and_names_stay_names() -
     grids = CONFIG["grids"] | {"smoke": smoke}
     machines = [{"name": "123", "constraint": "90", "gpus": "8", "runs": "2"}]
     config = load_config({"grid": "smoke", "grids": grids, "machines": machines})
-    assert config.grid == Grid("smoke", 3, 1, 0.5)
+    assert config.grid == Grid(name="smoke", rounds=3, samples=1, sample_budget_s=0.5)
     assert config.machines == (Machine("123", constraint="90", gpus=8, runs=2),)
-    with pytest.raises(FieldError, match=r"^config: machines.0.runs: .* at most 5, got 6$"):
+    with pytest.raises(FieldError, match=r"^config: machines.box.runs: .* at most 5, got 6$"):
         load_config({"machines": [{"name": "box", "runs": "6"}]})
     with pytest.raises(FieldError, match=r"grids.smoke.rounds: .* integer, got '2.5'$"):
         load_config({"grids": grids | {"smoke": smoke | {"rounds": "2.5"}}})

@@ -63,7 +63,7 @@ include: "Snakefile"
         (
             "measure",
             "machines=[{name: box, gpus: -1}]",
-            "config: machines.0.gpus: expected a number of at least 0, got -1",
+            "config: machines.box.gpus: expected a number of at least 0, got -1",
         ),
         ("measure", "machine=file", "results/file: cannot be written to; use a copy that you"),
     ],

@@ -155,8 +155,8 @@ def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
 ) -> None:
     inputs = {str(copy / path) for path in rules[rule]["inputs"]}
     assert {str(copy / "kernels" / "calls" / name) for name in files} <= inputs
-    schema = str(copy / "workflow" / "schemas" / "study.schema.yaml")
-    assert (schema in inputs) == (rule not in OF_MODULES)
+    keys = str(copy / "analysis" / "study" / "keys.py")
+    assert (keys in inputs) == (rule not in OF_MODULES)
     assert not any("__pycache__" in path for path in inputs)
 
 

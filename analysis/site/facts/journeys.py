@@ -132,10 +132,10 @@ def _calibrated(
 ) -> tuple[Variant, MeasuredRow] | None:
     """The variant that study.yaml names as the limit, and its fresh time for as many bytes."""
     named = facts.study.limit
-    if named is None or named["study"] not in facts.inputs.studies:
+    if named is None or named.study not in facts.inputs.studies:
         return None
-    other = StudyFacts(facts.inputs, facts.inputs.studies[named["study"]])
-    mover = other.study.variant(named["variant"])
+    other = StudyFacts(facts.inputs, facts.inputs.studies[named.study])
+    mover = other.study.variant(named.variant)
     payload = facts.study.shown_case(variant).payload_bytes
     for case in mover.cases:
         for metric in other.study.metrics_for(mover) if case.payload_bytes == payload else ():

@@ -40,7 +40,7 @@ from analysis.site.pages.page import MACROS, Page, macro, study_macro
 from analysis.site.pages.repeatability import repeatability_section
 from analysis.site.pages.variants import sections
 from analysis.study import ROLES, CaseValue
-from analysis.study.config import CONFIG_FILE
+from analysis.study.config import CONFIG_FILE, Settings
 
 __all__ = ["MACROS", "define_env"]
 
@@ -387,14 +387,14 @@ def parts(page: Page) -> str:
 
 @macro
 def study_keys(page: Page) -> str:
-    """Every key of study.yaml, from its schema."""
+    """Every key of study.yaml, with its type and meaning."""
     return reference.schema_reference(reference.study_schema())
 
 
 @macro
 def setting_keys(page: Page) -> str:
-    """Every setting of config.yaml, from its schema, with its value there."""
-    return reference.schema_reference(reference.config_schema(), read_yaml(CONFIG_FILE))
+    """Every setting of config.yaml, with its type, meaning and value."""
+    return reference.schema_reference(reference.schema_of(Settings), read_yaml(CONFIG_FILE))
 
 
 @macro

@@ -1,4 +1,4 @@
-"""The reference of what a contributor writes and runs, from schemas, docstrings and parsers."""
+"""The reference of what a contributor writes and runs, from types, docstrings and parsers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import argparse
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING
+from dataclasses import Field
 from typing import Any, Final
 
 from markupsafe import Markup, escape
+from pydantic.json_schema import GenerateJsonSchema
 
+from analysis.base.keys import adapter, is_required, keys_of
 from analysis.base.quantities import listing
-from analysis.base.schema import SCHEMAS, read_yaml
 from analysis.site.interface import FILES, programs
 from analysis.site.pages import __main__ as report
 from analysis.site.pages.html import code, table
 from analysis.study import Study
-from analysis.study.access import NEEDED, OPTIONAL
-from analysis.study.claims import comparison_schema
+from analysis.study.access import READS, WORDS, Access, keys_for
 from analysis.study.claims.comparison import BOUNDS, KINDS, Bounded
+from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
@@ -40,17 +41,69 @@ _LIMITS: Final = {
 }
 
 
-def study_schema() -> Schema:
-    """What a study.yaml may say, the keys of claims included."""
-    schema = read_yaml(SCHEMAS / "study.schema.yaml")
-    comparison = schema["$defs"]["comparison"] | comparison_schema()
-    return {**schema, "$defs": schema["$defs"] | {"comparison": comparison}}
+class _KeySchema(GenerateJsonSchema):
+    """Only the titles that a type was given."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
-def config_schema() -> Schema:
-    """What a config.yaml may say."""
-    schema: Schema = read_yaml(SCHEMAS / "config.schema.yaml")
+def schema_of(record: type) -> Schema:
+    """The JSON schema of a mapping with the keys of `record`."""
+    root = adapter(record).json_schema(schema_generator=_KeySchema)
+    schema: Schema = _plain(root, root.pop("$defs", {}))
     return schema
+
+
+def _plain(schema: Any, definitions: Schema) -> Any:
+    """`schema` with only the keys of the file, references replaced by their definitions, and
+    without null where a key may be left out."""
+    if isinstance(schema, list):
+        return [_plain(part, definitions) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        schema = {**definitions[schema.pop("$ref").rpartition("/")[2]], **schema}
+    schema = {name: _plain(part, definitions) for name, part in schema.items()}
+    if "properties" in schema:
+        keys = schema["properties"].items()
+        schema["properties"] = {n: part for n, part in keys if n and "description" in part}
+    if isinstance(schema.get("default"), tuple | list | str) and not schema["default"]:
+        del schema["default"]
+    if "anyOf" in schema and schema.get("default", ...) is None:
+        schema = {**schema.pop("anyOf")[0], **schema}
+    return schema
+
+
+def study_schema() -> Schema:
+    """All keys of study.yaml, those of a `link` and of every kind of comparison among them."""
+    schema = schema_of(StudyKeys)
+    compared: dict[str, Any] = {"kind": {"description": "What is compared.", "enum": list(KINDS)}}
+    for kind in KINDS.values():
+        compared |= schema_of(kind)["properties"]
+    comparison = {
+        "title": "Comparison",
+        "description": "A kind, its subjects, and the threshold that its figure must meet.",
+        "type": "object",
+        "properties": compared,
+        "required": ["kind"],
+    }
+    variant, claim = (schema["properties"][key]["items"] for key in ("variants", "claims"))
+    claim["properties"]["test"] |= {**comparison, **claim["properties"]["test"]}
+    claim["properties"]["all"]["items"] = comparison
+    variant["properties"]["link"] |= {
+        "title": "Link",
+        "properties": {name: _link_key(name, one) for name, one in keys_of(Access).items()},
+        "required": ["reads"],
+    }
+    return schema
+
+
+def _link_key(name: str, one: Field[Any]) -> Schema:
+    values: Schema = {"type": "string"} if name in WORDS else {"type": ["string", "integer"]}
+    if name == "reads":
+        values = {"enum": READS}
+    return {"description": one.metadata["description"], **values}
 
 
 def schema_reference(schema: Schema, settings: Mapping[str, Any] | None = None) -> str:
@@ -58,57 +111,51 @@ def schema_reference(schema: Schema, settings: Mapping[str, Any] | None = None) 
 
     Defaults are the schema's, or where `settings` are given, those.
     """
-    places: dict[int, list[str]] = {}  # one mapping may be described for several places
-    found: dict[int, Schema] = {}
-    for path, mapping in _mappings(schema, schema, ""):
-        places.setdefault(id(mapping["properties"]), []).append(path)
-        found.setdefault(id(mapping["properties"]), mapping)
+    places: dict[str, list[str]] = {}  # one mapping may be described for several places
+    found: dict[str, Schema] = {}
+    for path, mapping in _mappings(schema, ""):
+        keys = repr(mapping["properties"])
+        places.setdefault(keys, []).append(path)
+        found.setdefault(keys, mapping)
     return "\n\n".join(
-        _keys(schema, mapping, places[key], settings or {}) for key, mapping in found.items()
+        _keys(mapping, places[keys], settings or {}) for keys, mapping in found.items()
     )
 
 
-def resolved(root: Schema, schema: Schema) -> Schema:
-    """`schema` with what it refers to; its own description and default come first."""
-    if "$ref" not in schema:
-        return schema
-    target: Schema = root
-    for part in schema["$ref"].removeprefix("#/").split("/"):
-        target = target[part]
-    return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-
-
-def _mappings(root: Schema, schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
+def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
     """(path, schema) of every mapping with named keys, from the outside in."""
-    schema = resolved(root, {"$ref": schema["$ref"]} if "$ref" in schema else schema)
     if "properties" in schema:
         yield path, schema
     inner = [
         (f"{path}.{key}".strip("."), part) for key, part in schema.get("properties", {}).items()
     ]
-    if isinstance(schema.get("additionalProperties"), dict):
-        inner.append((f"{path}.<name>", schema["additionalProperties"]))
+    inner += [(f"{path}.<name>", part) for part in _values(schema)]
     if "items" in schema:
         inner.append((f"{path}[]", schema["items"]))
     for place, part in inner:
-        yield from _mappings(root, part, place)
+        yield from _mappings(part, place)
 
 
-def _keys(root: Schema, mapping: Schema, places: list[str], settings: Mapping[str, Any]) -> str:
+def _values(schema: Schema) -> list[Schema]:
+    """Schemas of the values of a mapping whose keys the file names."""
+    found = [schema.get("additionalProperties"), *schema.get("patternProperties", {}).values()]
+    return [part for part in found if isinstance(part, dict)]
+
+
+def _keys(mapping: Schema, places: list[str], settings: Mapping[str, Any]) -> str:
     required = mapping.get("required", [])
     rows = []
-    for key, part in mapping["properties"].items():
-        schema = resolved(root, part)
+    for key, schema in mapping["properties"].items():
         defaults = [schema.get("default")]
         if settings and not any("[]" in place for place in places):
             defaults = [_at(settings, [*filter(None, place.split(".")), key]) for place in places]
         shown: str = Markup(", ".join(map(_value, defaults)))
         if key in required and not shown:
             shown = "required"
-        rows.append([code(key), _type(root, schema), shown, _prose(schema["description"])])
+        rows.append([code(key), _type(schema), shown, _prose(schema["description"])])
     title = listing([f"`{place}`" for place in places if place])
     heading = [f"### {title}"] if title else []
-    if title and "description" in mapping:
+    if len(places) == 1 and title and "description" in mapping:
         heading.append(mapping["description"])
     return "\n\n".join([*heading, _wide(table(["key", "type", "default", "meaning"], rows))])
 
@@ -132,30 +179,27 @@ def _value(value: Any) -> str:
     return code(str(value).lower() if isinstance(value, bool) else str(value))
 
 
-def _type(root: Schema, schema: Schema) -> Markup:
-    """What a value of `schema` is, in words; the values themselves where they are few."""
-    schema = resolved(root, schema)
-    if "title" in schema:
+def _type(schema: Schema) -> Markup:
+    """A value of `schema`, in words; the values themselves where they are few."""
+    if "title" in schema and "properties" not in schema:
         return Markup(escape(schema["title"]))
     if "enum" in schema:
         return Markup(", ".join(code(str(value)) for value in schema["enum"]))
-    if "oneOf" in schema:
-        return Markup(" or ".join(_type(root, option) for option in schema["oneOf"]))
+    if "anyOf" in schema:
+        return Markup(" or ".join(_type(option) for option in schema["anyOf"]))
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    words = " or ".join(_kind(root, schema, kind) for kind in kinds)
+    words = " or ".join(_kind(schema, kind) for kind in kinds)
     limits = [limit.format(schema[key]) for key, limit in _LIMITS.items() if key in schema]
     return Markup(f"{words}, {' and '.join(limits)}" if limits else words)
 
 
-def _kind(root: Schema, schema: Schema, kind: str) -> str:
+def _kind(schema: Schema, kind: str) -> str:
     if kind == "array":
-        items = _type(root, schema["items"])
+        items = _type(schema["items"] if "items" in schema else schema["prefixItems"][0])
         return f"list of {items}s" if items.isalpha() else f"list of {items}"
     if kind == "object":
-        values = schema.get("additionalProperties")
-        if isinstance(values, dict) and "properties" not in resolved(root, values):
-            return f"mapping of names to {_type(root, values)}"
-        return "mapping"
+        values = [part for part in _values(schema) if "properties" not in part]
+        return f"mapping of names to {_type(values[0])}" if values else "mapping"
     if kind == "string" and "pattern" in schema:
         return f"text like <code>{escape(schema['pattern'])}</code>"
     return _TYPES[kind]
@@ -178,12 +222,13 @@ def claim_kinds() -> str:
     """Every kind of comparison: its keys, its bound and what it compares."""
     rows = []
     for name, kind in KINDS.items():
-        needed = [key for key, field in kind.keys().items() if field.default is MISSING]
+        keys = {key: one for key, one in keys_of(kind).items() if key not in BOUNDS}
+        needed = [key for key, one in keys.items() if is_required(one)]
         rows.append(
             [
                 code(name),
                 _codes(needed),
-                _codes(kind.keys().keys() - needed),
+                _codes(keys.keys() - needed),
                 _codes(BOUNDS) if issubclass(kind, Bounded) else "none",
                 _prose((inspect.getdoc(kind) or "").replace("\n\n", " ").replace("\n", " ")),
             ]
@@ -193,7 +238,8 @@ def claim_kinds() -> str:
 
 def link_keys() -> str:
     """Which keys of a `link` go with each way of reading."""
-    rows = [[code(reads), _codes(NEEDED[reads]), _codes(OPTIONAL[reads])] for reads in NEEDED]
+    uses = ("needed", "optional")
+    rows = [[code(reads), *(_codes(keys_for(reads, use)) for use in uses)] for reads in READS]
     return table(["reads", "needs", "may have"], rows)
 
 

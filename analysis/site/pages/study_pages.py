@@ -31,9 +31,9 @@ def lead(facts: StudyFacts) -> str:
     study = facts.study
     lines = [f"**{study.question.strip()}**", *filter(None, [finding_list(facts)])]
     if study.write_up:
-        date = f", {study.write_up['date']}" if study.write_up["date"] else ""
+        date = f", {study.write_up.date}" if study.write_up.date else ""
         lines.append(
-            f"The study reproduces *{study.write_up['title']}*{date}, measures its steps, and"
+            f"The study reproduces *{study.write_up.title}*{date}, measures its steps, and"
             " continues from there."
         )
     lines.append(f"Unless stated otherwise, figures are for the headline case `{study.headline}`.")

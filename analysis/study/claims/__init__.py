@@ -1,7 +1,6 @@
 """Claims of write-ups and of this project, the comparisons that test them, and what those say."""
 
 from analysis.study.claims import kinds  # importing it makes every kind known
-from analysis.study.claims.comparison import comparison_schema
 from analysis.study.claims.loading import Claim, Subjects, parse_claims
 
-__all__ = ["Claim", "Subjects", "comparison_schema", "kinds", "parse_claims"]
+__all__ = ["Claim", "Subjects", "kinds", "parse_claims"]

@@ -1,17 +1,20 @@
 """What every kind of comparison is: its keys in study.yaml, how it is judged, how it is written.
 
 A class with a `kind` is known by that name in study.yaml, and needs no entry anywhere else. A key
-has the same schema in every kind.
+has the same type in every kind. One that names something of the study says so by `names`: it is
+`variant`, `metric`, `case`, or `cases` where the key is a list of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, replace
-from dataclasses import fields as fields_of
-from typing import Any, ClassVar, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final
 
+from pydantic import Field, Strict
+
+from analysis.base.keys import Keys, Maybe, Positive, key, keys_of
 from analysis.base.quantities import ratio, ratio_interval
 from analysis.study.claims.evidence import Evidence
 from analysis.study.claims.verdicts import NOT_TESTED, Bound, Figure, NotTested, Outcome
@@ -19,41 +22,9 @@ from analysis.study.claims.verdicts import NOT_TESTED, Bound, Figure, NotTested,
 KINDS: Final[dict[str, type[Comparison]]] = {}
 """Every kind by its name in study.yaml."""
 
-BOUNDS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "at_least": {
-        "description": "The figure's whole interval must lie at or above this.",
-        "type": "number",
-        "exclusiveMinimum": 0,
-    },
-    "at_most": {
-        "description": "The figure's whole interval must lie at or below this.",
-        "type": "number",
-        "exclusiveMinimum": 0,
-    },
-    "within": {
-        "description": (
-            "The figure's whole interval must lie within this margin around the published figure, a"
-            " share of that."
-        ),
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "maximum": 1,
-    },
-}
-"""Schemas of the bounds that a figure may have to meet."""
-
-
-def key(schema: Mapping[str, Any], *, default: Any = MISSING, names: str = "") -> Any:
-    """A field that is a key of a comparison in study.yaml, with the schema of its value.
-
-    One without a default has to be given. `names` is `variant`, `metric` or `case` where the value
-    has to be the name of one, and `cases` where it has to be a list of them.
-    """
-    return field(default=default, metadata={"schema": schema, "names": names})
-
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(ABC):
+class Comparison(Keys, ABC):
     """One test of a claim, in the case with the id `case`.
 
     `on_rows`: it is made of the published rows alone, so once and not on every machine.
@@ -72,33 +43,32 @@ class Comparison(ABC):
         if kind:
             KINDS[kind] = cls
 
-    @classmethod
-    def keys(cls) -> dict[str, Field[Any]]:
-        """Its keys in study.yaml, beside that of the bound."""
-        return {field.name: field for field in fields_of(cls) if "schema" in field.metadata}
-
     @property
     def variants(self) -> list[str]:
         """The variants it compares, in the order of its keys."""
-        return self._named("variant")
+        return list(dict(self.named("variant")).values())
 
     @property
     def cases(self) -> list[str]:
         """The ids of the cases it is made in."""
-        lists = [name for name, one in self.keys().items() if one.metadata["names"] == "cases"]
-        several = [case for name in lists for case in getattr(self, name)]
-        return [self.case, *self._named("case"), *several]
+        return [self.case, *dict(self.named("case", "cases")).values()]
 
     @property
     def title(self) -> str:
         """What is compared, in words."""
-        words = [" over ".join(self.variants) or self.kind, *self._named("metric")]
+        metrics = dict(self.named("metric")).values()
+        words = [" over ".join(self.variants) or self.kind, *metrics]
         return " ".join(filter(None, words))
 
-    def _named(self, what: str) -> list[str]:
-        """Values of the keys that name a `what`."""
-        named = [name for name, field in self.keys().items() if field.metadata["names"] == what]
-        return [str(getattr(self, name)) for name in named]
+    def named(self, *what: str) -> Iterator[tuple[str, str]]:
+        """(key, name) of everything in the study that it names as one of `what`."""
+        for name, one in keys_of(type(self)).items():
+            value = getattr(self, name)
+            match one.metadata.get("names"):
+                case "cases" if "cases" in what:
+                    yield from ((f"{name}.{index}", case) for index, case in enumerate(value))
+                case found if found in what:
+                    yield name, value
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         """SI base unit of its figure; 1 for ratios, shares and counts. `units` are by metric."""
@@ -130,9 +100,25 @@ class Comparison(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded(Comparison):
-    """A comparison whose figure must meet a bound."""
+    """A comparison whose figure must meet a bound: exactly one of its three keys."""
 
-    bound: Bound
+    at_least: Maybe[Positive] = key("The figure's whole interval must lie at or above this.", None)
+    at_most: Maybe[Positive] = key("The figure's whole interval must lie at or below this.", None)
+    within: Maybe[Annotated[float, Strict(), Field(gt=0, le=1)]] = key(
+        "The figure's whole interval must lie within this margin around the published figure, a"
+        " share of that.",
+        None,
+    )
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The bounds that study.yaml names: one, if the comparison is valid."""
+        found = ((name, getattr(self, name)) for name in BOUNDS)
+        return [Bound(name, value) for name, value in found if value is not None]
+
+    @property
+    def bound(self) -> Bound:
+        return self.bounds[0]
 
     @abstractmethod
     def figure(self, evidence: Evidence) -> Figure:
@@ -148,19 +134,4 @@ class Bounded(Comparison):
         return self.bound.room(figure)
 
 
-def comparison_schema() -> dict[str, Any]:
-    """What the schema of a study.yaml says of a comparison: the keys of all kinds together. Which
-    go with which kind is for `parse_claims` to check."""
-    keys = {
-        name: key.metadata["schema"] for kind in KINDS.values() for name, key in kind.keys().items()
-    }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["kind"],
-        "properties": {
-            "kind": {"description": "What is compared.", "enum": list(KINDS)},
-            **keys,
-            **BOUNDS,
-        },
-    }
+BOUNDS: Final = tuple(keys_of(Bounded))

@@ -5,29 +5,41 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal, get_args
 
 from analysis.base.errors import FieldError
+from analysis.base.keys import Count, Keys, Sentence, key
 
 FIGURES: Final = ("measured", "published")
-"""What a headline may put in, in braces: the claim's own figures."""
+"""Names that a headline may have in braces: the claim's figures."""
 
-BEARINGS: Final = ("design", "code", "understanding")
-"""What a finding may bear on, what concerns most readers first: of what a program is built, how one
-part of it is written, or how a figure is understood. As in workflow/schemas/study.schema.yaml."""
+Bearing = Literal["design", "code", "understanding"]
+BEARINGS: Final = get_args(Bearing)
+"""Those that concern most readers come first."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """It stands where the claim's verdict is `verdict`. `headline` tells it, with figures of the
-    claim's comparison number `part`, from 1, in place of their names in braces. `belief` is a
-    common one that it contradicts; empty where there is none. `bears_on` is one of BEARINGS."""
+@dataclass(frozen=True, kw_only=True)
+class Finding(Keys):
+    """A sentence that pages show where the claim has this verdict."""
 
-    verdict: str
-    headline: str
-    belief: str = ""
-    part: int = 1
-    bears_on: str = BEARINGS[-1]
+    belief: Sentence = key("A common belief that the finding contradicts, as a sentence.", "")
+    verdict: Literal["holds", "does not hold"] = key(
+        "The verdict with which the finding is shown; with any other, it is not."
+    )
+    headline: Sentence = key(
+        "The finding as a sentence. {measured} and {published} stand for the figures of the"
+        " comparison."
+    )
+    part: Count = key(
+        "Number of the comparison, of several, whose figures the headline has; from 1.", 1
+    )
+    bears_on: Bearing = key(
+        "The decision of a reader that the finding may change. design: the parts of a program, as"
+        " where its data lie, what moves them and what runs beside. code: how one part of it is"
+        " written. understanding: only how a figure or a device is seen. The home page has them in"
+        " this order.",
+        "understanding",
+    )
 
     @property
     def precedence(self) -> int:
@@ -39,15 +51,10 @@ class Finding:
         return self.headline.format(**figures)
 
 
-def parse_finding(entry: Mapping[str, Any] | None, parts: int, where: str) -> Finding | None:
-    """The `finding` of a claim with so many `parts`, which its schema has passed.
-
-    FieldError for a part that is not there, and a headline with other figures than FIGURES.
-    """
-    if entry is None:
-        return None
-    finding = Finding(**{key: _stripped(value) for key, value in entry.items()})
-    if not 1 <= finding.part <= parts:
+def check_finding(finding: Finding, parts: int, where: str) -> None:
+    """FieldError for a part that a claim with this number of `parts` lacks, and a headline with
+    other figures than FIGURES."""
+    if finding.part > parts:
         raise FieldError(f"{where}.part", f"a comparison of the claim, 1 to {parts}", finding.part)
     try:
         parts_of = string.Formatter().parse(finding.headline)
@@ -58,14 +65,9 @@ def parse_finding(entry: Mapping[str, Any] | None, parts: int, where: str) -> Fi
         ) from error
     if others := sorted({name for name in names if name is not None} - set(FIGURES)):
         raise FieldError(f"{where}.headline", f"in braces only {list(FIGURES)}", others[0])
-    return finding
 
 
 def _braced(name: str | None, form: str | None, conversion: str | None) -> str | None:
     """What stands in braces, all of it; None where nothing does."""
     how = f"!{conversion}" if conversion else ""
     return None if name is None else f"{name}{how}{f':{form}' if form else ''}"
-
-
-def _stripped(value: Any) -> Any:
-    return value.strip() if isinstance(value, str) else value

@@ -6,8 +6,11 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
+from pydantic import Field
+
+from analysis.base.keys import Name, Positive, Sentence, Text, Unique, key, only
 from analysis.base.quantities import (
     digits,
     percent,
@@ -16,34 +19,28 @@ from analysis.base.quantities import (
     quantity_interval,
 )
 from analysis.base.units import DATA_RATES, SI
-from analysis.study.claims.comparison import Bounded, Comparison, key
+from analysis.study.claims.comparison import Bounded, Comparison
 from analysis.study.claims.evidence import Evidence, Statement
 from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NAME: Final = {"$ref": "#/$defs/name"}
-_OF: Final = {"description": "The variant of the claim.", **_NAME}
-_OVER: Final = {"description": "The baseline.", **_NAME}
-_METRIC: Final = {
-    "description": (
-        "The metric to compare. If optional, the default is the first time of a whole operation"
-        " that the variants have, but not gpu_time if the CPU works in one of them."
-    ),
-    **_NAME,
-}
-_TEXT: Final = {"type": "string", "minLength": 1}
-_DATA_RATE: Final = {"enum": list(DATA_RATES)}
-_COUNTER: Final = {
-    "description": "A counter of Nsight Compute, summed over a kernel.",
-    "type": "string",
-    "pattern": r"^[a-z]+__[a-z0-9_]+\.sum$",
-}
-_CASE: Final = {
-    "description": "key=value pairs joined by commas, as in results; the headline case if omitted.",
-    "type": "string",
-}
+_OF: Final = "The variant of the claim."
+_OVER: Final = "The baseline."
+_METRIC: Final = (
+    "The metric to compare. If optional, the default is the first time of a whole operation that"
+    " the variants have, but not gpu_time if the CPU works in one of them."
+)
+_COUNTER: Final = "A counter of Nsight Compute, summed over a kernel."
+_CASE: Final = "key=value pairs joined by commas, as in results; the headline case if omitted."
+
+_DataRate = Annotated[
+    Text,
+    only(DATA_RATES.__contains__, f"one of {list(DATA_RATES)}"),
+    Field(json_schema_extra={"enum": list(DATA_RATES)}),
+]
+_Counter = Annotated[Text, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +61,10 @@ class _Paired(Bounded):
     Left out, `metric` is the preferred one that compares the two.
     """
 
-    of: str = key(_OF, names="variant")
-    over: str = key(_OVER, names="variant")
-    metric: str = key(_METRIC, names="metric", default="")
-    case: str = key(_CASE, default="")
+    of: Name = key(_OF, names="variant")
+    over: Name = key(_OVER, names="variant")
+    metric: Name = key(_METRIC, "", names="metric")
+    case: Text = key(_CASE, "")
 
     def _paired(self, evidence: Evidence, *, by_rate: bool) -> Figure:
         of, over = evidence.times(self.variants, self.case, self.metric)
@@ -89,14 +86,9 @@ class _Paired(Bounded):
 class Speedup(_Paired, kind="speedup"):
     """How many times as fast one variant is as another; by rate if rows differ in size."""
 
-    by: str = key(
-        {
-            "description": (
-                "Compare times (default), or payload rates if the variants' rows differ in size."
-            ),
-            "enum": ["time", "rate"],
-        },
-        default="time",
+    by: Literal["time", "rate"] = key(
+        "Compare times (default), or payload rates if the variants' rows differ in size.",
+        "time",
     )
 
     @property
@@ -111,15 +103,8 @@ class Speedup(_Paired, kind="speedup"):
 class MeanSpeedup(_Paired, kind="mean_speedup"):
     """How many times as fast one variant is as another: the geometric mean over several cases."""
 
-    also: Sequence[str] = key(
-        {
-            "description": "Further cases of the mean.",
-            "type": "array",
-            "minItems": 1,
-            "uniqueItems": True,
-            "items": {"type": "string"},
-        },
-        names="cases",
+    also: Annotated[Unique[Text], Field(min_length=1)] = key(
+        "Further cases of the mean.", names="cases"
     )
 
     @property
@@ -149,10 +134,10 @@ class Share(_Paired, _OfShares, kind="share"):
 class BetweenCases(Bounded, kind="between_cases"):
     """Payload rate of a variant in one case as a multiple of that in another, `over_case`."""
 
-    of: str = key(_OF, names="variant")
-    metric: str = key(_METRIC, names="metric", default="")
-    case: str = key(_CASE, default="")
-    over_case: str = key({**_CASE, "description": "The case of the baseline."}, names="case")
+    of: Name = key(_OF, names="variant")
+    metric: Name = key(_METRIC, "", names="metric")
+    case: Text = key(_CASE, "")
+    over_case: Text = key("The case of the baseline.", names="case")
 
     @property
     def title(self) -> str:
@@ -175,9 +160,9 @@ class BetweenCases(Bounded, kind="between_cases"):
 class ModelShare(_OfShares, kind="model_share"):
     """The share of the predicted rate that is reached: predicted over measured time."""
 
-    of: str = key(_OF, names="variant")
-    metric: str = key(_METRIC, names="metric", default="")
-    case: str = key(_CASE, default="")
+    of: Name = key(_OF, names="variant")
+    metric: Name = key(_METRIC, "", names="metric")
+    case: Text = key(_CASE, "")
 
     def figure(self, evidence: Evidence) -> Figure:
         (seconds,) = evidence.times([self.of], self.case, self.metric)
@@ -189,9 +174,9 @@ class ModelShare(_OfShares, kind="model_share"):
 class Measured(Bounded, kind="figure"):
     """A metric of a variant, in its unit; `is_share` if it is a share of 1."""
 
-    of: str = key(_OF, names="variant")
-    metric: str = key(_METRIC, names="metric")
-    case: str = key(_CASE, default="")
+    of: Name = key(_OF, names="variant")
+    metric: Name = key(_METRIC, names="metric")
+    case: Text = key(_CASE, "")
     is_share: bool = False
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
@@ -234,9 +219,9 @@ class _Counted(Bounded):
 
     on_counters: ClassVar[bool] = True
 
-    of: str = key(_OF, names="variant")
-    counter: str = key(_COUNTER)
-    case: str = key(_CASE, default="")
+    of: Name = key(_OF, names="variant")
+    counter: _Counter = key(_COUNTER)
+    case: Text = key(_CASE, "")
 
     def _ratio(self, evidence: Evidence, over: str, counter: str) -> Figure:
         counted = evidence.count(self.of, self.case, self.counter)
@@ -250,7 +235,7 @@ class _Counted(Bounded):
 class CountsPer(_Counted, kind="counts_per"):
     """A hardware counter of a variant over another of its counters, `per`, by a profile."""
 
-    per: str = key({**_COUNTER, "description": "The counter in the denominator."})
+    per: _Counter = key("The counter in the denominator.")
 
     @property
     def title(self) -> str:
@@ -268,7 +253,7 @@ class CountsOver(_Counted, kind="counts_over"):
     """A hardware counter of one variant as a multiple of the same counter of another, by their
     profiles."""
 
-    over: str = key(_OVER, names="variant")
+    over: Name = key(_OVER, names="variant")
 
     @property
     def title(self) -> str:
@@ -285,8 +270,8 @@ class Correct(Comparison, kind="correct"):
     A wrong output leaves a failed row without a value, so no figure shows it.
     """
 
-    of: str = key(_OF, names="variant")
-    case: str = key(_CASE, default="")
+    of: Name = key(_OF, names="variant")
+    case: Text = key(_CASE, "")
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         check = evidence.check(self.of, self.case)
@@ -301,8 +286,8 @@ class Units(Comparison, kind="units"):
 
     on_rows: ClassVar[bool] = True
 
-    printed: str = key({"description": "The printed unit of the rates.", **_DATA_RATE})
-    meant: str = key({"description": "The true unit of the rates.", **_DATA_RATE})
+    printed: _DataRate = key("The printed unit of the rates.")
+    meant: _DataRate = key("The true unit of the rates.")
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         pairs = [
@@ -332,16 +317,10 @@ class PrintedShare(_OfShares, kind="printed_share"):
 
     on_rows: ClassVar[bool] = True
 
-    of: str = key(_OF, names="variant")
-    limit: float = key(
-        {
-            "description": "The limit of the printed rate, in `unit`.",
-            "type": "number",
-            "exclusiveMinimum": 0,
-        }
-    )
-    unit: str = key({"description": "The unit of `limit` and of the printed rate.", **_DATA_RATE})
-    case: str = key(_CASE, default="")
+    of: Name = key(_OF, names="variant")
+    limit: Positive = key("The limit of the printed rate, in `unit`.")
+    unit: _DataRate = key("The unit of `limit` and of the printed rate.")
+    case: Text = key(_CASE, "")
 
     def figure(self, evidence: Evidence) -> Figure:
         printed = [s for s in evidence.statements if (s.variant, s.case) == (self.of, self.case)]
@@ -359,10 +338,10 @@ class PrintedSpeedup(Bounded, kind="printed_speedup"):
 
     on_rows: ClassVar[bool] = True
 
-    of: str = key(_OF, names="variant")
-    over: str = key(_OVER, names="variant")
-    source: str = key({"description": "The source, as in the published rows.", **_TEXT})
-    case: str = key(_CASE, default="")
+    of: Name = key(_OF, names="variant")
+    over: Name = key(_OVER, names="variant")
+    source: Sentence = key("The source, as in the published rows.")
+    case: Text = key(_CASE, "")
 
     def figure(self, evidence: Evidence) -> Figure:
         of, over = (self._rate(evidence, name) for name in self.variants)

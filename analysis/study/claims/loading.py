@@ -3,26 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, WithJsonSchema
 
 from analysis.base.errors import FieldError, refuse_repeats, require_known
+from analysis.base.keys import Boolean, Keys, Maybe, Name, Positive, Sentence, key, read
 from analysis.base.quantities import digits
 from analysis.study.claims.comparison import BOUNDS, KINDS, Bounded, Comparison
-from analysis.study.claims.findings import Finding, parse_finding
+from analysis.study.claims.findings import Finding, check_finding
 from analysis.study.claims.kinds import Measured
-from analysis.study.claims.verdicts import Bound
+
+Part = Annotated[Mapping[str, Any], WithJsonSchema({"type": "object"})]
+"""A comparison, as its class checks it."""
+
+
+@dataclass(frozen=True)
+class Published(Keys):
+    value: Positive = key("The figure.")
+    unit: Literal["s", "B", "J", "1", "B/s"] = key("Its SI base unit; 1 for ratios and shares.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimKeys(Keys):
+    id: Name = key("Names the claim in the ledger and in claims.csv.")
+    says: Sentence = key("The claim as one sentence in the words of this project.")
+    ours: Maybe[Boolean] = key(
+        "Whether this is the project's claim, which is counted separately; by default it is the"
+        " write-up's, if there is one.",
+        None,
+    )
+    published: Maybe[Published] = key(
+        "The write-up's figure, in the unit of the comparison. By default it is the same comparison"
+        " of the rows in results/published, if those exist.",
+        None,
+    )
+    test: Maybe[Part] = key("The one comparison that decides the claim.", None)
+    all: Annotated[tuple[Part, ...], Field(min_length=2)] = key(
+        "Comparisons that must all hold.", ()
+    )
+    untested: Sentence = key("Why nothing here tests the claim.", "")
+    finding: Maybe[Finding] = key(
+        "The finding that follows from the verdict, on top of the study's page; on the home page,"
+        " too, where it contradicts a belief.",
+        None,
+    )
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim in our own words. It holds where every one of `tests` does.
+    """One claim in the words of this project. It holds where every one of `tests` does.
 
-    `published` is the write-up's own figure in SI base units; None where it printed none or the
-    published rows give it. `untested` is the reason why there are no tests. `ours` marks what no
-    write-up says: this project's own targets, and what it found out itself. `bounds` has the digest
-    of each of `tests`.
+    `published` is the write-up's figure in SI base units; None where it printed none or the
+    published rows give it. `untested` is the reason why there are no tests. `ours` marks this
+    project's targets and findings. `bounds` has the digest of each of `tests`.
     """
 
     id: str
@@ -85,78 +121,65 @@ class Subjects:
 
 
 def parse_claims(
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[ClaimKeys],
     subjects: Subjects,
     where: str,
     bounds: Mapping[str, tuple[str, ...]],
     *,
     ours: bool = False,
 ) -> tuple[Claim, ...]:
-    """The `claims` of a study.yaml that its schema has passed; `ours` where none says otherwise.
+    """The `claims` of a study.yaml; `ours` where one does not say.
 
     `bounds` are by claim, as `bounds.digests` gives them. Raises FieldError for the first key,
     variant, case, metric or unit that does not fit.
     """
-    refuse_repeats(f"{where}: claims", [entry["id"] for entry in entries])
-    claims = (
-        _claim({"ours": ours, **entry}, subjects, f"{where}: claims.{entry['id']}")
-        for entry in entries
-    )
+    refuse_repeats(f"{where}: claims", [entry.id for entry in entries])
+    claims = (_claim(entry, subjects, f"{where}: claims.{entry.id}", ours) for entry in entries)
     return tuple(replace(claim, bounds=bounds.get(claim.id, ())) for claim in claims)
 
 
-def _claim(entry: Mapping[str, Any], subjects: Subjects, where: str) -> Claim:
-    ways = sorted({"test", "all", "untested"} & set(entry))
+def _claim(entry: ClaimKeys, subjects: Subjects, where: str, ours: bool) -> Claim:
+    ways = [way for way in ("all", "test", "untested") if getattr(entry, way)]
     if len(ways) != 1:
         raise FieldError(where, "exactly one of test, all and untested", ways)
-    found = {
-        "test": [(f"{where}.test", entry.get("test"))],
-        "all": [(f"{where}.all.{i}", part) for i, part in enumerate(entry.get("all", []))],
-        "untested": [],
-    }[ways[0]]
-    tests = tuple(_comparison(part, subjects, here) for here, part in found)
-    published = entry.get("published")
+    parts = {f"{where}.all.{index}": part for index, part in enumerate(entry.all)}
+    if entry.test:
+        parts = {f"{where}.test": entry.test}
+    tests = tuple(_comparison(part, subjects, here) for here, part in parts.items())
+    published = entry.published
     if published and len(tests) == 1:
         expected = tests[0].figure_unit(subjects.units)
-        if published["unit"] != expected:
-            raise FieldError(f"{where}.published.unit", repr(expected), published["unit"])
+        if published.unit != expected:
+            raise FieldError(f"{where}.published.unit", repr(expected), published.unit)
+    if entry.finding is not None:
+        check_finding(entry.finding, len(tests), f"{where}.finding")
     return Claim(
-        id=entry["id"],
-        says=entry["says"].strip(),
-        published=float(published["value"]) if published else None,
+        id=entry.id,
+        says=entry.says,
+        published=published.value if published else None,
         tests=tests,
-        untested=entry.get("untested", "").strip(),
-        ours=entry["ours"],
-        finding=parse_finding(entry.get("finding"), len(tests), f"{where}.finding"),
+        untested=entry.untested,
+        ours=ours if entry.ours is None else entry.ours,
+        finding=entry.finding,
     )
 
 
 def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comparison:
-    kind = KINDS[part["kind"]]
-    bounds = sorted(set(part) & set(BOUNDS))
-    has_bound = issubclass(kind, Bounded)
-    if len(bounds) != int(has_bound):
-        expected = f"exactly one of {list(BOUNDS)}" if has_bound else "no bound"
-        raise FieldError(where, expected, bounds)
-    given = {key: part[key] for key in part if key not in ("kind", *bounds)}
-    _refuse_other_keys(given, kind, where)
-    values = {"case": subjects.headline} | given
-    if has_bound:
-        (name,) = bounds
-        values["bound"] = Bound(name, float(part[name]))
-    if issubclass(kind, Measured):
-        values["is_share"] = given["metric"] in subjects.shares
-    test = kind(**values)
+    require_known(f"{where}.kind", part.get("kind", ""), list(KINDS))
+    given = {name: value for name, value in part.items() if name != "kind"}
+    test = read(KINDS[part["kind"]], given, where)
+    if isinstance(test, Bounded) and len(test.bounds) != 1:
+        names = [bound.name for bound in test.bounds]
+        raise FieldError(where, f"exactly one of {list(BOUNDS)}", names)
+    test = replace(test, case=test.case or subjects.headline)
+    if isinstance(test, Measured):
+        test = replace(test, is_share=test.metric in subjects.shares)
     known = {"variant": subjects.cases, "metric": subjects.units}
-    cases = {"case": test.case}
-    for name, key in kind.keys().items():
-        what = key.metadata["names"]
-        if what == "case":
-            cases[name] = given[name]
-        elif what == "cases":
-            cases |= {f"{name}.{index}": case for index, case in enumerate(given[name])}
-        elif what and name in given:
-            require_known(f"{where}.{name}", given[name], known[what])
+    for what, subjects_known in known.items():
+        for field, name in test.named(what):
+            if field in given:
+                require_known(f"{where}.{field}", name, subjects_known)
+    cases = {"case": test.case, **dict(test.named("case", "cases"))}
     # A figure of something and itself says nothing.
     refuse_repeats(f"{where}: of, over", test.variants)
     refuse_repeats(f"{where}: {', '.join(cases)}", cases.values())
@@ -165,12 +188,3 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
             if case not in subjects.cases[variant]:
                 raise FieldError(f"{where}.{name}", f"a case that {variant} has", case)
     return test
-
-
-def _refuse_other_keys(given: Collection[str], kind: type[Comparison], where: str) -> None:
-    keys = kind.keys()
-    needed = sorted(name for name, key in keys.items() if key.default is MISSING)
-    allowed = sorted(set(keys) - set(needed))
-    if not set(needed) <= set(given) <= set(keys):
-        expected = f"the keys {needed}" + (f", perhaps {allowed}" if allowed else "")
-        raise FieldError(where, expected, sorted(given))

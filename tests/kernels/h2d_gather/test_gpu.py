@@ -134,7 +134,7 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
     for name in names:
         shutil.copy(gpu_module_file(wrong, name), modules / wrong.name)
     monkeypatch.setattr("analysis.measure.plan.BUILD", tmp_path / "build")
-    grid = Grid("smoke", rounds=2, samples=1, sample_budget_s=0.05)
+    grid = Grid(name="smoke", rounds=2, samples=1, sample_budget_s=0.05)
     with open_gpus([0]) as gpus:
         variants = tuple(wrong.variant(name) for name in names)
         plan = Plan(wrong, variants, grid, Target(tmp_path / "results", "box"))

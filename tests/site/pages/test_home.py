@@ -14,6 +14,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import home
 from analysis.site.pages.home import cards, contradicted_beliefs, other_studies
 from analysis.study import Case, Variant, discover
+from analysis.study.claims.findings import Bearing
 from tests.roots import make_inputs, make_root, rows_without_value
 from tests.study.claims.studies import claim, write_study
 from tests.study.claims.studies import measure as measure_small
@@ -136,7 +137,7 @@ def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: Stu
 def test_what_bears_on_design_comes_first_else_findings_are_in_the_order_of_studies(
     measured: StudyFacts,
 ) -> None:
-    def about(name: str, *bears_on: str) -> StudyFacts:
+    def about(name: str, *bears_on: Bearing) -> StudyFacts:
         claims = tuple(
             replace(
                 claim, finding=replace(claim.finding, headline=f"{name} {bears}.", bears_on=bears)

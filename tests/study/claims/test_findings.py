@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.study.claims.findings import BEARINGS, parse_finding
+from analysis.study.claims.findings import BEARINGS
 from tests.study.claims.studies import SPEEDUP, write_study
 
 FINDING = {"belief": "All are equal.", "verdict": "holds", "headline": "One is {measured} faster."}
+CLAIM = {"id": "speed", "says": "One is faster.", "test": SPEEDUP}
 
 
 def test_a_claim_has_the_finding_of_study_yaml(tmp_path: Path) -> None:
-    entry = {"id": "speed", "says": "One is faster.", "test": SPEEDUP, "finding": FINDING}
-    (claim,) = write_study(tmp_path, entry).claims
+    (claim,) = write_study(tmp_path, CLAIM | {"finding": FINDING}).claims
     assert claim.finding is not None
     assert claim.finding.told({"measured": "2×", "published": ""}) == "One is 2× faster."
 
@@ -43,6 +43,6 @@ def test_a_finding_that_does_not_say_what_it_bears_on_comes_last(tmp_path: Path)
         ({"part": 2}, "part: expected a comparison of the claim, 1 to 1, got 2"),
     ],
 )
-def test_a_mistake_names_its_field(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(FieldError, match=told):
-        parse_finding({**FINDING, **change}, parts=1, where="speed.finding")
+def test_a_mistake_names_its_field(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    with pytest.raises(FieldError, match=rf"claims\.speed\.finding\.{told}"):
+        write_study(tmp_path, {**CLAIM, "finding": {**FINDING, **change}})
