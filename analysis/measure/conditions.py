@@ -1,4 +1,4 @@
-"""What moves CPU times from one host to the next, and within one: measured before every round.
+"""Conditions that change CPU times between hosts and within one, measured around every round.
 
 python -m analysis.measure.conditions
 
@@ -23,7 +23,8 @@ COPY_BYTES: Final = 64 * 2**20
 REPEATS: Final = 5
 """Repetitions, of which the shortest counts: a disturbance is no property of the host."""
 LOOK_S: Final = 0.1
-"""How long it is watched who uses the CPU, while this process sleeps."""
+"""Time to watch other users of the CPU, while this process sleeps."""
+RECENT_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,33 @@ class Conditions:
     steal_s: float
 
 
+_latest: tuple[float, Conditions] | None = None
+"""The newest conditions of this process, after the monotonic time when they were complete."""
+
+
 def conditions() -> Conditions:
     """Measure the host, in about a third of a second."""
+    global _latest
     busy = psutil.cpu_percent(LOOK_S) / 100
-    return Conditions(
+    found = Conditions(
         spin_s=min(_spin() for _ in range(REPEATS)),
         copy_bytes_per_s=_copy_rate(),
         cpu_mhz=_clock_mhz(),
         busy_share=busy,
         steal_s=steal_seconds(),
     )
+    _latest = time.monotonic(), found
+    return found
+
+
+def recent_conditions() -> Conditions:
+    """The newest conditions if they are at most RECENT_S old, else new ones.
+
+    The end of a round is the beginning of the next, so the host is measured once between them.
+    """
+    if _latest is not None and time.monotonic() - _latest[0] <= RECENT_S:
+        return _latest[1]
+    return conditions()
 
 
 def _spin() -> float:

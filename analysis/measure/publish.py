@@ -11,7 +11,7 @@ from typing import Any
 from analysis import ROOT
 from analysis.measure.clock import utc_now
 from analysis.measure.commit import commit_of
-from analysis.measure.conditions import conditions
+from analysis.measure.conditions import recent_conditions
 from analysis.measure.journal import Journal, RoundRecord, complete
 from analysis.measure.machine import describe
 from analysis.measure.needs import Provision
@@ -149,7 +149,7 @@ def _of_run(
         "grid": plan.grid.name,
         "rounds": len(records),
         # Before every round, and once more now.
-        "conditions": [record.conditions for record in records] + [asdict(conditions())],
+        "conditions": [record.conditions for record in records] + [asdict(recent_conditions())],
         "discarded_host_passes": DISCARDED_HOST_PASSES,
         "start": min((record.start for record in records), default=journal.run),
         "end": max((record.end for record in records), default=utc_now()),

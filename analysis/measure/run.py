@@ -19,7 +19,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.base.terminal import Line
 from analysis.measure.clock import utc_now
-from analysis.measure.conditions import conditions
+from analysis.measure.conditions import conditions, recent_conditions
 from analysis.measure.forecast import Forecast, round_seconds
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
@@ -134,7 +134,7 @@ def _run_one(
 ) -> None:
     for left_over in (job.failure, job.progress, job.out):
         left_over.unlink(missing_ok=True)
-    before = asdict(conditions())
+    before = asdict(recent_conditions())
     energy = _energy_j(host)
     start, started = utc_now(), time.monotonic()
     process = context.Process(target=run_round, args=(job,))

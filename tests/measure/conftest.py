@@ -24,7 +24,8 @@ def build_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """What else runs beside these tests disturbs none of their rounds."""
-    monkeypatch.setattr(runs, "conditions", lambda: QUIET)
+    for name in ("conditions", "recent_conditions"):
+        monkeypatch.setattr(runs, name, lambda: QUIET)
 
 
 @pytest.fixture

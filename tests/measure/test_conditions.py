@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base.gpu import Gpu
+from analysis.measure import conditions as looking
 from analysis.measure import machine
-from analysis.measure.conditions import conditions, steal_seconds
+from analysis.measure.conditions import conditions, recent_conditions, steal_seconds
 from analysis.measure.machine import host_id
 
 GPU = Gpu(None, "GPU", "GPU-1", 0, "sm_90", "")
@@ -22,6 +23,18 @@ def test_a_host_has_a_speed() -> None:
     assert 1e8 < found.copy_bytes_per_s < 1e12
     assert 0 <= found.busy_share <= 1
     assert found.steal_s >= 0
+
+
+def test_a_recent_look_is_used_again_and_an_old_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = conditions()
+    assert recent_conditions() is first
+    monkeypatch.setattr(looking, "RECENT_S", 0.0)
+    second = recent_conditions()
+    assert second is not first
+    monkeypatch.setattr(looking, "RECENT_S", 60.0)
+    assert recent_conditions() is second
 
 
 def test_stolen_time_is_read_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "set_forkserver_preload", lambda names: None, raising=False)
     monkeypatch.setattr(multiprocessing, "get_context", lambda name: context)
     monkeypatch.setattr("analysis.measure.round.WARM_UP_S", 0.0001)
-    monkeypatch.setattr("analysis.measure.publish.conditions", lambda: QUIET)
+    monkeypatch.setattr("analysis.measure.publish.recent_conditions", lambda: QUIET)
 
 
 @pytest.fixture

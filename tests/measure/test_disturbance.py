@@ -59,7 +59,8 @@ def test_the_best_moment_of_a_run_may_come_last() -> None:
 
 
 def disturb(monkeypatch: pytest.MonkeyPatch, looks: Iterator[Conditions]) -> None:
-    monkeypatch.setattr(runs, "conditions", lambda: next(looks))
+    for name in ("conditions", "recent_conditions"):
+        monkeypatch.setattr(runs, name, lambda: next(looks))
 
 
 def sequence(*busy: int) -> Iterator[Conditions]:

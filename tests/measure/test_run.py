@@ -227,6 +227,6 @@ def test_the_host_is_tried_out_once_for_all_variants_when_they_are_published(
 ) -> None:
     study = write_study(tmp_path / "several", *({"name": name} for name in ("one", "two", "three")))
     tried = Mock(return_value=QUIET)
-    monkeypatch.setattr("analysis.measure.publish.conditions", tried)
+    monkeypatch.setattr("analysis.measure.publish.recent_conditions", tried)
     assert len(run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)) == 4
     tried.assert_called_once()
