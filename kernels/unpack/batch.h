@@ -1,4 +1,4 @@
-// The descriptors of all chunks, one behind the other.
+// The descriptors of all chunks in one array.
 #pragma once
 
 #include <cstring>
@@ -17,8 +17,8 @@ inline void gather_descriptors(const Receive& receive, Descriptor* out) {
   }
 }
 
-// Gathers the descriptors of a receive, which outlives it, in pinned memory, and copies them to
-// device memory in one piece. It owns both.
+// Gathers the descriptors of a receive in pinned memory and copies them to device memory at once.
+// It owns both arrays; the receive outlives it.
 class DescriptorBatch {
  public:
   explicit DescriptorBatch(const Receive& receive)
@@ -28,11 +28,19 @@ class DescriptorBatch {
 
   void gather() { gather_descriptors(receive_, gathered_.get()); }
 
-  // Enqueues the copy of what is gathered by then.
+  // Enqueues the copy of the gathered descriptors.
   void copy(cudaStream_t stream) {
     check(cudaMemcpyAsync(copied_.get(), gathered_.get(), receive_.descriptors * sizeof(Descriptor),
                           cudaMemcpyHostToDevice, stream),
           "cudaMemcpyAsync");
+  }
+
+  // Gathers and copies, each with a lap of the timer.
+  void send(cudaStream_t stream, PartTimer& timer) {
+    gather();
+    timer.lap(kBatch);
+    copy(stream);
+    timer.lap(kCopy);
   }
 
   const Descriptor* on_gpu() const { return copied_.get(); }

@@ -1,4 +1,4 @@
-// One cudaMemcpyBatchAsync of all chunks, with an entry a fragment.
+// One cudaMemcpyBatchAsync for all chunks, with one entry per fragment.
 #include "../common/batch_copy.h"
 #include "operator.h"
 
@@ -14,7 +14,7 @@ class BatchMemcpy : public Path {
 
   bool waits() const override { return true; }
 
-  void unpack(cudaStream_t stream, Parts& /*parts*/) override {
+  void unpack(cudaStream_t stream, PartTimer& /*timer*/) override {
     sources_.clear();
     destinations_.clear();
     sizes_.clear();

@@ -1,5 +1,5 @@
-// Python's way in, the same for every variant. What a descriptor may say is checked by the
-// workload, which all of them come from; here only that the arguments fit together.
+// The Python module of every variant. It checks that the arguments fit together; the workload,
+// which makes all descriptors, checks those.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = py::array_t<uint8_t, py::array::c_style>;
 
-// Memory of the GPU that another owns.
+// GPU memory that the caller owns.
 struct Range {
   std::uintptr_t pointer;
   uint64_t bytes;
@@ -46,11 +46,11 @@ Receive receive_of(const Bytes& blocks, const std::vector<uint32_t>& blocks_of_c
     require(used <= known, "blocks_of_chunks",
             "no more than the " + std::to_string(known) + " given", std::to_string(used));
     receive.chunks.push_back({block, count});
-    for (const DescriptorBlock& own : receive.chunks.back()) {
-      require(own.count >= 1 && own.count <= kBlockDescriptors, "count",
-              "1 to " + std::to_string(kBlockDescriptors), std::to_string(own.count));
-      receive.descriptors += own.count;
-      receive.bytes += own.bytes;
+    for (const DescriptorBlock& filled : receive.chunks.back()) {
+      require(filled.count >= 1 && filled.count <= kBlockDescriptors, "count",
+              "1 to " + std::to_string(kBlockDescriptors), std::to_string(filled.count));
+      receive.descriptors += filled.count;
+      receive.bytes += filled.bytes;
     }
     block += count;
   }
@@ -68,8 +68,8 @@ class Bound {
         path_(make_path(receive_)) {}
 
   void launch(std::uintptr_t stream) {
-    Parts unbooked;
-    path_->unpack(reinterpret_cast<cudaStream_t>(stream), unbooked);
+    PartTimer stopped;
+    path_->unpack(reinterpret_cast<cudaStream_t>(stream), stopped);
   }
 
   void get_ready() { path_->get_ready(); }
@@ -80,15 +80,15 @@ class Bound {
 
   std::map<std::string, double> parts(std::uintptr_t stream) {
     path_->get_ready();
-    Parts parts;
-    parts.start();
-    path_->unpack(reinterpret_cast<cudaStream_t>(stream), parts);
+    PartTimer timer;
+    timer.start();
+    path_->unpack(reinterpret_cast<cudaStream_t>(stream), timer);
     check(cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(stream)), "cudaStreamSynchronize");
-    parts.book(kWait);
+    timer.lap(kWait);
     std::map<std::string, double> seconds;
     for (int part = 0; part < kParts; ++part) {
-      if (parts.seconds()[part] > 0) {
-        seconds[kPartNames[part]] = parts.seconds()[part];
+      if (timer.seconds()[part] > 0) {
+        seconds[kPartNames[part]] = timer.seconds()[part];
       }
     }
     return seconds;
@@ -106,29 +106,28 @@ PYBIND11_MODULE(variant, m) {
   m.attr("block_bytes") = sizeof(DescriptorBlock);
   py::class_<Bound>(m, "Bound", py::module_local())
       .def("launch", &Bound::launch, py::arg("stream"))
-      .def("get_ready", &Bound::get_ready,
-           "Do what must come right before a launch and is not part of it.")
-      .def("must_get_ready", &Bound::must_get_ready, "Whether there is any of that.")
-      .def("waits", &Bound::waits, "Whether a launch waits for the GPU, or might.")
+      .def("get_ready", &Bound::get_ready, "Prepare the next launch, outside of its time.")
+      .def("must_get_ready", &Bound::must_get_ready, "Whether launches need that preparation.")
+      .def("waits", &Bound::waits, "Whether a launch waits for the GPU, or may.")
       .def("parts", &Bound::parts, py::arg("stream"),
-           "Launch and wait; seconds of the host by the names of the parts of the call.");
+           "Launch and wait; returns the host's seconds by part of the call.");
   m.def(
       "bind",
       [](Bytes blocks, const std::vector<uint32_t>& blocks_of_chunks, std::uintptr_t bounce,
          uint64_t bounce_bytes, std::uintptr_t dst, uint64_t dst_bytes) {
-        // Made where it stays: the path refers to the receive beside it.
+        // Constructed in place, because the path refers to the receive in the same object.
         return std::make_unique<Bound>(std::move(blocks), blocks_of_chunks,
                                        Range{bounce, bounce_bytes}, Range{dst, dst_bytes});
       },
       py::arg("blocks"), py::arg("blocks_of_chunks"), py::arg("bounce"), py::arg("bounce_bytes"),
       py::arg("dst"), py::arg("dst_bytes"),
-      R"(Keep one receive for unpacking.
+      R"(Bind one receive, to unpack it repeatedly.
 
-blocks: uint8 [blocks * block_bytes], descriptor blocks of all chunks in host memory
-blocks_of_chunks: how many of them each chunk has
-bounce, bounce_bytes: GPU memory the fragments lie in, whole 16-byte vectors
-dst, dst_bytes: GPU memory they belong in
+blocks: uint8 [blocks * block_bytes], descriptor blocks of all chunks, in host memory
+blocks_of_chunks: number of blocks of each chunk
+bounce, bounce_bytes: GPU memory that holds the fragments; both multiples of 16
+dst, dst_bytes: GPU memory that receives them
 
-The descriptors themselves are taken at their word. ValueError names the argument that is wrong;
-RuntimeError carries CUDA's own message.)");
+Descriptors are not checked. ValueError names the invalid argument; RuntimeError carries CUDA's
+message.)");
 }

@@ -1,5 +1,5 @@
-"""Where the host's time goes, the timelines of first and last step, what small and misaligned
-fragments cost."""
+"""Parts of the host's time, timelines of the first and last step, and the cost of small and
+misaligned fragments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from analysis.api.study import Variant, parse_case
 ROW_PX: Final = 25
 FIRST, LAST = "s0_everything_per_chunk", "s4_batched"
 VOLUME: Final = 256 * 2**20
-"""Payload in bytes of the cases that tell what a kernel can do."""
+"""Payload in bytes of the cases that measure the kernel itself."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -45,7 +45,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def chunk_parts(facts: StudyFacts) -> pd.DataFrame:
-    """Parts of the headline case, of all its chunks: µs a chunk, share of the call."""
+    """Parts of the call in the headline case: µs per chunk, and share of the call."""
     chunks = int(parse_case(facts.study.headline)["chunks"])
     rows = part_rows(facts)
     rows = rows[rows["case"] == facts.study.headline]
@@ -57,7 +57,7 @@ def chunk_parts(facts: StudyFacts) -> pd.DataFrame:
 
 
 def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | None:
-    """Stacked bars: of the steps in µs, or of all that are taken apart as shares."""
+    """Stacked bars of the parts: in µs for the steps, or as shares for all variants."""
     if not is_share:
         rows = rows[rows["role"] == "step"]
     if rows.empty:
@@ -66,17 +66,17 @@ def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | 
         axis, whole = alt.Axis(format="%"), alt.Scale(domain=[0, 1])
         along = alt.X("share:Q", title="share of the call", axis=axis, scale=whole, stack="zero")
     else:
-        along = alt.X("us:Q", title="host time a chunk, µs", stack="zero")
+        along = alt.X("us:Q", title="host time per chunk, µs", stack="zero")
     tips = {
         **{name: name for name in ("variant", "machine", "part", "state")},
-        "a_chunk": "a chunk",
+        "a_chunk": "per chunk",
         "all_parts": "all parts",
     }
     row = variant_rows(facts.study.variant_names, rows)
     bars = part_bars(facts, rows, along, row, tips)
     chart = _with_totals(bars, row, rows, ROW_PX * rows["variant"].nunique())
     description = (
-        f"{facts.study.title}: what the calls of the host take of a chunk, stacked, "
+        f"{facts.study.title}: host time of a chunk by call, stacked, "
         + ("as shares, " if is_share else "")
         + f"a panel for each of {len(facts.machines)} machines."
     )
@@ -84,7 +84,7 @@ def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | 
 
 
 def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -> Any:
-    """A panel a machine: the bars, and beside each the `all_parts` of its first part."""
+    """One panel per machine: the bars, each with its `all_parts` beside it."""
     totals = (
         alt.Chart()
         .transform_filter("datum.order === 0")
@@ -95,7 +95,7 @@ def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -
 
 
 def fragment_parts(facts: StudyFacts) -> pd.DataFrame:
-    """Parts of the last step by bytes of a `fragment`, all else as in the headline case: µs."""
+    """Parts of the last step in µs, by bytes per `fragment`; otherwise the headline case."""
     headline = parse_case(facts.study.headline)
     sizes = {
         case.id: case.number("fragment")
@@ -113,13 +113,13 @@ def fragment_parts(facts: StudyFacts) -> pd.DataFrame:
 
 
 def _fragments(facts: StudyFacts) -> Chart | None:
-    """Stacked bars: the parts of the last step, a row a size of fragments."""
+    """Stacked bars: the parts of the last step, one row per fragment size."""
     rows = fragment_parts(facts)
     if rows["fragment"].nunique() < 2:
         return None
     along = alt.X("us:Q", title="host time of all chunks, µs", stack="zero")
     axis = alt.Axis(labelFont=WIDE_LABELS, format=",", domain=False, ticks=False, grid=False)
-    row = alt.Y("fragment:O", title="bytes of a fragment", axis=axis)
+    row = alt.Y("fragment:O", title="bytes per fragment", axis=axis)
     tips = {
         **{name: name for name in ("fragment", "machine", "part", "time", "state")},
         "all_parts": "all parts",
@@ -127,21 +127,21 @@ def _fragments(facts: StudyFacts) -> Chart | None:
     bars = part_bars(facts, rows, along, row, tips)
     chart = _with_totals(bars, row, rows, ROW_PX * rows["fragment"].nunique())
     description = (
-        f"{facts.study.title}: what the calls of the host take in {LAST} by the size of the"
-        f" fragments, stacked, a panel for each of {len(facts.machines)} machines."
+        f"{facts.study.title}: host time of {LAST} by call and fragment size, stacked,"
+        f" a panel for each of {len(facts.machines)} machines."
     )
     return finish(chart, description, margin=170, compact_margin=150)
 
 
 def _first_and_last(facts: StudyFacts) -> Chart | None:
-    """Host and GPU of the first and the last step over one time axis, a panel each."""
+    """Host and GPU in the first and last step on a common time axis, one panel each."""
     events = timeline_events(facts)
     if events.empty:
         return None
     events = events[events["variant"].isin([FIRST, LAST])]
     if events["variant"].nunique() < 2:
         return None
-    # Each stream of the first step lives for a chunk; together they are what the GPU does.
+    # Each chunk of the first step has a new stream; one lane shows them all.
     events = events.assign(lane=events["lane"].where(events["lane"] == HOST, "GPU"))
     machines = list(dict.fromkeys(events["machine"]))
     fields = ("name", "kind", "duration", "bytes", "state")
@@ -178,8 +178,7 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
 
 
 def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
-    """A row a machine, variant and alignment of the source over VOLUME: GB/s of device
-    time."""
+    """One row per machine, variant and source alignment, over VOLUME: GB/s by device time."""
     rows = []
     for machine in facts.machines:
         for variant in facts.study.subjects:
@@ -188,7 +187,7 @@ def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
                     {
                         "machine": machine,
                         "variant": variant.name,
-                        "source": f"{source} behind a boundary",
+                        "source": f"{source} past a boundary",
                         "rate": VOLUME / row.median / 1e9,
                         "state": "stale" if row.stale else "measured",
                         "href": samples_address(machine, facts.study.name, variant.name),
@@ -198,7 +197,7 @@ def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
 
 
 def _volume_times(facts: StudyFacts, machine: str, variant: Variant) -> dict[int, MeasuredRow]:
-    """Device times over VOLUME by how far the source lies behind a boundary."""
+    """Device times over VOLUME, by the source's offset from a 16-byte boundary."""
     return {
         case.number("src"): row
         for case in variant.cases
@@ -208,7 +207,7 @@ def _volume_times(facts: StudyFacts, machine: str, variant: Variant) -> dict[int
 
 
 def _alignment(facts: StudyFacts) -> Chart | None:
-    """Bars: the rate over 256 MiB, fragments aligned and misaligned by a byte side by side."""
+    """Bars: the rate over 256 MiB, for aligned fragments and fragments misaligned by a byte."""
     rows = alignment_rows(facts)
     if rows.empty:
         return None

@@ -1,4 +1,4 @@
-// The batch of all chunks, whose descriptors the device checks before it follows any of them.
+// As s4_batched, but the device checks all descriptors before it uses any of them.
 #include "batch.h"
 #include "kernel.h"
 
@@ -14,7 +14,8 @@ struct Limits {
   uint64_t dst_bytes;
 };
 
-__device__ uint32_t own_fault(const Descriptor& fragment, const Limits& limits) {
+// The fault of a descriptor by itself, or 0.
+__device__ uint32_t fault_of(const Descriptor& fragment, const Limits& limits) {
   if (fragment.len == 0) {
     return kEmpty;
   }
@@ -31,8 +32,8 @@ __device__ bool overlap(const Descriptor& one, const Descriptor& other) {
   return one.dst_off < other.dst_off + other.len && other.dst_off < one.dst_off + one.len;
 }
 
-// A team looks at a descriptor, and at all before it for one that writes where it does. `first`
-// becomes the first faulty index and its fault, `bytes` the sum of all lengths.
+// A team checks one descriptor, by itself and for an overlap with each preceding one. `first`
+// becomes the first faulty index, shifted by 8 bits, and its fault; `bytes` the sum of all lengths.
 __global__ void __launch_bounds__(kBlock)
     find_faults(Batch batch, Limits limits, unsigned long long* first, unsigned long long* bytes) {
   const uint64_t thread = static_cast<uint64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(kBlock)
   uint32_t fault = 0;
   if (lane == 0) {
     atomicAdd(bytes, fragment.len);
-    fault = own_fault(fragment, limits);
+    fault = fault_of(fragment, limits);
   }
   for (uint32_t i = lane; i < index && fault == 0; i += team) {
     fault = overlap(fragment, batch.descriptors[i]) ? kOverlap : 0;
@@ -63,24 +64,21 @@ class Checked : public Path {
 
   bool waits() const override { return true; }
 
-  void unpack(cudaStream_t stream, Parts& parts) override {
-    batch_.gather();
-    parts.book(kBatch);
-    batch_.copy(stream);
-    parts.book(kCopy);
-    refuse_faults(stream);
-    parts.book(kWait);
-    enqueue<ByWidth>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
-    parts.book(kLaunch);
+  void unpack(cudaStream_t stream, PartTimer& timer) override {
+    batch_.send(stream, timer);
+    throw_on_fault(stream);
+    timer.lap(kWait);
+    enqueue<WidestAccess>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
+    timer.lap(kLaunch);
   }
 
  private:
-  void refuse_faults(cudaStream_t stream) {
+  void throw_on_fault(cudaStream_t stream) {
     const uint32_t count = receive_.descriptors;
     uint64_t found[2] = {kNoFault, 0};
     check(cudaMemcpyAsync(found_.get(), found, sizeof(found), cudaMemcpyHostToDevice, stream),
           "found");
-    const Batch batch{receive_.bounce, receive_.dst, batch_.on_gpu(), count, kLeastTeamLog2};
+    const Batch batch{receive_.bounce, receive_.dst, batch_.on_gpu(), count, kMinTeamLog2};
     find_faults<<<blocks_for(count, batch.team_log2), kBlock, 0, stream>>>(
         batch, {receive_.bounce_bytes, receive_.dst_bytes}, found_.get(), found_.get() + 1);
     check(cudaGetLastError(), "kernel launch");

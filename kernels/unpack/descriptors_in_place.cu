@@ -1,4 +1,4 @@
-// All chunks in one launch, whose kernel reads the descriptors where they are: in pinned memory.
+// One launch for all chunks, whose kernel reads the descriptors from pinned host memory.
 #include "batch.h"
 #include "kernel.h"
 
@@ -11,11 +11,11 @@ class InPlace : public Path {
 
   bool waits() const override { return false; }
 
-  void unpack(cudaStream_t stream, Parts& parts) override {
+  void unpack(cudaStream_t stream, PartTimer& timer) override {
     gather_descriptors(receive_, gathered_.get());
-    parts.book(kBatch);
-    enqueue<ByWidth>(receive_, gathered_.get(), receive_.descriptors, receive_.bytes, stream);
-    parts.book(kLaunch);
+    timer.lap(kBatch);
+    enqueue<WidestAccess>(receive_, gathered_.get(), receive_.descriptors, receive_.bytes, stream);
+    timer.lap(kLaunch);
   }
 
  private:

@@ -17,12 +17,14 @@ LENGTHS: Final = (4, 4, 4, 4, 4, 4, 2)
 def drawings(facts: StudyFacts) -> dict[str, Drawing]:
     """`bounce`: descriptors, the bounce buffer and the destination of one chunk."""
     order = ", ".join(str(fragment) for fragment in ARRIVAL)
-    told = (
+    description = (
         f"A row of descriptors, one for each of {len(ARRIVAL)} fragments, above the bounce buffer,"
         f" where the fragments lie in the order of arrival: {order}. Arrows lead from each to its"
         " place in the destination, where they are in order."
     )
-    return {"bounce": Drawing("A chunk: descriptors, bounce buffer, destination", told, _draw)}
+    return {
+        "bounce": Drawing("A chunk: descriptors, bounce buffer, destination", description, _draw)
+    }
 
 
 def _draw(canvas: Canvas) -> None:

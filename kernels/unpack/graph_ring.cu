@@ -14,14 +14,14 @@ struct DestroyExec {
 class GraphRing : public Path {
  public:
   explicit GraphRing(const Receive& receive) : receive_(receive), batch_(receive) {
-    const std::shared_ptr<CUstream_st> captured = new_stream();
-    cudaStream_t stream = captured.get();
+    const std::shared_ptr<CUstream_st> capture_stream = new_stream();
+    cudaStream_t stream = capture_stream.get();
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
     batch_.copy(stream);
-    enqueue<ByWidth>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
-    cudaGraph_t made = nullptr;
-    check(cudaStreamEndCapture(stream, &made), "cudaStreamEndCapture");
-    const std::unique_ptr<CUgraph_st, DestroyGraph> graph(made);
+    enqueue<WidestAccess>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
+    cudaGraph_t captured_graph = nullptr;
+    check(cudaStreamEndCapture(stream, &captured_graph), "cudaStreamEndCapture");
+    const std::unique_ptr<CUgraph_st, DestroyGraph> graph(captured_graph);
     cudaGraphExec_t exec = nullptr;
     check(cudaGraphInstantiate(&exec, graph.get(), 0), "cudaGraphInstantiate");
     exec_.reset(exec);
@@ -31,17 +31,17 @@ class GraphRing : public Path {
 
   bool waits() const override { return false; }
 
-  void unpack(cudaStream_t stream, Parts& parts) override {
+  void unpack(cudaStream_t stream, PartTimer& timer) override {
     batch_.gather();
-    parts.book(kBatch);
+    timer.lap(kBatch);
     check(cudaGraphLaunch(exec_.get(), stream), "cudaGraphLaunch");
-    parts.book(kLaunch);
+    timer.lap(kLaunch);
   }
 
  private:
   const Receive& receive_;
   DescriptorBatch batch_;
-  std::unique_ptr<CUgraphExec_st, DestroyExec> exec_;  // freed before what it copies
+  std::unique_ptr<CUgraphExec_st, DestroyExec> exec_;  // destroyed before the memory that it uses
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The operation every variant of this study implements, and the host path it goes by. workload.py
+// The operation of this study: a receive, and the path by which a variant unpacks it. workload.py
 // makes the descriptors and launches through bindings.cpp.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "../common/check.h"
 
 // One fragment: `len` bytes at bounce + src_off go to dst + dst_off. Destinations never overlap.
-// Offsets and lengths are in B.
+// Offsets and lengths are in bytes.
 struct alignas(16) Descriptor {
   uint32_t src_off;
   uint32_t len;
@@ -25,7 +25,7 @@ static_assert(sizeof(Descriptor) == 16, "a descriptor is one 16-byte vector");
 
 constexpr int kBlockDescriptors = BLOCK_DESCRIPTORS;
 
-// What the transport hands over at a time: as many descriptors as `count` says, `bytes` in all.
+// A block of descriptors from the transport: the first `count` are used, for `bytes` in total.
 struct DescriptorBlock {
   uint32_t count;
   uint32_t reserved;
@@ -44,36 +44,36 @@ struct Chunk {
   const DescriptorBlock* end() const { return blocks + count; }
 };
 
-// All chunks of one receive. The bounce buffer starts on a 16-byte boundary and is whole 16-byte
-// vectors long. It owns neither the buffers nor the blocks.
+// All chunks of one receive, which owns neither buffers nor blocks. Address and size of the bounce
+// buffer are multiples of 16 bytes.
 struct Receive {
   const uint8_t* bounce;  // device memory
   uint64_t bounce_bytes;
   uint8_t* dst;  // device memory
   uint64_t dst_bytes;
   std::vector<Chunk> chunks;
-  uint32_t descriptors;  // of all chunks
-  uint64_t bytes;        // of all chunks
+  uint32_t descriptors;  // number, over all chunks
+  uint64_t bytes;        // total, over all chunks
 };
 
-// Where the host's time goes. Names are those of the metrics in study.yaml.
+// Parts of the host's time. Their names are those of the metrics in study.yaml.
 enum Part { kCreate, kMalloc, kBatch, kCopy, kLaunch, kWait, kFree, kDestroy, kParts };
 constexpr std::array<const char*, kParts> kPartNames = {"create_time", "malloc_time", "batch_time",
                                                         "copy_time",   "launch_time", "wait_time",
                                                         "free_time",   "destroy_time"};
 
-// Books the time since the last booking, so that the parts of a call add up to the call. Until it
-// is started it books nothing and costs no clock. One thread.
-class Parts {
+// A stopwatch: each lap adds the time since the previous one to a part, so that the parts of a call
+// add up to the call. Before `start`, laps are ignored and read no clock. Not thread-safe.
+class PartTimer {
  public:
   using Clock = std::chrono::steady_clock;
 
   void start() {
-    is_on_ = true;
+    is_running_ = true;
     last_ = Clock::now();
   }
-  void book(Part part) {
-    if (is_on_) {
+  void lap(Part part) {
+    if (is_running_) {
       const Clock::time_point now = Clock::now();
       seconds_[part] += std::chrono::duration<double>(now - last_).count();
       last_ = now;
@@ -82,14 +82,17 @@ class Parts {
   const std::array<double, kParts>& seconds() const { return seconds_; }
 
  private:
-  bool is_on_ = false;
+  bool is_running_ = false;
   Clock::time_point last_;
   std::array<double, kParts> seconds_{};
 };
 
-// A variant's way from descriptors on the host to bytes at their destination. What it sets up once
-// belongs into its constructor. A receive is unpacked again only after the one before is done. One
-// thread at a time; std::runtime_error carries CUDA's own message.
+// Number of calls that a stream accepts without blocking the host, even if none of them can start.
+constexpr uint32_t kMaxQueuedCalls = 16;
+
+// How a variant brings the bytes that descriptors on the host describe to their destination. Its
+// constructor sets up what all calls share. Not thread-safe; std::runtime_error carries CUDA's
+// message.
 class Path {
  public:
   Path() = default;
@@ -97,17 +100,18 @@ class Path {
   Path& operator=(const Path&) = delete;
   virtual ~Path() = default;
 
-  // Unpacks every chunk and books what the host does to `parts`; done once this has returned and
-  // `stream` is idle.
-  virtual void unpack(cudaStream_t stream, Parts& parts) = 0;
+  // Unpacks every chunk and adds the host's time to `timer`. The bytes have arrived once this has
+  // returned and `stream` is idle; only then may it be called again.
+  virtual void unpack(cudaStream_t stream, PartTimer& timer) = 0;
 
-  // Whether `unpack` waits for the GPU, or submits so much that the driver might.
+  // Whether `unpack` waits for the GPU, or submits enough work that the driver may wait.
   virtual bool waits() const = 0;
 
-  // What must come right before `unpack` and is not part of it, and whether there is any.
+  // Untimed preparation of the next `unpack`, and whether a path needs any.
   virtual void get_ready() {}
   virtual bool must_get_ready() const { return false; }
 };
 
-// Each variant defines it. `receive` outlives the path.
+// Makes the variant's path, which `receive` outlives. Defined by the variant, or by a header that
+// leaves the path's `unpack` to the variant.
 std::unique_ptr<Path> make_path(const Receive& receive);

@@ -1,4 +1,4 @@
-// A launch that carries the descriptors in the kernel's own parameters.
+// The path of variants that pass descriptors as kernel parameters. They define its `unpack`.
 #pragma once
 
 #include <algorithm>
@@ -6,13 +6,14 @@
 
 #include "kernel.h"
 
-// Parameters of a kernel may take 32,764 bytes. What is passed is copied whole, so there are three
-// sizes, each for as many descriptors as fit.
-constexpr uint32_t kFew = 64;
-constexpr uint32_t kMany = 1024;
-constexpr uint32_t kMost = 2045;
+// Capacities of a launch, in descriptors. CUDA copies all parameters, used or not, so small
+// launches have smaller ones. The largest fills the 32,764 bytes that a kernel's parameters may
+// have.
+constexpr uint32_t kSmallCapacity = 64;
+constexpr uint32_t kMediumCapacity = 1024;
+constexpr uint32_t kMaxCapacity = 2045;
 
-// As Batch in kernel.h, with the descriptors themselves: the first `count` are used.
+// As Batch in kernel.h, but with the descriptors by value: the first `count` are used.
 template <uint32_t Capacity>
 struct Parameters {
   const uint8_t* bounce;
@@ -22,9 +23,9 @@ struct Parameters {
   uint64_t reserved;
   Descriptor descriptors[Capacity];
 };
-static_assert(sizeof(Parameters<kMost>) <= 32764, "more than a launch can carry");
+static_assert(sizeof(Parameters<kMaxCapacity>) <= 32764, "more bytes than parameters may have");
 
-template <typename Way, uint32_t Capacity>
+template <typename FragmentCopy, uint32_t Capacity>
 static __global__ void __launch_bounds__(kBlock)
     unpack_parameters(const __grid_constant__ Parameters<Capacity> batch) {
   const uint64_t thread = static_cast<uint64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -32,57 +33,84 @@ static __global__ void __launch_bounds__(kBlock)
   if (fragment < batch.count) {
     const uint32_t team = 1U << batch.team_log2;
     const uint32_t lane = static_cast<uint32_t>(thread) & (team - 1);
-    Way::copy(share_of(batch.bounce, batch.dst, batch.descriptors[fragment], lane, team));
+    FragmentCopy::copy(share_of(batch.bounce, batch.dst, batch.descriptors[fragment], lane, team));
   }
 }
 
-// Descriptors on their way into a launch; each full load is launched by itself. `receive` outlives
-// it. One thread, one stream until the load is launched. Throws std::runtime_error where CUDA
-// refuses.
-template <typename Way>
-class Loader {
+// Collects descriptors and launches a kernel whenever the parameters are full. `receive` outlives
+// it. Not thread-safe; one stream per launch. Throws std::runtime_error with CUDA's message.
+template <typename FragmentCopy>
+class ParameterLauncher {
  public:
-  explicit Loader(const Receive& receive) : receive_(receive) {}
+  explicit ParameterLauncher(const Receive& receive) : receive_(receive) {}
 
   void add(const Descriptor& fragment, cudaStream_t stream) {
-    if (load_.count == kMost) {
+    if (parameters_.count == kMaxCapacity) {
       launch(stream);
     }
-    load_.descriptors[load_.count++] = fragment;
+    parameters_.descriptors[parameters_.count++] = fragment;
     bytes_ += fragment.len;
   }
 
-  // Launches what is loaded, if anything; the launch has copied it when this returns.
+  // Launches the collected descriptors, if any. CUDA has copied them when this returns.
   void launch(cudaStream_t stream) {
-    if (load_.count == 0) {
+    if (parameters_.count == 0) {
       return;
     }
-    load_.bounce = receive_.bounce;
-    load_.dst = receive_.dst;
-    load_.team_log2 = team_log2(bytes_, load_.count);
-    if (load_.count <= kFew) {
-      launch_sized<kFew>(stream);
-    } else if (load_.count <= kMany) {
-      launch_sized<kMany>(stream);
+    parameters_.bounce = receive_.bounce;
+    parameters_.dst = receive_.dst;
+    parameters_.team_log2 = team_log2(bytes_, parameters_.count);
+    if (parameters_.count <= kSmallCapacity) {
+      launch_sized<kSmallCapacity>(stream);
+    } else if (parameters_.count <= kMediumCapacity) {
+      launch_sized<kMediumCapacity>(stream);
     } else {
-      launch_sized<kMost>(stream);
+      launch_sized<kMaxCapacity>(stream);
     }
-    load_.count = 0;
+    parameters_.count = 0;
     bytes_ = 0;
   }
 
  private:
-  // A smaller load is the beginning of a larger one, so it needs no copy of its own.
+  // Parameters of a smaller capacity are a prefix of the largest ones, so nothing is copied here.
   template <uint32_t Capacity>
   void launch_sized(cudaStream_t stream) {
-    void* arguments[] = {&load_};
-    check(cudaLaunchKernel(reinterpret_cast<const void*>(unpack_parameters<Way, Capacity>),
-                           dim3(blocks_for(load_.count, load_.team_log2)), dim3(kBlock), arguments,
-                           0, stream),
+    void* arguments[] = {&parameters_};
+    check(cudaLaunchKernel(reinterpret_cast<const void*>(unpack_parameters<FragmentCopy, Capacity>),
+                           dim3(blocks_for(parameters_.count, parameters_.team_log2)), dim3(kBlock),
+                           arguments, 0, stream),
           "kernel launch");
   }
 
   const Receive& receive_;
-  Parameters<kMost> load_{};
+  Parameters<kMaxCapacity> parameters_{};
   uint64_t bytes_ = 0;
 };
+
+namespace {
+
+// May wait where it launches more often than a stream queues.
+class ParametersPath : public Path {
+ public:
+  explicit ParametersPath(const Receive& receive) : receive_(receive), launcher_(receive) {}
+
+  inline void unpack(cudaStream_t stream, PartTimer& timer) override;
+  bool waits() const override { return receive_.descriptors > kMaxCapacity * kMaxQueuedCalls; }
+
+ private:
+  // Launches what is left after the last descriptor was added.
+  void launch(cudaStream_t stream, PartTimer& timer) {
+    timer.lap(kBatch);
+    launcher_.launch(stream);
+    timer.lap(kLaunch);
+  }
+
+  const Receive& receive_;
+  ParameterLauncher<WidestAccess> launcher_;
+};
+
+}  // namespace
+
+std::unique_ptr<Path> make_path(const Receive& receive) {
+  return std::make_unique<ParametersPath>(receive);
+}

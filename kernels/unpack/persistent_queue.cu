@@ -1,4 +1,4 @@
-// A kernel that is already running is fed through a queue in host memory; nothing is launched.
+// A running kernel takes its work from a queue in host memory; nothing is launched.
 #include <cuda/atomic>
 
 #include "../common/sm_count.h"
@@ -7,36 +7,38 @@
 
 namespace {
 
-constexpr int kThreads = 512;                  // one block of so many a multiprocessor
-constexpr uint32_t kMostFetched = kThreads;    // descriptors a block has fetched at a time
-constexpr int64_t kPatienceCycles = 1 << 30;   // unfed for half a second, the kernel ends by itself
-constexpr std::chrono::milliseconds kSlow{1};  // an answer takes microseconds
-constexpr std::chrono::seconds kPatience{5};
+constexpr int kThreads = 512;  // of a block; each SM runs one
+constexpr uint32_t kMaxDescriptorsPerFetch = kThreads;
+constexpr int64_t kIdleCycles = 1 << 30;  // without work for half a second, the kernel ends
+// The host expects an answer within microseconds. It suspects that the kernel has ended after the
+// first of these times, and gives up after the second.
+constexpr std::chrono::milliseconds kSuspectAfter{1};
+constexpr std::chrono::seconds kTimeout{5};
 
 using HostWord = cuda::atomic_ref<uint64_t, cuda::thread_scope_system>;
 using DeviceWord = cuda::atomic_ref<uint32_t, cuda::thread_scope_device>;
 
-// In pinned memory, each word in a line of its own. `posted` and `done` count batches.
+// Words in pinned memory, each in a separate cache line; they hold the number of a batch.
 struct Mailbox {
-  alignas(128) uint64_t posted;
-  alignas(128) uint64_t ready;
-  alignas(128) uint64_t done;
+  alignas(128) uint64_t posted;  // by the host
+  alignas(128) uint64_t ready;   // the kernel runs and waits for it
+  alignas(128) uint64_t done;    // all blocks have unpacked it
 };
 
-// `batch.count` and `batch.team_log2` are those of every batch of a receive.
-struct Service {
+// Arguments of the running kernel. All batches of a receive have the same `batch`.
+struct ServeArguments {
   Batch batch;
   Mailbox* mailbox;
-  // In device memory, and 0 when the kernel starts.
-  uint32_t* started;  // how many blocks have
-  uint32_t* posted;   // whether the batch has been
-  uint32_t* through;  // how many blocks are with it
+  // Words in device memory, 0 when the kernel starts.
+  uint32_t* started_blocks;
+  uint32_t* is_posted;
+  uint32_t* done_blocks;
 };
 constexpr size_t kCounters = 3;
 
-// The last block to arrive tells the host. Each block releases what it wrote to the last one, and
-// that all of it to the host, so no further fence is needed.
-__device__ void report(uint32_t* counter, uint64_t& word, uint64_t value) {
+// The last block to arrive writes `value` to the host's word. Each block releases its writes to the
+// last one, and that one all of them to the host, so no further fence is needed.
+__device__ void signal_if_last(uint32_t* counter, uint64_t& word, uint64_t value) {
   __syncthreads();
   if (threadIdx.x == 0) {
     DeviceWord arrived(*counter);
@@ -46,60 +48,61 @@ __device__ void report(uint32_t* counter, uint64_t& word, uint64_t value) {
   }
 }
 
-// Whether `is_there` comes true before the patience runs out.
-template <typename IsThere>
-__device__ bool comes(IsThere is_there) {
-  const int64_t until = clock64() + kPatienceCycles;
-  bool found;
+// Polls `condition` until it holds or kIdleCycles have passed; returns its last value.
+template <typename Condition>
+__device__ bool poll_until(Condition condition) {
+  const int64_t deadline = clock64() + kIdleCycles;
+  bool holds;
   do {
-    found = is_there();
-  } while (!found && clock64() < until);
-  return found;
+    holds = condition();
+  } while (!holds && clock64() < deadline);
+  return holds;
 }
 
-// Whether batch number `number` has been posted before the patience ran out; for the whole block.
-// One block alone asks the host: were all to ask for the same word, they would wait for each other.
-__device__ bool is_posted(const Service& service, uint64_t number) {
-  __shared__ bool found;
+// Waits until batch `number` is posted; false if it was not in time, for all threads of the block.
+// Only block 0 polls the host and notifies the others: reads of one host word by all blocks would
+// queue behind each other.
+__device__ bool wait_for_batch(const ServeArguments& arguments, uint64_t number) {
+  __shared__ bool is_posted;
   if (threadIdx.x == 0) {
-    DeviceWord told(*service.posted);
+    DeviceWord notification(*arguments.is_posted);
     if (blockIdx.x == 0) {
-      HostWord word(service.mailbox->posted);
-      found = comes([&] { return word.load(cuda::memory_order_acquire) >= number; });
-      told.store(found, cuda::memory_order_release);
+      HostWord word(arguments.mailbox->posted);
+      is_posted = poll_until([&] { return word.load(cuda::memory_order_acquire) >= number; });
+      notification.store(is_posted, cuda::memory_order_release);
     } else {
-      found = comes([&] { return told.load(cuda::memory_order_acquire) != 0; });
+      is_posted = poll_until([&] { return notification.load(cuda::memory_order_acquire) != 0; });
     }
   }
   __syncthreads();
-  return found;
+  return is_posted;
 }
 
-// Blocks share the fragments out in runs of neighbours, whose descriptors one access fetches.
+// Each block unpacks runs of adjacent fragments, so that the loads of their descriptors coalesce.
 __device__ void unpack_share(const Batch& batch) {
-  __shared__ Descriptor fetched[kMostFetched];
+  __shared__ Descriptor fetched[kMaxDescriptorsPerFetch];
   const uint32_t team = min(1U << batch.team_log2, static_cast<uint32_t>(kThreads));
-  const uint32_t run = min((batch.count + gridDim.x - 1) / gridDim.x, kMostFetched);
+  const uint32_t run = min((batch.count + gridDim.x - 1) / gridDim.x, kMaxDescriptorsPerFetch);
   for (uint32_t first = blockIdx.x * run; first < batch.count; first += gridDim.x * run) {
-    const uint32_t here = min(run, batch.count - first);
+    const uint32_t fragments = min(run, batch.count - first);
     __syncthreads();
-    if (threadIdx.x < here) {
+    if (threadIdx.x < fragments) {
       fetched[threadIdx.x] = batch.descriptors[first + threadIdx.x];
     }
     __syncthreads();
-    for (uint32_t i = threadIdx.x / team; i < here; i += kThreads / team) {
-      ByWidth::copy(share_of(batch.bounce, batch.dst, fetched[i], threadIdx.x % team, team));
+    for (uint32_t i = threadIdx.x / team; i < fragments; i += kThreads / team) {
+      WidestAccess::copy(share_of(batch.bounce, batch.dst, fetched[i], threadIdx.x % team, team));
     }
   }
 }
 
-// Serves one batch: the rest of a measured process waits for the whole device now and then, which a
-// kernel that never ends would never let it do.
-__global__ void __launch_bounds__(kThreads) serve(Service service, uint64_t number) {
-  report(service.started, service.mailbox->ready, number);
-  if (is_posted(service, number)) {
-    unpack_share(service.batch);
-    report(service.through, service.mailbox->done, number);
+// Serves a single batch. A kernel that never ended would block every cudaDeviceSynchronize of the
+// process.
+__global__ void __launch_bounds__(kThreads) serve(ServeArguments arguments, uint64_t number) {
+  signal_if_last(arguments.started_blocks, arguments.mailbox->ready, number);
+  if (wait_for_batch(arguments, number)) {
+    unpack_share(arguments.batch);
+    signal_if_last(arguments.done_blocks, arguments.mailbox->done, number);
   }
 }
 
@@ -110,7 +113,7 @@ class PersistentQueue : public Path {
     mailbox_[0] = {};
   }
 
-  // A running kernel uses what is freed next.
+  // A running kernel still uses the memory that is freed next.
   ~PersistentQueue() override { cudaStreamSynchronize(stream_.get()); }
 
   bool waits() const override { return true; }
@@ -125,18 +128,18 @@ class PersistentQueue : public Path {
     }
   }
 
-  void unpack(cudaStream_t /*stream*/, Parts& parts) override {
+  void unpack(cudaStream_t /*stream*/, PartTimer& timer) override {
     gather_descriptors(receive_, queue_.get());
-    parts.book(kBatch);
+    timer.lap(kBatch);
     number_ += is_running_ ? 0 : 1;
     HostWord(mailbox_[0].posted).store(number_, cuda::memory_order_release);
     if (!is_running_) {
-      start();  // and finds its work waiting
+      start();  // its batch is already posted
     }
-    parts.book(kLaunch);
+    timer.lap(kLaunch);
     await(mailbox_[0].done);
     is_running_ = false;
-    parts.book(kWait);
+    timer.lap(kWait);
   }
 
  private:
@@ -146,23 +149,23 @@ class PersistentQueue : public Path {
     uint32_t* counters = counters_.get();
     check(cudaMemsetAsync(counters, 0, kCounters * sizeof(uint32_t), stream_.get()),
           "cudaMemsetAsync");
-    const Service service{batch, mailbox_.get(), counters, counters + 1, counters + 2};
-    serve<<<blocks_, kThreads, 0, stream_.get()>>>(service, number_);
+    const ServeArguments arguments{batch, mailbox_.get(), counters, counters + 1, counters + 2};
+    serve<<<blocks_, kThreads, 0, stream_.get()>>>(arguments, number_);
     check(cudaGetLastError(), "kernel launch");
     is_running_ = true;
   }
 
   void await(uint64_t& word) {
-    const auto slow = std::chrono::steady_clock::now() + kSlow;
-    const auto until = slow + kPatience;
+    const auto suspicion = std::chrono::steady_clock::now() + kSuspectAfter;
+    const auto deadline = suspicion + kTimeout;
     while (HostWord(word).load(cuda::memory_order_acquire) < number_) {
       const auto now = std::chrono::steady_clock::now();
-      if (now > until) {
+      if (now > deadline) {
         throw std::runtime_error("the persistent kernel does not answer");
       }
-      if (now > slow && cudaStreamQuery(stream_.get()) == cudaSuccess &&
+      if (now > suspicion && cudaStreamQuery(stream_.get()) == cudaSuccess &&
           HostWord(word).load(cuda::memory_order_acquire) < number_) {
-        start();  // it ended by itself, perhaps with some blocks through
+        start();  // it ended for lack of work, perhaps after some blocks had finished
       }
     }
   }

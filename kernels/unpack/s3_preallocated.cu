@@ -1,4 +1,4 @@
-// Device memory is allocated once; the order of the stream lets every block use the same.
+// Device memory is allocated once: stream order lets all blocks share it.
 #include "../common/memory.h"
 #include "kernel.h"
 
@@ -7,26 +7,26 @@ namespace {
 class Preallocated : public Path {
  public:
   explicit Preallocated(const Receive& receive)
-      : receive_(receive), copied_(on_device<DescriptorBlock>(1)) {}
+      : receive_(receive), on_gpu_(on_device<DescriptorBlock>(1)) {}
 
-  // The driver may wait where it has no more room for what it copies from pageable memory.
+  // Copies from pageable memory may wait for room in the driver's staging buffer.
   bool waits() const override { return true; }
 
-  void unpack(cudaStream_t stream, Parts& parts) override {
+  void unpack(cudaStream_t stream, PartTimer& timer) override {
     for (const Chunk& chunk : receive_.chunks) {
       for (const DescriptorBlock& block : chunk) {
-        check(cudaMemcpyAsync(copied_.get(), &block, sizeof(block), cudaMemcpyHostToDevice, stream),
+        check(cudaMemcpyAsync(on_gpu_.get(), &block, sizeof(block), cudaMemcpyHostToDevice, stream),
               "cudaMemcpyAsync");
-        parts.book(kCopy);
-        enqueue<ByWidth>(receive_, copied_[0].descriptors, block.count, block.bytes, stream);
-        parts.book(kLaunch);
+        timer.lap(kCopy);
+        enqueue<WidestAccess>(receive_, on_gpu_[0].descriptors, block.count, block.bytes, stream);
+        timer.lap(kLaunch);
       }
     }
   }
 
  private:
   const Receive& receive_;
-  std::shared_ptr<DescriptorBlock[]> copied_;
+  std::shared_ptr<DescriptorBlock[]> on_gpu_;
 };
 
 }  // namespace

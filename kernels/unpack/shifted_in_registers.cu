@@ -1,14 +1,13 @@
-// The batch of all chunks; where source and destination are not aligned alike, whole 16-byte
-// vectors are read and shifted in registers.
-#include "batch.h"
-#include "kernel.h"
+// As s4_batched, but fragments whose source and destination are aligned differently are read as
+// 16-byte vectors and shifted in registers.
+#include "batched.h"
 
 namespace {
 
-// Bytes `shift` to `shift` + 15 of the 32 bytes low, high; `shift` is below 16.
+// Bytes `shift` to `shift` + 15 of the 32 bytes in `low` and `high`; `shift` is below 16.
 __device__ uint4 shifted(const uint4& low, const uint4& high, uint32_t shift) {
   uint32_t words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-  // By two words, one word, bytes: indices stay constant, so that the words stay in registers.
+  // Shifted by two words, one word, then bytes: constant indices keep the words in registers.
 #pragma unroll
   for (int i = 0; i < 6; ++i) {
     words[i] = shift & 8 ? words[i + 2] : words[i];
@@ -22,9 +21,9 @@ __device__ uint4 shifted(const uint4& low, const uint4& high, uint32_t shift) {
           __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits)};
 }
 
-// Bytes up to the destination's first 16-byte boundary, vectors from there, and the bytes left. A
-// vector that is read holds at least one byte of the fragment, so it lies within the bounce buffer.
-struct Shifted {
+// Copies bytes up to the destination's first 16-byte boundary, then vectors, then the remaining
+// bytes. Every vector that is read holds a byte of the fragment, so it lies in the bounce buffer.
+struct ShiftedVectors {
   __device__ static void copy(const Share& share) {
     const uint32_t head =
         min(share.len, static_cast<uint32_t>(-reinterpret_cast<intptr_t>(share.dst) & 15));
@@ -44,19 +43,19 @@ struct Shifted {
     const uint4* src = reinterpret_cast<const uint4*>(share.src - shift);
     uint4* dst = reinterpret_cast<uint4*>(share.dst);
     const uint32_t vectors = share.len / 16;
-    for (uint32_t first = share.lane; first < vectors; first += kHeld * share.team) {
-      uint4 low[kHeld];
-      uint4 high[kHeld];
+    for (uint32_t first = share.lane; first < vectors; first += kLoadsInFlight * share.team) {
+      uint4 low[kLoadsInFlight];
+      uint4 high[kLoadsInFlight];
 #pragma unroll
-      for (int turn = 0; turn < kHeld; ++turn) {
+      for (int turn = 0; turn < kLoadsInFlight; ++turn) {
         const uint32_t i = first + turn * share.team;
         if (i < vectors) {
           low[turn] = src[i];
-          high[turn] = src[i + 1];  // what the next thread reads too: a hit in the L1 cache
+          high[turn] = src[i + 1];  // the next thread reads it too: an L1 hit
         }
       }
 #pragma unroll
-      for (int turn = 0; turn < kHeld; ++turn) {
+      for (int turn = 0; turn < kLoadsInFlight; ++turn) {
         const uint32_t i = first + turn * share.team;
         if (i < vectors) {
           dst[i] = shifted(low[turn], high[turn], shift);
@@ -69,28 +68,10 @@ struct Shifted {
   }
 };
 
-class BatchedShifted : public Path {
- public:
-  explicit BatchedShifted(const Receive& receive) : receive_(receive), batch_(receive) {}
-
-  bool waits() const override { return false; }
-
-  void unpack(cudaStream_t stream, Parts& parts) override {
-    batch_.gather();
-    parts.book(kBatch);
-    batch_.copy(stream);
-    parts.book(kCopy);
-    enqueue<Shifted>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
-    parts.book(kLaunch);
-  }
-
- private:
-  const Receive& receive_;
-  DescriptorBatch batch_;
-};
-
 }  // namespace
 
-std::unique_ptr<Path> make_path(const Receive& receive) {
-  return std::make_unique<BatchedShifted>(receive);
+void BatchedPath::unpack(cudaStream_t stream, PartTimer& timer) {
+  batch_.send(stream, timer);
+  enqueue<ShiftedVectors>(receive_, batch_.on_gpu(), receive_.descriptors, receive_.bytes, stream);
+  timer.lap(kLaunch);
 }

@@ -1,4 +1,4 @@
-"""Fragments in a bounce buffer: their descriptors, the check of these, and the expected result."""
+"""Fragments in a bounce buffer: descriptors, their validation, and the expected destination."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ AT_RANDOM, IN_ORDER = 1, 2
 """The order in which the fragments of a chunk arrive: `arrival` in study.yaml."""
 
 PARTS_BUDGET_S = 0.01
-MOST_CALLS = 20
-"""Limits for one sample of the parts: total time of its calls in seconds, and number of calls."""
+MAX_PART_CALLS = 20
+"""Limits of one sample of the parts: total time of its calls in seconds, and their number."""
 
 DESCRIPTOR = np.dtype([("src_off", "<u4"), ("len", "<u4"), ("dst_off", "<u8")])
 
@@ -37,7 +37,7 @@ def block_type(block_descriptors: int) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Plan:
-    """Descriptor blocks of all chunks, how many each chunk has, and the buffers' sizes in bytes.
+    """Descriptor blocks of all chunks, their number per chunk, and the buffers' sizes in bytes.
 
     `blocks` has `block_type`; `dst_bytes` counts the guards at both ends.
     """
@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def descriptors(self) -> np.ndarray:
-        """The descriptors in use, DESCRIPTOR [n], in the order in which they are passed on."""
+        """The descriptors in use, DESCRIPTOR [n], in their order in the blocks."""
         used = [block["descriptors"][: block["count"]] for block in self.blocks]
         return np.concatenate(used) if used else np.empty(0, DESCRIPTOR)
 
@@ -105,7 +105,7 @@ def plan(chunks: Sequence[np.ndarray], block_descriptors: int) -> Plan:
     return Plan(blocks, blocks_of_chunks, bounce_bytes, destination_end + GUARD)
 
 
-def refuse_bad(plan: Plan, longest_fragment: int) -> None:
+def require_valid(plan: Plan, longest_fragment: int) -> None:
     """FieldError for the first invalid block or descriptor.
 
     A block's counts must match its descriptors. A descriptor must have 1 to `longest_fragment`
@@ -119,15 +119,15 @@ def refuse_bad(plan: Plan, longest_fragment: int) -> None:
         count = int(block["count"])
         if not 1 <= count <= room:
             raise FieldError(f"{where}.count", f"1 to {room}", count)
-        _refuse_outside(block["descriptors"][:count], plan, longest_fragment, where)
+        _require_inside(block["descriptors"][:count], plan, longest_fragment, where)
         counted = int(block["descriptors"]["len"][:count].sum(dtype=np.uint64))
         if int(block["bytes"]) != counted:
             expected = f"the sum of all lengths, {counted}"
             raise FieldError(f"{where}.bytes", expected, int(block["bytes"]))
-    _refuse_overlap(plan)
+    _require_no_overlap(plan)
 
 
-def _refuse_outside(own: np.ndarray, plan: Plan, longest: int, where: str) -> None:
+def _require_inside(own: np.ndarray, plan: Plan, longest: int, where: str) -> None:
     length, source = own["len"].astype(np.uint64), own["src_off"].astype(np.uint64)
     # Subtracted instead of added, because a sum could overflow for a very large destination.
     room = np.uint64(plan.dst_bytes) - np.minimum(length, np.uint64(plan.dst_bytes))
@@ -150,7 +150,7 @@ def _refuse_outside(own: np.ndarray, plan: Plan, longest: int, where: str) -> No
     raise FieldError(f"{where}.descriptors[{first}].{field}", expected, got)
 
 
-def _refuse_overlap(plan: Plan) -> None:
+def _require_no_overlap(plan: Plan) -> None:
     every = plan.descriptors
     starts, ends = every["dst_off"], every["dst_off"] + every["len"]
     order = np.argsort(starts, kind="stable")
@@ -159,11 +159,11 @@ def _refuse_overlap(plan: Plan) -> None:
     for index in range(1, len(every)):
         before = (starts[:index] < ends[index]) & (starts[index] < ends[:index])
         if before.any():
-            block, own = _position(plan, index)
-            other, others_own = _position(plan, int(np.argmax(before)))
+            block, position = _position(plan, index)
+            other_block, other_position = _position(plan, int(np.argmax(before)))
             raise FieldError(
-                f"blocks[{block}].descriptors[{own}].dst_off",
-                f"bytes that blocks[{other}].descriptors[{others_own}] does not write",
+                f"blocks[{block}].descriptors[{position}].dst_off",
+                f"bytes that blocks[{other_block}].descriptors[{other_position}] does not write",
                 int(starts[index]),
             )
 
@@ -181,22 +181,22 @@ def in_order(plan: Plan) -> Plan:
     first = plan.descriptors[np.argmin(plan.descriptors["dst_off"])]
     start = int(plan.descriptors["src_off"].min())
     for block in blocks:
-        own = block["descriptors"][: block["count"]]
-        own["src_off"] = start + (own["dst_off"] - first["dst_off"])
+        used = block["descriptors"][: block["count"]]
+        used["src_off"] = start + (used["dst_off"] - first["dst_off"])
     return Plan(blocks, plan.blocks_of_chunks, plan.bounce_bytes, plan.dst_bytes)
 
 
 def place(source: np.ndarray, plan: Plan, out: np.ndarray) -> None:
-    """Make `out` [dst_bytes] the expected result of unpacking, with poison outside all
+    """Fill `out` [dst_bytes] with the expected result of unpacking: poison outside the
     fragments."""
     out.fill(POISON)
-    for source_at, size, at in plan.descriptors.tolist():
-        out[at : at + size] = source[source_at : source_at + size]
+    for src_off, size, dst_off in plan.descriptors.tolist():
+        out[dst_off : dst_off + size] = source[src_off : src_off + size]
 
 
 class Buffers:
-    """A bounce buffer with random bytes, a destination, and the host memory to check it. They never
-    shrink, because touching new memory takes longer than anything else here."""
+    """A bounce buffer with random bytes, a destination, and host memory to check it. They never
+    shrink, because the first access to new memory dominates the set-up."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -237,15 +237,15 @@ class Workload:
 
     def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
         """Like `prepare`, for given descriptors; FieldError if one of them is invalid."""
-        made = plan(chunks, self._room)
-        refuse_bad(made, self._longest)
-        self._buffers.fit(made.bounce_bytes, made.dst_bytes)
-        self._scattered = Receive(made, self._buffers, self._buffers.expected[0])
+        scattered = plan(chunks, self._room)
+        require_valid(scattered, self._longest)
+        self._buffers.fit(scattered.bounce_bytes, scattered.dst_bytes)
+        self._scattered = Receive(scattered, self._buffers, self._buffers.expected[0])
         self._contiguous = None
 
     def bind(self, variant: Variant, module: Any) -> Bound:
-        """Bind ceilings to the same number of contiguous bytes, which a plain copy can move, and
-        all others to the scattered fragments."""
+        """Bind a ceiling to the same number of contiguous bytes, for a plain copy, and any other
+        variant to the scattered fragments."""
         assert self._scattered is not None, "prepare comes first"
         receive = self._scattered
         if variant.role == "ceiling":
@@ -280,7 +280,7 @@ class Receive:
 
 
 class Bound(Operation):
-    """One variant bound to one receive; its samples besides times depend on its `role`."""
+    """One variant bound to one receive; its `role` decides on its samples besides times."""
 
     def __init__(
         self,
@@ -305,7 +305,7 @@ class Bound(Operation):
         self._dst.fill(POISON)
 
     def check(self) -> str | None:
-        """None if every byte of the destination and around it is as expected, else what differs."""
+        """None if the destination and its guards hold the expected bytes, else the difference."""
         landed = self._dst.get(self._landed)[: len(self._expected)]
         if same_bytes(landed, self._expected):
             self._wrong_bytes = 0
@@ -318,24 +318,24 @@ class Bound(Operation):
         )
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """wrong_bytes of steps, and seconds of the parts of a call: one sample each.
+        """One sample each: wrong_bytes of steps, and seconds of the parts of a call.
 
-        Beyond the steps, only calls that wait are split into parts; submit_time suffices for the
-        others.
+        Beyond the steps, only calls that wait are split into parts; for others, submit_time
+        suffices.
         """
         del count
-        own: dict[str, list[float]] = {}
+        samples: dict[str, list[float]] = {}
         if self._role == "step":
-            own["wrong_bytes"] = [self._wrong_bytes]
+            samples["wrong_bytes"] = [self._wrong_bytes]
         if self._role == "step" or (self._role == "beyond" and self.waits):
-            own |= part_samples(lambda: self._bound.parts(stream))
-        return own
+            samples |= part_samples(lambda: self._bound.parts(stream))
+        return samples
 
 
 def part_samples(parts: Callable[[], Mapping[str, float]]) -> dict[str, list[float]]:
-    """One sample of each part: the median of several calls after the first, or the first call if
-    calls take long."""
+    """One sample of each part: the median of several calls after the first one, or the first call
+    where calls are long."""
     first = parts()
-    times = min(MOST_CALLS, int(PARTS_BUDGET_S / max(sum(first.values()), 1e-9)))
+    times = min(MAX_PART_CALLS, int(PARTS_BUDGET_S / max(sum(first.values()), 1e-9)))
     calls = [parts() for _ in range(times)] or [first]
     return {name: [median(call[name] for call in calls)] for name in first}

@@ -1,4 +1,4 @@
-"""The unpack study's charts: parts of a call, first and last step, what alignment costs."""
+"""The unpack study's charts: parts of a call, first and last step, cost of misalignment."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
         }
         set_capture(results, "box", study.name, variant.name, "timeline", entry)
     facts = StudyFacts(make_inputs(tmp_path, {"unpack": study}), study)
-    made_charts: dict[str, Any] = drawn_charts(facts)
-    bars = [made_charts["timeline"].layer[0], made_charts["first_and_last"].spec]
+    charts: dict[str, Any] = drawn_charts(facts)
+    bars = [charts["timeline"].layer[0], charts["first_and_last"].spec]
     colours = [bar.to_dict()["encoding"][name]["scale"] for bar in bars for name in CHANNELS]
     assert colours == colours[:1] * 4, "a kind of event has one colour on the page"
     tables = {
-        name: write_chart(made_charts[name], tmp_path / "out", name, "charts").data
+        name: write_chart(charts[name], tmp_path / "out", name, "charts").data
         for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")
     }
     steps = {step.name for step in study.with_role("step")}
     assert set(tables["parts"]["variant"]) == set(tables["part_shares"]["variant"]) == steps
-    a_step = tables["parts"][tables["parts"]["variant"] == "s4_batched"]
+    last_step = tables["parts"][tables["parts"]["variant"] == "s4_batched"]
     # Each part is that of the headline's eight chunks.
-    assert a_step["us"].tolist() == pytest.approx([(n + 1) / 8 for n in range(8)])
-    assert a_step["share"].sum() == pytest.approx(1)
+    assert last_step["us"].tolist() == pytest.approx([(n + 1) / 8 for n in range(8)])
+    assert last_step["share"].sum() == pytest.approx(1)
     ends = {"s0_everything_per_chunk", "s4_batched"}
     assert set(tables["first_and_last"]["variant"]) == ends
     assert set(tables["first_and_last"]["lane"]) == {"host", "GPU"}

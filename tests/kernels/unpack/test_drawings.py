@@ -1,4 +1,4 @@
-"""The drawing of a chunk: every fragment once, descriptors as long as they are."""
+"""The drawing of a chunk: every fragment once, descriptors of the right size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unpack study on a GPU: every variant, any descriptors, and faults that must be found."""
+"""The unpack study on a GPU: every variant, random descriptors, and faults that must be found."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ def new_workload(name: str = "s4_batched") -> Any:
 
 
 def outcomes(study: Study, name: str, stream: int, workload: Any, times: int = 2) -> list[Any]:
-    """What the study's own check says of some launches, the later ones made ready for."""
+    """Results of the study's check after each launch; later launches are prepared first."""
     from analysis.measure.memory import synchronize
 
     operation = workload.bind(study.variant(name), gpu_module(study, name))
-    said = []
+    results = []
     for number in range(times):
         operation.poison()
         if number and operation.reset:
             operation.reset(stream)
         operation.launch(stream)
         synchronize(stream)
-        said.append(operation.check())
-    return said
+        results.append(operation.check())
+    return results
 
 
 @pytest.mark.parametrize("name", UNPACK.variant_names)
-def test_variant_is_right(name: str, stream: int) -> None:
+def test_variant_is_correct(name: str, stream: int) -> None:
     workload = new_workload(name)
     for at in CASES[:1] if name in SLOW else CASES:
         workload.prepare(at)
@@ -94,21 +94,21 @@ def test_random_descriptors_land_and_nothing_else_changes(name: str, stream: int
     [
         ("if (fragment < batch.count) {", "if (fragment < batch.count - 1) {"),
         ("i < share.len; i += share.team", "i + 1 < share.len; i += share.team"),
-        ("dst[i] = held[turn];", "dst[i + share.len / sizeof(Word)] = held[turn];"),
+        ("(dst, loaded, first,", "(dst + words, loaded, first,"),
         ("share.dst[i] = share.src[i];", "share.dst[i] = share.src[i] ^ (i == share.len - 1);"),
     ],
-    ids=["last fragment missing", "last byte missing", "behind the fragment", "one bit"],
+    ids=["last fragment missing", "last byte missing", "past the fragment", "one bit"],
 )
 def test_check_finds_a_wrong_kernel(tmp_path: Path, stream: int, old: str, new: str) -> None:
     wrong = study_with_fault(UNPACK, tmp_path, "kernel.h", old, new)
     workload = new_workload()
     workload.prepare(unpack_case(fragment=4093, chunks=1))
-    (said,) = outcomes(wrong, "s4_batched", stream, workload, times=1)
-    assert said is not None
+    (result,) = outcomes(wrong, "s4_batched", stream, workload, times=1)
+    assert result is not None
 
 
 def bind_unchecked(module: ModuleType, plan: Any) -> Any:
-    """As the workload binds, but without its look at the descriptors."""
+    """Binds a plan as the workload does, but without validating the descriptors."""
     from analysis.measure.memory import DeviceArray
 
     bounce = DeviceArray((plan.bounce_bytes,), np.uint8, "bounce")
@@ -134,9 +134,9 @@ def test_the_checked_mode_finds_faults_on_the_device(
     plan = WORKLOADS.plan(drawn, UNPACK.constants["block_descriptors"])
     *kept, good = bind_unchecked(gpu_module(UNPACK, "checked"), plan)
     good.launch(stream)
-    block, own = divmod(index, 64)
+    block, position = divmod(index, 64)
     for field, value in changes.items():
-        plan.blocks[block]["descriptors"][own][field] = value
+        plan.blocks[block]["descriptors"][position][field] = value
     *kept, bad = bind_unchecked(gpu_module(UNPACK, "checked"), plan)
     with pytest.raises(RuntimeError, match=message):
         bad.launch(stream)
@@ -153,7 +153,7 @@ def test_the_checked_mode_finds_bytes_that_do_not_add_up(stream: int) -> None:
     del kept
 
 
-def test_blocks_that_do_not_fit_are_refused() -> None:
+def test_blocks_that_do_not_fit_are_rejected() -> None:
     module = gpu_module(UNPACK, "s4_batched")
     blocks = np.zeros(2, WORKLOADS.block_type(UNPACK.constants["block_descriptors"]))
     blocks["count"] = 1
@@ -168,13 +168,13 @@ def test_blocks_that_do_not_fit_are_refused() -> None:
             module.bind(*arguments)
 
 
-def test_a_step_tells_the_parts_of_its_call(stream: int) -> None:
+def test_a_step_reports_the_parts_of_its_call(stream: int) -> None:
     workload = new_workload()
     workload.prepare(CASES[0])
     name = "s0_everything_per_chunk"
     operation = workload.bind(UNPACK.variant(name), gpu_module(UNPACK, name))
-    own = operation.own_samples(stream, 2)
-    assert set(own) <= set(UNPACK.metrics)
-    parts = {metric for metric in own if UNPACK.metrics[metric].part_of}
+    samples = operation.own_samples(stream, 2)
+    assert set(samples) <= set(UNPACK.metrics)
+    parts = {metric for metric in samples if UNPACK.metrics[metric].part_of}
     assert parts == {m.name for m in UNPACK.metrics.values() if m.part_of} - {"batch_time"}
-    assert all(0 < value < 1 for metric in parts for value in own[metric])
+    assert all(0 < value < 1 for metric in parts for value in samples[metric])

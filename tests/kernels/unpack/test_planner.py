@@ -1,4 +1,4 @@
-"""The unpack study's planner: which descriptors it makes, which it refuses, what must arrive."""
+"""The unpack study's planner: its descriptors, those it rejects, and the expected destination."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def made(*chunks: list[tuple[int, int, int]], room: int = ROOM) -> Any:
 
 @st.composite
 def random_chunks(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
-    """Descriptors anywhere in the bounce buffer, their destinations apart, in any order."""
+    """Descriptors with random sources and disjoint destinations, in any order."""
     lengths = draw(st.lists(st.integers(1, 40), min_size=1, max_size=30))
     at = GUARD
     placed = []
@@ -63,16 +63,16 @@ def test_a_case_is_cut_into_fragments_that_fill_its_destination(
     case = unpack_case(chunks=chunks, kib=kib, fragment=fragment, src=src, dst=dst)
     drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(seed), arrival)
     plan = WORKLOADS.plan(drawn, ROOM)
-    WORKLOADS.refuse_bad(plan, LONGEST)
+    WORKLOADS.require_valid(plan, LONGEST)
     every = plan.descriptors
     assert (plan.blocks["count"] <= ROOM).all() and plan.bounce_bytes % 16 == 0
     assert int(every["len"].sum()) == int(plan.blocks["bytes"].sum()) == chunks * kib * 1024
-    # One behind the other, in the order of the destination.
+    # Contiguous, in the order of the destination.
     assert every["dst_off"][0] == GUARD + dst
     ends = every["dst_off"] + every["len"]
     assert (every["dst_off"][1:] == ends[:-1]).all()
     assert plan.dst_bytes == int(ends[-1]) + GUARD
-    # Every source byte at most once, each at the alignment that was asked for.
+    # Every source byte at most once, each at the requested alignment.
     starts = np.sort(every["src_off"])
     assert (np.diff(starts) >= fragment).all() and (every["src_off"] % 16 == src).all()
     if arrival == WORKLOADS.IN_ORDER:
@@ -92,9 +92,7 @@ def test_fragments_arrive_in_random_order() -> None:
         ({"chunks": 5, "kib": 2**20}, "case", "sources within 4 GiB"),
     ],
 )
-def test_a_case_that_cannot_be_is_an_error(
-    changes: dict[str, Any], field: str, expected: str
-) -> None:
+def test_an_impossible_case_is_an_error(changes: dict[str, Any], field: str, expected: str) -> None:
     case = unpack_case(**({"fragment": 2**20} | changes))
     with pytest.raises(FieldError, match=expected) as caught:
         WORKLOADS.draw_chunks(case, np.random.default_rng(0))
@@ -106,7 +104,7 @@ def test_random_descriptors_are_planned_whole_and_placed_as_a_plain_loop_would(
     chunks: list[list[tuple[int, int, int]]],
 ) -> None:
     plan = made(*chunks)
-    WORKLOADS.refuse_bad(plan, LONGEST)
+    WORKLOADS.require_valid(plan, LONGEST)
     flat = [descriptor for chunk in chunks for descriptor in chunk]
     assert plan.descriptors.tolist() == flat
     assert plan.blocks_of_chunks == tuple(-(-len(chunk) // ROOM) for chunk in chunks)
@@ -121,7 +119,7 @@ def test_random_descriptors_are_planned_whole_and_placed_as_a_plain_loop_would(
 
 
 @given(chunks=random_chunks())
-def test_in_order_the_same_destinations_take_bytes_one_behind_the_other(
+def test_in_order_the_same_destinations_take_contiguous_bytes(
     chunks: list[list[tuple[int, int, int]]],
 ) -> None:
     plan = made(*chunks)
@@ -139,7 +137,7 @@ def test_in_order_a_study_case_stays_in_its_bounce_buffer() -> None:
             small = Case(dict(case.values) | {"chunks": 2, "kib": 64}, 0, "default")
             drawn = WORKLOADS.draw_chunks(small, np.random.default_rng(0))
             plan = WORKLOADS.in_order(WORKLOADS.plan(drawn, ROOM))
-            WORKLOADS.refuse_bad(plan, LONGEST)
+            WORKLOADS.require_valid(plan, LONGEST)
 
 
 GOOD = ([(0, 16, 256), (16, 8, 272)], [(32, 16, 288), (48, 4, 300 + 16)])
@@ -194,27 +192,27 @@ def corrupt(block: int, index: int | None, **changes: int) -> Callable[[Any], No
         (corrupt(0, None, bytes=25), "blocks[0].bytes", "lengths, 24", "25"),
     ],
 )
-def test_bad_descriptors_are_refused_with_their_index(
+def test_invalid_descriptors_are_rejected_with_their_index(
     edit: Callable[[Any], None], field: str, expected: str, got: str
 ) -> None:
     plan = made(*GOOD)
-    WORKLOADS.refuse_bad(plan, LONGEST)
+    WORKLOADS.require_valid(plan, LONGEST)
     edit(plan)
     with pytest.raises(FieldError) as caught:
-        WORKLOADS.refuse_bad(plan, LONGEST)
+        WORKLOADS.require_valid(plan, LONGEST)
     assert caught.value.field == field
-    said_expected, _, said_got = str(caught.value).partition(", got ")
-    assert expected in said_expected and said_got.startswith(got)
+    expected_text, _, got_text = str(caught.value).partition(", got ")
+    assert expected in expected_text and got_text.startswith(got)
 
 
-def test_blocks_that_belong_to_no_chunk_are_refused() -> None:
+def test_blocks_that_belong_to_no_chunk_are_rejected() -> None:
     plan = replace(made(*GOOD), blocks_of_chunks=(1, 2))
     with pytest.raises(FieldError, match="blocks_of_chunks: expected 2 in all"):
-        WORKLOADS.refuse_bad(plan, LONGEST)
+        WORKLOADS.require_valid(plan, LONGEST)
 
 
 @given(chunks=random_chunks(), data=st.data())
-def test_whatever_overlaps_is_refused_at_the_first_that_does(
+def test_an_overlap_is_rejected_at_the_first_descriptor_that_has_one(
     chunks: list[list[tuple[int, int, int]]], data: st.DataObject
 ) -> None:
     flat = [descriptor for chunk in chunks for descriptor in chunk]
@@ -225,18 +223,18 @@ def test_whatever_overlaps_is_refused_at_the_first_that_does(
     taken: set[int] = set()
     first = None
     for index, (_, length, at) in enumerate(flat):
-        own = set(range(at, at + length))
-        if taken & own:
+        written = set(range(at, at + length))
+        if taken & written:
             first = index
             break
-        taken |= own
+        taken |= written
     if first is None:
-        WORKLOADS.refuse_bad(plan, LONGEST)
+        WORKLOADS.require_valid(plan, LONGEST)
         return
-    block, own_index = divmod(first, ROOM)
+    block, position = divmod(first, ROOM)
     with pytest.raises(FieldError) as caught:
-        WORKLOADS.refuse_bad(plan, LONGEST)
-    assert caught.value.field == f"blocks[{block}].descriptors[{own_index}].dst_off"
+        WORKLOADS.require_valid(plan, LONGEST)
+    assert caught.value.field == f"blocks[{block}].descriptors[{position}].dst_off"
 
 
 def test_the_block_is_laid_out_as_the_kernels_read_it() -> None:

@@ -1,4 +1,4 @@
-"""The unpack study's workload: what a variant is bound to, its check, what it tells of itself."""
+"""The unpack study's workload: bindings, the check of the output, and samples besides times."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def test_parts_are_medians_of_calls_after_the_first() -> None:
     assert found == {"a": [pytest.approx(10.5e-5)], "b": [1e-6]}
 
 
-def test_a_call_that_takes_long_is_taken_apart_once() -> None:
+def test_the_parts_of_a_long_call_are_those_of_one_call() -> None:
     calls = iter([{"wait_time": 0.4}])
     assert WORKLOADS.part_samples(lambda: next(calls)) == {"wait_time": [0.4]}
 
 
-def test_every_part_the_host_paths_book_is_a_metric() -> None:
+def test_every_part_that_paths_time_is_a_metric() -> None:
     header = (UNPACK.folder / "operator.h").read_text()
     start = header.index("kPartNames")
     named = {
@@ -35,7 +35,7 @@ def test_every_part_the_host_paths_book_is_a_metric() -> None:
 
 
 class HostModule:
-    """Stands in for a built variant: a plain loop over the blocks it is given, with one fault."""
+    """Stands in for a built variant: a loop over the blocks on the host, with one fault."""
 
     def __init__(self, fault: str = "", room: int = ROOM) -> None:
         self.fault = fault
@@ -45,14 +45,14 @@ class HostModule:
     def bind(self, blocks: np.ndarray, of_chunks: Any, *ends: int) -> Any:
         assert sum(of_chunks) * self.block.itemsize == blocks.nbytes
         bounce, bounce_bytes, dst, dst_bytes = ends
-        own = blocks.view(self.block)
-        assert (own["bounce"] == bounce).all() and (own["dst"] == dst).all()
-        self.plans.append(own)
+        viewed = blocks.view(self.block)
+        assert (viewed["bounce"] == bounce).all() and (viewed["dst"] == dst).all()
+        self.plans.append(viewed)
         fault, calls = self.fault, []
 
         class Bound:
             def launch(self, stream: int) -> None:
-                for block in own:
+                for block in viewed:
                     for src_off, length, at in block["descriptors"][: block["count"]].tolist():
                         assert src_off + length <= bounce_bytes and at + length <= dst_bytes
                         length -= fault == "short"
@@ -89,11 +89,11 @@ def outcome(workload: Any, name: str, fault: str = "") -> str | None:
     operation = workload.bind(UNPACK.variant(name), HostModule(fault))
     operation.poison()
     operation.launch(0)
-    said: str | None = operation.check()
-    return said
+    result: str | None = operation.check()
+    return result
 
 
-def test_every_case_of_one_process_is_checked_against_its_own_bytes(workload: Any) -> None:
+def test_every_case_of_one_process_is_checked_against_the_bytes_of_that_case(workload: Any) -> None:
     # Larger, smaller and larger again: buffers are kept where they are large enough.
     for size, fragment, src in ((2, 96, 0), (1, 96, 1), (3, 77, 5), (1, 1024, 0)):
         workload.prepare(unpack_case(kib=size, fragment=fragment, src=src))
@@ -109,8 +109,8 @@ def test_ceilings_get_contiguous_bytes_and_others_scattered_ones(workload: Any) 
     for name, is_contiguous in (("one_copy", True), ("s4_batched", False)):
         module = HostModule()
         workload.bind(UNPACK.variant(name), module)
-        (own,) = module.plans
-        sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in own])
+        (blocks,) = module.plans
+        sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in blocks])
         assert (np.diff(sources.astype(int)) == 64).all() == is_contiguous
 
 
@@ -121,20 +121,20 @@ def test_fragments_arrive_as_the_constants_say(workload: Any) -> None:
     ordered.prepare(unpack_case(chunks=2, fragment=64))
     module = HostModule(room=2048)
     ordered.bind(UNPACK.variant("coalesced_in_order"), module)
-    (own,) = module.plans
-    sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in own])
+    (blocks,) = module.plans
+    sources = np.concatenate([b["descriptors"]["src_off"][: b["count"]] for b in blocks])
     assert (np.diff(sources.astype(int)) == 64).all()
     with pytest.raises(FieldError, match=r"constants\.arrival: expected 1 or 2, got 3"):
         WORKLOADS.Workload(constants | {"arrival": 3}, rng).prepare(unpack_case())
 
 
-def test_bad_descriptors_never_reach_a_variant(workload: Any) -> None:
+def test_invalid_descriptors_never_reach_a_variant(workload: Any) -> None:
     bad = np.array([(0, 16, 256), (0, 16, 260)], WORKLOADS.DESCRIPTOR)
     with pytest.raises(FieldError, match=r"blocks\[0\]\.descriptors\[1\]\.dst_off"):
         workload.prepare_chunks([bad])
 
 
-def test_an_operation_says_when_it_waits_and_what_must_come_before_it(workload: Any) -> None:
+def test_an_operation_reports_its_waits_and_its_preparation(workload: Any) -> None:
     workload.prepare(unpack_case())
     module = HostModule()
     operation = workload.bind(UNPACK.variant("persistent_queue"), module)
