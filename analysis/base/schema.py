@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
-from jsonschema import Draft202012Validator, FormatChecker, validators
-from jsonschema.exceptions import ValidationError, best_match
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.reading import read_text
 from analysis.base.records import utc_time
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 SCHEMAS = ROOT / "workflow" / "schemas"
 
@@ -44,27 +44,24 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         super().flatten_mapping(node)
 
 
-# JSON accepts 1.0 as an integer; for a count that is a mistake.
-_Validator = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
-    ),
-)
-
-
-_FORMATS = FormatChecker(formats=())
-
-
-@_FORMATS.checks("utc-time", raises=ValueError)
-def _is_time(value: object) -> bool:
-    return not isinstance(value, str) or bool(utc_time(value))
-
-
 @cache
-def _schema(name: str) -> dict[str, Any]:
-    schema: dict[str, Any] = read_yaml(SCHEMAS / f"{name}.schema.yaml")
-    return schema
+def _first_fault(name: str) -> Callable[[Any], ValidationError | None]:
+    """A function that finds the most relevant fault by the schema `name`."""
+    # Only programs that read results need these modules, which take long to import.
+    from jsonschema import Draft202012Validator, FormatChecker, validators
+    from jsonschema.exceptions import best_match
+
+    formats = FormatChecker(formats=())
+    formats.checks("utc-time", raises=ValueError)(
+        lambda value: not isinstance(value, str) or bool(utc_time(value))
+    )
+    # JSON accepts 1.0 as an integer; for a count that is a mistake.
+    integers = Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    )
+    kind = validators.extend(Draft202012Validator, type_checker=integers)  # type: ignore[no-untyped-call]
+    checker = kind(read_yaml(SCHEMAS / f"{name}.schema.yaml"), format_checker=formats)
+    return lambda data: best_match(checker.iter_errors(data))
 
 
 def parse_yaml(text: str) -> Any:
@@ -127,62 +124,14 @@ def _texts(data: Any) -> Iterator[str]:
             yield from _texts(value)
 
 
-def check(
-    data: Any, name: str, where: str, definitions: Mapping[str, Mapping[str, Any]] | None = None
-) -> None:
-    """Raise FieldError for the most relevant fault; `where` is the file's name.
-
-    `definitions` replace those of the schema `name` that only code knows.
-    """
+def check(data: Any, name: str, where: str) -> None:
+    """Raise FieldError for the most relevant fault; `where` is the file's name."""
     for path, number in _floats(data):
         # No bound in a schema refuses these.
         if not math.isfinite(number):
             raise FieldError(f"{where}: {path}", "a finite number", number)
-    schema = _schema(name)
-    if definitions:
-        schema = schema | {"$defs": schema["$defs"] | definitions}
-    error = best_match(_Validator(schema, format_checker=_FORMATS).iter_errors(data))
-    while error is not None and error.parent is not None and error.parent.validator == "oneOf":
-        error = error.parent  # all that is allowed, not what was nearest to it
-    if error is not None:
+    if error := _first_fault(name)(data):
         raise FieldError(_field(error, where), *_fault(error))
-
-
-_READ: Final[Mapping[str, Callable[[str], object]]] = {
-    "integer": int,
-    "number": float,
-    "boolean": {"true": True, "false": False}.__getitem__,
-}
-"""How text is read where a schema has one of these types."""
-
-
-def with_types(data: Any, name: str) -> Any:
-    """`data` with text as what the schema `name` has at its place, where it can be read so.
-
-    Snakemake leaves numbers in a list or a mapping of its command line as text, and knows `true`
-    and `false` with a capital letter only.
-    """
-    return _with_types(data, _schema(name), _schema(name)["$defs"])
-
-
-def _with_types(data: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
-    options = schema.get("oneOf", [schema])
-
-    def part(key: str, default: Any) -> Any:
-        return next((option[key] for option in options if key in option), default)
-
-    if isinstance(data, dict):
-        known = part("properties", {})
-        return {key: _with_types(v, known.get(key, {}), definitions) for key, v in data.items()}
-    if isinstance(data, list):
-        return [_with_types(value, part("items", {}), definitions) for value in data]
-    for read in (_READ[option["type"]] for option in options if option.get("type") in _READ):
-        if isinstance(data, str):
-            with suppress(ValueError, KeyError):
-                return read(data)
-    return data
 
 
 def _floats(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
@@ -201,7 +150,6 @@ def _field(error: ValidationError, where: str) -> str:
 _EXPECTED: Final[Mapping[str, str]] = {
     "type": "type {}",
     "enum": "one of {}",
-    "const": "{!r}",
     "pattern": "text like {}",
     "format": "a UTC timestamp such as 2026-11-24T06:00:00Z",
     "maxLength": "at most {} characters",
@@ -210,8 +158,6 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "minimum": "a number of at least {}",
     "maximum": "a number of at most {}",
     "exclusiveMinimum": "a number above {}",
-    "uniqueItems": "items that differ from each other",
-    **dict.fromkeys(("minItems", "minLength", "minProperties"), "something that is not empty"),
 }
 """The expectation of each schema keyword, in words."""
 
@@ -227,20 +173,5 @@ def _fault(error: ValidationError) -> tuple[str, object]:
             return f"one of the keys {known}", sorted(set(got) - set(known), key=str)
         case "required":
             return f"the keys {sorted(rule)}", sorted(got, key=str)
-        case "not":
-            return f"anything but {rule.get('const', rule)!r}", got
-        case "oneOf":
-            return " or ".join(_plain(option) for option in rule), got
     expected = _EXPECTED.get(str(error.validator))
     return expected.format(rule) if expected else error.message, got
-
-
-def _plain(schema: dict[str, Any]) -> str:
-    if "title" in schema:
-        return str(schema["title"])
-    words = {"integer": "a whole number", "string": "a name"}[schema["type"]]
-    if "minimum" in schema:
-        words += f" of at least {schema['minimum']}"
-    if "pattern" in schema:
-        words += f" like {schema['pattern']}"
-    return words
