@@ -46,7 +46,5 @@ def test_a_test_without_the_mark_may_not_compile() -> None:
         ("workflow/pipeline.py", False),
     ],
 )
-def test_a_file_that_has_heavy_tests_only_is_known_before_it_is_read(
-    name: str, heavy: bool
-) -> None:
+def test_file_with_only_heavy_tests_is_known_unread(name: str, heavy: bool) -> None:
     assert is_all_heavy(ROOT / "tests" / name) == heavy

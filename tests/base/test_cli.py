@@ -48,7 +48,7 @@ def without_starter(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_what_a_person_can_mend_is_one_line(error: Exception, told: str) -> None:
+def test_expected_errors_are_one_line(error: Exception, told: str) -> None:
     def main() -> None:
         raise error
 
@@ -89,7 +89,7 @@ COMMANDS = {
         ("of_study", ["--results", __file__], "--results: expected an existing folder, got"),
     ],
 )
-def test_a_bad_argument_is_told_with_its_name(
+def test_invalid_argument_is_named(
     program: str, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser, sound = COMMANDS[program]
@@ -105,7 +105,7 @@ def test_settings_are_a_json_object() -> None:
         settings("[" * 100_000)
 
 
-def test_an_argument_is_a_file_that_is_there(tmp_path: Path) -> None:
+def test_argument_must_be_an_existing_file(tmp_path: Path) -> None:
     assert existing_file(__file__) == Path(__file__)
     for missing in (tmp_path, tmp_path / "none"):
         with pytest.raises(ArgumentTypeError, match="expected an existing file, got"):

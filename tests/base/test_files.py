@@ -21,7 +21,7 @@ from analysis.base.files import (
 )
 
 
-def test_a_file_that_cannot_be_written_whole_stays_as_it_was(
+def test_failed_write_leaves_the_file_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "folder" / "file"

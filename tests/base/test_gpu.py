@@ -64,7 +64,7 @@ def test_gpus_that_cannot_be_measured_together_are_refused(
         pass
 
 
-def test_a_gpu_that_is_lost_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_gpu_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(handle: object) -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
 

@@ -21,7 +21,7 @@ def refuse(holder: str) -> NoReturn:
     raise Held(holder)
 
 
-def test_a_lock_tells_who_has_it_until_it_is_free(tmp_path: Path) -> None:
+def test_lock_names_its_holder(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     first = take(path, "the first\n\x1b[31m", refuse)
     with pytest.raises(Held, match=r"^the first\[31m$"):
@@ -55,7 +55,7 @@ def test_a_file_that_was_removed_while_it_was_waited_for_locks_nothing(tmp_path:
     os.close(second)
 
 
-def test_what_is_no_plain_file_is_not_locked(tmp_path: Path) -> None:
+def test_only_plain_files_are_locked(tmp_path: Path) -> None:
     (tmp_path / "target").touch()
     (tmp_path / "link").symlink_to(tmp_path / "target")
     os.mkfifo(tmp_path / "pipe")

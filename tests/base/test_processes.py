@@ -99,7 +99,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_a_child_ends_with_its_parent_even_if_that_is_killed() -> None:
+def test_child_ends_when_its_parent_is_killed() -> None:
     parent = start(PARENT)
     child = int(first_line(parent))
     parent.kill()
@@ -119,14 +119,14 @@ def test_a_program_ends_with_whatever_started_it_after_tidying_up() -> None:
     assert "has ended" in late.communicate()[1]
 
 
-def test_a_program_that_is_terminated_ends_in_one_line() -> None:
+def test_terminated_program_prints_one_line() -> None:
     program = start(PROGRAM)
     assert first_line(program) == "ready"
     program.send_signal(signal.SIGTERM)
     assert program.communicate() == ("", "interrupted\n")
 
 
-def test_a_program_that_is_interrupted_twice_still_tidies_up() -> None:
+def test_second_interrupt_does_not_stop_the_cleanup() -> None:
     program = start(TIDIES)
     assert program.communicate() == ("tidy\n", "interrupted\n")
     assert program.returncode == INTERRUPTED
@@ -140,7 +140,7 @@ def test_a_starter_that_would_wait_for_its_programs_passes_interrupts_on(number:
     assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
 
 
-def test_an_interrupt_within_asyncio_ends_what_was_started_and_leaves_no_traceback() -> None:
+def test_interrupt_within_asyncio_ends_children_without_a_traceback() -> None:
     starter = start(STARTER_WITHIN_ASYNCIO, PROGRAM)
     assert first_line(starter) == "ready"
     starter.send_signal(signal.SIGINT)
@@ -154,7 +154,7 @@ def test_an_interrupt_while_modules_are_imported_is_one_line() -> None:
     assert "Traceback" in fault.communicate()[1]
 
 
-def test_shared_memory_is_removed_where_its_process_was_killed_and_nobody_has_it(
+def test_unused_shared_memory_of_a_killed_process_is_removed(
     tmp_path: Path,
 ) -> None:
     ended = start("")

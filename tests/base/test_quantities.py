@@ -68,6 +68,6 @@ def test_the_interval_of_a_ratio_is_exact_near_one_alone() -> None:
     assert ratio_interval(3.871, 3.952) == "3.87 to 3.95"
 
 
-def test_a_small_share_is_not_told_as_none() -> None:
+def test_small_share_is_not_shown_as_zero() -> None:
     shares = (0.0, 0.0000315, 0.0123, 0.877)
     assert [percent(share) for share in shares] == ["0.0 %", "0.003 %", "1.2 %", "88 %"]

@@ -38,7 +38,7 @@ HEADER = "name,count,seconds,stream\n"
         )
     )
 )
-def test_what_is_written_is_read_again(
+def test_records_survive_a_round_trip(
     tmp_path_factory: pytest.TempPathFactory, readings: list[Reading]
 ) -> None:
     path = tmp_path_factory.mktemp("records") / "r.csv"
@@ -46,7 +46,7 @@ def test_what_is_written_is_read_again(
     assert read_records(path, Reading) == readings
 
 
-def test_floats_take_the_format_and_what_cannot_be_seen_becomes_a_space() -> None:
+def test_floats_are_formatted_and_control_characters_become_spaces() -> None:
     rows = [("a\rb", 2, 1 / 3, None)]
     assert to_text(columns(Reading), rows, number=".3f") == f"{HEADER}a b,2,0.333,\n"
 

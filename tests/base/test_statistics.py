@@ -42,7 +42,7 @@ from analysis.study.config import CONFIG_FILE
         (1.5, math.nan, "unclear"),
     ],
 )
-def test_a_verdict_is_what_the_whole_interval_says(low: float, high: float, said: str) -> None:
+def test_verdict_needs_the_whole_interval(low: float, high: float, said: str) -> None:
     assert verdict(math.sqrt(low * high), low, high) == said
 
 
@@ -216,14 +216,14 @@ def test_few_runs_stand_for_themselves() -> None:
     assert len([first, second]) < MIN_RUNS
 
 
-def test_a_mean_of_what_is_positive_is_geometric() -> None:
+def test_mean_of_positive_values_is_geometric() -> None:
     found = mean_estimate([1.0, 2.0, 4.0])
     assert found.median == pytest.approx(2.0)
     assert found.low * found.high == pytest.approx(4.0)
     assert mean_estimate([-1.0, 0.0, 4.0]).median == pytest.approx(1.0)
 
 
-def test_what_is_not_positive_has_an_interval_too() -> None:
+def test_values_that_are_not_positive_have_an_interval() -> None:
     low, high = prediction_interval([[0.0], [1.0], [2.0]])
     assert low == pytest.approx(1 - 4.303 * math.sqrt(4 / 3), rel=1e-3)
     assert high == pytest.approx(1 + 4.303 * math.sqrt(4 / 3), rel=1e-3)

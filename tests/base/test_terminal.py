@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_shows_what_was_drawn_last_and_keeps_what_was_said(
+def test_terminal_shows_the_last_line_drawn_and_keeps_messages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -29,7 +29,7 @@ def test_a_terminal_shows_what_was_drawn_last_and_keeps_what_was_said(
 
 
 @pytest.mark.parametrize(("stream", "term"), [(io.StringIO(), "xterm"), (Terminal(), "dumb")])
-def test_elsewhere_only_what_is_said_is_written(
+def test_without_a_terminal_only_messages_are_written(
     monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, term: str
 ) -> None:
     monkeypatch.setenv("TERM", term)

@@ -38,15 +38,13 @@ def test_a_variant_without_the_headline_has_options_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("words", [["--batch", "-1"], ["--batch", "x"], ["--draw", "sorted"]])
-def test_what_no_case_can_be_is_refused(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_case_is_rejected(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         options(COPY, COPY.variant("in_flight")).parse_args(words)
     assert words[0] in capsys.readouterr().err
 
 
-def test_what_makes_no_payload_is_one_error() -> None:
+def test_invalid_payload_is_one_error() -> None:
     variant = replace(COPY.variant("in_flight"), payload="rows // (batch - 1) - 1")
     for batch, told in (("1", "by zero"), ("2000", "at least 0, got -1")):
         parsed = options(COPY, variant).parse_args(["--batch", batch, "--rows", "5"])

@@ -33,9 +33,7 @@ def runs(root: Path) -> list[str]:
     return list(load_variant(root / PYTHON).run_provenance())
 
 
-def test_a_tree_has_the_sources_as_they_are_and_keeps_what_it_has_built(
-    tmp_path: Path, config: Config
-) -> None:
+def test_tree_has_the_current_sources_and_keeps_its_build(tmp_path: Path, config: Config) -> None:
     del config
     for name in ("Snakefile", "kernels/a.cu", "results/box/x.csv", "build/a.so", ".git/HEAD"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +49,7 @@ def test_a_tree_has_the_sources_as_they_are_and_keeps_what_it_has_built(
     assert found == {"Snakefile", "kernels/b.cu", "profiles", "build/old.so"}
 
 
-def test_a_run_takes_over_what_was_measured_so_often(tmp_path: Path, config: Config) -> None:
+def test_run_takes_over_results_with_enough_repeats(tmp_path: Path, config: Config) -> None:
     write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
     for run in (1, 2):
         cluster.take_over(config, "box", run)
@@ -59,7 +57,7 @@ def test_a_run_takes_over_what_was_measured_so_often(tmp_path: Path, config: Con
     assert not (cluster.tree_of("box", 2) / "results").exists()
 
 
-def test_a_run_takes_over_nothing_that_is_stale(tmp_path: Path, config: Config) -> None:
+def test_run_takes_over_no_stale_result(tmp_path: Path, config: Config) -> None:
     write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
     path = (tmp_path / "results" / PYTHON).with_suffix(".json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
@@ -90,7 +88,9 @@ def test_several_runs_of_one_node_are_added_oldest_first(tmp_path: Path, config:
     assert list(merged.run_provenance()) == [LATER, RUN]
 
 
-def test_a_machine_that_is_not_configured_is_not_measured(tmp_path: Path, config: Config) -> None:
+def test_machine_missing_from_the_configuration_is_not_measured(
+    tmp_path: Path, config: Config
+) -> None:
     with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
         cluster.measure(config, {}, "other", 1)
     assert not (tmp_path / "build").exists()

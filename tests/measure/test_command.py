@@ -7,7 +7,7 @@ from analysis.measure.__main__ import command_of
 from analysis.study.config import CONFIG_FILE
 
 
-def test_a_command_is_quoted_and_holds_only_what_differs_from_the_defaults() -> None:
+def test_command_is_quoted_and_omits_defaults() -> None:
     defaults = read_yaml(CONFIG_FILE)
     assert command_of(["calls"], None, defaults) == "python -m analysis.measure calls"
     asked = defaults | {"machine": "my-box", "nvcc": "/opt/cuda/bin/nvcc", "libfabric": "/home/me"}

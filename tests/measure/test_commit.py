@@ -65,7 +65,7 @@ def test_a_copy_is_not_of_the_repository_that_it_lies_in(tree: Path) -> None:
     assert found.unknown.endswith(f"; {COMMIT_VARIABLE} can name it")
 
 
-def test_a_checkout_of_somebody_else_says_how_to_trust_it(
+def test_checkout_of_another_user_explains_how_to_trust_it(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
@@ -75,7 +75,7 @@ def test_a_checkout_of_somebody_else_says_how_to_trust_it(
     )
 
 
-def test_without_git_or_a_commit_that_is_the_reason(
+def test_missing_git_or_commit_is_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q"], check=True)

@@ -46,7 +46,7 @@ def test_stolen_time_is_read_in_seconds(tmp_path: Path, monkeypatch: pytest.Monk
     assert steal_seconds(stat) == 0.0
 
 
-def test_hosts_are_told_apart_and_not_given_away(
+def test_hosts_are_distinguished_without_revealing_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [host_id([GPU]), host_id([replace(GPU, uuid="GPU-2")])]

@@ -35,7 +35,7 @@ def library(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 4096, CHUNK, 2 * CHUNK + 1])
-def test_what_is_flushed_keeps_its_bytes(size: int) -> None:
+def test_flush_keeps_the_bytes(size: int) -> None:
     whole = np.random.default_rng(size).integers(0, 256, size + 7, np.uint8)
     part = whole[5 : 5 + size]  # begins and ends within a line
     expected = part + np.uint8(1)
@@ -73,9 +73,7 @@ def test_every_row_is_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(pieces) == [table.ctypes.data + 100 * row for row in range(50)]
 
 
-def test_where_it_is_not_built_that_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_module_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_cache, "LIBRARY", tmp_path / "cpu_cache.so")
     with pytest.raises(HotpathError, match=r"cpu_cache\.so: not built; run: snakemake"):
         flush(np.zeros(1))

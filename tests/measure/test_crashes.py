@@ -198,7 +198,7 @@ def test_a_crash_at_any_change_of_a_file_costs_one_round_at_most(
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_disk_that_is_full_from_any_change_on_is_one_line_and_nothing_is_half_published(
+def test_full_disk_is_one_line_and_publishes_nothing(
     tmp_path: Path, study: Study, where: Target, build_folder: Path, measure: Callable[[], None]
 ) -> None:
     at, ended = -8, 1
@@ -245,7 +245,7 @@ def test_damaged_rounds_are_measured_again_and_no_other(
         (("trouble.json", '"run"', '"ran"'), "trouble.json: expected "),
     ],
 )
-def test_damaged_results_are_told_before_anything_is_launched(
+def test_damaged_results_are_reported_before_any_launch(
     study: Study,
     where: Target,
     measure: Callable[[], None],
@@ -319,7 +319,7 @@ def test_a_run_names_the_bounds_of_its_start_even_if_it_is_resumed_with_others(
     assert published(later) == {name: {"it": "1" * 12} for name in NAMES}, "begun anew"
 
 
-def test_what_is_half_published_counts_as_measured_and_is_completed_first(
+def test_interrupted_publication_is_completed_first(
     finished: Plan, study: Study, where: Target, build_folder: Path
 ) -> None:
     draft, told, _ = drafted(finished, HERE, host(build_folder), Journal(finished))

@@ -48,7 +48,7 @@ def after(**changed: float) -> Watch:
         (Watch({}, {}, seconds=10.0), ""),
     ],
 )
-def test_a_round_is_disturbed_by_what_quiet_hosts_do_not_show(watch: Watch, why: str) -> None:
+def test_signs_of_a_disturbed_round(watch: Watch, why: str) -> None:
     assert disturbances([CALM, watch], CORES) == [[], [why] if why else []]
 
 
@@ -108,7 +108,7 @@ def test_a_run_that_stays_disturbed_is_marked_and_comes_to_an_end(
     assert {s.round for s in samples_at(where, study, "one")} == {0, 1, 2}
 
 
-def test_who_came_to_the_gpu_during_a_round_is_known_and_what_it_took(
+def test_new_processes_on_the_gpu_and_their_cost_are_known(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own: list[int | None] = []

@@ -129,7 +129,7 @@ def test_cases_that_few_rounds_measure_take_less_on_average(study: Study, where:
     assert whole * GRID.rounds == pytest.approx(study.budget_s)
 
 
-def test_what_cannot_run_takes_no_time(tmp_path: Path, where: Target) -> None:
+def test_variants_that_cannot_run_take_no_time(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "half", {"name": "one"}, {"name": "two", "needs": ["gpu"]})
     plan = Plan(study, study.variants, GRID, where)
     assert round_seconds(plan, HERE) * 2 == pytest.approx(round_seconds(plan, WITH_GPU))
@@ -158,7 +158,7 @@ def _as_measured(where: Target, study: Study, variant: Variant, run: str) -> Var
     return replace(variant, cases=tuple(cases))
 
 
-def test_the_last_run_tells_within_a_quarter_what_another_took(
+def test_forecast_from_the_last_run_is_within_a_quarter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On committed results: a run of everything is forecast from the newest one."""

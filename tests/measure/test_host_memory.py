@@ -56,7 +56,7 @@ def test_registered_memory_is_unregistered_before_it_is_freed(
     assert set(memory.seconds) == {"allocate", "register", "free"}
 
 
-def test_memory_that_got_no_huge_pages_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_without_huge_pages_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_memory, "cudart", FakeCudart())
     monkeypatch.setattr(host_memory, "huge_bytes", lambda pointer: 0)
     with pytest.raises(host_memory.NoHugePages, match="0 of 4194304 B"):

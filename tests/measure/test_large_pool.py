@@ -82,9 +82,7 @@ def seen_by_gpu(pool: LargePool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("memory", ["pinned", "registered", "registered_huge", "device"])
-def test_a_pool_is_full_of_what_the_gpu_reads_until_it_is_closed(
-    fake: FakeCudart, memory: str
-) -> None:
+def test_pool_holds_its_rows_until_it_is_closed(fake: FakeCudart, memory: str) -> None:
     pool = make(memory)
     assert pool.bytes.shape == (SIZE,)
     assert np.array_equal(seen_by_gpu(pool), pool.bytes)
@@ -130,7 +128,7 @@ def test_an_aliased_pool_is_the_same_memory_at_every_address(
     assert fake.names().count("cudaHostUnregister") == 3
 
 
-def test_what_was_registered_before_a_failure_is_unregistered(
+def test_failure_unregisters_earlier_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake = install(monkeypatch, FakeCudart(failing=("cudaHostRegister", 2)))
@@ -172,7 +170,7 @@ def test_pages_of_a_gigabyte_that_were_not_set_aside_are_a_skip(
         make("registered_1gib")
 
 
-def test_memory_that_got_no_huge_pages_is_freed_and_says_so(
+def test_memory_without_huge_pages_is_freed_and_reported(
     fake: FakeCudart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large_pool, "huge_bytes", lambda pointer: 0)

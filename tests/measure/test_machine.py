@@ -27,7 +27,7 @@ def test_a_slug_is_lower_case_letters_digits_and_single_hyphens(name: str) -> No
     assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", slug(name))
 
 
-def test_versions_of_what_variants_are_linked_with_are_told(
+def test_versions_of_linked_packages_are_recorded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "librmm_cu13-26.10.0.dist-info").mkdir()

@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
 
 
-def test_a_second_measurement_is_refused_where_the_configuration_says_so() -> None:
+def test_second_measurement_is_refused_if_configured() -> None:
     with (
         whole_machine("refuse", "measuring one"),
         pytest.raises(HotpathError, match=rf"config: busy: .* in {ROOT}: measuring one, since 2"),

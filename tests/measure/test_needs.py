@@ -32,7 +32,7 @@ def provision(arch: str | None, cuda: str | None = "13.0") -> Provision:
         ("cuda>=12.8", None, None, "needs CUDA 12.8, modules are built with None"),
     ],
 )
-def test_a_need_is_met_or_its_reason_is_told(
+def test_need_is_met_or_has_a_reason(
     tmp_path: Path, need: str, arch: str | None, cuda: str | None, reason: str | None
 ) -> None:
     data = description()
@@ -63,7 +63,7 @@ def test_a_package_is_there_where_python_finds_it(
 
 
 @pytest.mark.parametrize("need", ["cuda", "sm_ninety", "gpus", "cuda>=13", "rocm", "peers: two"])
-def test_a_need_nobody_knows_is_an_error(tmp_path: Path, need: str) -> None:
+def test_unknown_need_is_an_error(tmp_path: Path, need: str) -> None:
     data = description()
     data["variants"][0]["needs"] = [need]
     variant = load(tmp_path / "copy", data).variant("first")
@@ -83,7 +83,7 @@ def test_a_need_nobody_knows_is_an_error(tmp_path: Path, need: str) -> None:
         (3, ((0, 2), (1, 2)), None),  # the third is not used
     ],
 )
-def test_peers_are_so_many_gpus_that_can_access_each_other(
+def test_peers_need_gpus_that_can_access_each_other(
     tmp_path: Path, gpus: int, apart: tuple[tuple[int, int], ...], reason: str | None
 ) -> None:
     data = description()

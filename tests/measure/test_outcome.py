@@ -11,9 +11,7 @@ from analysis.measure.plan import Plan, Target
 from tests.measure.studies import GRID, run, samples_at, write_study
 
 
-def test_what_was_measured_what_was_skipped_and_where_to_look(
-    tmp_path: Path, where: Target
-) -> None:
+def test_outcome_lists_measured_skipped_and_logs(tmp_path: Path, where: Target) -> None:
     variants = ({"name": "one"}, {"name": "wrong"}, {"name": "on_gpu", "needs": ["gpu"]})
     measured = write_study(tmp_path / "measured", *variants, {"name": "refuses"})
     skipped = write_study(tmp_path / "skipped", {"name": "one", "needs": ["gpu"]})

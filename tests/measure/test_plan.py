@@ -79,7 +79,7 @@ def test_damaged_results_are_not_measured_over(tmp_path: Path, where: Target) ->
     assert list(collect(where.root, {"damaged": study}).refused) == ["test-box/damaged"]
 
 
-def test_what_is_pending_is_measured_beside_what_it_is_compared_with(tmp_path: Path) -> None:
+def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path) -> None:
     study = write_study(
         tmp_path / "beside",
         {"name": "one"},
@@ -154,7 +154,7 @@ def test_a_machine_that_cannot_be_read_is_one_error(where: Target, text: str, to
         refuse_other_machine(where, [])
 
 
-def test_a_larger_grid_asks_for_what_a_smaller_one_measured(tmp_path: Path, where: Target) -> None:
+def test_larger_grid_includes_the_smaller_one(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "larger", {"name": "one"})
     run(Plan(study, study.variants, GRID, where), tmp_path)
     assert pending(study, where, "default", HERE) == []
@@ -168,7 +168,7 @@ def test_several_gpus_are_a_machine_of_its_own(count: int, machine: str) -> None
     assert target(load_config({"machine": "my-box"}), gpus).machine == "my-box"
 
 
-def test_the_smoke_grid_keeps_to_its_own_folder() -> None:
+def test_smoke_grid_uses_a_separate_folder() -> None:
     smoke = target(load_config({"grid": "smoke"}), [])
     assert "smoke" in smoke.root.parts
     assert "smoke" not in target(load_config(), []).root.parts

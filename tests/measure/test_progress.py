@@ -102,7 +102,7 @@ def test_without_a_terminal_each_round_is_a_line_and_nothing_runs_beside_it(
     ]
 
 
-def test_of_short_rounds_the_first_the_last_and_those_after_a_silence_are_told(
+def test_short_rounds_report_the_first_the_last_and_after_a_silence(
     clock: Clock, signs: Signs
 ) -> None:
     line = Drawn(live=False)

@@ -85,7 +85,7 @@ def rig_in(
     return study, rig, workload.EVENTS
 
 
-def test_what_must_precede_cuda_is_done_as_the_rig_is_made(tmp_path: Path) -> None:
+def test_rig_runs_preparations_before_cuda(tmp_path: Path) -> None:
     study, *_ = rig_in(tmp_path / "a", {"name": "one"})
     workload = load_python(study, "workload")
     workload.Workload.before_cuda = lambda: workload.EVENTS.append("before CUDA")
@@ -95,7 +95,7 @@ def test_what_must_precede_cuda_is_done_as_the_rig_is_made(tmp_path: Path) -> No
     assert workload.EVENTS[1] == "workload {}"
 
 
-def test_a_workload_is_told_once_which_variants_are_bound_to_a_case(tmp_path: Path) -> None:
+def test_workload_gets_the_variants_of_a_case_once(tmp_path: Path) -> None:
     study, _, events = rig_in(tmp_path / "a", {"name": "one"}, {"name": "two"}, {"name": "three"})
     workload = load_python(study, "workload").Workload
     workload.before_bind = lambda _, told: events.append(
@@ -127,7 +127,7 @@ def test_a_case_is_prepared_once_for_all_that_are_bound_to_it(tmp_path: Path) ->
     ]
 
 
-def test_variants_are_bound_to_what_prepare_returns(tmp_path: Path) -> None:
+def test_variants_are_bound_to_the_result_of_prepare(tmp_path: Path) -> None:
     study, rig, events = rig_in(tmp_path / "b", {"name": "one"}, returned="return Inputs(case)")
     for case in study.variants[0].cases:
         rig.bind(study.variants[0], case)
@@ -157,9 +157,7 @@ def test_a_case_that_was_refused_is_not_taken_for_prepared(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("wrong", ["", "byte 3: expected 1, got 165"])
-def test_the_output_is_poisoned_before_the_launch_that_is_checked(
-    tmp_path: Path, wrong: str
-) -> None:
+def test_output_is_poisoned_before_the_checked_launch(tmp_path: Path, wrong: str) -> None:
     study, rig, events = rig_in(tmp_path / "e", {"name": "one"}, WRONG=wrong or None)
     bound = rig.bind(study.variants[0], study.variants[0].cases[0])
     events.clear()
@@ -169,7 +167,7 @@ def test_the_output_is_poisoned_before_the_launch_that_is_checked(
 
 
 @pytest.mark.parametrize("returned", ["", "return Inputs(case)"])
-def test_inputs_live_as_long_as_what_is_bound_to_them(tmp_path: Path, returned: str) -> None:
+def test_inputs_live_as_long_as_their_operations(tmp_path: Path, returned: str) -> None:
     study, rig, _ = rig_in(tmp_path / "f", {"name": "one"}, returned=returned)
     bound = rig.bind(study.variants[0], study.variants[0].cases[0])
     held: list[weakref.ref[Any]] = [

@@ -136,7 +136,7 @@ def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Targ
     assert sum(s.metric == "filled" for s in samples) == 40
 
 
-def test_what_failed_on_one_visit_is_not_timed_on_another(
+def test_variant_that_failed_once_is_not_timed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Wrong(Recorded):
@@ -155,7 +155,7 @@ def test_what_failed_on_one_visit_is_not_timed_on_another(
     assert [row.status for row in bench.rows([cell, cell])] == ["failed"]
 
 
-def test_what_earlier_visits_took_does_not_count_beside_a_failure(
+def test_failure_discards_times_of_earlier_visits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class WrongLater(Recorded):
@@ -345,7 +345,7 @@ def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path, clo
     assert times == pytest.approx({"submit_time": 0.002, "host_time": 0.022})
 
 
-def test_each_time_by_the_host_is_kept_as_what_it_is(
+def test_host_times_are_kept_by_metric(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     study = write_study(tmp_path / "both", {"name": "one"})
@@ -377,7 +377,7 @@ def test_before_the_first_cell_a_machine_works_until_its_clocks_have_risen(
 
 
 @pytest.mark.parametrize("host_work", [False, True])
-def test_inputs_leave_the_caches_after_the_check_and_before_what_the_cpu_reads(
+def test_inputs_are_flushed_between_the_check_and_timing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_work: bool
 ) -> None:
     operation = Recorded()
@@ -387,7 +387,7 @@ def test_inputs_leave_the_caches_after_the_check_and_before_what_the_cpu_reads(
     assert operation.events == [*untimed, *timed, *timed, *timed]
 
 
-def test_the_first_host_time_of_a_cell_is_thrown_away(
+def test_first_host_time_of_a_cell_is_discarded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     class SlowAtFirst(Timed):
@@ -404,9 +404,7 @@ def test_the_first_host_time_of_a_cell_is_thrown_away(
     assert clock.now_s > 1
 
 
-def test_what_the_machine_runs_out_of_in_mid_cell_skips_the_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exhausted_resource_skips_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class RunsOut(Recorded):
         def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
             raise Skip("no huge pages left")

@@ -36,7 +36,7 @@ from tests.measure.studies import (
 from tests.waiting import wait_for
 
 
-def test_what_rounds_import_is_imported_before_them(tmp_path: Path) -> None:
+def test_imports_of_rounds_happen_once_before(tmp_path: Path) -> None:
     study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["torch"]})
     one, two = study.variants
     assert imported(study, [one]) == []
@@ -146,7 +146,7 @@ class Impatient:
         return 0.01
 
 
-def test_a_round_is_told_when_it_is_kept(
+def test_round_is_reported_after_it_is_kept(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = write_study(tmp_path / "told", {"name": "one"})
@@ -198,9 +198,7 @@ def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
     assert {s.round for s in samples} == {0, 1, 2}
 
 
-def test_a_module_that_cannot_be_imported_is_told_with_its_cell(
-    tmp_path: Path, where: Target
-) -> None:
+def test_failed_import_names_its_cell(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "unimportable", {"name": "one"})
     (study.folder / "one.py").write_text("import no_such_module_here\n")
     with pytest.raises(
@@ -209,7 +207,7 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_cell(
         run_rounds(Plan(study, study.variants, GRID, where), HERE, host(tmp_path))
 
 
-def test_a_rounds_file_holds_what_was_measured(tmp_path: Path, where: Target) -> None:
+def test_file_of_a_round_holds_its_samples(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "files", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, host(tmp_path))

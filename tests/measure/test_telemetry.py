@@ -52,7 +52,7 @@ def test_telemetry_belongs_to_the_cell_it_fell_in() -> None:
     assert lines[1] == f"{RUN},0,{base.case},{at(10.0)},100"
 
 
-def test_every_visit_to_a_cell_has_its_own_telemetry() -> None:
+def test_every_visit_to_a_cell_has_telemetry() -> None:
     order = [("python", 10.0), ("again", 11.0), ("again", 12.0), ("python", 13.0)]
     visits = [Visit(at(start), RUN, 0, name, "n=1") for name, start in order]
     rows = [[at(second), ""] for second in (10.5, 11.5, 12.5, 13.5)]

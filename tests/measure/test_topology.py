@@ -53,7 +53,7 @@ def test_links_without_a_switch_count_for_the_gpu_they_lead_to(
         assert topology(gpus)["nvlinks"] == {"0-1": 2, "0-2": 1, "1-2": 0}
 
 
-def test_what_cannot_be_read_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_values_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
 

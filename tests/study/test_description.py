@@ -54,7 +54,7 @@ def test_a_case_set_may_be_measured_in_some_rounds_and_in_the_full_grid(tmp_path
     assert wider[:4] == usual
 
 
-def test_payloads_use_a_variants_own_constants(study: Study) -> None:
+def test_payloads_use_constants_of_the_variant(study: Study) -> None:
     assert [case.payload_bytes for case in study.variant("first").cases] == [16, 16, 32, 32, 1024]
     assert [case.payload_bytes for case in study.variant("second").cases] == [32, 32, 64, 64]
 

@@ -221,7 +221,7 @@ def test_a_study_that_cannot_be_parsed_names_its_file(tmp_path: Path) -> None:
             load_study(tmp_path / "study.yaml")
 
 
-def test_a_study_that_is_not_there_is_an_error_with_those_that_are() -> None:
+def test_unknown_study_names_the_known_ones() -> None:
     assert find_study("copy", SYNTHETIC).name == "copy"
     with pytest.raises(FieldError, match=r"^study: expected one of \['calls', .*got 'cpy'$"):
         find_study("cpy", SYNTHETIC)

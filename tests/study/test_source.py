@@ -76,7 +76,7 @@ def edits(by_file: Mapping[str, Sequence[tuple[str, str]]]) -> pytest.MarkDecora
     return pytest.mark.parametrize(("file", "old", "new"), rows)
 
 
-def test_fingerprints_tell_programs_apart(gather: Path) -> None:
+def test_fingerprints_distinguish_programs(gather: Path) -> None:
     programs = {
         (
             variant.path,
@@ -125,7 +125,7 @@ def test_a_file_listed_twice_is_one_program() -> None:
         ],
     }
 )
-def test_what_does_not_change_the_program_keeps_every_fingerprint(
+def test_edits_without_an_effect_keep_every_fingerprint(
     gather: Path, file: str, old: str, new: str
 ) -> None:
     assert changed(gather, partial(replace_in, gather / file, old, new)) == set()
@@ -146,7 +146,7 @@ def test_what_does_not_change_the_program_keeps_every_fingerprint(
         ],
     }
 )
-def test_an_edit_of_a_variants_file_changes_what_is_made_of_it_only(
+def test_edit_of_a_variant_changes_only_its_fingerprint(
     gather: Path, file: str, old: str, new: str
 ) -> None:
     touched = changed(gather, partial(replace_in, gather / file, old, new))
@@ -186,7 +186,7 @@ def test_a_constant_belongs_to_every_variant_that_has_no_own(gather: Path) -> No
 @pytest.mark.parametrize(
     "setting", ["flags: [-O1]", "constants: {token_bytes: 672}", "options: {lanes: wide}"]
 )
-def test_a_variants_own_settings_are_its_alone(gather: Path, setting: str) -> None:
+def test_settings_of_a_variant_affect_no_other(gather: Path, setting: str) -> None:
     def edit() -> None:
         replace_in(gather / "study.yaml", "after: v2_warp", f"{setting}\n    after: v2_warp")
 
@@ -243,7 +243,7 @@ def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) ->
         ("", ""),
     ],
 )
-def test_cpp_keeps_tokens_and_what_is_inside_literals(text: str, normal: str) -> None:
+def test_cpp_keeps_tokens_and_literals(text: str, normal: str) -> None:
     assert normalise_cpp(text) == normal
 
 
@@ -282,7 +282,7 @@ def test_cpp_reads_the_same_however_it_is_laid_out(blanks: list[str], comment: s
     assert normalise_cpp(commented) == normalise_cpp(" ".join(TOKENS))
 
 
-def test_python_keeps_what_indentation_means() -> None:
+def test_python_keeps_indentation() -> None:
     inside = normalise_python("if a:\n    b()\n    c()\n")
     outside = normalise_python("if a:\n    b()\nc()\n")
     assert inside != outside
@@ -340,7 +340,7 @@ def test_python_files_a_study_imports_from_itself_belong_to_it(tmp_path: Path) -
     assert print_of() != before
 
 
-def test_what_is_timed_elsewhere_belongs_to_the_variant_that_times_it(tmp_path: Path) -> None:
+def test_timed_file_outside_the_study_belongs_to_its_variant(tmp_path: Path) -> None:
     folder = copied("transfers", tmp_path)
     (variant,) = [v for v in load(folder).variants if v.name == "pinned_price"]
     assert [path.name for path in variant.timed] == ["host_memory.py"]
@@ -355,7 +355,7 @@ def test_what_is_timed_elsewhere_belongs_to_the_variant_that_times_it(tmp_path: 
     assert timed_files(study, study.variant("pinned_loop"))[-1].name != "host_memory.py"
 
 
-def test_what_only_tests_use_belongs_to_no_variant(tmp_path: Path) -> None:
+def test_files_of_tests_belong_to_no_variant(tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "allocator", tmp_path / "allocator")
     edit = partial(replace_in, folder / "state_check.h", "capacity)", "capacity_)")
     assert changed(folder, edit) == set()
@@ -368,7 +368,7 @@ def test_what_only_tests_use_belongs_to_no_variant(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["tests: [missing.h]", "tests: [..]"])
-def test_a_file_that_is_listed_must_be_there(gather: Path, key: str) -> None:
+def test_listed_file_must_exist(gather: Path, key: str) -> None:
     replace_in(gather / "study.yaml", "budget_s: ", f"{key}\nbudget_s: ")
     with pytest.raises(FieldError, match=r"h2d_gather/study.yaml: tests: expected files below"):
         load(gather)

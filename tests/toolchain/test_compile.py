@@ -47,7 +47,7 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
     return {variant.name: load_module(folder, study, variant) for variant in study.variants}
 
 
-def test_each_module_runs_its_own_code(numbers: dict[str, ModuleType]) -> None:
+def test_each_module_runs_its_code(numbers: dict[str, ModuleType]) -> None:
     assert [numbers[name].number() for name in ("one", "same", "two")] == [1, 1, 2]
     assert numbers["one"] is not numbers["same"]
     assert not {"one", "two"} & set(sys.modules)

@@ -57,7 +57,7 @@ def test_tables_py_is_among_the_code(study: Study, kept: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "not JSON", "[]", "{}"])
-def test_what_is_missing_or_damaged_is_made_anew(
+def test_missing_or_damaged_tables_are_made_again(
     study: Study, kept: Path, text: str | None
 ) -> None:
     path = kept / MADE_OF

@@ -69,7 +69,7 @@ def test_no_compiler_anywhere_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_p
         find_toolchain()
 
 
-def test_a_named_compiler_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_invalid_compiler_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FieldError) as caught:
         find_toolchain(str(tmp_path / "nvcc"))
     assert caught.value.field == "config: nvcc"

@@ -60,7 +60,7 @@ def objects(studies: Iterable[Study]) -> dict[str, list[Path | str]]:
     }
 
 
-def test_the_bindings_stand_on_what_the_compiler_reads(
+def test_bindings_depend_on_all_files_that_the_compiler_reads(
     copy: Path, studies: dict[str, Study]
 ) -> None:
     for study in studies.values():

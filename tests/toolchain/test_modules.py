@@ -44,11 +44,11 @@ def test_studies_of_one_name_in_two_folders_stay_apart(tmp_path: Path) -> None:
     assert [load_python(study, "other").VALUE for study in (first, second)] == [1, 2]
 
 
-def test_a_file_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+def test_missing_file_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(HotpathError, match=r"charts\.py: no such file"):
         load_python(study_named(tmp_path / "bare"), "charts")
 
 
-def test_a_module_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
+def test_unbuilt_module_explains_how_to_build_it(tmp_path: Path) -> None:
     with pytest.raises(HotpathError, match=r"bytewise\.so: not built; run: snakemake .*\"copy\""):
         load_module(tmp_path, COPY, COPY.variant("bytewise"))

@@ -74,7 +74,7 @@ def test_a_package_may_come_from_one_of_several_distributions(
     assert package.unmet is None
 
 
-def test_an_older_package_than_a_variant_needs_is_not_linked_and_says_so(
+def test_old_package_is_not_linked_and_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     install(tmp_path, "boxes", "boxes-cu12", "26.6.0")

@@ -23,12 +23,12 @@ def test_real_disassembly_is_read_by_width_and_order() -> None:
     assert (code.loads_in_flight, code.in_flight_bytes) == (2, 2 * 16 * 32)
 
 
-def test_what_is_no_disassembly_has_no_kernels() -> None:
+def test_invalid_disassembly_has_no_kernels() -> None:
     assert list(sass.parse_sass("")) == []
     assert list(sass.parse_sass("Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n")) == []
 
 
-def test_without_tools_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HotpathError, match="cuobjdump is neither in this environment nor in PATH"):

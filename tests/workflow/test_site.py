@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.workflow.pipeline import add_modules, copy_of_pipeline, succeed
 
 
-def test_a_site_whose_first_page_was_removed_is_published_again(tmp_path: Path) -> None:
+def test_site_without_its_first_page_is_published_again(tmp_path: Path) -> None:
     copy = copy_of_pipeline(tmp_path / "hotpath")
     add_modules(copy)
     for other in ("copy", "strides"):

@@ -32,6 +32,6 @@ def test_all_that_have_the_case_asked_for_are_captured_in_it() -> None:
     assert variants_by_case(STUDY, VARIANTS, SECOND.id) == {SECOND.id: [HAS_ALL, HAS_SECOND]}
 
 
-def test_a_case_that_nobody_has_is_refused() -> None:
+def test_unknown_case_is_rejected() -> None:
     with pytest.raises(FieldError, match="case: expected one that a variant of copy has"):
         variants_by_case(STUDY, VARIANTS, "rows=4")

@@ -44,7 +44,7 @@ def test_an_answer_without_a_table_is_an_error() -> None:
             list(ncu.parse(text, GATHER.headline))
 
 
-def test_an_answer_that_says_it_saw_no_kernel_is_no_error() -> None:
+def test_report_without_kernels_is_no_error() -> None:
     assert values("==PROF== Connected\n==WARNING== No kernels were profiled.\n") == {}
 
 

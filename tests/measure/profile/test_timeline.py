@@ -31,7 +31,7 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("copy_kind", "said"), [(1, "HtoD"), (2, "DtoH"), (8, "DtoD")])
-def test_a_copy_says_which_way_it_goes(copy_kind: int, said: str) -> None:
+def test_copy_has_its_direction(copy_kind: int, said: str) -> None:
     assert direction(copy_kind) == said
 
 

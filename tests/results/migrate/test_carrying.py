@@ -124,7 +124,7 @@ def test_another_setting_is_no_refactoring(setting: dict[str, Any]) -> None:
         prove(old, new, toolchain(), "sm_90")
 
 
-def test_what_is_compiled_without_its_package_proves_nothing(
+def test_compiling_without_a_package_proves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(PACKAGES, "torch", replace(PACKAGES["torch"], module="not_installed_here"))
@@ -134,7 +134,7 @@ def test_what_is_compiled_without_its_package_proves_nothing(
         prove(old, new, toolchain(), "sm_90")
 
 
-def test_a_revision_that_is_none_is_one_line() -> None:
+def test_invalid_revision_is_one_line() -> None:
     with pytest.raises(HotpathError, match=r"^revision: expected a commit .* got 'nowhere'$"):
         commit_named("nowhere")
 
@@ -147,7 +147,7 @@ def test_the_studies_of_a_revision_are_hashed_as_they_were() -> None:
         assert all(path.is_relative_to(root) and path.exists() for path in allocator.timed)
 
 
-def test_a_revision_computes_hashes_by_its_own_rules() -> None:
+def test_hashes_of_a_revision_follow_the_rules_of_that_revision() -> None:
     rules = """
 class Named:
     name = "only"

@@ -121,7 +121,7 @@ def test_a_kernel_is_the_same_exactly_where_its_machine_code_is(
             code.compare("usual", code, name)
 
 
-def test_a_kernel_that_is_gone_is_named(code: DeviceCode) -> None:
+def test_removed_kernel_is_named(code: DeviceCode) -> None:
     with pytest.raises(Different, match="gone: no machine code of that name"):
         code.compare("usual", code, "gone")
 
@@ -132,7 +132,7 @@ def test_a_variable_may_have_another_name() -> None:
 
 
 @pytest.mark.parametrize("change", OTHER_VARIABLES)
-def test_what_a_kernel_reads_counts(change: str) -> None:
+def test_data_of_a_kernel_count(change: str) -> None:
     old, new = OTHER_VARIABLES[change]
     assert VARIABLES.count(old) == 1
     with pytest.raises(Different):

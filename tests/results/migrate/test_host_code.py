@@ -170,7 +170,7 @@ def test_a_function_may_move_to_a_shared_header(before: Program, tmp_path: Path)
 
 
 @pytest.mark.parametrize("change", DIFFERENT)
-def test_a_change_of_what_runs_is_seen(before: Program, tmp_path: Path, change: str) -> None:
+def test_change_of_the_timed_code_is_detected(before: Program, tmp_path: Path, change: str) -> None:
     after = program(tmp_path / "code", BINDINGS, OPERATOR, edited(VARIANT, DIFFERENT[change]))
     with pytest.raises(Different, match=r"launch|first|second|repeat|Pool|factors"):
         compare(before, after)
@@ -184,7 +184,7 @@ def test_another_order_of_virtual_functions_is_seen(before: Program, tmp_path: P
         compare(before, after)
 
 
-def test_what_only_binds_may_differ(before: Program, tmp_path: Path) -> None:
+def test_bindings_may_differ(before: Program, tmp_path: Path) -> None:
     """Then the functions that are timed are compared alone."""
     bindings = edited(BINDINGS, [("expected a name", "expected a name, got none")])
     after = program(tmp_path / "code", bindings, OPERATOR, VARIANT)
@@ -208,7 +208,7 @@ __attribute__((noinline)) inline void convert(T* data) { std::puts("converted");
 
 
 @pytest.mark.parametrize(("changed", "is_same"), [("puts(what)", True), ("++*data", False)])
-def test_what_binds_may_change_the_library_but_not_its_templates(
+def test_bindings_may_change_the_library_but_not_its_templates(
     tmp_path: Path, changed: str, is_same: bool
 ) -> None:
     call = "launch(data, count); }"
@@ -270,7 +270,7 @@ Method* make(int count) { return new Counting(count); }
 
 
 @pytest.mark.long
-def test_what_calls_a_virtual_function_is_timed(tmp_path: Path) -> None:
+def test_caller_of_a_virtual_function_is_timed(tmp_path: Path) -> None:
     """No symbol leads from the call to the variant; that Python calls it does."""
     before = program(tmp_path / "old", PYBIND, "", METHOD)
     message = edited(PYBIND, [("at least 0", "none below 0")])
@@ -296,7 +296,7 @@ def test_what_calls_a_virtual_function_is_timed(tmp_path: Path) -> None:
         ("<L, unsigned long, int, pybind11::scope>(L&&, unsigned long (*)(int))", False),
     ],
 )
-def test_what_sets_up_an_object_is_not_timed(dispatcher: str, expected: bool) -> None:
+def test_constructor_is_not_timed(dispatcher: str, expected: bool) -> None:
     assert sets_up(f"pybind11::cpp_function::initialize{dispatcher}") == expected
 
 

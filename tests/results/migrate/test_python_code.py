@@ -90,7 +90,7 @@ def files(folder: Path, workload: str, draws: str = DRAWS) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(("old", "new"), SAME)
-def test_what_is_not_timed_may_change(tmp_path: Path, old: str, new: str) -> None:
+def test_untimed_code_may_change(tmp_path: Path, old: str, new: str) -> None:
     assert WORKLOAD.count(old) == 1
     before = files(tmp_path / "old", WORKLOAD)
     after = files(tmp_path / "new", WORKLOAD.replace(old, new))
@@ -98,7 +98,7 @@ def test_what_is_not_timed_may_change(tmp_path: Path, old: str, new: str) -> Non
 
 
 @pytest.mark.parametrize(("old", "new"), DIFFERENT)
-def test_what_is_timed_may_not(tmp_path: Path, old: str, new: str) -> None:
+def test_timed_code_may_not_change(tmp_path: Path, old: str, new: str) -> None:
     assert WORKLOAD.count(old) == 1
     before = files(tmp_path / "old", WORKLOAD)
     with pytest.raises(Different, match=r"workload\.py: "):

@@ -107,7 +107,7 @@ def test_results_that_no_map_names_stay_as_they_are(path: Path, folders: dict[st
     assert {file: file.read_bytes() for file in path.parent.iterdir()} == files
 
 
-def test_a_name_that_is_taken_is_refused(tmp_path: Path, path: Path) -> None:
+def test_existing_name_is_rejected(tmp_path: Path, path: Path) -> None:
     store(tmp_path / "results", RUNS[0], variant="python")
     taken = Renames(within={"calls": Within(variants={"kernel": "python"})})
     with pytest.raises(HotpathError, match="another new name"):

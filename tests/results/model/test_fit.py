@@ -70,7 +70,7 @@ def test_from_three_runs_on_intervals_are_for_another_run() -> None:
     assert newest.low.link_rate > 60e9
 
 
-def test_what_one_of_several_runs_does_not_show_is_only_a_bound() -> None:
+def test_parameter_missing_from_one_run_is_only_a_bound() -> None:
     whole = calibration()
     terms = term_seconds(whole.work, TRUE.values())[:, :-1]
     in_flight = terms.argmax(axis=1) == TERMS.index("in flight")
@@ -81,7 +81,7 @@ def test_what_one_of_several_runs_does_not_show_is_only_a_bound() -> None:
     assert math.isfinite(bound.low.link_rate)
 
 
-def test_an_interval_of_one_run_holds_so_many_of_the_repeated_fits() -> None:
+def test_interval_of_one_run_covers_repeated_fits() -> None:
     run, drawn = calibration(), []
 
     def solve(again: Calibration) -> npt.NDArray[np.float64]:
@@ -125,7 +125,7 @@ def test_a_case_counts_less_the_less_sure_it_is() -> None:
     assert found.parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.02)
 
 
-def test_what_nothing_shows_is_unknown_or_only_a_bound() -> None:
+def test_parameter_without_data_is_unknown_or_a_bound() -> None:
     run = calibration()
 
     def fit_part(cases: npt.NDArray[np.bool_]) -> Fit | None:

@@ -27,19 +27,19 @@ def rate(access: Access, link: Link) -> float:
 
 
 @pytest.mark.parametrize("access", [rows(656), rows(512), COPY])
-def test_behind_its_own_link_a_machine_is_as_the_model_says(access: Access) -> None:
+def test_prediction_for_the_calibrated_link_is_the_model(access: Access) -> None:
     known = behind(OWN, TRUE, OWN)
     expected = predicted_seconds(np.array([work_of(access, SMS)]), TRUE.values())[0]
     assert predict(access, SMS, OWN, known).seconds == pytest.approx(expected)
 
 
-def test_half_the_rate_of_the_link_is_half_of_what_the_link_limits() -> None:
+def test_half_the_link_rate_halves_link_bound_rates() -> None:
     for access in (rows(656), COPY):
         fast, slow = rate(access, OWN), rate(access, LINKS["pcie4_x16"])
         assert slow == pytest.approx(fast / 2, rel=0.05)
 
 
-def test_behind_a_fast_link_the_chip_limits_what_it_requests_and_not_the_copy_engine() -> None:
+def test_fast_link_leaves_sms_request_bound_and_copy_engine_link_bound() -> None:
     link = LINKS["nvlink_c2c"]
     known = behind(link, TRUE, OWN)
     read = predict(rows(656), SMS, link, known)
@@ -63,7 +63,7 @@ def test_half_a_host_line_costs_as_long_behind_any_link(link: Link) -> None:
     assert known.half_line / known.link_rate == pytest.approx(TRUE.half_line / TRUE.link_rate)
 
 
-def test_what_the_link_limits_takes_as_long_as_the_link_alone() -> None:
+def test_link_bound_time_is_that_of_the_link_alone() -> None:
     copy = predict(COPY, SMS, OWN, behind(OWN, TRUE, OWN))
     assert copy.binding == "link" and copy.link_seconds == copy.seconds
 

@@ -20,7 +20,7 @@ def values_of(key: str, *uses: str) -> set[int]:
     return {case.number(key) for case, use in HELD.values() if use in uses and key in case.values}
 
 
-def test_the_ends_of_every_sweep_are_beyond_what_is_fitted() -> None:
+def test_ends_of_every_sweep_are_outside_the_fit() -> None:
     for key in ("row_bytes", "bytes"):
         fitted, outside = values_of(key, FITTED, INSIDE), values_of(key, OUTSIDE)
         assert min(outside) < min(fitted) and max(fitted) < max(outside), key

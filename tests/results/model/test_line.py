@@ -32,7 +32,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 0.88 < held / 300 < 0.99
 
 
-def test_what_is_no_line_has_a_misfit_and_wide_intervals() -> None:
+def test_nonlinear_data_have_a_misfit_and_wide_intervals() -> None:
     bent = fit_line(SIZES, np.where(SIZES < 2**20, 5e-6, 40e-6 + SIZES / 5e9))
     assert bent is not None
     assert bent.misfit > 0.3

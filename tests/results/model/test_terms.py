@@ -30,14 +30,14 @@ def test_link_term_gives_the_ceilings_that_were_measured(
     assert access.payload_bytes / seconds / 1e9 == pytest.approx(gigabytes_per_second, rel=0.003)
 
 
-def test_several_sets_of_parameters_give_what_each_gives_alone() -> None:
+def test_several_sets_of_parameters_equal_single_evaluations() -> None:
     work = np.array([work_of(rows(512), SMS), work_of(Access("copy_engine", MIB), SMS)])
     sets = np.array([TRUE.values(), replace(TRUE, link_rate=1e9, start_up=1e-3).values()])
     expected = [term_seconds(work, parameters) for parameters in sets]
     np.testing.assert_array_equal(term_seconds(work, sets), expected)
 
 
-def test_few_warps_are_bound_by_what_they_have_in_flight() -> None:
+def test_few_warps_are_bound_by_bytes_in_flight() -> None:
     """Little's law: 64 warps of 512 bytes in a turn of 1.9 µs."""
     work = np.array(
         [work_of(rows(512, warps=64, in_flight_bytes=size), SMS) for size in (512, 1024)]
@@ -52,7 +52,7 @@ def test_few_warps_are_bound_by_what_they_have_in_flight() -> None:
 
 
 @pytest.mark.parametrize("warps", [57, 64])
-def test_few_blocks_are_bound_by_what_a_multiprocessor_sends(warps: int) -> None:
+def test_few_blocks_are_bound_by_requests_of_an_sm(warps: int) -> None:
     """So many warps are 8 blocks, on as many multiprocessors, each with an eighth of the lines."""
     work = np.array([work_of(rows(512, warps=warps, in_flight_bytes=2048), SMS)])
     seconds = term_seconds(work, TRUE.values())[0, TERMS.index("SM request rate")]

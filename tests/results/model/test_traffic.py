@@ -71,7 +71,7 @@ def test_rows_average_over_the_starts_they_have() -> None:
     assert row_traffic(48, 128, 96, LOAD_BYTES, 48).completions == 2
 
 
-def test_rows_of_a_run_share_what_they_have_of_a_sector_and_a_host_line() -> None:
+def test_adjacent_rows_share_sectors_and_host_lines() -> None:
     """656 bytes are 20.5 sectors: of 64 rows without a gap, all but the ends are whole."""
     alone, together = rows(656), rows(656, layout="pages_64")
     assert traffic_of(alone).data_bytes / alone.rows == 672

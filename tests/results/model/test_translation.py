@@ -62,7 +62,7 @@ def test_without_a_pool_nothing_is_known_of_translation_and_nothing_asked() -> N
     assert np.isnan(predicted_seconds(with_pool, TRUE.values())).all()
 
 
-def test_a_walk_a_row_from_a_pool_far_larger_than_what_is_held() -> None:
+def test_one_walk_per_row_from_a_pool_far_beyond_the_tlb_reach() -> None:
     """All but 8,192 of 2^20 entries miss; most lines of the tables come from device memory, as few
     of the level above."""
     access = gather(64 * GIB, row_bytes=16)
@@ -95,7 +95,7 @@ def test_rows_that_are_repeated_hide_translation_while_all_of_them_are_held() ->
     assert seconds(many) == pytest.approx(seconds(gather(40 * GIB)), rel=0.05)
 
 
-def test_few_rows_find_only_what_the_launches_before_have_walked_to() -> None:
+def test_few_rows_hit_only_translations_of_previous_launches() -> None:
     """Many rows of 1 GiB find half of their entries held, 2,048 only those of two launches."""
     entries = GIB / ENTRY_BYTES
     many, few = gather(GIB), gather(GIB, count=2048)

@@ -14,7 +14,7 @@ from analysis.results.store.samples import COLUMNS
 from tests.synthetic import CALLS, COPY, STUDIES, add_run, provenance_of, samples_of, write_machine
 
 
-def test_results_of_code_that_is_gone_are_stale(tmp_path: Path) -> None:
+def test_results_of_removed_code_are_stale(tmp_path: Path) -> None:
     write_machine(tmp_path, "box", CALLS, rounds=2)
     folder = tmp_path / "box" / "calls"
     kernel = CALLS.variant("kernel")
@@ -28,7 +28,7 @@ def test_results_of_code_that_is_gone_are_stale(tmp_path: Path) -> None:
     assert collect(tmp_path, {}).samples["stale"].all()
 
 
-def test_what_is_published_or_beside_the_samples_is_no_machine_and_no_variant(
+def test_published_and_other_files_are_no_machine_and_no_variant(
     tmp_path: Path,
 ) -> None:
     write_machine(tmp_path, "box", CALLS, variants=[CALLS.variant("kernel")])
@@ -102,7 +102,7 @@ def test_samples_beyond_the_limit_of_a_machine_leave_the_study_out(
     assert set(found.samples["machine"]) == {"box", "other"}
 
 
-def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None:
+def test_hosts_are_distinguished_by_the_provenance_of_runs(tmp_path: Path) -> None:
     variant = COPY.variants[0]
     for run, machine in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", {"host": "abc"})):
         samples = samples_of(COPY, variant, run=run, rounds=1)
@@ -116,7 +116,7 @@ def test_hosts_are_told_apart_where_their_runs_say_which(tmp_path: Path) -> None
     }
 
 
-def test_what_a_core_copied_around_a_round_is_known(tmp_path: Path) -> None:
+def test_copy_rate_of_a_core_around_a_round_is_known(tmp_path: Path) -> None:
     variant = COPY.variants[0]
     looks = [{"spin_s": 1.0, "copy_bytes_per_s": rate} for rate in (3e10, 2e10, 4e10)]
     old, new = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

@@ -20,7 +20,7 @@ TIMELINES = sorted(COMMITTED.glob("*/*/*.timeline.csv"))
 class TestCommitted:
     """What the repository itself holds."""
 
-    def test_every_file_loads_and_says_its_own_name(self, machine: str) -> None:
+    def test_every_file_loads_and_has_its_name(self, machine: str) -> None:
         for path in variant_files(COMMITTED, machine):
             loaded = load_variant(path)
             provenance = loaded.provenance

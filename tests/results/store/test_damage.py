@@ -81,7 +81,7 @@ def test_only_the_study_with_the_bad_file_is_left_out_on_its_machine(
     }
 
 
-def test_a_machine_whose_description_is_garbled_is_left_out(tmp_path: Path) -> None:
+def test_machine_with_an_invalid_description_is_left_out(tmp_path: Path) -> None:
     for machine in ("a-box", "b-box"):
         write_machine(tmp_path, machine, CALLS, rounds=2)
     (tmp_path / "a-box" / "machine.json").write_text("{")

@@ -118,7 +118,7 @@ def with_random_edits(examples: int) -> Callable[[Callable[..., None]], Callable
 
 
 @with_random_edits(40)
-def test_what_changes_at_random_is_refused_or_allowed(
+def test_random_change_is_rejected_or_harmless(
     whole: Path, tmp_path: Path, edits: list[Edit]
 ) -> None:
     check_random(whole, tmp_path / "random", edits)
@@ -126,7 +126,7 @@ def test_what_changes_at_random_is_refused_or_allowed(
 
 @pytest.mark.exhaustive
 @with_random_edits(2000)
-def test_what_changes_at_random_2000_times_is_refused_or_allowed(
+def test_2000_random_changes_are_rejected_or_harmless(
     whole: Path, tmp_path: Path, edits: list[Edit]
 ) -> None:
     check_random(whole, tmp_path / "random", edits)

@@ -58,7 +58,7 @@ def test_runs_that_were_measured_in_another_way_are_not_kept(tmp_path: Path) -> 
     assert list(load_variant(path).run_provenance()) == [RUNS[1]]
 
 
-def test_a_run_that_is_added_again_takes_its_own_place(tmp_path: Path) -> None:
+def test_run_added_again_replaces_itself(tmp_path: Path) -> None:
     for run in (RUNS[0], RUNS[1], RUNS[1]):
         path = store(tmp_path, run)
     assert runs_of(path) == [RUNS[1], RUNS[0]]

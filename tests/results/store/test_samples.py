@@ -134,7 +134,7 @@ def test_a_file_has_a_row_per_round_and_a_column_per_metric() -> None:
         ([OK, replace(OK, metric="gpu_time", sm_mhz=2.0)], "expected one row per case, run, round"),
     ],
 )
-def test_what_a_file_cannot_hold_is_not_written(samples: list[Sample], fault: str) -> None:
+def test_invalid_samples_are_not_written(samples: list[Sample], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         to_text(samples)
 
@@ -261,7 +261,7 @@ def test_more_samples_than_a_machine_may_have_are_refused(monkeypatch: pytest.Mo
         parse_samples(PATH, text)
 
 
-def test_a_file_cut_anywhere_is_refused_or_a_whole_number_of_rows(tmp_path: Path) -> None:
+def test_truncated_file_is_rejected_or_has_whole_rows(tmp_path: Path) -> None:
     samples = [OK, SKIPPED, replace(SKIPPED, reason='said "no", twice', round=4)]
     text = to_text(samples)
     path = tmp_path / "calls" / "kernel.csv"

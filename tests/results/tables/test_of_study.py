@@ -21,7 +21,7 @@ def test_a_study_that_is_predicted_needs_the_links(
         main()
 
 
-def test_what_only_fits_and_tests_is_not_imported() -> None:
+def test_modules_of_fits_and_tests_are_not_imported() -> None:
     """Every job of the pipeline would wait for it; these two take longer than most studies."""
     imports = "import analysis.results.tables.of_study, analysis.site.charts.__main__, sys"
     slow = "{'scipy.stats', 'scipy.optimize'} & set(sys.modules)"

@@ -150,7 +150,7 @@ def test_a_ratio_stands_on_all_runs() -> None:
     assert found["verdict"] == "faster"
 
 
-def test_what_all_runs_agree_on_is_decided_though_another_may_not_find_it() -> None:
+def test_verdict_of_all_runs_is_decided_despite_a_wide_prediction() -> None:
     found = of_runs(1.2, 1.5, 1.35)
     assert found["ci_low"] < 1
     assert found["verdict"] == "faster"
@@ -186,7 +186,7 @@ def test_ratios_with_several_modes_are_unclear() -> None:
     assert only(ratios(ratios_by_round(samples, STUDIES)))["verdict"] == "faster"
 
 
-def test_repeats_are_nobodys_reference() -> None:
+def test_repeats_are_no_reference() -> None:
     assert CALLS.is_repeat(CALLS.variant("again"))
     references = replace(
         CALLS,

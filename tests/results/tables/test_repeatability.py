@@ -93,7 +93,7 @@ def test_repeats_are_counted_apart(tmp_path: Path, slower: float, different: int
     assert row["repeats_different"] == different
 
 
-def test_what_the_newest_run_confirms_is_counted_one_by_one(tmp_path: Path) -> None:
+def test_confirmed_figures_of_the_newest_run_are_counted(tmp_path: Path) -> None:
     def claimed(name: str, **test: object) -> dict[str, object]:
         return {"id": name, "says": "So.", "test": {"of": "slow", "metric": "gpu_time"} | test}
 

@@ -15,7 +15,7 @@ VARIANT = COPY.variants[0]
 SHOWN = COPY.shown_case(VARIANT).id
 
 
-def test_a_row_a_round_of_what_is_shown() -> None:
+def test_one_row_per_round_of_shown_figures() -> None:
     measured = [
         *rounds_of(VARIANT.name, [1.0, 2.0], case=SHOWN, core_copies=2e10),
         *rounds_of(VARIANT.name, [3.0, 4.0], case=SHOWN, sample=1, core_copies=2e10),
@@ -32,7 +32,7 @@ def test_a_row_a_round_of_what_is_shown() -> None:
 @pytest.mark.parametrize(
     "changed", [{"core_copies": math.nan}, {"stale": True}, {"case": "rows=5"}]
 )
-def test_what_says_nothing_of_a_host_has_no_row(changed: dict[str, object]) -> None:
+def test_conditions_without_a_host_have_no_row(changed: dict[str, object]) -> None:
     kept = {"case": SHOWN, "core_copies": 2e10} | changed
     assert rounds(table(rounds_of(VARIANT.name, [1.0, 2.0], **kept)), {"copy": COPY}).empty
 

@@ -57,7 +57,7 @@ def test_text_that_looks_like_a_number_or_a_gap_stays_text(tmp_path: Path) -> No
     assert type(row.stale) is int
 
 
-def test_what_is_not_there_has_the_columns_and_types_all_the_same(tmp_path: Path) -> None:
+def test_empty_table_has_columns_and_types(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     (tmp_path / "header.csv").write_text(",".join(columns(ClaimPartRow)) + "\n")
     for name in ("none.csv", "empty.csv", "header.csv"):

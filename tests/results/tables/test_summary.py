@@ -95,7 +95,7 @@ def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
     }
 
 
-def test_a_figure_stands_on_all_fresh_runs_and_says_on_how_many_hosts() -> None:
+def test_figure_is_based_on_all_fresh_runs_and_counts_hosts() -> None:
     runs = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
     samples = table(
         *(
@@ -150,7 +150,7 @@ def test_the_run_is_chosen_case_by_case() -> None:
     assert dict(summarise(samples).set_index("case")["median"]) == {CASE: 2.0, other: 1.0}
 
 
-def test_a_case_without_a_measurement_says_why_once() -> None:
+def test_case_without_a_measurement_gives_its_reason_once() -> None:
     samples = table(
         rounds("bytewise", [1.0, 1.0]),
         [row("vectors", None, round=n, status="failed", reason="byte 0") for n in range(3)],

@@ -1,4 +1,4 @@
-"""A study over its cases: the key along the axis, its ticks, and who is told from whom."""
+"""Chart of a study over its cases: the key of the axis, its ticks, and distinguishable marks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_one_value_that_some_cases_of_a_variant_lack_is_a_choice() -> None:
     assert varying_keys(points, facts) == ["case_pause"]
 
 
-def test_what_has_no_place_along_the_axis_is_in_no_legend(charts: Charts) -> None:
+def test_variant_off_the_axis_is_in_no_legend(charts: Charts) -> None:
     spec = charts["strides"]["cases"].to_dict()
     assert "engine" not in json.dumps(spec)
     assert "case_bytes_shown" not in json.dumps(spec["params"])

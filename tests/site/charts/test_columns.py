@@ -1,4 +1,4 @@
-"""What a chart shows, in words."""
+"""A chart as a table of words."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_lowest_and_highest_have_their_units_and_places() -> None:
 
 
 @pytest.mark.parametrize("hidden", ["seconds_low", "label"])
-def test_the_table_leaves_out_what_only_the_drawing_needs(hidden: str) -> None:
+def test_table_omits_columns_of_the_drawing(hidden: str) -> None:
     columns = {field: (title, kind) for field, title, kind in column_table(DATA)}
     assert hidden not in columns
     assert columns["case_rows"] == ("rows", "plain")

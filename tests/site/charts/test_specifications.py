@@ -34,7 +34,7 @@ def test_common_charts_show_every_variant(
     assert names <= drawn_names(charts["copy"][name], tmp_path, name)
 
 
-def test_what_no_machine_could_run_is_drawn_only_if_it_was_published(tmp_path: Path) -> None:
+def test_variant_without_a_run_is_drawn_only_if_published(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     published, failed, *others = study.variants
@@ -55,8 +55,8 @@ def test_what_no_machine_could_run_is_drawn_only_if_it_was_published(tmp_path: P
 
 
 def test_written_charts_are_valid_and_refer_to_their_data(charts: Charts, tmp_path: Path) -> None:
-    for name, own in charts.items():
-        for chart_name, chart in own.items():
+    for name, of_study in charts.items():
+        for chart_name, chart in of_study.items():
             data = write_chart(chart, tmp_path / name, chart_name, f"charts/{name}").data
             spec = json.loads((tmp_path / name / f"{chart_name}.json").read_text())
             alt.Chart.from_dict(spec)
@@ -68,13 +68,13 @@ def test_written_charts_are_valid_and_refer_to_their_data(charts: Charts, tmp_pa
 
 
 def test_parameters_of_a_chart_come_after_those_of_its_views() -> None:
-    """As Altair's own methods have it, which copy all that a chart consists of at every step."""
+    """The same order as by Altair's methods, which copy the whole chart at every step."""
     table = pd.DataFrame({"machine": ["box"], "x": [1]})
     picked = alt.selection_point(name="picked", fields=["x"])
     layers = alt.layer(alt.Chart().mark_point().encode(x="x:Q").add_params(picked))
     kinds = select("kind", "kind", ["a", "b"], "a")
-    own = finish(panels(layers, table, kinds), "Points.", 80, 60).to_dict()
-    theirs = (
+    finished = finish(panels(layers, table, kinds), "Points.", 80, 60).to_dict()
+    expected = (
         layers.facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
         .resolve_axis(x="independent")
         .add_params(select("machine_shown", "machine", [None, "box"], None), kinds)
@@ -82,12 +82,12 @@ def test_parameters_of_a_chart_come_after_those_of_its_views() -> None:
         .add_params(*map(alt.param, ("column", "compact", "legend_columns")))
         .to_dict()
     )
-    names = [[one["name"] for one in chart["params"]] for chart in (own, theirs)]
+    names = [[one["name"] for one in chart["params"]] for chart in (finished, expected)]
     assert names[0][:3] == ["picked", "machine_shown", "kind"] == names[1][:3]
     assert len(names[0]) == len(names[1]) == 6
     parts = ("params", "description", "usermeta")
-    assert {key: one for key, one in own.items() if key not in parts} == {
-        key: one for key, one in theirs.items() if key not in parts
+    assert {key: one for key, one in finished.items() if key not in parts} == {
+        key: one for key, one in expected.items() if key not in parts
     }
 
 
@@ -120,8 +120,8 @@ def test_agreement_compares_repeats_of_one_program_only(
 
 
 def test_charts_name_no_colour(charts: Charts) -> None:
-    for own in charts.values():
-        for chart in own.values():
+    for of_study in charts.values():
+        for chart in of_study.values():
             spec = chart.to_dict()
             spec.pop("config", None), spec.pop("datasets", None)
             assert not re.search(r"#[0-9a-f]{6}\b", json.dumps(spec))

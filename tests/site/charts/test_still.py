@@ -75,5 +75,5 @@ def test_text_of_the_data_is_escaped(tmp_path: Path) -> None:
     assert "<script" not in drawn and "href" not in drawn
 
 
-def test_what_is_clipped_has_no_picture(tmp_path: Path) -> None:
+def test_clipped_chart_has_no_picture(tmp_path: Path) -> None:
     assert made_up(tmp_path, clip=True).drawn(COLUMN_PX) == ""

@@ -1,4 +1,4 @@
-"""What stands along logarithmic axes."""
+"""Ticks of logarithmic axes."""
 
 from __future__ import annotations
 

@@ -16,27 +16,27 @@ from tests.roots import drawn_charts
 from tests.synthetic import CALLS
 
 
-def test_what_charts_are_of_is_kept_beside_them(two_machines: Inputs, tmp_path: Path) -> None:
+def test_data_of_charts_are_kept_beside_them(two_machines: Inputs, tmp_path: Path) -> None:
     facts = StudyFacts(two_machines, two_machines.studies["copy"])
     charts = study_charts(facts)
-    told = write_charts(charts, tmp_path / "copy", "copy")
-    assert all(path.stem.partition(".")[0] in told for path in (tmp_path / "copy").iterdir())
-    write_index(told, tmp_path / "copy")
+    index = write_charts(charts, tmp_path / "copy", "copy")
+    assert all(path.stem.partition(".")[0] in index for path in (tmp_path / "copy").iterdir())
+    write_index(index, tmp_path / "copy")
     found = read_index(tmp_path / "copy")
-    assert found == told and list(found) == list(charts) and None in found.values()
+    assert found == index and list(found) == list(charts) and None in found.values()
     chart, words = charts["steps"], found["steps"]
     assert chart is not None and words is not None
     assert words.text == write_chart(chart, tmp_path, "steps", "charts").text
     assert words.description.startswith(facts.study.title)
 
 
-def test_pictures_are_drawn_of_one_chart_and_kept_with_what_is_told_of_it(
+def test_pictures_of_one_chart_are_drawn_and_kept_with_its_description(
     two_machines: Inputs, tmp_path: Path
 ) -> None:
     charts = drawn_charts(StudyFacts(two_machines, CALLS))
     write_index(write_charts(charts, tmp_path, "calls", "steps"), tmp_path)
-    told = read_index(tmp_path)
-    pictures = {name: one.pictures for name, one in told.items() if one and one.pictures}
+    index = read_index(tmp_path)
+    pictures = {name: one.pictures for name, one in index.items() if one and one.pictures}
     assert pictures == {"steps": Still(tmp_path / "steps.vg.json").pictures()}
     assert all(svg.startswith("<svg ") for svg in pictures["steps"].values())
     unknown = write_charts(charts, tmp_path, "calls", "none")

@@ -58,7 +58,7 @@ def test_an_interval_combines_both_as_independent() -> None:
         (figure(2, math.nan, math.nan), UNKNOWN),
     ],
 )
-def test_only_what_is_beyond_noise_surprises(against: Figure, verdict: str) -> None:
+def test_only_figures_beyond_noise_surprise(against: Figure, verdict: str) -> None:
     one = ratio(figure(1, 1, 1), against)
     assert one.verdict == verdict
     nearer = {FASTER: math.log(1.9), SLOWER: -math.log(0.55)}
@@ -111,7 +111,7 @@ def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) ->
     assert of_printed.verdict != UNKNOWN  # what is printed counts as exact
 
 
-def test_what_cannot_be_compared_is_named_with_its_reason(tmp_path: Path) -> None:
+def test_incomparable_variants_are_named_with_their_reason(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     results = root / "results"

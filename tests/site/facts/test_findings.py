@@ -1,4 +1,4 @@
-"""Findings of a study that several machines have measured: which of them tells one."""
+"""Findings of a study measured on several machines: the machine that a finding quotes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_machines_come_by_hosts_of_fresh_figures_then_runs_then_the_newest_run(
     facts = facts_of(tmp_path, study)
     assert machines_by_evidence(facts) == ["e-all", "d-twice", "c-new", "b-old", "a-stale"]
     for hosts, ordered in (
-        (2, ["e-all", "d-twice", "c-new", "b-old", "a-stale"]),  # 4 figures, 2 on so many hosts
+        (2, ["e-all", "d-twice", "c-new", "b-old", "a-stale"]),  # 4 figures, of which 2 on `hosts`
         (4, ["d-twice", "e-all", "c-new", "b-old", "a-stale"]),
     ):
         table = facts.inputs.summary
@@ -65,7 +65,7 @@ def test_machines_come_by_hosts_of_fresh_figures_then_runs_then_the_newest_run(
         assert machines_by_evidence(StudyFacts(inputs, study)) == ordered
 
 
-def test_a_finding_is_told_by_the_machine_of_most_evidence_that_has_its_verdict(
+def test_finding_quotes_the_machine_with_its_verdict_and_most_evidence(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, CLAIM)
@@ -73,21 +73,21 @@ def test_a_finding_is_told_by_the_machine_of_most_evidence_that_has_its_verdict(
     measure(results, study, SECONDS | {"fast": 16e-3}, machine="all", run=OLD)
     measure(results, study, PAIR | {"fast": 4e-3, "wide": 2e-3}, machine="more", run=OLD)
     measure(results, study, PAIR, machine="few", run=NEW)
-    ((finding, told),) = findings(facts_of(tmp_path, study))
+    ((finding, shown),) = findings(facts_of(tmp_path, study))
     assert finding is study.claims[0].finding
-    assert (told.row.machine, told.row.verdict) == ("more", HOLDS)
-    assert told.write(told.figures.measured).startswith("2.0")
-    assert [(row.machine, row.verdict) for row in told.others] == [("all", FAILS), ("few", HOLDS)]
+    assert (shown.row.machine, shown.row.verdict) == ("more", HOLDS)
+    assert shown.write(shown.figures.measured).startswith("2.0")
+    assert [(row.machine, row.verdict) for row in shown.others] == [("all", FAILS), ("few", HOLDS)]
     make_stale(results, study, "more")
-    ((_, told),) = findings(facts_of(tmp_path, study))
-    assert told.row.machine == "few"
+    ((_, shown),) = findings(facts_of(tmp_path, study))
+    assert shown.row.machine == "few"
 
 
 @pytest.mark.parametrize(
     ("low", "high", "distance"),
     [(4.0, 16.0, math.log(2)), (0.25, 0.5, math.log(4)), (1.0, 3.0, 0.0), (math.nan, math.nan, 0)],
 )
-def test_how_far_a_figure_is_from_what_was_published_is_told_by_its_nearer_end(
+def test_distance_from_a_published_figure_is_that_of_the_nearer_end(
     tmp_path: Path, low: float, high: float, distance: float
 ) -> None:
     (claim,) = write_study(tmp_path, CLAIM).claims
@@ -107,7 +107,7 @@ def test_how_far_a_figure_is_from_what_was_published_is_told_by_its_nearer_end(
         (COUNTS_PER, "fast a__b.sum per a__c.sum", "at least 16"),
     ],
 )
-def test_a_bare_number_says_what_it_counts_and_has_a_bare_bound(
+def test_count_names_its_unit_and_has_a_bare_bound(
     tmp_path: Path, test: dict[str, Any], counted: str, bound: str
 ) -> None:
     study = write_study(tmp_path, CLAIM | {"test": test, "finding": FINDING | {"verdict": FAILS}})
@@ -117,8 +117,8 @@ def test_a_bare_number_says_what_it_counts_and_has_a_bare_bound(
         study="copy", claim="speed", machine="box", verdict=FAILS, reason="", published=math.nan,
         measured=12.0, ci_low=12.0, ci_high=12.0, unit=unit, case="",
     )  # fmt: skip
-    told = Told(claim, row, 1, row)
-    assert (told.counted(study), told.bound()) == (counted, bound)
+    shown = Told(claim, row, 1, row)
+    assert (shown.counted(study), shown.bound()) == (counted, bound)
 
 
 def test_without_surprising_claims_it_is_the_step_that_lost_most(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the model predicts of other links, beside what was measured on the calibrated machine."""
+"""Predictions for other links, beside measurements on the calibrated machine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def rates(inputs: Inputs) -> list[LinkRate]:
     return link_rates({name: StudyFacts(inputs, study) for name, study in inputs.studies.items()})
 
 
-def test_what_a_machine_leaves_of_its_link_is_a_share_of_the_packets_rate() -> None:
-    own = next(link for link in read_links() if link.name == "pcie5_x16")
-    values = Calibrated("box", SMS, TRUE, own).own_values()
+def test_efficiency_is_a_share_of_the_packet_rate() -> None:
+    link = next(link for link in read_links() if link.name == "pcie5_x16")
+    values = Calibrated("box", SMS, TRUE, link).own_values()
     assert values == {
-        "efficiency": pytest.approx(TRUE.link_rate / own.packet_rate),
+        "efficiency": pytest.approx(TRUE.link_rate / link.packet_rate),
         "latency": TRUE.latency,
     }
 

@@ -1,4 +1,4 @@
-"""What pages call a machine follows from its own description."""
+"""Names of machines on pages, from their descriptions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_a_name_is_the_model_of_the_gpu(described: dict[str, Any], name: str) ->
     assert machine_names({"box": described}) == {"box": name}
 
 
-def test_more_words_tell_machines_apart() -> None:
+def test_longer_names_distinguish_machines() -> None:
     gpus = ("NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H200")
     names = machine_names({gpu.lower(): {"gpu": gpu} for gpu in gpus})
     assert list(names.values()) == ["H100 80GB", "H100 PCIe", "H200"]
 
 
-def test_what_could_be_either_machine_is_the_name_of_none() -> None:
+def test_ambiguous_name_is_used_for_no_machine() -> None:
     ada = "NVIDIA RTX 6000 Ada Generation"
     machines = {"one": {"gpu": "NVIDIA RTX 6000"}, "other": {"gpu": ada}}
     assert machine_names(machines) == {"one": "one", "other": "RTX 6000 Ada"}

@@ -17,8 +17,7 @@ LONGER, OTHER = COPY.variant("longer"), COPY.variant("in_flight")
 
 
 def compared(root: Path, runs: Sequence[Sequence[float]]) -> RatioRow:
-    """What is said of `longer`, whose rates in these runs and rounds are so many times the
-    other's."""
+    """Comparison of `longer` with the other variant, given ratios of rates by run and round."""
     for day, rounds in enumerate(runs, start=1):
         run = f"2026-01-0{day}T00:00:00Z"
         for variant in (OTHER, LONGER):
@@ -44,7 +43,7 @@ def compared(root: Path, runs: Sequence[Sequence[float]]) -> RatioRow:
     return row
 
 
-def test_what_all_runs_agree_on_is_decided(tmp_path: Path) -> None:
+def test_verdict_of_all_runs_is_decided(tmp_path: Path) -> None:
     row = compared(tmp_path, [[1.2] * 3, [1.5] * 3, [1.35] * 3])
     assert row.ratio == pytest.approx(1.35)
     assert row.ci_low < 1
@@ -52,7 +51,7 @@ def test_what_all_runs_agree_on_is_decided(tmp_path: Path) -> None:
     assert list(map(float, row.by_run.split("|"))) == pytest.approx([1.2, 1.5, 1.35])
 
 
-def test_of_several_modes_nothing_is_said(tmp_path: Path) -> None:
+def test_no_sentence_with_several_modes(tmp_path: Path) -> None:
     row = compared(tmp_path, [[2.0, 8.0, 2.1, 8.1, 8.2, 2.2]])
     assert row.ci_low == pytest.approx(2.0)
     assert (row.verdict, row.modes) == ("unclear", 2)

@@ -31,8 +31,8 @@ BOX = Subject("box", "machine", "box")
 
 
 class Run(NamedTuple):
-    """A run on `host`: of today's code, and whether it has the shown case among others. `seconds`
-    tell it from every other run."""
+    """A run on `host`, perhaps of the current code, perhaps with the shown case; `seconds` identify
+    it."""
 
     host: str
     is_fresh: bool = True
@@ -52,7 +52,7 @@ RUNS = st.lists(
 
 
 def facts_of(root: Path, runs: Sequence[Run]) -> StudyFacts:
-    """What a machine called box has of the step, which was measured in these runs, oldest first."""
+    """Facts of a machine `box` with these runs of the step, oldest first."""
     results = root / "results"
     for number, one in enumerate(runs):
         samples = [
@@ -60,11 +60,11 @@ def facts_of(root: Path, runs: Sequence[Run]) -> StudyFacts:
             for sample in samples_of(COPY, STEP, run=Run.named(number), rounds=2)
             if one.has_case or sample.case != CASE.id
         ]
-        told = provenance_of(COPY, STEP, run=Run.named(number))
-        told["machine"] = told["machine"] | {"host": one.host}
+        provenance = provenance_of(COPY, STEP, run=Run.named(number))
+        provenance["machine"] = provenance["machine"] | {"host": one.host}
         if not one.is_fresh:
-            told["source_sha256"] = "0" * 64
-        add_run(results, "box", COPY.name, STEP.name, samples, told)
+            provenance["source_sha256"] = "0" * 64
+        add_run(results, "box", COPY.name, STEP.name, samples, provenance)
     (results / "box" / "machine.json").write_text(json.dumps({"gpu": "Synthetic GPU"}))
     return StudyFacts(make_inputs(root, {COPY.name: COPY}), COPY)
 
@@ -85,7 +85,7 @@ def hosts_of(comparison: Comparison) -> Mapping[str, float]:
 @example([Run("a"), Run("b"), Run("a")])
 @example([Run("a"), Run("a"), Run("a")])
 @example([Run("b"), Run("a", has_case=False)])
-def test_only_fresh_runs_of_the_case_are_shown_each_as_its_own(runs: list[Run]) -> None:
+def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
     runs = [one._replace(seconds=float(2**number)) for number, one in enumerate(runs)]
     named = {Run.named(number): one for number, one in enumerate(runs) if one.has_case}
     used = {name: one for name, one in named.items() if one.is_fresh}

@@ -1,4 +1,4 @@
-"""What pages call a claim that its figures do not decide."""
+"""Words on pages for claims that their figures do not decide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNKNOWN = math.nan
         ((1.0, 2.0), FAILS, FAILS),
     ],
 )
-def test_a_claim_is_undecided_where_what_may_judge_measured_all_of_its_parts(
+def test_claim_is_undecided_if_judging_runs_measured_all_parts(
     judged: tuple[float, ...], verdict: str, shown: str
 ) -> None:
     place = (COPY.name, "it", "box")

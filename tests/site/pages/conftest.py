@@ -1,4 +1,4 @@
-"""A machine whose variants tell every verdict, for all tests of pages."""
+"""A machine with one variant of each verdict, for all tests of pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     root = make_root(tmp_path_factory.mktemp("measured"))
     study = discover(root)["copy"]
-    # Speeds that tell each verdict: v1 faster, v2 the same, v3 slower, v4 unclear.
+    # One speed for each verdict: v1 faster, v2 the same, v3 slower, v4 unclear.
     speed = dict(zip(study.variant_names, (1.0, 4.0, 4.0, 2.0, 2.0), strict=False))
 
     def seconds(variant: Variant, case: Case, metric: str) -> float:

@@ -1,4 +1,4 @@
-"""What a page shows for a chart."""
+"""Figures of charts on pages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def page_of(inputs: Inputs, charts: Mapping[str, Told | None], docs: Path | None
     return Page(Staged(inputs, {}, {}, {"calls": charts}, {}, {}), env)
 
 
-def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
+def test_chart_without_data_is_noted_and_an_unknown_one_is_an_error(
     two_machines: Inputs,
 ) -> None:
     facts = StudyFacts(two_machines, CALLS)
@@ -40,15 +40,17 @@ def test_a_chart_without_data_says_so_and_one_that_nobody_knows_is_a_mistake(
     assert not unmeasured.machines
     with pytest.raises(FieldError, match=r"^chart: expected"):
         chart_figure(page, unmeasured, "steps", "Calls.")
-    # Links lead to a chart that is not drawn, too.
-    told = '<p id="chart-timeline">{}</p>'
-    assert chart_figure(page, unmeasured, "timeline", "Calls.") == told.format(NOTHING)
-    assert chart_figure(page, facts, "timeline", "Calls.") == told.format("Nothing to draw yet.")
+    # Links also lead to a chart that is not drawn.
+    paragraph = '<p id="chart-timeline">{}</p>'
+    assert chart_figure(page, unmeasured, "timeline", "Calls.") == paragraph.format(NOTHING)
+    assert chart_figure(page, facts, "timeline", "Calls.") == paragraph.format(
+        "Nothing to draw yet."
+    )
     with pytest.raises(FieldError, match=r"^chart: expected one of \['timeline'\], got 'steps'$"):
         chart_figure(page, facts, "steps", "Calls.")
 
 
-def test_a_chart_keeps_what_its_description_says(two_machines: Inputs) -> None:
+def test_chart_keeps_its_description(two_machines: Inputs) -> None:
     page = page_of(two_machines, {"dots": Told('a "b" <c>', "2 points <d>.")})
     shown = chart_figure(page, StudyFacts(two_machines, CALLS), "dots", "d & e")
     for part in (

@@ -17,7 +17,7 @@ from tests.roots import text_of
 PAGE = ROOT / "docs" / "contributing.md"
 STUDY = "host_sum"
 
-# A file's name in bold on a line of its own, perhaps with where in it, and what goes there.
+# A file's name in bold on a separate line, optionally a place in it, then the text for it.
 FILE = re.compile(r"^\*\*`([^`]+)`\*\*(.*?)\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -94,7 +94,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_a_stranger_who_follows_the_page_has_a_study(copy: Path) -> None:
+def test_following_the_page_yields_a_study(copy: Path) -> None:
     before = listed(copy)
     study, variant, kind = map(section, ("A study", "A variant", "A kind of claim"))
     files = FILE.findall(study) + FILE.findall(variant) + FILE.findall(kind)

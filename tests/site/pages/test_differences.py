@@ -1,4 +1,4 @@
-"""What a step changes, as pages show it."""
+"""Differences between steps on pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_difference_in_settings_alone() -> None:
     ]
 
 
-def test_fence_is_longer_than_what_it_holds() -> None:
+def test_fence_is_longer_than_any_inside() -> None:
     assert fenced("a\n```\nb", "cpp").startswith("```` cpp\n")
     assert fenced("a\n\nb", "cpp") == "``` cpp\na\n\nb\n```"
 

@@ -1,4 +1,4 @@
-"""Drawings of the mechanism: whole at both widths, legible, told in words, outside of hashes."""
+"""Drawings: complete at both widths, legible, described in words, not part of hashes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_drawing_is_whole_and_its_words_apart(study: str) -> None:
 
 
 @pytest.mark.parametrize("study", DRAWN)
-def test_a_drawing_is_told_to_those_who_do_not_see_it(study: str) -> None:
+def test_drawing_has_a_description_for_screen_readers(study: str) -> None:
     facts = facts_of(study)
     page = (Path("docs") / "studies" / f"{study}.md").read_text()
     for name, drawing in study_drawings(facts).items():
@@ -59,12 +59,12 @@ def test_no_result_belongs_to_a_drawing(study: str) -> None:
         assert f"{SOURCE}.py" not in {path.name for path in source_files(STUDIES[study], variant)}
 
 
-def test_a_drawing_that_is_not_there_names_those_that_are() -> None:
+def test_unknown_drawing_names_the_known_ones() -> None:
     with pytest.raises(FieldError, match=r"drawing: expected one of \['lines', 'wire'\], got 'x'"):
         drawing_figure(facts_of("h2d_gather"), "x", "")
 
 
-def test_an_element_escapes_what_it_is_given() -> None:
+def test_element_escapes_its_text() -> None:
     assert element("text", "a < b", x=1.25, class_="", text_anchor='"') == (
         '<text x="1.2" text-anchor="&#34;">a &lt; b</text>'
     )

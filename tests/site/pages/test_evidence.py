@@ -1,4 +1,4 @@
-"""What pages show of captures, machine code and sources."""
+"""Captures, machine code and sources on pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     return captured_root(tmp_path)
 
 
-def test_an_unread_module_says_why(tmp_path: Path) -> None:
+def test_unread_module_gives_its_reason(tmp_path: Path) -> None:
     step = COPY.with_role("step")[0]
     sass.write_code(tmp_path / "code.csv", "copy", step.name, [], "no tool <here>")
     facts = StudyFacts(make_inputs(make_root(tmp_path / "root")), COPY)
@@ -61,7 +61,7 @@ def test_machine_code_stands_beside_that_of_the_step_before(tmp_path: Path) -> N
     assert "1.02 kB" in shown
 
 
-def test_counters_stale_and_missing_are_said(root: Path) -> None:
+def test_stale_and_missing_counters_are_noted(root: Path) -> None:
     study = discover(root)["copy"]
     first, second, third, fourth, fifth = study.with_role("step")
     facts = StudyFacts(make_inputs(root), study)
@@ -91,7 +91,7 @@ def test_counters_stale_and_missing_are_said(root: Path) -> None:
     assert "is missing" in anew.captures.find("box", first, "ncu").reason
 
 
-def test_what_a_step_changed_is_told_by_counters(root: Path) -> None:
+def test_counters_show_the_change_of_a_step(root: Path) -> None:
     study = discover(root)["copy"]
     first, second = study.with_role("step")[:2]
     counters = root / "results" / "box" / "copy" / f"{second.name}.ncu.csv"
@@ -132,7 +132,7 @@ def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
     assert (site / "charts" / "copy" / "timeline.csv").exists()
 
 
-def test_samples_of_a_variant_that_is_gone_have_no_source(root: Path) -> None:
+def test_samples_of_a_removed_variant_have_no_source(root: Path) -> None:
     folder = root / "results" / "box" / "copy"
     inputs = make_inputs(root)
     key = ("box", "copy", "gone")
@@ -141,7 +141,7 @@ def test_samples_of_a_variant_that_is_gone_have_no_source(root: Path) -> None:
     assert stage_sources(inputs, {key: ["gone.csv"]}, root) == {key: ["gone.csv"]}
 
 
-def test_reads_of_page_tables_are_what_nobody_else_asks_the_cache_for() -> None:
+def test_reads_of_page_tables_are_requests_without_another_origin() -> None:
     device = "lts__t_requests{}_aperture_device.sum"
     counted = {"": 3_947_063, "_srcnode_gpc": 1_807_000, "_srcunit_ltcfabric": 1_490_212}
     counters = {device.format(source): float(count) for source, count in counted.items()}
@@ -150,7 +150,7 @@ def test_reads_of_page_tables_are_what_nobody_else_asks_the_cache_for() -> None:
     assert write(dict(list(counters.items())[:2]), 0) == ""
 
 
-def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
+def test_reads_of_page_tables_are_shown_for_each_value_of_a_key(root: Path) -> None:
     study = discover(root)["copy"]
     first, _, third, *_ = study.with_role("step")
     case = study.headline
@@ -166,7 +166,7 @@ def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
     assert f"<td>{first.name}</td>" in shown and f"<td>{third.name}, stale</td>" in shown
     assert ">2.50<" in shown and "for each piece" in shown
     assert shown.count("<caption") == 1
-    # Each case has a table of its own.
+    # One table per case.
     kept = root / "results" / "box" / "copy" / f"{third.name}.json"
     provenance = json.loads(kept.read_text())
     provenance["captures"]["ncu"]["case"] = other = next(c.id for c in third.cases if c.id != case)
@@ -175,7 +175,7 @@ def test_reads_of_page_tables_are_told_for_each_of_a_key(root: Path) -> None:
     assert shown.count("<caption") == 2 and f"case {other}<" in shown
 
 
-def test_copies_from_the_host_tell_how_busy_they_keep_the_copy_engine(root: Path) -> None:
+def test_copies_show_the_utilisation_of_the_copy_engine(root: Path) -> None:
     study = discover(root)["copy"]
     first, _, third, *_ = study.with_role("step")
     assert copy_tables(StudyFacts(make_inputs(root), study)) == ""

@@ -1,4 +1,4 @@
-"""What programs read: all samples as Parquet, llms.txt, the feed, how to cite."""
+"""Files for programs: samples as Parquet, llms.txt, the feed, the citation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_parquet_of_no_samples_has_their_columns(tmp_path: Path) -> None:
         assert database.read_parquet(str(target)).columns == list(TYPES)
 
 
-def test_llms_lists_every_page_with_what_it_is_and_every_table_with_its_columns() -> None:
+def test_llms_lists_pages_with_titles_and_tables_with_columns() -> None:
     pages = ROOT / "docs"
     text = llms_text(pages, navigation(pages), STUDIES, TABLES)
     lines = dict(re.findall(r"^- \[[^]]+\]\(([^)]+)\): (.+)$", text, re.MULTILINE))
@@ -71,19 +71,19 @@ def test_llms_lists_every_page_with_what_it_is_and_every_table_with_its_columns(
 
 
 def test_the_feed_has_every_entry_of_the_changelog_newest_first() -> None:
-    told = list(entries(CHANGELOG.read_text()))
-    dates = [entry.date for entry in told]
+    changes = list(entries(CHANGELOG.read_text()))
+    dates = [entry.date for entry in changes]
     assert dates == sorted(dates, reverse=True) and datetime.date.fromisoformat(dates[-1])
     root = ElementTree.fromstring(feed(CHANGELOG.read_text()))
     found = root.findall(f"{ATOM}entry")
-    assert [entry.findtext(f"{ATOM}title") for entry in found] == [entry.title for entry in told]
+    assert [entry.findtext(f"{ATOM}title") for entry in found] == [entry.title for entry in changes]
     assert root.findtext(f"{ATOM}updated") == f"{dates[0]}T00:00:00Z"
     ids = [entry.findtext(f"{ATOM}id") for entry in found]
     assert len(set(ids)) == len(ids)
     assert (found[0].findtext(f"{ATOM}content") or "").startswith("<ul>")
 
 
-def test_the_feed_escapes_what_the_changelog_says() -> None:
+def test_feed_escapes_the_changelog() -> None:
     root = ElementTree.fromstring(feed("## 2026-01-02: a < b & c\n\n`<x>` & more\n"))
     content = root.findtext(f"{ATOM}entry/{ATOM}content")
     assert content == "<p><code>&lt;x&gt;</code> &amp; more</p>"
@@ -94,7 +94,7 @@ def test_a_heading_without_a_date_is_named() -> None:
         feed("# Changelog\n\n## New\n")
 
 
-def test_the_citation_has_what_its_schema_needs() -> None:
+def test_citation_has_the_fields_of_its_schema() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert set(citation) >= {"cff-version", "message", "title", "authors"}
     assert set(citation) <= {

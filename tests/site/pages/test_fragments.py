@@ -12,7 +12,7 @@ from analysis.site.pages.fragments import Place
 from analysis.site.pages.variants import sections
 
 
-def test_what_is_folded_is_a_page_of_its_own(tmp_path: Path) -> None:
+def test_folded_section_is_a_separate_page(tmp_path: Path) -> None:
     place = Place(tmp_path, "../../")
     content = Markup("<p>it</p>")
     fold = place.folded("evidence/s/v/source.html", "a <b>", "of <v>", content, anchor='v"-source')

@@ -44,7 +44,7 @@ def staged_of(inputs: Inputs) -> Staged:
 
 
 def said(inputs: Inputs) -> dict[str, str]:
-    """What each of ON_PAGES says."""
+    """Text of each of ON_PAGES."""
     page: Any = SimpleNamespace(url="hardware/")
     around = Page(staged_of(inputs), SimpleNamespace(page=page))
     return {name: str(MACROS[name](around)) for name in ON_PAGES}
@@ -66,7 +66,7 @@ def make_stale(root: Path, machine: str) -> None:
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
-    """What is said with so many machines."""
+    """Sentences by the number of machines."""
     root = make_root(tmp_path_factory.mktemp("several"))
     study = discover(root)["copy"]
     results = root / "results"
@@ -102,9 +102,9 @@ def test_one_machine_has_no_other_to_be_compared_with(several: dict[int, dict[st
 
 
 def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str, str]]) -> None:
-    told = several[2]["machine_pairs"]
-    assert "**a-box and b-box.** 14 variants have been measured on both, 0 without" in told
-    assert re.search(r"(1\.9|2\.0)\d* times \(.* to .*\) as fast on a-box", told)
+    text = several[2]["machine_pairs"]
+    assert "**a-box and b-box.** 14 variants have been measured on both, 0 without" in text
+    assert re.search(r"(1\.9|2\.0)\d* times \(.* to .*\) as fast on a-box", text)
     assert re.search(r"<td>driver</td><td></td><td>600\.1</td>", several[2]["machine_differences"])
     assert "Equal on all: GPU Synthetic GPU" in several[2]["machine_differences"]
     shares = re.findall(r"· (\d+) %", several[2]["machine_figures"])
@@ -116,13 +116,13 @@ def test_a_machine_without_a_gpu_has_none_and_not_an_unknown_one() -> None:
     assert facts == {"GPU": ["none"], "host": ["unknown"]}
 
 
-def test_three_machines_are_told_two_by_two(several: dict[int, dict[str, str]]) -> None:
-    told = several[3]["machine_pairs"].split("\n\n")
+def test_three_machines_are_compared_in_pairs(several: dict[int, dict[str, str]]) -> None:
+    text = several[3]["machine_pairs"].split("\n\n")
     of_14 = "14 variants have been measured on both, 0 without a measurable difference."
     pairs = ("a-box and b-box", "a-box and c-box", "b-box and c-box")
-    for pair, one in zip(pairs, told, strict=True):
+    for pair, one in zip(pairs, text, strict=True):
         assert one.startswith(f"**{pair}.** {of_14}")
-    assert " times (2.9" in told[1] and "as fast on a-box" in told[1]
+    assert " times (2.9" in text[1] and "as fast on a-box" in text[1]
     assert several[3]["journeys"].count("also on b-box and c-box") == 1
     head = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', several[3]["machine_figures"])
     assert head == ["variant", "a-box", "b-box", "c-box"]
@@ -138,12 +138,12 @@ def test_a_machine_with_none_of_a_study_is_compared_in_nothing_of_it(
     assert " not measured on a-box: <code>calls/" in apart
 
 
-def test_machines_without_a_variant_in_common_are_not_told_by_pairs(tmp_path: Path) -> None:
+def test_machines_without_a_common_variant_are_not_compared(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     for name, study in (("a-box", "copy"), ("calls-box", "calls")):
         write_machine(root / "results", name, discover(root)[study], grid="smoke")
-    told = said(make_inputs(root))["machine_pairs"]
-    assert told == "No variant has been measured on two machines."
+    text = said(make_inputs(root))["machine_pairs"]
+    assert text == "No variant has been measured on two machines."
 
 
 def test_a_machine_that_measured_half_is_compared_in_that_and_the_rest_is_named(
@@ -160,7 +160,7 @@ def test_a_stale_machine_is_shown_as_such_and_not_compared(
     assert "stale-box" not in several[6]["machine_pairs"]
     assert "14 stale on stale-box: <code>copy/" in several[6]["machine_gaps"]
     assert several[6]["machine_figures"].count("(stale)") == 14
-    # The card tells another machine.
+    # The card shows another machine.
     assert several[6]["journeys"].count("stale") == 1
     assert "also on b-box, c-box, half-box and stale-box" in several[6]["journeys"]
 
@@ -173,10 +173,10 @@ def test_other_links_are_predicted_from_a_calibration(calibrated: Inputs, tmp_pa
     studies = staged_of(replace(calibrated, machines=machines)).studies
     rates = link_rates(studies)
     assert {one.link.name for one in rates if one.is_measured} == {"pcie5_x16"}
-    own = [one for one in rates if one.is_measured and one.binding == "link"]
-    assert own and all(abs(one.measured / one.rate - 1) < 0.05 for one in own)
-    told = said(replace(calibrated, machines=machines))["predicted_links"]
-    assert "PCIe 6.0 x16: not measured" in told and "PCIe 5.0 x16: measured here, on box" in told
+    measured = [one for one in rates if one.is_measured and one.binding == "link"]
+    assert measured and all(abs(one.measured / one.rate - 1) < 0.05 for one in measured)
+    text = said(replace(calibrated, machines=machines))["predicted_links"]
+    assert "PCIe 6.0 x16: not measured" in text and "PCIe 5.0 x16: measured here, on box" in text
     chart = links_chart(rates)
     assert chart is not None
     assert len(write_chart(chart, tmp_path, "links", "charts").data) == len(rates)
@@ -189,7 +189,7 @@ def row_of(inputs: Inputs, folder: Path) -> pd.Series:
     assert chart is not None
     table = write_chart(chart, folder, "machines", "charts").data
     is_row = (table["machine"] == "box") & (table["against"] == "other-box")
-    # What is told of the choice is told of these rows, and not of the rule's at 1.
+    # The selection filters these rows, not the rule at 1.
     drawn = json.loads((folder / "machines.vg.json").read_text())["data"]
     (source,) = (one["source"] for one in drawn if one["name"] == "shown")
     assert [one["url"] for one in drawn if one["name"] == source] == ["charts/machines.csv"]
@@ -246,7 +246,7 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
 FIGURE = re.compile(
     r"\b\d[\d.,]*\s?(?:%|×|percent\b|[kMGT]?i?B/s|[nmµu]?s\b|seconds\b|times\b|[MG]Hz\b|W\b|Gbps\b)"
 )
-"""A number with a unit that is measured. Sizes are of protocols and cases."""
+"""A number with a unit of a measurement; sizes belong to protocols and cases."""
 NOT_PROSE = re.compile(r"```.*?```|`[^`]*`|\{\{.*?\}\}", re.DOTALL)
 
 

@@ -65,22 +65,22 @@ def card(facts: StudyFacts) -> str:
     return str(cards([facts], lambda name: f"studies/{name}/"))
 
 
-def test_a_card_tells_first_and_fastest_step_their_share_and_where_it_was(
+def test_card_shows_first_and_fastest_step_their_share_and_their_machine(
     measured: StudyFacts,
 ) -> None:
-    told = card(measured)
-    assert '<h3><a href="studies/copy/">Copying rows</a></h3>' in told
-    assert "<strong>1.25 GB/s</strong> → <strong>7.50 GB/s</strong>" in told
-    assert "<span>6.00×</span>" in told
-    assert "10 % → 61 % of the limit: The copy engine (dashed)" in told
-    assert "box; one run; 2026-01-02; 1 not measured" in told
-    drawn = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', told)]
+    html = card(measured)
+    assert '<h3><a href="studies/copy/">Copying rows</a></h3>' in html
+    assert "<strong>1.25 GB/s</strong> → <strong>7.50 GB/s</strong>" in html
+    assert "<span>6.00×</span>" in html
+    assert "10 % → 61 % of the limit: The copy engine (dashed)" in html
+    assert "box; one run; 2026-01-02; 1 not measured" in html
+    drawn = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', html)]
     assert drawn == pytest.approx([drawn[0] * speed for speed in (1, 2, 6, 5)], rel=0.02)
-    assert "bytewise: 1.25 GB/s; vectors: 2.50 GB/s" in told
+    assert "bytewise: 1.25 GB/s; vectors: 2.50 GB/s" in html
 
 
 @pytest.mark.parametrize(
-    ("shares", "told"),
+    ("shares", "expected"),
     [
         ((0.1, 0.61), "10 % → 61 % of the limit"),
         ((0.017, 1.009), "1.7 % of the limit → at the limit"),
@@ -90,13 +90,13 @@ def test_a_card_tells_first_and_fastest_step_their_share_and_where_it_was(
         ((0.5,), "50 % of the limit"),
     ],
 )
-def test_what_is_not_told_apart_from_the_limit_is_at_it(
-    shares: tuple[float, ...], told: str
+def test_share_within_one_percent_of_the_limit_is_at_the_limit(
+    shares: tuple[float, ...], expected: str
 ) -> None:
-    assert home._limit_shares(shares, "the limit") == told
+    assert home._limit_shares(shares, "the limit") == expected
 
 
-def test_what_surprises_most_is_a_claim_far_from_its_figure_or_a_slower_step(
+def test_largest_surprise_is_a_claim_far_off_or_a_slower_step(
     measured: StudyFacts,
 ) -> None:
     # The published times make vectors 4 times as fast.
@@ -111,21 +111,21 @@ def test_what_surprises_most_is_a_claim_far_from_its_figure_or_a_slower_step(
     assert "<code>in_flight</code> takes 1.20 times" in card(without)
 
 
-def test_a_card_says_what_was_counted(tmp_path: Path) -> None:
+def test_card_names_the_counted_unit(tmp_path: Path) -> None:
     test = {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16}
     study = write_study(tmp_path, claim(**test))
     measure_small(tmp_path / "results", study, sms=128)
-    told = card(StudyFacts(make_inputs(tmp_path, {study.name: study}), study))
-    assert "“It is so.” Measured, SMs: 128; expected: at most 16." in told
+    html = card(StudyFacts(make_inputs(tmp_path, {study.name: study}), study))
+    assert "“It is so.” Measured, SMs: 128; expected: at most 16." in html
 
 
-def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: StudyFacts) -> None:
-    told = contradicted_beliefs([measured], lambda name: f"studies/{name}/")
-    assert told.startswith("## One finding against common beliefs")
-    assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in told
-    assert "Belief: Bytes are as fast as vectors." in told
-    assert 'href="studies/copy/#copy-vectors"' in told
-    assert "on box (one run), threshold chosen after this run." in told
+def test_finding_shows_its_figures_and_links_to_the_claim(measured: StudyFacts) -> None:
+    html = contradicted_beliefs([measured], lambda name: f"studies/{name}/")
+    assert html.startswith("## One finding against common beliefs")
+    assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in html
+    assert "Belief: Bytes are as fast as vectors." in html
+    assert 'href="studies/copy/#copy-vectors"' in html
+    assert "on box (one run), threshold chosen after this run." in html
     claims = measured.inputs.claims.assign(bound="before", judging=1)
     foreseen = StudyFacts(replace(measured.inputs, claims=claims), measured.study)
     assert "on box (one run). " in contradicted_beliefs([foreseen], str)
@@ -134,7 +134,7 @@ def test_a_finding_is_told_with_its_figures_and_leads_to_the_claim(measured: Stu
     assert f"on box (one run){said}" in contradicted_beliefs([few], str)
 
 
-def test_what_bears_on_design_comes_first_else_findings_are_in_the_order_of_studies(
+def test_findings_on_design_come_first_then_in_order_of_studies(
     measured: StudyFacts,
 ) -> None:
     def about(name: str, *bears_on: Bearing) -> StudyFacts:
@@ -149,19 +149,19 @@ def test_what_bears_on_design_comes_first_else_findings_are_in_the_order_of_stud
         return StudyFacts(measured.inputs, replace(measured.study, claims=claims))
 
     studies = [about("first", "understanding", "code"), about("second", "code", "design")]
-    told = re.findall(r"<strong>([^<]*)[.]</strong>", contradicted_beliefs(studies, str))
-    assert told == ["second design", "first code", "second code", "first understanding"]
+    headlines = re.findall(r"<strong>([^<]*)[.]</strong>", contradicted_beliefs(studies, str))
+    assert headlines == ["second design", "first code", "second code", "first understanding"]
 
 
-def test_a_finding_says_where_it_is_otherwise_and_leaves_without_its_verdict(
+def test_finding_names_machines_with_another_verdict(
     tmp_path: Path,
 ) -> None:
     root = make_root(tmp_path)
     measure(root)
     measure(root, "bytewise", "vectors", machine="slow-box", speeds={"bytewise": 1, "vectors": 0.5})
     measure(root, "bytewise", machine="half-box")
-    told = contradicted_beliefs([facts_of(root)], str)
-    assert "on box (one run), not tested on half-box, but not on slow-box" in told
+    html = contradicted_beliefs([facts_of(root)], str)
+    assert "on box (one run), not tested on half-box, but not on slow-box" in html
     for machine in ("box", "half-box"):
         vectors = root / "results" / machine / "copy" / "vectors.csv"
         vectors.unlink(missing_ok=True)
@@ -169,7 +169,7 @@ def test_a_finding_says_where_it_is_otherwise_and_leaves_without_its_verdict(
     assert "Vectors are" not in contradicted_beliefs([facts_of(root)], str)
 
 
-def test_a_card_of_what_is_not_measured_skipped_or_stale_says_so(tmp_path: Path) -> None:
+def test_card_notes_unmeasured_skipped_and_stale_steps(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     assert "No machine has been measured yet." in card(facts_of(root))
     study = discover(root)["copy"]
@@ -181,12 +181,12 @@ def test_a_card_of_what_is_not_measured_skipped_or_stale_says_so(tmp_path: Path)
     assert "No step has a figure yet" in card(facts_of(root))
     measure(root, second.name)
     second.path.write_text(second.path.read_text() + "\nint later_than_the_results;\n")
-    told = card(facts_of(root))
-    assert '<g class="stale end">' in told and "1 of 1 steps stale" in told
-    assert "<strong>2.50 GB/s</strong>" in told and "→" not in told
+    html = card(facts_of(root))
+    assert '<g class="stale end">' in html and "1 of 1 steps stale" in html
+    assert "<strong>2.50 GB/s</strong>" in html and "→" not in html
 
 
-def test_a_gain_is_of_what_one_run_has_both_of(measured: StudyFacts) -> None:
+def test_gain_needs_both_steps_in_one_run(measured: StudyFacts) -> None:
     ratios = measured.inputs.ratios
     scaled = StudyFacts(replace(measured.inputs, ratios=ratios.assign(ratio=1.75)), measured.study)
     assert "<span>1.75×</span>" in card(scaled)
@@ -194,7 +194,7 @@ def test_a_gain_is_of_what_one_run_has_both_of(measured: StudyFacts) -> None:
     assert "6.00×" not in card(alone)
 
 
-def test_the_machine_that_says_most_is_told(tmp_path: Path) -> None:
+def test_card_shows_the_machine_with_most_figures(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     measure(root, "bytewise", machine="a-box")
     measure(root, machine="b-box")
@@ -216,18 +216,18 @@ def test_a_card_ends_with_the_goal_where_that_is_measured(tmp_path: Path) -> Non
     assert journey_of(unmeasured) == fastest
 
 
-def test_what_did_other_work_is_not_drawn_beside_the_steps(tmp_path: Path) -> None:
+def test_variants_with_other_work_are_not_drawn(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     description = root / "kernels" / "copy" / "study.yaml"
     head, _, steps = description.read_text().partition("name: warps")
     description.write_text(f"{head}name: warps{steps.replace('[grid]', '[few]', 1)}")
     measure(root)
-    told = card(facts_of(root))
-    assert "in_flight: 6.25 GB/s" in told and "warps: " not in told
-    assert "→ <strong>6.25 GB/s</strong>" in told
+    html = card(facts_of(root))
+    assert "in_flight: 6.25 GB/s" in html and "warps: " not in html
+    assert "→ <strong>6.25 GB/s</strong>" in html
 
 
-def test_a_card_stands_on_the_runs_of_the_figures_that_it_tells(measured: StudyFacts) -> None:
+def test_card_counts_the_runs_of_its_figures(measured: StudyFacts) -> None:
     summary = measured.inputs.summary
     often = summary.assign(runs=5, hosts=2)
     assert "5 runs" in card(StudyFacts(replace(measured.inputs, summary=often), measured.study))
@@ -235,9 +235,9 @@ def test_a_card_stands_on_the_runs_of_the_figures_that_it_tells(measured: StudyF
     assert "one run" in card(StudyFacts(replace(measured.inputs, summary=once), measured.study))
 
 
-def test_other_studies_are_told_by_group(measured: StudyFacts) -> None:
-    told = other_studies({"Calibrations": [measured]}, lambda name: "")
-    assert told == f"### Calibrations\n\n**Copying rows.** {measured.study.question}"
+def test_other_studies_are_listed_by_group(measured: StudyFacts) -> None:
+    html = other_studies({"Calibrations": [measured]}, lambda name: "")
+    assert html == f"### Calibrations\n\n**Copying rows.** {measured.study.question}"
 
 
 def test_both_ends_of_a_picture_are_outlined_and_named(measured: StudyFacts) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from analysis.site.pages.html import code, joined, table
 
 
-def test_tables_escape_what_they_are_given() -> None:
+def test_tables_escape_their_cells() -> None:
     assert "<td>&lt;b&gt;</td>" in table(["a"], [["<b>"]])
     assert '<th scope="col">&lt;a&gt;</th>' in table(["<a>"], [])
     assert "<td><code>&lt;b&gt;</code></td>" in table(["a"], [[code("<b>")]])
@@ -13,6 +13,6 @@ def test_tables_escape_what_they_are_given() -> None:
     assert ' id="a&#34;b"' in table(["a"], [["b"]], ids=['a"b'])
 
 
-def test_what_is_joined_is_escaped_once() -> None:
+def test_joined_text_is_escaped_once() -> None:
     assert joined("<br>", ["<a>", code("&")]) == "&lt;a&gt;<br><code>&amp;</code>"
     assert joined(", ", []) == ""

@@ -1,4 +1,4 @@
-"""How pages tell claims and their verdicts."""
+"""Claims and their verdicts on pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def folded(place: Place, claim: str) -> str:
-    """What unfolds below a claim of the study `copy`."""
+    """The folded part below a claim of the study `copy`."""
     return (place.site / "evidence" / "copy" / "claims" / f"{claim}.html").read_text()
 
 
@@ -53,9 +53,10 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
     measure(results, study)
     page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, place)
     first, _, rest = page.partition("\n\n")
-    told = "4 verdicts, one per claim and machine: 2 hold, 1 does not hold and 1 is not tested."
+    expected = "4 verdicts, one per claim and machine: 2 hold, 1 does not hold and 1 is not tested."
     assert (
-        re.sub(' data-names="[^"]*"', "", first) == f'<p class="hp-ledger" role="status">{told}</p>'
+        re.sub(' data-names="[^"]*"', "", first)
+        == f'<p class="hp-ledger" role="status">{expected}</p>'
     )
     assert rest.startswith("## Copy\n")
     assert f"- {WHERE}: 1 holds and 1 does not hold." in page
@@ -71,7 +72,7 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
     assert '<a href="../../../data/#box-copy-fast"><code>fast</code></a>' in holds
 
 
-def test_what_was_measured_and_decides_nothing_is_undecided(tmp_path: Path, place: Place) -> None:
+def test_measured_claim_without_a_decision_is_undecided(tmp_path: Path, place: Place) -> None:
     fourfold = SPEEDUP | {"at_least": 4}
     study = write_study(
         tmp_path,
@@ -90,14 +91,14 @@ def test_what_was_measured_and_decides_nothing_is_undecided(tmp_path: Path, plac
     assert "- On box: 2 are not tested." in page
 
 
-def test_an_undecided_claim_tells_what_holds_on_average(tmp_path: Path, place: Place) -> None:
+def test_undecided_claim_shows_the_verdict_on_average(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path, claim(**SPEEDUP | {"at_least": 3.6}))
     for day, fast in enumerate((1.9e-3, 2e-3, 2.1e-3, 2e-3), start=1):
         run = f"2026-02-0{day}T00:00:00Z"
         measure(tmp_path / "results", study, {"slow": 8e-3, "fast": fast}, noise=1e-4, run=run)
     page = claims_of(StudyFacts(read(tmp_path, study), study), place)
-    told = r"undecided</span> on box: 4\.00× \([0-9.]+ to [0-9.]+; holds on average\)"
-    assert re.search(told, page), page
+    expected = r"undecided</span> on box: 4\.00× \([0-9.]+ to [0-9.]+; holds on average\)"
+    assert re.search(expected, page), page
 
 
 def test_a_claim_has_a_badge_that_leads_to_it(tmp_path: Path, place: Place) -> None:
@@ -117,9 +118,11 @@ def test_a_badge_counts_where_machines_disagree() -> None:
     assert outcome(["not tested", "holds", "holds"]) == "holds on 2 of 3, not tested on 1"
 
 
-def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path, place: Place) -> None:
-    own = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
-    study = write_study(tmp_path, own, claim(**SPEEDUP))
+def test_claims_of_the_project_are_counted_and_listed_separately(
+    tmp_path: Path, place: Place
+) -> None:
+    target = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
+    study = write_study(tmp_path, target, claim(**SPEEDUP))
     measure(tmp_path / "results", study)
     page = claims_of(StudyFacts(read(tmp_path, study), study), place)
     theirs, _, ours = page.partition("**Ours:**")
@@ -131,17 +134,17 @@ def test_our_own_claims_are_counted_and_listed_apart(tmp_path: Path, place: Plac
     assert claims_of(StudyFacts(read(tmp_path, alone), alone), place).startswith("**Ours:**")
 
 
-def test_a_page_can_tell_some_claims_by_their_ids(tmp_path: Path, place: Place) -> None:
-    own = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
-    study = write_study(tmp_path, own, claim(**SPEEDUP))
+def test_page_can_show_claims_by_their_ids(tmp_path: Path, place: Place) -> None:
+    target = {"id": "target", "says": "Faster.", "ours": True, "test": {**SPEEDUP, "at_least": 9}}
+    study = write_study(tmp_path, target, claim(**SPEEDUP))
     measure(tmp_path / "results", study)
     facts = StudyFacts(read(tmp_path, study), study)
     page = claims_of(facts, place, ["target"])
     assert "Faster." in page and "It is so." not in page
     assert page.startswith(f"- {WHERE}: "), "that its threshold is younger"
     rows = facts.inputs.claims.assign(bound="before")
-    told = claims_of(StudyFacts(replace(facts.inputs, claims=rows), study), place, ["target"])
-    assert told.startswith("<div") and "Ours" not in page + told
+    older = claims_of(StudyFacts(replace(facts.inputs, claims=rows), study), place, ["target"])
+    assert older.startswith("<div") and "Ours" not in page + older
     assert "**Of the write-up:**" in claims_of(facts, place, ["it"])
     with pytest.raises(FieldError, match=r"claims of copy: expected .*target.*, got 'else'"):
         claims_of(facts, place, ["else"])
@@ -152,11 +155,11 @@ def test_many_claims_are_folded_but_in_the_ledger(tmp_path: Path, place: Place) 
     study = write_study(tmp_path, *many)
     measure(tmp_path / "results", study)
     facts = StudyFacts(read(tmp_path, study), study)
-    told = f"<summary>The {len(many)} claims</summary>"
+    expected = f"<summary>The {len(many)} claims</summary>"
     page = claims_of(facts, place)
-    assert told in page
-    assert page.index(told) < page.index('id="copy-it_0"')
-    assert told not in ledger({"copy": facts}, {}, place)
+    assert expected in page
+    assert page.index(expected) < page.index('id="copy-it_0"')
+    assert expected not in ledger({"copy": facts}, {}, place)
     few = replace(study, claims=study.claims[1:])
     assert "claims</summary>" not in claims_of(StudyFacts(facts.inputs, few), place)
 
@@ -201,9 +204,7 @@ def test_claims_are_listed_before_anything_is_measured(tmp_path: Path, place: Pl
     assert claims_of(StudyFacts(read(tmp_path, none), none), place) == "This study tests no claims."
 
 
-def test_where_claims_are_told_in_passing_the_untested_are_only_named(
-    tmp_path: Path, place: Place
-) -> None:
+def test_short_list_of_claims_only_names_the_untested(tmp_path: Path, place: Place) -> None:
     later = {"id": "later", "says": "Later.", "untested": "needs four GPUs"}
     study = write_study(tmp_path, claim(**SPEEDUP), later)
     measure(tmp_path / "results", study)

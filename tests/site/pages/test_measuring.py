@@ -1,4 +1,4 @@
-"""How long measuring takes is read from the provenance of the newest default run."""
+"""Duration of a measurement, from the provenance of the newest default run."""
 
 from __future__ import annotations
 

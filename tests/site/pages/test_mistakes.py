@@ -1,4 +1,4 @@
-"""The line that tells a mistake in a page."""
+"""The line of a mistake in a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def fail() -> str:
 
 
 @pytest.mark.parametrize(
-    ("slip", "told"),
+    ("slip", "message"),
     [
         ("{{ unknown() }}", "'unknown' is undefined"),
         ("{{ fail( }}", "unexpected '}', expected ')'"),
@@ -24,11 +24,11 @@ def fail() -> str:
         ("{{ {}.pop('NONE') }}", "KeyError('NONE')"),
     ],
 )
-def test_a_mistake_is_told_with_the_line_of_the_file(slip: str, told: str) -> None:
+def test_message_names_the_line_of_the_file(slip: str, message: str) -> None:
     text = f"# Calls\n\n{slip}\n"
     file = SimpleNamespace(src_path="studies/calls.md", content_string=f"---\na: 1\n---\n{text}")
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
     with pytest.raises(Exception) as caught:
         environment.from_string(text).render(fail=fail)
     page = SimpleNamespace(file=file, markdown=text)
-    assert in_page(page, caught.value) == f"docs/studies/calls.md: line 6: {told}"
+    assert in_page(page, caught.value) == f"docs/studies/calls.md: line 6: {message}"

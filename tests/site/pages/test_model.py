@@ -1,4 +1,4 @@
-"""What pages say of the model."""
+"""The model on pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: P
     assert "None of the predicted counters" in counter_table(facts)
 
 
-def test_the_worst_point_is_told_of_the_judged_alone(calibrated: Inputs) -> None:
+def test_worst_point_is_one_of_the_judged(calibrated: Inputs) -> None:
     page = judgement(StudyFacts(calibrated, GATHER))
     assert ">worst judged</th>" in page and ">worst</th>" not in page
 
@@ -52,7 +52,7 @@ def test_interpolated_and_extrapolated_points_are_counted_apart(calibrated: Inpu
     assert uses == ["fitted", "interpolated", "extrapolated"]
 
 
-def test_what_cannot_be_judged_is_said_with_why(calibrated: Inputs) -> None:
+def test_unjudged_points_have_a_reason(calibrated: Inputs) -> None:
     rows = re.findall(r"<tr>(.*?)</tr>", unjudged(StudyFacts(calibrated, GATHER)), re.DOTALL)
     words = [re.sub(r"(\s*<[^>]*>)+\s*", "|", row).strip("|") for row in rows[1:]]
     by_variant = {row.split("|")[0]: row.split("|", 1)[1] for row in words}
@@ -67,11 +67,11 @@ def test_what_cannot_be_judged_is_said_with_why(calibrated: Inputs) -> None:
 
 def test_points_further_off_than_accepted_are_listed_the_worst_first(calibrated: Inputs) -> None:
     table = calibrated.model.copy()
-    own = table.index[(table["study"] == GATHER.name) & judged(table)]
-    for residuals, told in (([0.0, 0.0, 0.0], []), ([0.04, -0.2, 0.029], ["-20.0 %", "+4.0 %"])):
-        table.loc[own, "residual"] = [*residuals, *[0.0] * (len(own) - 3)]
+    judged_rows = table.index[(table["study"] == GATHER.name) & judged(table)]
+    for residuals, listed in (([0.0, 0.0, 0.0], []), ([0.04, -0.2, 0.029], ["-20.0 %", "+4.0 %"])):
+        table.loc[judged_rows, "residual"] = [*residuals, *[0.0] * (len(judged_rows) - 3)]
         page = misses(StudyFacts(replace(calibrated, model=table), GATHER))
-        assert re.findall(r"[+-][\d.]+ %", page) == told
+        assert re.findall(r"[+-][\d.]+ %", page) == listed
 
 
 def test_rates_that_were_not_measured_are_predicted_and_marked(calibrated: Inputs) -> None:
@@ -93,16 +93,16 @@ def test_a_table_of_rates_takes_keys_of_the_case_that_leave_its_payload(calibrat
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "studies").glob("*.md")), ids=str)
-def test_what_cannot_be_judged_is_said_before_what_is(page: Path) -> None:
+def test_unjudged_points_come_before_judged_ones(page: Path) -> None:
     calls = re.findall(r"{{ (unjudged|predictions|judgement)\(\) }}", page.read_text())
     assert not calls or calls[0] == "unjudged"
 
 
-def test_one_run_is_said_to_be_one(calibrated: Inputs) -> None:
+def test_single_run_is_noted(calibrated: Inputs) -> None:
     assert ">one run<" in parameter_table(calibrated)
 
 
-def test_counters_stand_beside_what_was_predicted(calibrated: Inputs) -> None:
+def test_counters_are_shown_beside_predictions(calibrated: Inputs) -> None:
     page = counter_table(StudyFacts(calibrated, GATHER))
     nearest, every = page.split("<details", 1)
     rows = StudyFacts(calibrated, GATHER).predicted_counters
@@ -111,7 +111,7 @@ def test_counters_stand_beside_what_was_predicted(calibrated: Inputs) -> None:
     furthest = max(rows, key=lambda row: abs(row.residual))
     assert f"<td>{furthest.variant} {furthest.case}</td>" in nearest
     assert signed_percent(furthest.residual) in nearest
-    # What all rows of a machine share is told once.
+    # Values that all rows of a machine share appear once.
     assert every.count(GATHER.headline) == every.count("<table") == 1
     assert every.count("<tr>") == len(rows) + 1
 

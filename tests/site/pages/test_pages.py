@@ -1,4 +1,4 @@
-"""Whole sites, from results that are missing, stale, skipped or refused."""
+"""Whole sites from missing, stale, skipped or rejected results."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def build_again(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slip", "told"),
+    ("slip", "message"),
     [
         ("{{ chart('st', '') }}", f"{LINE}: chart: expected one of {sorted(COMMON)}, got 'st'"),
         (
@@ -144,17 +144,17 @@ def build_again(root: Path) -> None:
         ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
     ],
 )
-def test_a_slip_in_a_page_is_told_with_its_place_and_leaves_the_site(
-    measured: Path, slip: str, told: str
+def test_mistake_in_a_page_names_its_place_and_keeps_the_site(
+    measured: Path, slip: str, message: str
 ) -> None:
     page = measured / "docs" / "studies" / "calls.md"
     page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
-    with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(told)}"):
+    with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):
         build_again(measured)
     assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
 
 
-def test_a_report_of_tables_that_are_not_there_says_what_makes_them(
+def test_missing_tables_name_the_command_that_makes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["report", "--tables", str(tmp_path / "none")])
@@ -163,7 +163,7 @@ def test_a_report_of_tables_that_are_not_there_says_what_makes_them(
 
 
 @pytest.mark.parametrize("name", ["build/report", ""])
-def test_a_folder_that_cannot_be_written_to_is_told_with_its_path_before_anything_is_made(
+def test_unwritable_folder_is_reported_first(
     measured: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """`build/report` has the pages, and the site is made beside the one before."""

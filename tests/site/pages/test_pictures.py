@@ -21,5 +21,5 @@ def test_an_interval_that_would_flatten_the_columns_ends_at_the_top() -> None:
     assert min(ends("y2", wide, STEP)) == TOP
 
 
-def test_an_interval_that_is_no_wider_than_the_limit_leaves_the_scale_to_it() -> None:
+def test_narrow_interval_does_not_set_the_scale() -> None:
     assert min(ends("y2", STEP)) == ends("y1", STEP)[-1] == TOP

@@ -87,7 +87,7 @@ def test_settings_are_listed_with_their_values() -> None:
     assert f"<code>{settings['round_limit_s']}</code>" in page
 
 
-def test_every_kind_of_claim_is_listed_with_what_it_is() -> None:
+def test_every_kind_of_claim_is_listed_with_its_description() -> None:
     page = claim_kinds()
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]]
     assert [kind for kind, *_ in rows] == [f"<code>{kind}</code>" for kind in KINDS]
@@ -95,7 +95,7 @@ def test_every_kind_of_claim_is_listed_with_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", MACROS)
-def test_a_macro_says_what_it_does_and_explains_its_arguments(name: str) -> None:
+def test_macro_documents_itself_and_its_arguments(name: str) -> None:
     function = MACROS[name]
     meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
     assert meaning.endswith(".")

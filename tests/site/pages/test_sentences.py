@@ -1,4 +1,4 @@
-"""What pages say of results: verdicts, the order of steps, the fastest, what is absent."""
+"""Sentences on results: verdicts, the order of steps, the fastest variant, absent results."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_verdict_has_its_sentence(
     assert "this variant" in of_another and "step" not in of_another
 
 
-def test_what_delivers_other_bytes_is_told_by_its_rate(tmp_path: Path) -> None:
+def test_variant_with_other_bytes_is_compared_by_rate(tmp_path: Path) -> None:
     # `longer` takes more time for its longer rows, and is the faster by what it delivers.
     facts = measured_at(make_root(tmp_path), {"in_flight": 4.0, "longer": 4.8, "ceiling_kernel": 8})
     longer, before = (facts.study.variant(name) for name in ("longer", "in_flight"))
@@ -75,11 +75,11 @@ def test_what_delivers_other_bytes_is_told_by_its_rate(tmp_path: Path) -> None:
     sentence = result_sentence(facts, "box", longer)
     assert "this variant has 1.20 times (" in sentence
     assert "the payload rate of `in_flight` by device time. It reaches 60 % of" in sentence
-    told = sections(facts, ["beyond"], Place(tmp_path, "../"))
-    assert re.findall(r">(1\.\d+)× \([^)]*\) by rate<", told) == ["1.20"]
+    html = sections(facts, ["beyond"], Place(tmp_path, "../"))
+    assert re.findall(r">(1\.\d+)× \([^)]*\) by rate<", html) == ["1.20"]
 
 
-def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
+def test_step_shows_its_gain_and_its_share_of_the_limit(
     measured: StudyFacts,
 ) -> None:
     first, second = measured.study.with_role("step")[:2]
@@ -98,7 +98,7 @@ def test_a_step_is_told_with_its_gain_and_how_near_it_comes_to_the_limit(
     assert result_sentence(measured, "box", first).startswith("On box this step reaches ")
 
 
-def test_a_variant_is_told_as_a_share_of_its_own_ceilings_alone(measured: StudyFacts) -> None:
+def test_variant_is_a_share_of_its_ceilings_only(measured: StudyFacts) -> None:
     step = measured.study.with_role("step")[1]
     fastest = measured.figures.reached("box", step)
     assert fastest is not None
@@ -112,7 +112,7 @@ def test_a_variant_is_told_as_a_share_of_its_own_ceilings_alone(measured: StudyF
     assert measured.figures.share_of("box", without, limit) == fastest.share
 
 
-def test_what_no_ceiling_is_of_is_no_contender(measured: StudyFacts) -> None:
+def test_ceiling_of_another_operation_does_not_count(measured: StudyFacts) -> None:
     fastest = measured.ranking.contenders("box")[0]
     variants = tuple(
         replace(variant, ceilings=()) if variant == fastest else variant
@@ -147,7 +147,7 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     assert order_sentences(StudyFacts(measured.inputs, in_no_headline)) == []
 
 
-def test_a_case_that_is_not_the_headline_is_named(tmp_path: Path) -> None:
+def test_case_other_than_the_headline_is_named(tmp_path: Path) -> None:
     facts = measured_at(make_root(tmp_path), {"vectors": 2.0, "warps": 4.0, "ceiling_kernel": 8.0})
     headline, second = facts.study.headline, facts.study.variant("warps")
     elsewhere = replace(facts.study, headline="none")
@@ -162,7 +162,7 @@ def test_a_case_that_is_not_the_headline_is_named(tmp_path: Path) -> None:
         assert sentence.startswith("On box th") and headline not in sentence
 
 
-def test_what_is_beyond_the_journey_is_no_step_of_it(tmp_path: Path) -> None:
+def test_variants_beyond_the_journey_are_no_steps(tmp_path: Path) -> None:
     speeds = {"in_flight": 4.0, "shifted": 8.0, "ceiling_kernel": 8.0}
     facts = measured_at(make_root(tmp_path), speeds)
     beyond, ceiling = (facts.study.variant(name) for name in list(speeds)[1:])
@@ -206,7 +206,7 @@ def test_an_easier_problem_is_never_the_fastest(tmp_path: Path) -> None:
     assert [step.name for step in facts.ranking.contenders("box")] == ["in_flight", "bytewise"]
 
 
-def test_the_fastest_is_told_with_what_it_cannot_be_told_apart_from(tmp_path: Path) -> None:
+def test_fastest_is_shown_with_indistinguishable_variants(tmp_path: Path) -> None:
     speeds = {"vectors": 2.0, "warps": 4.0, "in_flight": 4.001}
     facts = measured_at(make_root(tmp_path), {**speeds, "ceiling_kernel": 8.0})
     (tie,) = facts.ranking.ties("box")
@@ -248,7 +248,7 @@ def constant(seconds: float, variant: Variant, case: Case, metric: str) -> float
     return seconds
 
 
-def test_nothing_is_sure_of_what_no_run_has_both_of(tmp_path: Path) -> None:
+def test_no_comparison_without_a_common_run(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     for name, run, seconds in (("vectors", "2026-01-01", 4e-3), ("in_flight", "2026-01-02", 1e-3)):
@@ -267,7 +267,7 @@ def test_nothing_is_sure_of_what_no_run_has_both_of(tmp_path: Path) -> None:
     assert facts.ranking.ties("box") == [slow]
 
 
-def test_absent_results_are_said(tmp_path: Path) -> None:
+def test_absent_results_are_noted(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     first, second, third, *_ = study.with_role("step")
@@ -286,7 +286,7 @@ def test_pages_call_a_machine_by_its_gpus(measured: StudyFacts, tmp_path: Path) 
     facts = StudyFacts(replace(measured.inputs, machines=two), measured.study)
     roles = ("step", "beyond", "reference", "ceiling")
     text = lead(facts) + sections(facts, roles, Place(tmp_path, "../../"))
-    told = re.sub(r"<[^>]*>", " ", text)
-    assert "On 2 × H200 this step" in told
-    assert not re.search(r"\bbox\b", told)
+    visible = re.sub(r"<[^>]*>", " ", text)
+    assert "On 2 × H200 this step" in visible
+    assert not re.search(r"\bbox\b", visible)
     assert "../../data/#box-copy-" in text

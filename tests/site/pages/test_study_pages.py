@@ -37,7 +37,7 @@ def test_registers_and_spills_are_folded_in(measured: StudyFacts, tmp_path: Path
     assert "40 registers per thread on sm_90, 32 B of spills" in shown
 
 
-def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
+def test_kernels_that_differ_are_named(measured: StudyFacts) -> None:
     variant = measured.study.with_role("step")[1]
     step = variant.name
     rows = [
@@ -57,7 +57,7 @@ def test_kernels_that_differ_are_told_by_name(measured: StudyFacts) -> None:
         assert said in compiled(facts, variant)
 
 
-def test_a_page_begins_with_what_was_found(tmp_path: Path) -> None:
+def test_page_begins_with_its_findings(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     assert "hp-findings" not in lead(StudyFacts(make_inputs(root), discover(root)["copy"]))
     description = root / "kernels" / "copy" / "study.yaml"
@@ -79,7 +79,7 @@ def test_a_page_begins_with_what_was_found(tmp_path: Path) -> None:
     assert summary(facts).endswith("? Vectors are 2.00× as fast as bytes.")
 
 
-def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:
+def test_hosts_are_shown_beside_their_figures(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     write_machine(root / "results", "box", COPY, variants=())
     first, second, third = COPY.with_role("step")[:3]
@@ -110,7 +110,7 @@ def test_hosts_stand_beside_what_was_measured_on_them(tmp_path: Path) -> None:
     assert host_table(facts, [ceiling.name]).startswith("No run has measured")
 
 
-def test_what_delivers_no_bytes_has_times_beside_its_hosts(tmp_path: Path) -> None:
+def test_variant_without_bytes_has_times_beside_its_hosts(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     write_machine(root / "results", "box", CALLS, variants=())
     step = CALLS.variant("kernel")
@@ -136,7 +136,7 @@ def test_published_table_leaves_out_a_machine_that_has_none_of_it(tmp_path: Path
     assert "1.95 GB/s" in page and "box" not in page
 
 
-def test_what_the_write_up_says_of_every_figure_is_said_once(measured: StudyFacts) -> None:
+def test_common_note_of_published_figures_appears_once(measured: StudyFacts) -> None:
     page = published_table(measured)
     assert ". ms: mean of ten launches; GB/s: bytes divided by 1024^3, so GiB/s</caption>" in page
     assert ">note<" not in page and page.count("ten launches") == 1
@@ -156,7 +156,7 @@ def test_notes_of_single_figures_stand_beside_them(
     assert "1024^3, so GiB/s</caption>" in page and "ms:" not in page
 
 
-def test_tables_of_the_code_that_are_missing_are_said_with_why(measured: StudyFacts) -> None:
+def test_missing_tables_of_code_have_a_reason(measured: StudyFacts) -> None:
     assert "table from the code" not in missing(measured)
     tables = measured.inputs.results.parent / "tables"
     folder = tables / "derived" / measured.study.name
@@ -167,7 +167,7 @@ def test_tables_of_the_code_that_are_missing_are_said_with_why(measured: StudyFa
     assert "<code>layout</code>" in page and "x.so: not built; run: &lt;it&gt;" in page
 
 
-def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: StudyFacts) -> None:
+def test_variant_is_shown_in_its_most_common_case(measured: StudyFacts) -> None:
     for study in measured.inputs.studies.values():
         facts = StudyFacts(measured.inputs, study)
         for variant in study.variants:
@@ -175,7 +175,7 @@ def test_a_variant_is_shown_in_a_case_it_is_usually_measured_in(measured: StudyF
             assert not usual or facts.study.shown_case(variant) in usual
 
 
-def test_what_is_missing_for_one_reason_is_said_once(tmp_path: Path) -> None:
+def test_variants_missing_for_one_reason_are_listed_once(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     first, second, third, fourth, *_ = study.with_role("step")
@@ -190,11 +190,13 @@ def test_what_is_missing_for_one_reason_is_said_once(tmp_path: Path) -> None:
     assert f"<td>needs 4 GPUs</td><td>all</td><td>{alike}</td>" in page
     assert f"<td>needs 3 GPUs</td><td>all</td><td><code>{fourth.name}</code></td>" in page
     assert page.count("no profiler has been run") == 1
-    told = f"Of {len(study.variants)} variants, no machine has measured 2 (needs 4 GPUs) and 1 ("
-    assert told in lead(facts)
+    expected = (
+        f"Of {len(study.variants)} variants, no machine has measured 2 (needs 4 GPUs) and 1 ("
+    )
+    assert expected in lead(facts)
 
 
-def test_what_no_machine_could_run_comes_after_what_has_figures(tmp_path: Path) -> None:
+def test_unmeasured_variants_come_after_measured_ones(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     first, second, third, fourth, *others = study.with_role("step")
@@ -206,12 +208,12 @@ def test_what_no_machine_could_run_comes_after_what_has_figures(tmp_path: Path) 
     facts = StudyFacts(make_inputs(root), study)
     assert facts.unreached == {second.name: "needs <4> GPUs"}
     page = sections(facts, ("step",), Place(tmp_path, "../../"))
-    told, untold = page.split("Not measured on any machine:")
-    assert re.findall(r"^### .* `(\w+)`", told, re.MULTILINE) == [
+    measured, unmeasured = page.split("Not measured on any machine:")
+    assert re.findall(r"^### .* `(\w+)`", measured, re.MULTILINE) == [
         step.name for step in (first, third, fourth, *others)
     ]
-    assert f"**{second.title}**{{: #{second.name} }} `{second.name}` was skipped: " in untold
-    assert f"After [`{first.name}`](#{first.name}). {second.idea.strip()}" in untold
+    assert f"**{second.title}**{{: #{second.name} }} `{second.name}` was skipped: " in unmeasured
+    assert f"After [`{first.name}`](#{first.name}). {second.idea.strip()}" in unmeasured
     for name in ("difference", "source"):
-        assert f'data-fragment="../../evidence/copy/{second.name}/{name}.html"' in untold
-    assert "Figures" in told and "Figures" not in untold
+        assert f'data-fragment="../../evidence/copy/{second.name}/{name}.html"' in unmeasured
+    assert "Figures" in measured and "Figures" not in unmeasured

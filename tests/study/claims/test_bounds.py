@@ -83,7 +83,7 @@ def test_a_run_that_may_judge_does_not_replace_the_others_in_the_figure(tmp_path
     assert "of the runs that may judge: 4.00×" in folded and "at least 3" in folded
 
 
-def test_a_part_of_a_claim_tells_both_figures_where_they_differ(tmp_path: Path) -> None:
+def test_part_of_a_claim_shows_both_figures_if_they_differ(tmp_path: Path) -> None:
     both = {"id": "it", "says": "So.", "all": [{**SPEEDUP, "at_least": n} for n in (3, 5)]}
     study = measured(tmp_path, both, then=[[], [both]])
     measure(tmp_path / "now" / "results", study, HALF, run=OLDEST)
@@ -105,7 +105,7 @@ def test_a_part_of_a_claim_tells_both_figures_where_they_differ(tmp_path: Path) 
         ((OLD, NEW), "threshold chosen after these runs"),
     ],
 )
-def test_without_a_run_that_names_it_all_judge_and_the_page_says_so(
+def test_without_a_run_that_names_the_bound_all_judge_and_are_marked(
     tmp_path: Path, runs: tuple[str, ...], said: str
 ) -> None:
     study = write_study(tmp_path, FOURFOLD)
@@ -142,7 +142,7 @@ def test_a_comparison_stays_named_in_another_claim_unless_one_was_dropped(tmp_pa
         assert found == {bound}, name
 
 
-def test_a_variant_whose_provenance_does_not_name_the_bound_keeps_the_run_from_judging(
+def test_run_judges_only_if_all_variants_name_the_bound(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, FOURFOLD)
@@ -167,7 +167,7 @@ def test_a_profile_judges_the_bounds_that_it_names(tmp_path: Path) -> None:
         assert ("threshold chosen after this profile" in folded) == (then is None), page
 
 
-def test_what_no_run_judges_has_no_such_mark(tmp_path: Path) -> None:
+def test_claim_without_a_judging_run_has_no_mark(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(**UNITS), {**FOURFOLD, "id": "other"})
     publish(tmp_path / "results")
     measure(tmp_path / "results", study, {"slow": 8e-3})
@@ -178,7 +178,7 @@ def test_what_no_run_judges_has_no_such_mark(tmp_path: Path) -> None:
     assert [row["bound"] for row in claims_of(tmp_path / "results", study)] == ["", ""]
 
 
-def test_the_headline_is_part_of_what_is_compared_and_the_words_are_not() -> None:
+def test_digest_includes_the_headline_but_not_the_words() -> None:
     study = describe(FOURFOLD)
     assert digests(study) == digests(describe({**FOURFOLD, "says": "In other words."}))
     assert digests(study) != digests(study | {"headline": {"rows": 2}})

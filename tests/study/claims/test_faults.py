@@ -76,7 +76,7 @@ def test_two_claims_of_one_name_are_refused(tmp_path: Path) -> None:
         write_study(tmp_path, claim(**SPEEDUP), claim(**SPEEDUP))
 
 
-def test_a_study_without_a_write_up_has_claims_of_its_own_alone(tmp_path: Path) -> None:
+def test_study_without_a_write_up_has_no_claims_of_others(tmp_path: Path) -> None:
     for write_up in (True, False):
         study = write_study(tmp_path, claim(**SPEEDUP), write_up=write_up)
         assert [one.ours for one in study.claims] == [not write_up]

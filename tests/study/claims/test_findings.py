@@ -21,7 +21,7 @@ def test_a_claim_has_the_finding_of_study_yaml(tmp_path: Path) -> None:
     assert claim.finding.told({"measured": "2×", "published": ""}) == "One is 2× faster."
 
 
-def test_a_finding_that_does_not_say_what_it_bears_on_comes_last(tmp_path: Path) -> None:
+def test_finding_without_bears_on_comes_last(tmp_path: Path) -> None:
     entries = [*(FINDING | {"bears_on": one} for one in BEARINGS), FINDING]
     claims = [
         {"id": f"speed_{place}", "says": "One is faster.", "test": SPEEDUP, "finding": entry}

@@ -80,7 +80,7 @@ def test_its_keys_are_checked_like_those_of_the_others(
     assert expected in str(caught.value)
 
 
-def test_only_what_has_a_name_is_a_kind() -> None:
+def test_only_named_classes_are_kinds() -> None:
     assert "" not in KINDS and Bounded not in KINDS.values()
     assert all(name == kind.kind for name, kind in KINDS.items())
 

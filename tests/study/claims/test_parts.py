@@ -37,7 +37,7 @@ def test_all_parts_must_hold(tmp_path: Path) -> None:
     assert math.isnan(row["measured"])
 
 
-def test_each_part_has_a_row_and_what_decides_comes_first(tmp_path: Path) -> None:
+def test_each_part_has_a_row_and_the_deciding_one_comes_first(tmp_path: Path) -> None:
     parts = [
         {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3.9},
         {"kind": "figure", "of": "fast", "metric": "gpu_time", "within": 0.1},
@@ -76,7 +76,7 @@ def test_a_sentence_names_the_case_where_the_parts_have_several() -> None:
     assert row.sentence(with_case=True) == "fast in rows=2: passed its check in 8 rounds"
 
 
-def test_a_comparison_of_cases_names_what_differs(tmp_path: Path) -> None:
+def test_comparison_of_cases_names_their_difference(tmp_path: Path) -> None:
     one = {"kind": "between_cases", "of": "slow", "over_case": "rows=2"}
     parts = [one | {"at_least": 4e5}, one | {"at_most": 6e5}]
     row = verdict_on(tmp_path, {"id": "it", "says": "So.", "all": parts})

@@ -32,7 +32,7 @@ def test_units_of_the_published_rows(tmp_path: Path) -> None:
         assert row["verdict"] == "does not hold"
 
 
-def test_a_rate_that_is_printed_too_coarsely_to_tell_units_apart_confirms_none(
+def test_coarse_published_rate_confirms_no_unit(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, claim(kind="units", printed="GB/s", meant="GiB/s"))

@@ -25,7 +25,7 @@ from tests.study.claims.studies import (
 from tests.synthetic import samples_of
 
 
-def test_what_is_skipped_stale_or_missing_is_not_tested(tmp_path: Path) -> None:
+def test_skipped_stale_and_missing_results_are_not_tested(tmp_path: Path) -> None:
     entry = claim(kind="speedup", of="fast", over="slow", at_least=1.0)
     study = write_study(tmp_path, entry)
     results = tmp_path / "results"
@@ -98,7 +98,7 @@ def test_a_claim_to_be_correct_flips_with_the_check(tmp_path: Path) -> None:
     assert found() == ("not tested", "the result of fast is stale")
 
 
-def test_what_is_not_checked_or_skipped_is_not_said_to_be_correct(tmp_path: Path) -> None:
+def test_unchecked_or_skipped_output_is_not_called_correct(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(kind="correct", of="fast"))
     results = tmp_path / "results"
     measure(results, study, {"slow": 8e-3})
@@ -120,7 +120,7 @@ def test_what_is_not_checked_or_skipped_is_not_said_to_be_correct(tmp_path: Path
     assert row["reason"] == "the output of fast was not checked"
 
 
-def test_a_wrong_output_says_nothing_of_speed(tmp_path: Path) -> None:
+def test_wrong_output_tests_no_speed(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0))
     results = tmp_path / "results"
     measure(results, study, {"slow": 8e-3})
@@ -177,7 +177,7 @@ def test_rounds_with_several_modes_test_no_claim(tmp_path: Path) -> None:
         ("sw_power_cap", 64, "holds"),
     ],
 )
-def test_a_gpu_that_was_slowed_down_tests_no_claim(
+def test_throttled_gpu_tests_no_claim(
     tmp_path: Path, reason: str, rounds: int, verdict: str
 ) -> None:
     def slow_down(sample: Sample) -> Sample:
@@ -189,7 +189,7 @@ def test_a_gpu_that_was_slowed_down_tests_no_claim(
         assert row["reason"] == "fast was slowed down in 52% of its samples"
 
 
-def test_a_gpu_that_was_slowed_down_in_another_case_says_nothing_of_this_one(
+def test_throttling_in_another_case_does_not_matter(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, claim(**FASTER))

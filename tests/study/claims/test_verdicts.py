@@ -81,7 +81,7 @@ def test_each_comparison_both_ways(
     assert row["unit"] == ("s" if test.get("metric") == "gpu_time" else "1")
 
 
-def test_a_mean_over_runs_may_be_known_where_the_next_run_is_not(tmp_path: Path) -> None:
+def test_mean_over_runs_may_decide_where_the_next_run_is_open(tmp_path: Path) -> None:
     tests = [
         {"kind": kind, "of": "fast", "metric": "gpu_time", "at_most": 2.2e-3}
         for kind in ("figure", "mean_figure")
@@ -125,7 +125,7 @@ def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
     assert row["reason"] == "not within 20 % of the published: 3.2 to 4.8"
 
 
-def test_what_was_published_of_unlike_rows_is_compared_by_rate(tmp_path: Path) -> None:
+def test_published_figure_of_other_rows_is_compared_by_rate(tmp_path: Path) -> None:
     study = write_study(
         tmp_path, claim(kind="speedup", of="wide", over="fast", by="rate", within=0.1)
     )
@@ -248,7 +248,7 @@ def test_the_ends_of_an_interval_decide() -> None:
         (Bound("at_least", 1.0), (math.nan, math.nan), "", "at least 1"),
     ],
 )
-def test_what_the_next_run_leaves_open_the_mean_may_decide(
+def test_open_prediction_may_hold_on_average(
     bound: Bound, mean: tuple[float, float], on_average: str, told: str
 ) -> None:
     outcome = bound.judge(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean))

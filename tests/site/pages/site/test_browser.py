@@ -1,4 +1,4 @@
-"""What the pages of the built site do when they are used."""
+"""Behaviour of the built site in a browser."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Visit:
         self.page.on("request", lambda request: self._ours(request.url))
 
     def _failed(self, request: Request) -> None:
-        # What a page loads last is aborted when it is left.
+        # Leaving a page aborts its last requests.
         if request.failure != "net::ERR_ABORTED":
             self.faults.append(f"{request.url}: {request.failure}")
 
@@ -201,7 +201,7 @@ def test_following_a_link_draws_the_charts(browser: Browser, address: str) -> No
     visit.page.context.close()
 
 
-def test_search_finds_what_has_a_name_and_leads_to_it(browser: Browser, address: str) -> None:
+def test_search_finds_named_items_and_links_to_them(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     asked: list[str] = []
     visit.page.on("request", lambda request: asked.append(request.url))
@@ -245,7 +245,7 @@ def test_a_choice_stands_in_the_address_and_one_can_go_back(browser: Browser, ad
     anew.page.context.close()
 
 
-def test_what_the_address_asks_for_and_is_not_there_is_said(browser: Browser, address: str) -> None:
+def test_unknown_choice_in_the_address_is_reported(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     hostile = "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
     visit.open(f"studies/{STUDY}/?steps.machine={hostile}&steps.colour=red#chart-steps")
@@ -317,7 +317,7 @@ def test_on_a_narrow_screen_all_columns_of_a_table_of_rates_are_seen(
     visit.page.context.close()
 
 
-def test_on_paper_claims_are_told_and_tables_are_whole(browser: Browser, address: str) -> None:
+def test_print_shows_claims_and_whole_tables(browser: Browser, address: str) -> None:
     visit = Visit(browser, address, width=700)
     visit.page.emulate_media(media="print")
     visit.open("ledger/")
@@ -335,7 +335,7 @@ def test_on_paper_claims_are_told_and_tables_are_whole(browser: Browser, address
     visit.page.context.close()
 
 
-def test_a_link_opens_all_folds_around_what_it_leads_to(browser: Browser, address: str) -> None:
+def test_link_opens_all_folds_around_its_target(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/")
     visit.page.evaluate(
@@ -373,7 +373,7 @@ def test_without_a_script_evidence_is_a_link_away(browser: Browser, address: str
     page.context.close()
 
 
-def test_the_ledger_is_filtered_and_its_address_says_how(browser: Browser, address: str) -> None:
+def test_ledger_is_filtered_and_its_address_has_the_filter(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open("ledger/")
     claims = visit.page.locator(".hp-claims > details")

@@ -33,7 +33,7 @@ PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
 PAGES += ["evidence/calls/kernel/counters.html"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
 RANDOM, PARTS = 100, 10
-"""So many machines are changed at random; an exhaustive test makes so many sites of 2,000."""
+"""Number of machines with random changes; an exhaustive test builds one site per 2,000 changes."""
 EVERYTHING = """
 {{ chart('timeline', 'Calls.') }}
 
@@ -96,7 +96,7 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def test_all_that_is_wrong_is_left_out(address: str, root: Path) -> None:
+def test_invalid_results_are_left_out(address: str, root: Path) -> None:
     refused = json.loads((root / "build" / "refused.json").read_text())
     results = root / "results"
     left_out = [
@@ -135,7 +135,7 @@ def test_nothing_of_the_results_runs(page: Page, address: str, path: str) -> Non
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_runs_of_what_changes_at_random(page: Page, tmp_path: Path, part: int) -> None:
+def test_random_text_never_runs_as_code(page: Page, tmp_path: Path, part: int) -> None:
     root = make_root(tmp_path)
     write_changed(root, discover(root)["calls"], at_random(drawn(2000)[part::PARTS]))
     with served(build(root)) as address:

@@ -16,7 +16,7 @@ from tests.site.pages.site.walk import Seen, walk
 MOST_HTML_BYTES = 400_000
 MOST_ELEMENTS = 8_000
 MOST_FIRST_BYTES = 1_500_000
-"""What a page loads before a chart comes into view, uncompressed."""
+"""Bytes that a page loads before a chart comes into view, uncompressed."""
 EMPTY = {"hardware/#chart-machines"}
 """Shows nothing at first where few machines have been measured."""
 

@@ -34,7 +34,7 @@ _CHART: Final = """figure => {
     data: figure.querySelector(".hp-data a[href$='.csv']")?.href ?? "",
   };
 }"""
-# What is drawn in a chart is hidden from assistive technology, which has the words beside it.
+# Marks of a chart are hidden from assistive technology, which reads the table of words.
 _AXE: Final = """async rules => {
   const options = {resultTypes: ["violations"], ...(rules ? {runOnly: rules} : {})};
   const found = await axe.run({exclude: [[".hp-view svg"]]}, options);
@@ -46,7 +46,7 @@ _AXE: Final = """async rules => {
 
 @dataclass
 class Seen:
-    """What was found on a page."""
+    """Findings on a page."""
 
     path: str
     faults: list[str] = field(default_factory=list)  # errors, warnings, foreign requests
