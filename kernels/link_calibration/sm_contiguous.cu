@@ -1,4 +1,4 @@
-// Threads copy neighbouring vectors, four loads each before the first store.
+// Adjacent threads copy adjacent vectors, each with four loads before its first store.
 #include "../common/loads_first.h"
 #include "operation.h"
 

@@ -1,4 +1,4 @@
-// A warp owns a group of rows: it loads all of them, 512 bytes an instruction, then stores them.
+// A warp copies a group of rows: it loads all of them, 512 bytes per instruction, then stores them.
 #include "../common/loads_first.h"
 #include "operation.h"
 

@@ -64,7 +64,7 @@ class Workload:
         self._starts: DeviceArray | None = None
         self._shape = (0, 0)
         self._launch_shape = (0, 1)
-        # Reused between cases: touching new pages would take longer than the rest of a case.
+        # Reused between cases, because the first access to new pages dominates the set-up.
         largest = constants["largest_bytes"]
         self._landed = pinned((largest + GUARD,), np.uint8)
         self._reference = np.empty(largest // 16, VECTOR)

@@ -1,4 +1,4 @@
-"""The chart of this study: what it costs a copy that a core's cache holds its source."""
+"""The chart of this study: the cost of a copy whose source is in a core's cache."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from analysis.api.quantities import INTERVAL
 WRITERS = {
     "copy_from_memory": "nobody",
     "copy_written_here": "the thread that copies",
-    "copy_written_elsewhere": "a core that sleeps since",
+    "copy_written_elsewhere": "a core that now sleeps",
 }
 
 
 def charts(facts: StudyFacts) -> dict[str, Any]:
-    """`cached`: device time over size, a line for each who wrote the source, a panel a machine."""
+    """`cached`: device time over size, one line per writer of the source, one panel per machine."""
     points = facts.points
     points = points[points["variant"].isin(WRITERS) & (points["metric"] == "gpu_time")]
     points = points[points["seconds"].notna()]
@@ -43,11 +43,11 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
         color=alt.Color(
             "writer:N",
             scale=alt.Scale(domain=list(WRITERS.values())),
-            legend=alt.Legend(orient="top", title="written last by"),
+            legend=alt.Legend(orient="top", title="last written by"),
         ),
         tooltip=[
             alt.Tooltip("machine:N"),
-            alt.Tooltip("writer:N", title="written last by"),
+            alt.Tooltip("writer:N", title="last written by"),
             alt.Tooltip("case_bytes:Q", title="size, B", format=",d"),
             alt.Tooltip("label:N", title="figure"),
             alt.Tooltip("interval:N", title=INTERVAL),
@@ -63,5 +63,5 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
         ).properties(height=260),
         table,
     )
-    description = f"{facts.study.title}: time of a copy by who has written its source last."
+    description = f"{facts.study.title}: time of a copy by the last writer of its source."
     return {"cached": finish(chart, description, margin=70, compact_margin=60)}

@@ -1,4 +1,4 @@
-"""Buffers and output check of the method's own study. Only cases that copy use GPU memory."""
+"""Buffers and output check of the study of the method. Only cases that copy use GPU memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 POISON = 0xA5
 AS_IT_IS, NOBODY, THIS_THREAD, OTHER_CORE = range(1, 5)
 ASLEEP_AFTER_S = 0.003
-"""Long enough for an idle core to go to sleep."""
+"""Seconds in which an idle core goes to sleep."""
 
 
 class Workload:
@@ -79,7 +79,7 @@ class Bound(Operation):
             self.dst.fill(POISON)
 
     def check(self) -> str | None:
-        """None if every byte arrived, or, without bytes, if the call returned."""
+        """None if every byte arrived; without bytes, always."""
         if self.dst is None:
             return None
         landed = self.dst.get()
@@ -108,7 +108,7 @@ def write_and_rest(src: np.ndarray, writer: int, stream: int) -> None:
 
 
 def other_core() -> int:
-    """A core that this process may use and that this thread is not running on, of two or more."""
+    """A core of this process on which this thread is not running; it must have two or more."""
     here = ctypes.CDLL(None).sched_getcpu()
     return min(os.sched_getaffinity(0), key=lambda core: (core == here, core))
 

@@ -1,5 +1,5 @@
-// Python's way in, the same for every compiled variant. Addresses and streams are integers, taken
-// at their word; RuntimeError carries CUDA's own message.
+// The Python module of every compiled variant. Addresses and streams are integers and are not
+// checked, because every launch is timed; RuntimeError carries CUDA's message.
 #include <pybind11/pybind11.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// The values are written on the host, and copied from memory the driver has to stage.
+// The host writes the values to pageable memory, whose copy the driver has to stage.
 #include <vector>
 
 #include "operation.h"

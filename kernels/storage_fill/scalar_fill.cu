@@ -1,4 +1,4 @@
-// A thread writes one element.
+// Each thread writes one element.
 #include "operation.h"
 
 constexpr int kThreads = 256;

@@ -1,4 +1,4 @@
-// A thread writes four elements with one store of 16 bytes.
+// Each thread writes four elements with one 16-byte store.
 #include "operation.h"
 
 constexpr int kThreads = 256;

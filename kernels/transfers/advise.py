@@ -1,9 +1,9 @@
-"""Which call moves some pieces fastest on a machine, from the committed results.
+"""Print the fastest call for moving pieces on a machine, from the committed results.
 
     python -m kernels.transfers.advise --size 4KiB --count 256
     python -m kernels.transfers.advise --size 16MiB --memory pageable --machine my-box
 
-Between measured sizes and counts the times are interpolated; beyond them nothing is said.
+Times are interpolated between measured sizes and counts, never extrapolated.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from .kinds import MEMORIES, memory_of, method_of
 
 STUDY: Final = Path(__file__).parent.name
 METRIC: Final = "host_time"
-"""The clock that sees the CPU's part, too."""
+"""The clock that includes the CPU's part."""
 
 DIRECTIONS: Final = ("h2d", "d2h")
 ROLES: Final = ("step", "beyond")
-NOTHING_NEAR: Final = "nothing was measured around this size and count"
+NOTHING_NEAR: Final = "no measurements around this size and count"
 NEEDS: Final = {
     "2d": "needs pieces of one length, at equal distances in either memory: rows of two matrices",
 }
-"""What a way of moving pieces asks of where they lie, where it cannot move any."""
+"""Requirements on the layout of pieces, for ways that cannot move arbitrary ones."""
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What a variant takes: seconds with the ends of their interval, NaN if there is none."""
+    """Time of a variant in seconds, with its interval, which is NaN if there is none."""
 
     variant: str
     seconds: float
@@ -58,10 +58,10 @@ class Advice:
 
 
 def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a `summary` that tell a way of moving pieces by its host time.
+    """Rows of a `summary` with the host time of a way of moving pieces.
 
-    Columns machine, variant, memory, size, count, direction, median, ci_low, ci_high. Only fresh
-    rows of checked outputs, of variants that are ways and not ways of timing, with no other key.
+    Columns machine, variant, memory, size, count, direction, median, ci_low, ci_high. Only fresh,
+    verified rows of variants that move pieces (not those about timing), without other case keys.
     """
     names = [v.name for v in study.with_role(*ROLES) if memory_of(v.name) in MEMORIES]
     rows = summary[
@@ -82,7 +82,7 @@ def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def advise(rows: pd.DataFrame, size: int, count: int) -> list[Advice]:
-    """What every variant of `rows`, of one machine and direction, takes; the fastest first."""
+    """Times of all variants in `rows`, of one machine and direction; the fastest first."""
     found = [
         _of_variant(str(name), of_name, size, count) for name, of_name in rows.groupby("variant")
     ]
@@ -106,20 +106,20 @@ def _of_variant(name: str, rows: pd.DataFrame, size: int, count: int) -> Advice 
             return None
         between = [np.interp(at[0], along, column) for column in values.T]
     else:
-        # here, as they are slow to import, and what was measured needs none
+        # Imported here because they are slow to import and measured cells do not need them.
         from scipy.interpolate import LinearNDInterpolator
         from scipy.spatial import QhullError
 
         try:
             between = LinearNDInterpolator(places, logs)(at[None])[0]
-        except (QhullError, ValueError):  # too few places, or all on a line
+        except (QhullError, ValueError):  # too few points, or all on a line
             return None
     median, low, high = (float(value) for value in np.exp(between))
     return None if np.isnan(median) else Advice(name, median, low, high, is_measured=False)
 
 
 def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> Iterable[str]:
-    """A line a variant, the fastest first, then what that is worth; there must be one at least."""
+    """One line per variant, the fastest first, then a recommendation. `advices` is not empty."""
     for one in advices:
         interval = quantity_interval(one.seconds, one.low, one.high, "s")
         time = with_interval(f"{quantity(one.seconds, 's'):>10}", interval)
@@ -130,7 +130,7 @@ def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> I
             yield f"{'':22} {needs}"
     best, *others = advices
     if not others:
-        yield f"use {best.variant}: nothing else was measured here"
+        yield f"use {best.variant}: no other measurements"
         return
     second = others[0]
     surely = "surely" if best.high < second.low else "not surely"
@@ -139,11 +139,11 @@ def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> I
 
 
 def parse_size(text: str) -> int:
-    """Bytes from `4096`, `4KiB`, `16 MiB`; ArgumentTypeError says what is expected."""
+    """Parse bytes such as `4096`, `4KiB`, `16 MiB`. ArgumentTypeError otherwise."""
     found = re.fullmatch(r"(\d+) ?([KMG]iB|B|)", text)
     size = int(found[1]) * _UNITS[found[2]] if found else 0
     if size < 1:
-        raise argparse.ArgumentTypeError(f"expected bytes as 4096, 4KiB or 16MiB, got {text}")
+        raise argparse.ArgumentTypeError(f"expected bytes such as 4096, 4KiB or 16MiB, got {text}")
     return size
 
 
@@ -163,10 +163,10 @@ def answer(
     direction: str,
     machine: str,
 ) -> list[str]:
-    """The lines of an answer for every machine asked for; `any` memory, `all` machines.
+    """The answer for every requested machine, as lines; `any` memory, `all` machines.
 
-    A machine on which nothing near was measured says so; HotpathError if that is every one of
-    them, FieldError for a machine without results.
+    A machine without measurements near the cell gets a line about that. HotpathError if no
+    machine has any, FieldError for a machine without results.
     """
     rows = moves(study, summary)
     machines = sorted(set(rows["machine"]))
@@ -178,14 +178,14 @@ def answer(
     if memory != "any":
         rows = rows[rows["memory"] == memory]
     titles = {variant.name: variant.title for variant in study.variants}
-    asked = f"{count} x {size} B, {direction}, {memory} memory"
+    cell = f"{count} x {size} B, {direction}, {memory} memory"
     names = machines if machine == "all" else [machine]
     found = {name: advise(rows[rows["machine"] == name], size, count) for name in names}
     if not any(found.values()):
-        raise HotpathError(f"{asked}: {NOTHING_NEAR} on {', '.join(names)}")
+        raise HotpathError(f"{cell}: {NOTHING_NEAR} on {', '.join(names)}")
     lines = []
     for name, advices in found.items():
-        lines.append(f"{name}: {asked}")
+        lines.append(f"{name}: {cell}")
         lines += report(advices, size * count, titles) if advices else [NOTHING_NEAR]
     return lines
 
@@ -199,8 +199,8 @@ def main() -> None:
     parser.add_argument("--count", type=parse_count, default=1, help="of pieces (1)")
     parser.add_argument("--memory", choices=["any", *MEMORIES], default="any", help="(any)")
     parser.add_argument("--direction", choices=DIRECTIONS, default="h2d", help="(h2d)")
-    parser.add_argument("--machine", default="all", help="a folder of results (all)")
-    parser.add_argument("--results", type=Path, help="where the machines' folders are")
+    parser.add_argument("--machine", default="all", help="name of a machine in the results (all)")
+    parser.add_argument("--results", type=Path, help="folder of the machines' results")
     arguments = vars(parser.parse_args())
     results = arguments.pop("results") or load_config({}).results
     study = find_study(STUDY)

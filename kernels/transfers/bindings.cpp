@@ -1,5 +1,5 @@
-// Python's way in, the same for every variant: bind() checks once, launch() only moves. Addresses
-// and streams are integers; the memory is the caller's and outlives the method.
+// The Python module of every variant: bind() checks its arguments, launch() only moves. Addresses
+// and streams are integers; the caller owns the memory, which outlives the method.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -17,7 +17,7 @@ from .kinds import MEMORIES, memory_of
 
 
 def line_points(facts: StudyFacts) -> pd.DataFrame:
-    """Times over size of a single piece, by kind, direction and clock, with the fitted line's.
+    """Times of single pieces over size, by kind, direction and clock, beside the fitted ones.
 
     Columns machine, variant, direction, clock, size, seconds, fitted, and the line's parameters.
     """
@@ -61,7 +61,7 @@ def line_points(facts: StudyFacts) -> pd.DataFrame:
 
 
 def lines_chart(facts: StudyFacts) -> Chart | None:
-    """A panel a machine: measured times as points, the fitted lines through them."""
+    """One panel per machine: measured times as points, and the fitted lines."""
     table = line_points(facts)
     if table.empty:
         return None
@@ -102,7 +102,7 @@ def lines_chart(facts: StudyFacts) -> Chart | None:
 
 
 def fits_chart(facts: StudyFacts) -> Chart | None:
-    """A panel a machine, a row a kind of memory: the fitted bandwidth, and in words the rest."""
+    """One panel per machine, one row per kind of memory: fitted bandwidth, the rest as text."""
     points = line_points(facts)
     if points.empty:
         return None

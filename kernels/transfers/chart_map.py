@@ -1,4 +1,4 @@
-"""The crossover map: which way of moving pieces is the fastest, over their size and count."""
+"""The crossover map: the fastest way of moving pieces, over their size and count."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ METHODS = (LOOP, "packed", "2d", "batch", "graph", "gather")
 
 
 def map_table(facts: StudyFacts) -> pd.DataFrame:
-    """The fastest way in each cell of size and count where at least two ways were measured.
+    """The fastest way in each cell of size and count with measurements of at least two ways.
 
-    A row a machine, direction, kind of memory (or any of them), size and count.
+    One row per machine, direction, kind of memory (or any), size and count.
     """
     rows = moves(facts.study, facts.summary)
     found = []
@@ -71,8 +71,8 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
 
 
 def map_chart(facts: StudyFacts) -> Chart | None:
-    """A panel a machine: size over count, the colour is the fastest way, the text says how many
-    times as fast as the loop it is: as what people write."""
+    """One panel per machine: size over count. The colour is the fastest way, the text its speed
+    relative to the loop, which is what most programs use."""
     table = map_table(facts)
     if table.empty:
         return None

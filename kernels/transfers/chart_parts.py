@@ -1,4 +1,4 @@
-"""What the charts of this study share."""
+"""Parts that the charts of this study share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def single_copies(facts: StudyFacts) -> pd.DataFrame:
     keys = keys.reindex(columns=["size", "count", "direction"])
     is_one = (keys["count"] == 1) & keys["direction"].isin(DIRECTIONS)
     kept = loops[is_one].join(keys.loc[is_one, ["size", "direction"]].astype({"size": float}))
-    # By events a copy that the CPU takes part in has no device time worth a line.
+    # If the CPU takes part in a copy, the time between events does not describe it.
     host_work = {v.name for v in facts.study.variants if v.host_work}
     return kept[(kept["metric"] == "host_time") | ~kept["variant"].isin(host_work)]
 
@@ -38,12 +38,12 @@ def tooltips(*fields: str) -> list[alt.Tooltip]:
 
 
 def direction_select(table: pd.DataFrame) -> alt.Parameter:
-    """Which of the directions in `table` to show."""
+    """A select for the directions in `table`."""
     return select("direction_shown", "direction", present(DIRECTIONS, table["direction"]), "h2d")
 
 
 def binary(size: int) -> str:
-    """`16 MiB`: sizes here are powers of two."""
+    """A size as text, such as `16 MiB`: sizes here are powers of two."""
     for scale, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if size >= scale and size % scale == 0:
             return f"{size // scale} {unit}"

@@ -1,4 +1,4 @@
-"""The price of memory: what each kind of it takes, and after how many copies it has paid."""
+"""The price of memory: the cost of each kind, and the number of copies to break even."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PARTS = {
 
 
 def price_table(facts: StudyFacts) -> pd.DataFrame:
-    """What each kind of memory takes of each size, part by part: a row a part."""
+    """Cost of each kind of memory and size: one row per part."""
     rows = []
     for machine, variant, size, metric, row in _prices(facts):
         seconds = row.median
@@ -70,7 +70,7 @@ def _prices(facts: StudyFacts) -> Iterator[tuple[str, str, int, str, MeasuredRow
 
 
 def price_chart(facts: StudyFacts) -> Chart | None:
-    """A panel a machine, a row a kind of memory, a point a part of its price."""
+    """One panel per machine, one row per kind of memory, one point per part of its price."""
     table = price_table(facts)
     if table.empty:
         return None
@@ -111,10 +111,10 @@ def _along(field: str) -> alt.X:
 
 
 def break_even_table(facts: StudyFacts) -> pd.DataFrame:
-    """After how many copies memory has paid for itself against pageable memory.
+    """Number of copies after which memory has paid for itself, compared with pageable memory.
 
-    A row a machine, kind, size and direction: the extra price of having it and giving it back,
-    over what each copy saves. A kind whose copies save nothing never pays: NaN.
+    One row per machine, kind, size and direction: the extra cost of allocating and freeing, divided
+    by the time that each copy saves. NaN for a kind whose copies save nothing.
     """
     price: dict[tuple[str, str, int], float] = {}
     for machine, variant, size, metric, row in _prices(facts):
@@ -160,8 +160,8 @@ def _after(copies: float) -> str:
 
 
 def break_even_chart(facts: StudyFacts) -> Chart | None:
-    """A panel a machine, a row a kind of memory, a column a size: in words, as most counts are of
-    a few copies, after how many it has paid for itself."""
+    """One panel per machine, one row per kind of memory, one column per size: copies to break even,
+    as text, because most counts are small."""
     table = break_even_table(facts)
     if table.empty:
         return None

@@ -1,4 +1,4 @@
-"""This study's own charts: the crossover map, the fitted lines, and the price of memory."""
+"""Charts of this study: the crossover map, the fitted lines, and the price of memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE_PIECE = {"size", "count", "direction"}
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """Charts by the names the page embeds them by; None where there is nothing to show."""
+    """Charts by their names on the page; None without data."""
     return {
         "steps": steps_chart(replace(facts, study=at_headline(facts.study))),
         "map": map_chart(facts),
@@ -27,7 +27,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def at_headline(study: Study) -> Study:
-    """The study with the variants that move the headline's piece, and such single pieces only."""
+    """The study reduced to variants that move the headline's piece, and to cases of one piece."""
     variants = []
     for variant in study.variants:
         single = [c for c in variant.cases if set(c.values) == ONE_PIECE and c["count"] == 1]

@@ -1,4 +1,4 @@
-"""How pieces get from host memory to the device: who moves them, and through which memory."""
+"""Paths of pieces from host memory to the device: the movers, and the memory on the way."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ CPU, ENGINE, KERNEL, PAGES = "second", "first", "third", "fourth"
 MOVERS: Final = {
     CPU: "the CPU",
     ENGINE: "the copy engine",
-    KERNEL: "multiprocessors",
+    KERNEL: "SMs",
     PAGES: "the driver, by pages",
 }
-"""Who moves the bytes of a hop, by its colour."""
+"""Movers of the bytes of a hop, by colour."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """Memories from the host to the device, and who moves the bytes from each to the next."""
+    """Memories from the host to the device, and the mover from each to the next."""
 
     name: str
     memories: tuple[str, ...]
     movers: tuple[str, ...]
-    told: str
+    note: str
 
 
 WAYS: Final = (
     Way("pageable", ("pageable", "driver's"), (CPU, ENGINE), "an extra copy by the driver"),
-    Way("pinned, registered", ("page-locked",), (ENGINE,), "the call only passes addresses on"),
+    Way("pinned, registered", ("pinned",), (ENGINE,), "the call only passes addresses"),
     Way("packed", ("pieces", "staging"), (CPU, ENGINE), "the CPU packs, one copy moves all"),
-    Way("gather", ("page-locked",), (KERNEL,), "a kernel reads the pieces where they are"),
-    Way("managed", ("managed",), (PAGES,), "a page migrates when it is touched"),
+    Way("gather", ("pinned",), (KERNEL,), "a kernel reads the pieces in place"),
+    Way("managed", ("managed",), (PAGES,), "a page migrates at its first access"),
 )
 
 
 def drawings(facts: StudyFacts) -> dict[str, Drawing]:
     """`ways`: hops by kind of memory and way of moving."""
-    told = " ".join(
-        f"{way.name}: {', then '.join(MOVERS[mover] for mover in way.movers)}; {way.told}."
+    description = " ".join(
+        f"{way.name}: {', then '.join(MOVERS[mover] for mover in way.movers)}; {way.note}."
         for way in WAYS
     )
-    return {"ways": Drawing("Ways from host memory to the device", told, _draw)}
+    return {"ways": Drawing("Ways from host memory to the device", description, _draw)}
 
 
 def _draw(canvas: Canvas) -> None:
@@ -51,7 +51,7 @@ def _draw(canvas: Canvas) -> None:
     box = 84.0
     for way in WAYS:
         canvas.words(0, y + 10, way.name, "name")
-        canvas.words(canvas.width, y + 10, way.told, "quiet", "end")
+        canvas.words(canvas.width, y + 10, way.note, "quiet", "end")
         stops = [0.0, (canvas.width - box) / 2, canvas.width - box]
         stops = stops if len(way.memories) == 2 else [stops[0], stops[2]]
         for x, memory in zip(stops, (*way.memories, "device"), strict=True):

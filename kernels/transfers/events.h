@@ -1,10 +1,10 @@
-// Events that are there as long as they are needed: to time, and to order streams.
+// CUDA events for timing and for ordering streams, destroyed with their owner.
 #pragma once
 
 #include "transfer.h"
 
-// A CUDA event, of the device that is current when it is made. Throws std::runtime_error where CUDA
-// refuses.
+// An event of the device that is current at construction. Throws std::runtime_error with CUDA's
+// message.
 class Event {
  public:
   explicit Event(unsigned flags = cudaEventDefault) {
@@ -14,13 +14,13 @@ class Event {
   Event& operator=(const Event&) = delete;
   ~Event() { cudaEventDestroy(event_); }
 
-  // It is reached when what `stream` has been given so far is done, and `delay` lets another stream
-  // wait for that.
+  // The event completes after all work that `stream` has so far; `delay` makes another stream wait
+  // for it.
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
   void delay(cudaStream_t stream) const {
     check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
   }
-  // Seconds from `start` to this one; waits until it is reached. Both must be timing events.
+  // Waits for this event; seconds since `start`. Both must be timing events.
   double since(const Event& start) const {
     float ms = 0;
     check(cudaEventSynchronize(event_), "cudaEventSynchronize");

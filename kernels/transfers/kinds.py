@@ -1,4 +1,4 @@
-"""The kind of memory and the way of moving pieces, both parsed from a variant's name."""
+"""The kind of memory and the way of moving pieces, parsed from a variant's name."""
 
 from __future__ import annotations
 

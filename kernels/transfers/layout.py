@@ -1,4 +1,4 @@
-"""The layout of pieces on both sides, and the check of what arrived there."""
+"""The layout of pieces on both sides, and the check of the bytes that arrived."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from analysis.api.study import Case, FieldError
 
 POISON = 0xA5
 UNASKED = 0x5A
-"""Fills the space around and between the pieces of a source. A target that contains it received too
-much."""
+"""Fills the space around and between the pieces of a source. A target with such bytes received too
+many."""
 GUARD = 4096
 """Bytes before and after all pieces that must not change; also the largest gap."""
 
@@ -63,14 +63,14 @@ class Layout:
         return image
 
     def wrong_on_device(self, image: Bytes, payload: Bytes) -> str | None:
-        """What is wrong with an image of device memory that should hold `payload`."""
+        """The first difference between an image of device memory and `payload`, or None."""
         if wrong := wrong_bytes(image[GUARD:][: payload.nbytes], payload):
             return wrong
         guards = np.concatenate([image[:GUARD], image[GUARD + payload.nbytes :]])
         return _changed(guards, "around the pieces on the device")
 
     def wrong_on_host(self, image: Bytes, payload: Bytes) -> str | None:
-        """What is wrong with an image of host memory that should hold `payload` in its pieces."""
+        """The first difference between an image of host memory and its pieces, or None."""
         landed = np.ascontiguousarray(self.pieces(image)).reshape(-1)
         if wrong := wrong_bytes(landed, payload):
             return wrong

@@ -1,4 +1,4 @@
-// A copy a piece, whatever memory the pieces are in.
+// One copy per piece, for any kind of memory.
 #pragma once
 
 #include "transfer.h"

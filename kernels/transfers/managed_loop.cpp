@@ -1,4 +1,4 @@
-// A copy a piece, from or to managed memory that was moved to the host before.
+// One copy per piece, from or to managed memory whose pages were moved to the host before.
 #include "loop.h"
 
 const Memory kMemory = Memory::kManaged;

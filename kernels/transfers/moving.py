@@ -16,7 +16,7 @@ from .work import worked_on
 
 
 class Moving(Operation):
-    """An operation around a variant's method, which may take its own samples."""
+    """An operation around a variant's method, which may take additional samples."""
 
     def __init__(self, method: Any) -> None:
         self.method = method
@@ -111,7 +111,7 @@ class InPlace(ToDevice):
 
 
 class Both(Operation):
-    """Both directions at once, each on its own stream."""
+    """Both directions at once, each on a separate stream."""
 
     def __init__(self, there: Operation, back: Operation) -> None:
         self._ways = there, back

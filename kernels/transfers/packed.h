@@ -1,4 +1,4 @@
-// Pieces packed into pinned staging memory by the CPU, which one copy moves.
+// The CPU packs pieces into pinned staging memory, and one copy moves them all.
 #pragma once
 
 #include <cstring>

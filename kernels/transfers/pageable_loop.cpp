@@ -1,4 +1,4 @@
-// A copy a piece, from or to memory that the operating system may move.
+// One copy per piece, from or to memory whose pages the operating system may move.
 #include "loop.h"
 
 const Memory kMemory = Memory::kPageable;

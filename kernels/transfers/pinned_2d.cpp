@@ -1,4 +1,4 @@
-// One pitched copy of all pieces: they must be equally long and equally far apart.
+// One pitched copy of all pieces, which must have equal length and equal spacing.
 #include "transfer.h"
 
 const Memory kMemory = Memory::kPinned;

@@ -1,4 +1,4 @@
-// One batched call with an entry a piece.
+// One batched call with one entry per piece.
 #include <vector>
 
 #include "transfer.h"

@@ -1,4 +1,4 @@
-// Bulk copies (TMA): one thread a block keeps tiles on their way through shared memory.
+// Bulk copies (TMA): one thread per block keeps several tiles in flight through shared memory.
 #include <cuda/ptx>
 
 #include "tiles.h"
@@ -32,8 +32,8 @@ __device__ void load(const Tiles& tiles, int64_t t, uint8_t* stage, uint64_t* fu
   ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, stage, place.from, place.bytes, full);
 }
 
-// Launched with one thread a block. A stage is filled by one bulk copy and emptied by another, so
-// only the copies themselves need to be waited for.
+// One thread per block. One bulk copy fills a stage and another empties it, so the thread waits for
+// copies only.
 __global__ void copy_tiles(Tiles tiles) {
   extern __shared__ __align__(128) uint8_t stages[];
   __shared__ uint64_t full[kStages];

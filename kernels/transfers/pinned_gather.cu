@@ -1,4 +1,4 @@
-// One kernel: a warp takes a tile of a piece, all its loads before its first store.
+// One kernel: each warp copies a tile of a piece, with all loads before the first store.
 #include "../common/loads_first.h"
 #include "tiles.h"
 
@@ -7,7 +7,7 @@ const Memory kMemory = Memory::kPinned;
 constexpr int kTurns = 8;
 constexpr int64_t kMostBlocks = 1024;
 
-// `Vector` is what a lane copies at a time: 16 bytes, or one where pieces are not so aligned.
+// `Vector` is the unit that a lane copies: 16 bytes, or one byte for pieces that are not aligned.
 template <typename Vector>
 constexpr int64_t kTileBytes = kTurns * kWarp * static_cast<int64_t>(sizeof(Vector));
 

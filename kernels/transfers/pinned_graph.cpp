@@ -1,4 +1,4 @@
-// The loop of copies, captured once: a launch submits all of them in one call.
+// The loop of copies as a graph, captured once: one call submits all copies.
 #include "transfer.h"
 
 const Memory kMemory = Memory::kPinned;

@@ -1,4 +1,4 @@
-// A copy a piece, from or to page-locked memory.
+// One copy per piece, from or to pinned memory.
 #include "loop.h"
 
 const Memory kMemory = Memory::kPinned;

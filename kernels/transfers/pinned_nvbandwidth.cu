@@ -1,5 +1,5 @@
-// One copy, timed the way nvbandwidth does it: behind a kernel that holds the stream, 4 copies to
-// warm up and then 16 between two events, the median of 3 such times.
+// One copy, timed as nvbandwidth does it: a kernel blocks the stream while 4 warm-up copies and 16
+// copies between two events are enqueued; the result is the median of 3 such times.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,8 @@ const Memory kMemory = Memory::kPinned;
 constexpr int kWarmUps = 4;
 constexpr int kCopies = 16;
 constexpr int kTimes = 3;
-constexpr long long kTimeoutClocks = 10'000'000'000;  // some seconds: a forgotten latch is no hang
+constexpr long long kTimeoutClocks =
+    10'000'000'000;  // seconds, so that an unset latch cannot hang the GPU
 
 __global__ void hold(const volatile int* latch) {
   const long long start = clock64();

@@ -1,12 +1,12 @@
-// The device takes the step, on purpose more slowly than the CPU does, and the data stays there.
+// The device performs the step, deliberately slower than the CPU, and the data stays there.
 #include "../common/launch.h"
 #include "step.h"
 
 const Memory kMemory = Memory::kPinned;
 
-constexpr int kBlocks = 128;  // no more than run at once: each keeps its own time
+constexpr int kBlocks = 128;  // all resident at once, because each block waits by itself
 constexpr double kSlower = 1.05;
-constexpr int kPairs = 5;  // steps taken both ways, one right after the other
+constexpr int kPairs = 5;  // of a step on the host and one on the device, back to back
 
 __device__ int64_t nanoseconds() {
   int64_t now;
@@ -36,7 +36,7 @@ class OnDevice : public Method {
     check(cudaGetLastError(), "step_on_device");
   }
 
-  // A CPU is not as fast at one moment as at another, so its step is taken anew for each pair.
+  // The CPU's speed varies over time, so its step is repeated for each pair.
   std::map<std::string, std::vector<double>> samples(cudaStream_t stream) override {
     std::map<std::string, std::vector<double>> taken;
     for (int i = 0; i < kPairs; ++i) {
@@ -62,7 +62,8 @@ class OnDevice : public Method {
     double whole;
   };
 
-  // Lets the CPU take a step, and sets the kernel's time by that. Seconds of the step and of all.
+  // Performs a step on the CPU and sets the kernel's duration by it; seconds of the step and in
+  // total.
   Trip pace(cudaStream_t stream) {
     const auto begun = Clock::now();
     const double step = step_on_host(pieces, stream);

@@ -1,4 +1,4 @@
-// The CPU takes the step: the data leaves the device for it and comes back after it.
+// The CPU performs the step: the data leaves the device before it and returns after it.
 #include "step.h"
 
 const Memory kMemory = Memory::kPinned;

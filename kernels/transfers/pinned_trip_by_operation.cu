@@ -1,4 +1,4 @@
-// Pieces take turns on the streams; all copies in are enqueued before all work, all work before
+// Pieces are distributed over the streams; all copies in are enqueued first, then all work, then
 // all copies out.
 #include "round_trip.h"
 

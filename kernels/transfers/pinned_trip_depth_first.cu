@@ -1,4 +1,4 @@
-// Pieces take turns on the streams, each piece's three parts enqueued together.
+// Pieces are distributed over the streams; the three parts of a piece are enqueued together.
 #include "round_trip.h"
 
 const Memory kMemory = Memory::kPinned;

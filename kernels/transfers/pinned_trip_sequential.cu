@@ -1,4 +1,4 @@
-// Every piece in, worked on and out again before the next one is touched: one stream.
+// One stream: each piece is copied in, processed and copied out before the next one starts.
 #include "round_trip.h"
 
 const Memory kMemory = Memory::kPinned;

@@ -14,13 +14,12 @@ from analysis.api.memory import HostMemory
 from .layout import POISON, Bytes, wrong_bytes
 
 WORK_BYTES = 4 * 2**20
-"""Small enough to stay in the caches, because the share of them that others use changes all the
-time."""
+"""Small enough for the private caches: the available share of the last-level cache varies."""
 WORK_TIMES = 50
 """How often the work is timed before, while and after memory is held. The fastest time counts:
 other activity on a machine slows down single runs by more than the held memory may."""
 HELD_SHARE = 4
-"""At most one part in this many of the free memory may be held."""
+"""At most 1/HELD_SHARE of the free memory is held."""
 
 
 class Price(Operation):

@@ -1,4 +1,4 @@
-"""Copies timed alternately by the driver's own tracing, which profilers show, and by events."""
+"""Copies timed alternately by the driver's tracing, which profilers show, and by events."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Profiled:
         cuda(cudart.cudaMemcpyAsync(*self._copy, stream))
 
     def samples(self, stream: int) -> Mapping[str, list[float]]:
-        """gpu_time: seconds of a copy from the tracing, the sum of all its parts; traced_share: its
-        ratio to the time between two events around the copy before."""
+        """gpu_time: traced seconds of a copy, the sum of its parts; traced_share: its ratio to the
+        time between two events around the previous copy."""
         pairs = [(self._between_events(stream), self._traced(stream)) for _ in range(PAIRS)]
         return {
             "gpu_time": [traced for _, traced in pairs],
@@ -36,7 +36,7 @@ class Profiled:
         }
 
     def _between_events(self, stream: int) -> float:
-        # Not while tracing is on: its buffers keep the host busy between the events.
+        # Without tracing, whose buffers keep the host busy between the events.
         self.launch(stream)
         synchronize(stream)
         cuda(cudart.cudaEventRecord(self._start, stream))

@@ -1,4 +1,4 @@
-// A copy a piece, from or to page-locked memory on transparent huge pages.
+// One copy per piece, from or to registered memory on transparent huge pages.
 #include "loop.h"
 
 const Memory kMemory = Memory::kRegisteredHuge;

@@ -1,4 +1,4 @@
-// A copy a piece, from or to memory that was page-locked after it was allocated.
+// One copy per piece, from or to memory that was page-locked after its allocation.
 #include "loop.h"
 
 const Memory kMemory = Memory::kRegistered;

@@ -1,4 +1,4 @@
-// Round trips: each piece is copied to the device, worked on there, and copied back.
+// Round trips: each piece is copied to the device, processed there, and copied back.
 #pragma once
 
 #include <deque>
@@ -7,17 +7,17 @@
 #include "../common/launch.h"
 #include "events.h"
 
-// What the work makes of every 32-bit word, kRounds times over; work.py does the same.
+// Each round maps a 32-bit word to word * kFactor + kTerm; work.py computes the same.
 constexpr uint32_t kFactor = 1664525;
 constexpr uint32_t kTerm = 1013904223;
-constexpr int kRounds = WORK_ROUNDS;  // so many that it takes about as long as a copy
+constexpr int kRounds = WORK_ROUNDS;  // take about as long as the copy of a piece
 
 #ifdef __CUDACC__
 __global__ void work(uint32_t* words, int64_t count) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < count) {
     uint32_t word = words[i];
-    // Unrolled, the compiler would fold several rounds into one.
+    // If it unrolled the loop, the compiler would fold several rounds into one.
 #pragma unroll 1
     for (int round = 0; round < kRounds; ++round) {
       word = word * kFactor + kTerm;
@@ -26,8 +26,9 @@ __global__ void work(uint32_t* words, int64_t count) {
   }
 }
 
-// The three parts of every piece's trip, and streams that start and end with the caller's. It owns
-// the streams. Throws std::invalid_argument without any, std::runtime_error where CUDA refuses.
+// The three parts of a piece's trip, and the streams that they run on, which start and end with the
+// caller's. It owns them. Throws std::invalid_argument if there are none, std::runtime_error with
+// CUDA's message.
 class RoundTrip : public Method {
  public:
   explicit RoundTrip(const Pieces& moved) : Method(moved) {
@@ -61,7 +62,7 @@ class RoundTrip : public Method {
   }
 
  protected:
-  // Gives the streams all parts of all trips; each variant has its own order.
+  // Enqueues all parts of all trips, in the order of the variant.
   virtual void enqueue() = 0;
 
   // The stream of piece i, and the three parts of its trip, each enqueued on a stream.

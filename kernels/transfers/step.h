@@ -1,11 +1,11 @@
-// One step of a longer computation on data that is on the device: every 32-bit word changes.
+// One step of a longer computation on data in device memory: it changes every 32-bit word.
 #pragma once
 
 #include <chrono>
 
 #include "events.h"
 
-// work.py does the same.
+// work.py computes the same.
 constexpr uint32_t kFactor = 1664525;
 constexpr uint32_t kTerm = 1013904223;
 
@@ -15,9 +15,9 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The data leaves the device, one thread of the CPU takes the step, the data is on its way back.
-// Returns the seconds of the step alone; the way back may still be under way. One piece, a multiple
-// of 4 B. Throws std::runtime_error where CUDA refuses.
+// Copies the data to the host, performs the step on one CPU thread, and enqueues the copy back.
+// Returns the seconds of the step alone. One piece, a multiple of 4 bytes. Throws
+// std::runtime_error with CUDA's message.
 inline double step_on_host(const Pieces& pieces, cudaStream_t stream) {
   const auto copy = [&](uint8_t* to, const uint8_t* from, cudaMemcpyKind kind) {
     check(cudaMemcpyAsync(to, from, pieces.size, kind, stream), "cudaMemcpyAsync");

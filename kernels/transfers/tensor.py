@@ -25,7 +25,7 @@ class Moved:
 
     def launch(self, stream: int) -> None:
         use(stream)
-        self.output = None  # the next tensor gets its memory
+        self.output = None  # so that the next tensor reuses its memory
         self.output = self._move(self._tensor)
 
 
@@ -44,8 +44,8 @@ def binding(move: Move) -> Callable[..., Moved]:
         streams: int = 0,
         blocks: int = 0,
     ) -> Moved:
-        """Like bindings.cpp, but copies to PyTorch's own device memory. ValueError for more than
-        one piece, or for the other direction."""
+        """Like bindings.cpp, but copies to device memory of PyTorch. ValueError for more than one
+        piece, or for the other direction."""
         del device, landing, pitch, streams, blocks
         if count != 1 or not to_device:
             raise ValueError(f"expected one piece to the device, got {count}, {to_device=}")

@@ -1,5 +1,5 @@
-// What every variant of this study does: move pieces between host and device memory. workload.py
-// makes a method through bindings.cpp; whoever measures launches it.
+// The operation of this study: move pieces between host and device memory. workload.py creates a
+// method through bindings.cpp and launches it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,21 +13,21 @@
 
 #include "../common/check.h"
 
-// The kinds of host memory a variant can ask for; workload.py allocates them.
+// Kinds of host memory; workload.py allocates them.
 enum class Memory { kPageable, kPinned, kWriteCombined, kRegistered, kRegisteredHuge, kManaged };
 
-// Pieces of `size` bytes, `pitch` bytes apart in host memory and packed in device memory. They own
+// Pieces of `size` bytes, `pitch` bytes apart in host memory and packed in device memory. It owns
 // nothing: the memory outlives the method that moves them.
 struct Pieces {
   uint8_t* host;
   uint8_t* device;
-  uint8_t* landing;  // host memory a round trip comes back to, as far apart; else null
+  uint8_t* landing;  // host memory, with the same pitch, in which a round trip ends; else null
   int64_t size;
   int64_t pitch;
   int64_t count;
   bool to_device;
-  int streams;  // over which a round trip is spread
-  int blocks;   // of a copy by the SMs; 0 for as many as keep the GPU busy
+  int streams;  // of a round trip
+  int blocks;   // of a copy by the SMs; 0 for enough to keep the GPU busy
 
   uint8_t* on_host(int64_t i) const { return host + i * pitch; }
   uint8_t* on_device(int64_t i) const { return device + i * size; }
@@ -39,7 +39,7 @@ struct Pieces {
   }
 };
 
-// A way of moving some pieces. What can be done once is done when it is made. One thread at a time.
+// A way of moving pieces. Its constructor does all work that launches share. Not thread-safe.
 class Method {
  public:
   explicit Method(const Pieces& moved) : pieces(moved) {}
@@ -47,18 +47,19 @@ class Method {
   Method& operator=(const Method&) = delete;
   virtual ~Method() = default;
 
-  // Moves the pieces in the order of `stream`; some methods do so before this returns, the others
-  // are done when the stream is. Throws std::runtime_error where CUDA refuses.
+  // Moves the pieces in the order of `stream`. They have arrived once this has returned and the
+  // stream is idle. Throws std::runtime_error with CUDA's message.
   virtual void launch(cudaStream_t stream) = 0;
 
-  // Samples that only this method can take, in s, by metric; none of most. It waits for the stream.
+  // Samples that only this method takes, in seconds, by metric; most have none. Waits for the
+  // stream.
   virtual std::map<std::string, std::vector<double>> samples(cudaStream_t /*stream*/) { return {}; }
 
  protected:
   const Pieces pieces;
 };
 
-// Each variant defines these two: the memory it is about and its way of moving pieces, which throws
-// std::invalid_argument for pieces it cannot move.
+// Each variant defines these two: its kind of memory, and its method, which throws
+// std::invalid_argument for pieces that it cannot move.
 extern const Memory kMemory;
 std::unique_ptr<Method> method(const Pieces& pieces);

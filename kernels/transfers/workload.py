@@ -19,7 +19,7 @@ from .price import Pressure, Price
 from .work import worked_on
 
 MOST_HELD_OPERATIONS = 32
-"""More operations may fill the driver's queue, and then submitting waits for the GPU."""
+"""More operations than this may fill the driver's queue, and then submitting waits for the GPU."""
 
 
 class Workload:

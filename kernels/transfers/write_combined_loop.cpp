@@ -1,4 +1,4 @@
-// A copy a piece, from or to page-locked memory that the CPU's caches pass by.
+// One copy per piece, from or to pinned memory that bypasses the CPU's caches.
 #include "loop.h"
 
 const Memory kMemory = Memory::kWriteCombined;

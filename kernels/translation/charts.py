@@ -1,4 +1,4 @@
-"""This study's own charts: rates over the number of addresses and over the size of a pool."""
+"""Charts of this study: rates over the number of addresses and over the size of a pool."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 def reads_of(points: pd.DataFrame, variant: str, *, by_memory: bool = False) -> pd.DataFrame:
     """Points of a variant, in the cases that name the memory or in the others: millions of reads
-    per second, ns of a read, and in words how its addresses lie."""
+    per second, ns per read, and the distance of the addresses as text."""
     found = points[(points["variant"] == variant) & (points["case_memory"].notna() == by_memory)]
     random = found["case_order"] == "random"
-    apart = found["case_stride_kib"].map(_binary).astype(object)  # where nothing is found, too
+    apart = found["case_stride_kib"].map(_binary).astype(object)  # also if there are no rows
     return found.assign(
         reads_per_us=found["case_reads"] / found["seconds"] / 1e6,
         ns=found["seconds"] / found["case_reads"] * 1e9,
@@ -49,7 +49,7 @@ def reads_of(points: pd.DataFrame, variant: str, *, by_memory: bool = False) -> 
 
 
 def rows_of(points: pd.DataFrame) -> pd.DataFrame:
-    """Points of the gathers of many random rows: GiB of the pool, and the row's size in words."""
+    """Points of the gathers of many random rows: pool size in GiB, and row size as text."""
     found = points[
         points["variant"].isin(list(STREAMING))
         & (points["case_order"] == "random")
@@ -63,13 +63,13 @@ def rows_of(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reach(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """A panel a machine, a line a stride: the rate over the number of addresses."""
+    """One panel per machine, one line per stride: the rate over the number of addresses."""
     y = alt.Y("reads_per_us:Q", title="million reads per second", scale=alt.Scale(type="log"))
     return _over_count(facts, rows, y, "rate of independent reads")
 
 
 def _latency(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """The same of the time of a read that the next one waits for."""
+    """The same for the time of a read on which the next one depends."""
     y = alt.Y("ns:Q", title="time of a read, ns", scale=alt.Scale(zero=False))
     return _over_count(facts, rows, y, "time of dependent reads")
 
@@ -88,7 +88,7 @@ def _over_count(facts: StudyFacts, rows: pd.DataFrame, y: alt.Y, what: str) -> C
 
 
 def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """A panel a machine, a row a kind of memory: its rate for each number of addresses."""
+    """One panel per machine, one row per kind of memory: the rate by number of addresses."""
     if rows.empty:
         return None
     kinds = [name for name in dict.fromkeys(rows["case_memory"]) if name != "device"]
@@ -118,7 +118,7 @@ def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
 
 
 def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """A panel a machine, a line a row's size: the rate over the pool's size, dashed with hints."""
+    """One panel per machine, one line per row size: the rate over pool size, dashed with hints."""
     if rows.empty:
         return None
     sizes = list(dict.fromkeys(rows["row"]))
@@ -133,8 +133,8 @@ def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
         ),
     )
     description = (
-        f"{facts.study.title}: payload rate of rows at random places over the size of the pool, a"
-        f" line for each size of a row, with and without streaming hints, for"
+        f"{facts.study.title}: payload rate of rows at random places over pool size, a line"
+        f" for each row size, with and without streaming hints, for"
         f" {len(facts.machines)} machines."
     )
     return line_panels(facts, rows, base, description)

@@ -1,4 +1,4 @@
-// The copy engine moves long pieces from all over the pool, evenly apart.
+// The copy engine moves long pieces, evenly spaced over the pool.
 #include "operation.h"
 
 cudaError_t launch(const Walk& walk, cudaStream_t stream) {

@@ -1,8 +1,8 @@
-// One thread reads a vector of each line, and needs it for the address of the next.
+// One thread reads a vector of each line; the next address depends on it.
 #include "operation.h"
 
 __global__ void read_in_turn(Walk walk) {
-  // The rest of the block looks up beforehand where the reads go, in lines of the pool.
+  // The block first looks up the line of each read, so that only the reads themselves are timed.
   __shared__ uint32_t lines[kMaxChained];
   for (int i = threadIdx.x; i < walk.reads; i += blockDim.x) {
     lines[i] = static_cast<uint32_t>(vector_of(walk, i) / kLineVectors);

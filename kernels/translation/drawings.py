@@ -1,4 +1,4 @@
-"""What one translation covers, and which reads share it."""
+"""The memory that one translation covers, and the reads that share it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ TABLE_ENTRY_BYTES: Final = 8
 ENTRIES: Final = LINE_BYTES // TABLE_ENTRY_BYTES
 PAGE_BYTES: Final = ENTRY_BYTES // ENTRIES
 COVERED: Final = 4
-"""Translations that are drawn side by side."""
+"""Number of translations drawn side by side."""
 DISTANCES_KIB: Final = (4, 16, 64, 128)
-"""Distances between addresses that are drawn."""
+"""Distances between addresses, one row of the drawing each."""
 
 
 def drawings(facts: StudyFacts) -> dict[str, Drawing]:
     """`covers`: a line of the page tables, the pages it maps, and addresses over them."""
     page, entry = PAGE_BYTES >> 10, ENTRY_BYTES >> 10
-    told = " ".join(f"{distance} KiB apart: {_words(distance)}." for distance in DISTANCES_KIB)
+    text = " ".join(f"{distance} KiB apart: {_words(distance)}." for distance in DISTANCES_KIB)
     return {
         "covers": Drawing(
             f"One line of the page tables maps {ENTRIES} pages of {page} KiB, {entry} KiB together",
-            f"Addresses over {COVERED} translations side by side. {told}",
+            f"Addresses over {COVERED} translations side by side. {text}",
             _draw,
         )
     }
 
 
 def addresses(distance_kib: int) -> range:
-    """Those at this distance over what is drawn, in bytes."""
+    """Byte addresses at this distance, over the memory drawn."""
     return range(0, COVERED * ENTRY_BYTES, distance_kib << 10)
 
 

@@ -1,4 +1,4 @@
-// Eight threads own a read: a line of 128 bytes, of which they leave one word.
+// Eight threads read a line of 128 bytes and reduce it to one word.
 #include "operation.h"
 
 __global__ void read_lines(Walk walk) {

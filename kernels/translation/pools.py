@@ -1,4 +1,4 @@
-"""The pools of one process: one of each kind of memory, as large as this machine allows."""
+"""The pools of one process: one per kind of memory, as large as the machine allows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from analysis.api.memory import LargePool, largest_pool
 
 STEP = 64 * 2**20
 LARGEST_KIND = "registered_huge"
-"""The kind whose pool has pool_mib; the others, which are only compared with it, have kinds_mib."""
+"""The kind whose pool has pool_mib. Pools of other kinds, for comparison, have kinds_mib."""
 
 
 class Pools:
-    """Makes a pool when it is first asked for, and keeps it: making one takes seconds."""
+    """Creates each pool on first use and keeps it, because creation takes seconds."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._constants = constants
@@ -35,7 +35,7 @@ class Pools:
         return pool
 
     def _make(self, memory: str) -> None:
-        """Make the pool, a smaller one where the machine refuses it; note the first refusal."""
+        """Create the pool, or a smaller one if the machine refuses it; record the first refusal."""
         key = "pool_mib" if memory == LARGEST_KIND else "kinds_mib"
         wanted = self._constants[key] * 2**20
         size = min(wanted, largest_pool() // STEP * STEP)

@@ -1,4 +1,4 @@
-"""What reads of a pool deliver, by the CPU: many threads, since a pool is larger than any cache."""
+"""Expected results of reading a pool, computed by many CPU threads: a pool exceeds all caches."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 LINE = 128
 _CHUNK = 4 * 2**20
-"""Bytes that a thread reads at a time."""
+"""Bytes per task of a thread."""
 
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]
 
 
 def gather(pool: Bytes, size: int, numbers: Numbers, out: Bytes) -> None:
-    """Copy pieces of `size` bytes, at multiples of that in `pool`, to `out` one after another."""
+    """Copy the pieces of `size` bytes with these `numbers` from `pool` to `out`, packed."""
     items, landed = _items(pool, size), _items(out, size)
 
     def some(part: slice) -> None:
@@ -28,9 +28,9 @@ def gather(pool: Bytes, size: int, numbers: Numbers, out: Bytes) -> None:
 
 
 def line_words(pool: Bytes, numbers: Numbers, size: int) -> npt.NDArray[np.uint32]:
-    """The exclusive or of the first `size` bytes of each line, taken as words of 32 bits.
+    """The exclusive or of the 32-bit words in the first `size` bytes of each line.
 
-    `numbers` are those of the lines in `pool`, `size` is a multiple of 8; uint32, as many.
+    `numbers` are those of the lines in `pool`; `size` is a multiple of 8. Returns uint32 [numbers].
     """
     lines, out = _items(pool, LINE), np.empty(len(numbers), np.uint32)
 

@@ -1,4 +1,4 @@
-// Rows that a warp each reads: all loads of a lane are in flight before its first store.
+// Each warp copies one row: all loads of a lane are in flight before its first store.
 #pragma once
 
 #include "../common/loads_first.h"

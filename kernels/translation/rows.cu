@@ -1,4 +1,4 @@
-// A warp owns a row: it loads all of it, 512 bytes an instruction, then stores it.
+// A warp copies a row: it loads all of it, 512 bytes per instruction, then stores it.
 #include "row_copy.h"
 
 cudaError_t launch(const Walk& walk, cudaStream_t stream) {

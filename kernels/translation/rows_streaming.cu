@@ -1,4 +1,4 @@
-// A warp owns a row, and neither what it loads nor what it stores is worth keeping in a cache.
+// As rows, but with hints that caches should evict the loaded and stored lines first.
 #include "row_copy.h"
 
 cudaError_t launch(const Walk& walk, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-"""Pools, the order of addresses in them, and the check of what was read."""
+"""Pools, the order of addresses in them, and the check of the bytes read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .reading import LINE, gather, line_words
 
 VECTOR = 16
 UNIT = 64 * 1024
-"""Bytes at an address: as many of its lines as lie in them are read, one in each pass."""
+"""Bytes per address. Each pass over the addresses reads another 128-byte line of them."""
 DRAWN_ROWS = 2**19
-"""Rows of the sets that timed launches take turns with, at least: before one comes again, none of
-its translations is held any more. The check reads another set, so that what it leaves in the caches
-of the CPU is not read again."""
+"""Minimum number of rows in the sets that timed launches cycle through. Before a set comes again,
+the TLB has evicted its translations. The check reads another set, because it leaves that one in the
+CPU's caches."""
 FEWEST_DRAWS = 2
 PIECES = 16
-"""In which the copy engine moves its bytes. More would be submitted while they are timed."""
+"""Number of pieces of the copy engine. Submitting more would take longer than copying them."""
 POISON = 0xA5
 GUARD = 4096
 """Bytes after the destination that must not change."""
@@ -35,14 +35,14 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Walk:
-    """Where the reads of one case go: what `struct Walk` in operation.h says of it.
+    """The reads of one case, as described by `struct Walk` in operation.h.
 
-    `places` is int32 [count]. `restarts` are the numbers of the reads at which launches begin, in
-    their order: the first for the check, the others again and again. All sizes are in bytes.
+    `places` is int32 [count]. `restarts` are the numbers of the reads at which launches begin: the
+    first is for the check, timed launches cycle through the others. All sizes are in bytes.
     """
 
     def __init__(self, case: Case, rng: np.random.Generator) -> None:
-        """FieldError for a size or an order that makes no sense."""
+        """FieldError for an invalid size or order."""
         require_known(f"case {case.id}: order", str(case["order"]), ("random", "ascending"))
         self._case = case
         self.is_of_rows = "row_bytes" in case.values
@@ -60,7 +60,7 @@ class Walk:
             count = self._at_least("count", 1)
             self.extent = count * self.stride
             self.span = min(self.stride, UNIT) // LINE
-            # How much of a line is read: all of it, or one vector.
+            # A whole line, or one vector of it.
             self.read_bytes = case.payload_bytes // self.reads
             whole = count * self.span
             if whole + self.reads >= 2**32:  # so that the kernels can count them
@@ -81,7 +81,7 @@ class Walk:
         return value
 
     def _drawn(self, count: int, rng: np.random.Generator) -> Numbers:
-        """`count` draws, one after the other, each of `reads` distinct rows of the pool."""
+        """`count` draws in a row, each of `reads` distinct rows of the pool."""
         slots = self.extent // self.stride
         if not self.reads <= slots < 2**31:
             raise FieldError(f"case {self._case.id}: rows", f"at most {slots}", self.reads)
@@ -92,7 +92,7 @@ class Walk:
         return np.concatenate(draws)
 
     def checked(self) -> npt.NDArray[np.int64]:
-        """Rows or lines of the pool that the check's launch reads, by their numbers, [reads]."""
+        """Numbers of the pool's rows or lines that the check's launch reads, [reads]."""
         if self.is_of_rows:
             return self.places[: self.reads].astype(np.int64)
         numbers, count = np.arange(self.reads), len(self.places)
@@ -104,7 +104,7 @@ def distinct(slots: int, count: int, rng: np.random.Generator) -> Numbers:
     """`count` distinct numbers below `slots` in random order, int32 [count]."""
     if slots <= 4 * count:
         return rng.permutation(np.arange(slots, dtype=np.int32))[:count]
-    # A quarter more than are needed: with so many slots, fewer than a sixth of them are repeats.
+    # A quarter more than needed: with over 4 * count slots, fewer than a sixth are repeats.
     found = np.sort(rng.integers(0, slots, count + count // 4 + 16, np.int32))
     found = found[np.diff(found, prepend=-1) > 0]
     rng.shuffle(found)
@@ -112,14 +112,14 @@ def distinct(slots: int, count: int, rng: np.random.Generator) -> Numbers:
 
 
 class Workload:
-    """Pools of every kind of memory, kept for the whole process; one case's addresses and reference
-    at a time."""
+    """Pools of every kind of memory, kept for the whole process. Addresses and reference are those
+    of one case at a time."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._rng = rng
         self._pools = Pools(constants, rng)
         self._largest = constants["largest_bytes"]
-        # Reused between cases: touching new pages would take longer than the rest of a case.
+        # Reused between cases, because the first access to new pages dominates the set-up.
         self._landed = pinned((self._largest + GUARD,), np.uint8)
         self._reference = np.empty(self._largest, np.uint8)
 
@@ -133,10 +133,10 @@ class Workload:
 
 
 class Inputs:
-    """The addresses of one case, and what reading them must deliver."""
+    """The addresses of one case, and the expected result of reading them."""
 
     def __init__(self, walk: Walk, pool: Any, landed: np.ndarray, reference: np.ndarray) -> None:
-        """`landed` and `reference`, uint8, have room for what is read."""
+        """`landed` and `reference`, uint8, are large enough for the bytes read."""
         self._walk, self._pool = walk, pool
         self._landed, self._reference = landed, reference
         self._places = DeviceArray(walk.places.shape, np.int32, "places")
@@ -146,7 +146,7 @@ class Inputs:
     def bind(self, variant: Variant, module: Any) -> Bound:
         walk, expected = self._walk, self._read_by_cpu()
         vectors = walk.stride // VECTOR, walk.read_bytes // VECTOR
-        if variant.role == "ceiling":  # which moves as many bytes, contiguous ones
+        if variant.role == "ceiling":  # it moves the same number of contiguous bytes
             return self._bind_ceiling(module)
         dst = DeviceArray((expected.nbytes + GUARD,), np.uint8, "dst")
         launch = partial(
@@ -172,7 +172,7 @@ class Inputs:
         return Bound(launch, [0], dst, self._landed, np.concatenate(pieces))
 
     def _read_by_cpu(self) -> np.ndarray:
-        """What the check's launch must deliver: the rows, or a word of each line."""
+        """The expected result of the check's launch: the rows, or one word per line."""
         if self._expected is None:
             walk = self._walk
             if walk.is_of_rows:
@@ -185,8 +185,8 @@ class Inputs:
 
 @dataclass
 class Bound(Operation):
-    """One variant bound to one case. Every launch goes on where the one before it ended, so that
-    what the check reads, and leaves in caches, is not what is timed."""
+    """One variant bound to one case. Every launch continues where the previous one ended, so timed
+    launches do not read the lines that the check has left in caches."""
 
     walk: Any
     restarts: list[int]
@@ -206,7 +206,7 @@ class Bound(Operation):
         self.launched = 0
 
     def check(self) -> str | None:
-        """None if everything was read as it is in the pool, and the guard after it is unchanged."""
+        """None if the bytes read are those of the pool and the guard after them is unchanged."""
         landed = self.dst.get(self.landed[: self.dst.nbytes])
         size = self.expected.nbytes
         expected = self.expected.view(np.uint8)

@@ -1,4 +1,4 @@
-"""The calibration's workload: where its rows lie, and what must arrive; random inputs."""
+"""The calibration's workload: positions of rows, and the expected bytes, for random inputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows_case(row: int, stride: int, offset: int, rows: int) -> Case:
     rows=st.integers(1, 12),
     seed=st.integers(0, 2**32),
 )
-def test_the_calibrations_reference_is_the_plain_loop(
+def test_the_reference_equals_a_plain_loop(
     row: int, spare: int, offset: int, rows: int, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def test_rows_that_do_not_fit_are_an_error(case: Case, field: str) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 4097])
-def test_random_bytes_are_as_many_as_asked(size: int) -> None:
+def test_random_bytes_have_the_requested_size(size: int) -> None:
     values = random_bytes(size, np.random.default_rng(0))
     assert values.shape == (size,)
     assert values.dtype == np.uint8

@@ -1,4 +1,4 @@
-"""The check of the fill: what it accepts, and each thing it must not."""
+"""The check of the fill: results that it accepts, and results that it rejects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VALUE = np.float32(1.5)
 
 
 class HostArray:
-    """Stands for a device array."""
+    """Stands in for a device array."""
 
     def __init__(self) -> None:
         self.values = np.zeros(COUNT + WORKLOAD.GUARD, np.float32)
@@ -37,7 +37,7 @@ def filled(write: Any) -> str | None:
     return wrong
 
 
-def test_a_filled_square_is_right() -> None:
+def test_a_filled_square_passes() -> None:
     def write(values: np.ndarray) -> None:
         values[:COUNT] = VALUE
 
@@ -48,7 +48,7 @@ def test_a_filled_square_is_right() -> None:
     ("count", "message"),
     [(0, "element 0"), (COUNT - 1, f"element {COUNT - 1}"), (COUNT + 1, "behind the square")],
 )
-def test_too_few_or_too_many_elements_are_told(count: int, message: str) -> None:
+def test_too_few_or_too_many_elements_are_reported(count: int, message: str) -> None:
     def write(values: np.ndarray) -> None:
         values[:count] = VALUE
 

@@ -25,7 +25,7 @@ def move(size: int, count: int, direction: str) -> Case:
 
 
 class FakeHost:
-    """Host memory that is of any kind by name only."""
+    """Plain host memory under the name of any kind."""
 
     def __init__(self, kind: str, size: int) -> None:
         self.kind, self.bytes = kind, np.empty(size, np.uint8)
@@ -45,7 +45,7 @@ def fake_workload(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class Mover:
-    """A method in Python, as bindings.cpp offers one, and what can go wrong with it."""
+    """A method in Python with the interface of bindings.cpp, and its possible faults."""
 
     def __init__(self, fault: str, host: int, device: int, landing: int, **pieces: Any) -> None:
         self.fault, self.pieces = fault, SimpleNamespace(**pieces)

@@ -1,5 +1,5 @@
-// A CUDA runtime of host memory and no GPU: what a copy would do is done at once. It lets the tests
-// run the host code of variants; kernels it does not have.
+// A CUDA runtime without a GPU, whose copies run immediately in host memory. Tests run the host
+// code of variants with it; it has no kernels.
 #include <cuda_runtime.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-"""The command that says what to call."""
+"""The command that recommends a call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRANSFERS = STUDIES["transfers"]
 
 
 def summary(seconds: Callable[[str, int, int], float | None], machine: str = "box") -> pd.DataFrame:
-    """A summary of every variant and case for which `seconds` knows a time."""
+    """A summary of every variant and case for which `seconds` returns a time."""
     rows = [
         {
             "machine": machine,
@@ -52,7 +52,7 @@ def summary(seconds: Callable[[str, int, int], float | None], machine: str = "bo
 
 
 def crossing(name: str, size: int, count: int) -> float | None:
-    """The loop pays a piece, the others once: they cross between 4 and 16 pieces."""
+    """The loop has overhead per piece, the gather once: they cross between 4 and 16 pieces."""
     if name == "pinned_loop":
         return 2e-6 * count + size * count / 5e10
     if name == "pinned_gather":
@@ -61,9 +61,9 @@ def crossing(name: str, size: int, count: int) -> float | None:
 
 
 def ask(table: pd.DataFrame, **changes: object) -> list[str]:
-    asked: dict[str, object] = {"size": 1024, "count": 256, "memory": "pinned"}
-    asked |= {"direction": "h2d", "machine": "all"}
-    return answer(table, TRANSFERS, **(asked | changes))  # type: ignore[arg-type]
+    arguments: dict[str, object] = {"size": 1024, "count": 256, "memory": "pinned"}
+    arguments |= {"direction": "h2d", "machine": "all"}
+    return answer(table, TRANSFERS, **(arguments | changes))  # type: ignore[arg-type]
 
 
 def test_a_measured_cell_is_answered_as_measured() -> None:
@@ -87,34 +87,36 @@ def test_between_cells_it_interpolates(count: int, best: str) -> None:
     assert found[0].low < found[0].seconds < found[0].high
 
 
-def test_beyond_what_was_measured_it_says_nothing() -> None:
+def test_it_does_not_extrapolate() -> None:
     table = summary(crossing)
     for size, count in ((2**40, 1), (1, 100_000), (2**20, 65536)):
-        with pytest.raises(HotpathError, match="nothing was measured around"):
+        with pytest.raises(HotpathError, match="no measurements around"):
             ask(table, size=size, count=count)
 
 
-def test_a_machine_with_nothing_near_says_so_and_the_other_answers() -> None:
-    few = summary(lambda name, size, count: crossing(name, size, count) if size < 128 else None)
-    table = pd.concat([few, summary(crossing, "other")])
+def test_a_machine_without_measurements_near_reports_that_and_another_answers() -> None:
+    small_sizes = summary(
+        lambda name, size, count: crossing(name, size, count) if size < 128 else None
+    )
+    table = pd.concat([small_sizes, summary(crossing, "other")])
     lines = ask(table)
     assert lines[:3] == [
         "box: 256 x 1024 B, h2d, pinned memory",
-        "nothing was measured around this size and count",
+        "no measurements around this size and count",
         "other: 256 x 1024 B, h2d, pinned memory",
     ]
     assert lines[-1] == "use pinned_gather: 20.5× as fast as pinned_loop, surely faster"
     assert ask(table, machine="other") == lines[2:]
-    message = r"nothing was measured around this size and count on box$"
+    message = r"no measurements around this size and count on box$"
     with pytest.raises(HotpathError, match=message):
         ask(table, machine="box")
-    with pytest.raises(HotpathError, match=r"nothing was measured .* on box, other$"):
+    with pytest.raises(HotpathError, match=r"no measurements .* on box, other$"):
         ask(table, size=2**40)
-    with pytest.raises(HotpathError, match=r"registered memory: nothing was measured .*"):
+    with pytest.raises(HotpathError, match=r"registered memory: no measurements .*"):
         ask(table, memory="registered")
 
 
-def test_near_ties_are_not_sure() -> None:
+def test_overlapping_intervals_are_not_sure() -> None:
     table = summary(lambda name, s, n: {"pinned_loop": 1e-5, "pinned_gather": 1.005e-5}.get(name))
     assert ask(table)[-1].endswith("not surely faster")
 
@@ -130,7 +132,7 @@ def test_an_unknown_machine_is_an_error() -> None:
         ask(summary(crossing), machine="other")
 
 
-def test_ways_of_timing_are_no_ways_of_moving() -> None:
+def test_ways_of_timing_are_not_ways_of_moving() -> None:
     rows = moves(TRANSFERS, summary(lambda name, size, count: 1e-6))
     assert {"pinned_loop", "pageable_packed", "registered_huge_loop"} <= set(rows["variant"])
     assert not {"pinned_nvbandwidth", "pinned_profiled", "pinned_step_on_host"} & set(
@@ -161,8 +163,8 @@ def test_sizes_are_read(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "4KB", "4.5MiB", "x"])
-def test_other_sizes_are_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="expected bytes as"):
+def test_other_sizes_are_rejected(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="expected bytes such as"):
         parse_size(text)
 
 
@@ -173,11 +175,11 @@ def test_counts_are_whole() -> None:
         parse_count("0")
 
 
-def test_a_pitched_copy_says_what_it_needs() -> None:
+def test_a_pitched_copy_states_its_requirement() -> None:
     pitched = Advice("pinned_2d", 1e-6, 0.9e-6, 1.1e-6, is_measured=True)
     other = Advice("pinned_loop", 2e-6, 1.9e-6, 2.1e-6, is_measured=True)
-    told = list(report([pitched, other], 4096, {"pinned_2d": "", "pinned_loop": ""}))
-    assert [line.strip().startswith("needs pieces of one length") for line in told] == [
+    lines = list(report([pitched, other], 4096, {"pinned_2d": "", "pinned_loop": ""}))
+    assert [line.strip().startswith("needs pieces of one length") for line in lines] == [
         False,
         True,
         False,

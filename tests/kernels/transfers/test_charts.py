@@ -1,4 +1,4 @@
-"""The transfers' own charts, from results as a machine leaves them."""
+"""Charts of the transfers study, from synthetic results."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     return StudyFacts(make_inputs(root, {"transfers": TRANSFERS}), TRANSFERS)
 
 
-def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
+def test_every_chart_of_the_page_is_drawn(facts: StudyFacts, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "studies" / "transfers.md").read_text()
     named = set(re.findall(r"chart\('(\w+)'", page))
     made = drawn_charts(facts)
@@ -82,13 +82,13 @@ def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> 
         )
 
 
-def test_stale_results_draw_nothing_of_their_own(facts: StudyFacts) -> None:
+def test_stale_results_draw_only_the_steps(facts: StudyFacts) -> None:
     stale = replace(facts.inputs, summary=facts.inputs.summary.assign(stale=1))
     made = charts(StudyFacts(stale, TRANSFERS))
     assert [name for name, chart in made.items() if chart is not None] == ["steps"]
 
 
-def test_the_map_names_the_fastest_of_what_was_measured(
+def test_the_map_names_the_fastest_measured_way(
     facts: StudyFacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And interpolates nothing, which takes longer than all else that is drawn."""
@@ -145,8 +145,10 @@ def test_lines_are_fitted_by_kind_direction_and_clock(facts: StudyFacts) -> None
     fitted = points.drop_duplicates(["memory", "direction", "clock"])
     assert len(fitted[fitted["clock"].str.startswith("host")]) == 10
     for kind, bandwidth in COPY.items():
-        own = fitted[fitted["memory"] == kind]
-        assert own["gigabytes"].tolist() == pytest.approx([bandwidth / 1e9] * len(own), rel=0.02)
+        of_kind = fitted[fitted["memory"] == kind]
+        assert of_kind["gigabytes"].tolist() == pytest.approx(
+            [bandwidth / 1e9] * len(of_kind), rel=0.02
+        )
 
 
 def test_break_even_is_the_extra_price_over_what_a_copy_saves(facts: StudyFacts) -> None:
@@ -163,11 +165,11 @@ def test_break_even_is_the_extra_price_over_what_a_copy_saves(facts: StudyFacts)
 
 
 @pytest.mark.parametrize(
-    ("copies", "told"),
+    ("copies", "label"),
     [(0.0, "at once"), (0.2, "1"), (2.0, "2"), (2.1, "3"), (1200.5, "1,201"), (math.nan, "never")],
 )
-def test_copies_to_break_even_are_whole(copies: float, told: str) -> None:
-    assert _after(copies) == told
+def test_copies_to_break_even_are_whole(copies: float, label: str) -> None:
+    assert _after(copies) == label
 
 
 def test_steps_show_what_moves_the_headlines_piece() -> None:

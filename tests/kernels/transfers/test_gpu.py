@@ -22,7 +22,7 @@ KINDS = ("pageable", "pinned", "write_combined", "registered", "registered_huge"
 
 
 def outcome(study: Study, name: str, case: Case, stream: int) -> str | None:
-    """What the study's own check says of two launches, each after poisoning."""
+    """Results of the study's check for two launches, each after poisoning."""
     from analysis.measure.memory import synchronize
 
     workload = load_python(TRANSFERS, "workload").Workload(

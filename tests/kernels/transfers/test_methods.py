@@ -1,4 +1,4 @@
-"""The host code of the transfers' variants, with a CUDA runtime that copies at once."""
+"""The host code of the transfers' variants, with a CUDA runtime that copies immediately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOST_METHODS = ["pinned_loop", "pinned_packed", "pinned_2d", "pinned_batch", "pi
 
 
 def stubbed(name: str) -> Any:
-    """The variant, linked with the runtime that copies at once."""
+    """The variant, linked with the runtime that copies immediately."""
     includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
     flags = ["-std=c++17", "-fPIC", "-shared", *(f"-isystem{path}" for path in includes)]
     sources = STUB, TRANSFERS.folder / "bindings.cpp", TRANSFERS.variant(name).path
@@ -67,7 +67,7 @@ def test_a_step_by_the_cpu_changes_the_data_in_place(workload: Any) -> None:
         ({"host": 0}, "host: expected an address, got 0"),
     ],
 )
-def test_bindings_refuse_what_cannot_be(change: dict[str, int], message: str) -> None:
+def test_bindings_reject_invalid_arguments(change: dict[str, int], message: str) -> None:
     arguments = {"host": 16, "device": 16, "size": 8, "pitch": 8} | change
     with pytest.raises(ValueError, match=message):
         stubbed("pinned_loop").bind(**arguments)

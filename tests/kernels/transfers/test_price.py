@@ -1,4 +1,4 @@
-"""What memory of a kind costs, and what much of it does to other work."""
+"""The cost of a kind of memory, and the effect of holding much of it on other work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.kernels.transfers.fake import (
 
 
 def checked(workload: Any, name: str, **values: int) -> Any:
-    """An operation of that variant, which fails its check before it has run and passes after."""
+    """An operation of that variant, which fails its check before it runs and passes after."""
     workload.prepare(Case({**values}, 0, "default"))
     operation = workload.bind(TRANSFERS.variant(name), python_module())
     operation.poison()
@@ -29,7 +29,7 @@ def checked(workload: Any, name: str, **values: int) -> Any:
     return operation
 
 
-def test_pinning_is_refused_where_memory_is_short(
+def test_pinning_is_skipped_if_memory_is_short(
     workload: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = SimpleNamespace(available=100)

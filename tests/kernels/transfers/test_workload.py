@@ -27,7 +27,7 @@ from tests.kernels.transfers.fake import (
 
 @pytest.mark.parametrize("direction", ["h2d", "d2h"])
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (3, 5), (64, 17), (5000, 3)])
-def test_a_right_method_passes(workload: Any, direction: str, size: int, count: int) -> None:
+def test_a_correct_method_passes(workload: Any, direction: str, size: int, count: int) -> None:
     workload.prepare(move(size, count, direction))
     variant = TRANSFERS.variant("pinned_loop")
     assert outcome(workload.bind(variant, python_module())) is None
@@ -44,12 +44,12 @@ def test_the_check_finds_a_wrong_method(workload: Any, direction: str, fault: st
     workload.prepare(move(32, 4, direction))
     operation = workload.bind(TRANSFERS.variant("pinned_loop"), python_module(fault))
     assert outcome(operation) is not None
-    # Nor may what an earlier launch left behind make it pass.
+    # The bytes of an earlier launch must not make it pass, either.
     workload.prepare(move(32, 4, direction))
     assert outcome(workload.bind(TRANSFERS.variant("pinned_loop"), python_module())) is None
 
 
-def test_what_never_ran_does_not_pass(workload: Any) -> None:
+def test_an_operation_that_never_ran_does_not_pass(workload: Any) -> None:
     for direction in ("h2d", "d2h"):
         workload.prepare(move(16, 2, direction))
         operation = workload.bind(TRANSFERS.variant("pinned_loop"), python_module())
@@ -66,14 +66,14 @@ def test_what_never_ran_does_not_pass(workload: Any) -> None:
         (Case({"size": "big", "count": 1, "direction": "h2d"}, 1, "full"), "case size=big"),
     ],
 )
-def test_pieces_that_cannot_be_are_an_error(workload: Any, case: Case, field: str) -> None:
+def test_impossible_pieces_are_an_error(workload: Any, case: Case, field: str) -> None:
     workload.prepare(Case(case.values, 1, "default"))
     with pytest.raises(FieldError) as caught:
         workload.bind(TRANSFERS.variant("pinned_loop"), python_module())
     assert caught.value.field.startswith(field)
 
 
-def test_a_held_stream_is_only_for_what_can_be_enqueued(workload: Any) -> None:
+def test_a_blocked_stream_is_only_for_operations_that_can_be_enqueued(workload: Any) -> None:
     def waits(name: str, memory: str, count: int) -> bool | None:
         workload.prepare(move(16, count, "h2d"))
         module = python_module()
@@ -118,7 +118,7 @@ def test_variants_are_named_after_their_memory() -> None:
         text = variant.path.read_text()
         found = re.search(r"Memory kMemory = Memory::k(\w+);|^memory = \"(\w+)\"", text, re.M)
         if found is None:
-            assert variant.path.stem == "profiled"  # which is about memory of any kind
+            assert variant.path.stem == "profiled"  # it serves memory of any kind
             assert memory_of(variant.name)
             continue
         written = found[2] or re.sub(r"(?<!^)(?=[A-Z])", "_", found[1]).lower()

@@ -29,7 +29,7 @@ class FakePool:
 
 
 class Reader:
-    """The kernels as loops, and what can go wrong with them."""
+    """The kernels as loops, with their possible faults."""
 
     def __init__(self, kernel: str, fault: str = "") -> None:
         self.kernel, self.fault = kernel, fault

@@ -1,4 +1,4 @@
-"""The study's own charts, from results as a machine leaves them."""
+"""Charts of the translation study, from synthetic results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a GPU can show: kernels that are right, and memory of every kind that they read."""
+"""Translation on a GPU: correct kernels, and reads of every kind of memory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CASES = {
 
 
 def outcome(study: Study, name: str, stream: int, case: Case) -> str | None:
-    """What the study's own check says of the first launch after another one."""
+    """Result of the study's check for the first launch after another one."""
     from analysis.measure.memory import synchronize
 
     constants = {"pool_mib": 128, "kinds_mib": 64, "largest_bytes": 2 * MIB}
     workload = load_python(study, "workload").Workload(constants, np.random.default_rng(0))
-    inputs = workload.prepare(case)  # which hold what the operation works on
+    inputs = workload.prepare(case)  # keeps the memory of the operation alive
     operation = inputs.bind(study.variant(name), gpu_module(study, name))
     operation.launch(stream)
     operation.poison()
@@ -48,7 +48,7 @@ def outcome(study: Study, name: str, stream: int, case: Case) -> str | None:
 @pytest.mark.parametrize(
     ("name", "case"), [(name, case) for name, cases in CASES.items() for case in cases], ids=str
 )
-def test_variant_is_right(name: str, case: Case, stream: int) -> None:
+def test_variant_is_correct(name: str, case: Case, stream: int) -> None:
     assert outcome(TRANSLATION, name, stream, case) is None
 
 
