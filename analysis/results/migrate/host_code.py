@@ -27,6 +27,13 @@ REGISTER_VARIABLES: Final = ("__cudaRegisterVar", "__cudaRegisterManagedVar")
 TYPE_NAME: Final = "_ZTS"
 """Begins the symbol of a type's name, which is compared as a name: it may differ."""
 
+INTERNAL: Final = re.compile(
+    r"pybind11_(?!exec|init)"
+    r"|.*::initialize<pybind11::(detail::|object \(\*&\)\(pybind11::handle, pybind11::bytes const&)"
+)
+"""Begins what pybind11 gives to Python of its own accord, for every module."""
+CONSTRUCTOR: Final = re.compile(r"^(?:[\w:]|\(anonymous namespace\))*\b(\w+)::\1\(")
+"""Begins a constructor as it is demangled, of a class that is no template."""
 LIBRARY_VARIABLE: Final = re.compile(r"(_INTERNAL_\w+::)?(cuda|cub|thrust)::")
 """Begins a variable on the device that belongs to CUDA's C++ libraries."""
 LIBRARY: Final = re.compile(r"pybind11::[^<(]*\(")
@@ -284,8 +291,8 @@ def _registers_kernels(program: Program, initialiser: Place) -> bool:
 
 def _timed(program: Program) -> dict[str, Place]:
     """By name, the functions of the variant that the bindings call, the functions of the bindings
-    from which calls lead there, and those that Python calls, except to set up an object: calls of
-    virtual functions name nothing."""
+    from which calls lead there, and those that Python calls: calls of virtual functions name
+    nothing. Functions of the bindings that set up an object are not timed."""
     variant, *others = program.objects
     asked = set().union(*(each.undefined for each in others))
     entries = [
@@ -297,9 +304,11 @@ def _timed(program: Program) -> dict[str, Place]:
         place = waiting.pop()
         if place not in found:
             found.append(place)
-            waiting += _callers(program)[place]
+            callers = _callers(program)[place]
+            waiting += [each for each in callers if not _makes_object(program.name(each))]
     places = dict.fromkeys([*found, *_called_by_python(program), *_given_to_python(program)])
-    return _by_name((program.name(place), place) for place in places)
+    named = [(program.name(place), place) for place in places]
+    return _by_name(pair for pair in named if not INTERNAL.match(readable(pair[0])))
 
 
 def _by_name(found: Iterable[tuple[str, Place]]) -> dict[str, Place]:
@@ -336,11 +345,19 @@ def _given_to_python(program: Program) -> Iterator[Place]:
             place = Place(number, index, 0)
             for relocation in section.relocations:
                 target = program.target(place, relocation)
-                if relocation.type == CALL or isinstance(target, str) or target.offset != 0:
+                if isinstance(target, str) or target.offset != 0:
+                    continue
+                if section.is_code and not takes_address(section, relocation):
                     continue
                 name = program.name(target)
                 if program.section(target).is_code and not OF_LIBRARIES.search(readable(name)):
                     yield target
+
+
+def takes_address(code: Section, relocation: Relocation) -> bool:
+    """Whether the instruction loads an address relative to its own, and is neither a call nor a
+    jump: the byte before the offset has a ModRM byte's bits for that."""
+    return relocation.type != CALL and code.content[relocation.at - 1] & 0xC7 == 0x05
 
 
 def sets_up(dispatcher: str) -> bool:
@@ -353,6 +370,13 @@ def sets_up(dispatcher: str) -> bool:
         return False
     word = returned[1].removeprefix("std::unique_ptr<")
     return not word.startswith(("std::", "pybind11::")) and word not in FUNDAMENTAL
+
+
+def _makes_object(symbol: str) -> bool:
+    """Whether a function is a constructor, or a dispatcher that sets up an object."""
+    name = readable(symbol)
+    is_dispatcher = symbol.startswith(PYBIND) and DISPATCHER in symbol
+    return sets_up(name) if is_dispatcher else CONSTRUCTOR.search(name) is not None
 
 
 @cache

@@ -9,13 +9,15 @@ import pybind11
 import pytest
 
 from analysis.results.migrate.host_code import (
+    CONSTRUCTOR,
     LIBRARY_VARIABLE,
     Different,
     compare_programs,
     readable,
     sets_up,
+    takes_address,
 )
-from analysis.results.migrate.objects import SECTION_FLAGS, Object, Program
+from analysis.results.migrate.objects import SECTION_FLAGS, Object, Program, Relocation, Section
 from tests.compiled import run, toolchain
 
 BINDINGS = """
@@ -313,3 +315,30 @@ def test_constructor_is_not_timed(dispatcher: str, expected: bool) -> None:
 )
 def test_variables_of_libraries_are_known(symbol: str, is_of_library: bool) -> None:
     assert (LIBRARY_VARIABLE.match(readable(symbol)) is not None) == is_of_library
+
+
+@pytest.mark.parametrize(
+    ("symbol", "is_constructor"),
+    [
+        ("_ZN12_GLOBAL__N_15BoundC2Ei", True),
+        ("_ZN5BoundC1Ev", True),
+        ("_ZN12_GLOBAL__N_15Bound6launchEl", False),
+        ("_Z7prepareRK6GatherS1_", False),
+    ],
+)
+def test_constructors_are_known(symbol: str, is_constructor: bool) -> None:
+    assert (CONSTRUCTOR.match(readable(symbol)) is not None) == is_constructor
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [(b"\x48\x8d\x3d", True), (b"\x4c\x8d\x05", True), (b"\x90\x90\xe8", False),
+     (b"\x90\x90\xe9", False), (b"\x90\x0f\x84", False)],
+    ids=["lea rdi", "lea r8", "call", "jmp", "je"],
+)  # fmt: skip
+def test_a_function_that_is_only_called_is_not_given_to_python(
+    instruction: bytes, expected: bool
+) -> None:
+    """Relocations of type 2 are relative to the instruction: PC32."""
+    section = Section(".text", 6, 7, 1, 0, instruction + bytes(4), ())
+    assert takes_address(section, Relocation(3, 2, 0, -4)) == expected
