@@ -66,9 +66,11 @@ rule report:
         results(),
         STUDIES,
         SCHEMAS,
-        # The reference shows the settings, the architecture page the layers of the package.
+        # The reference shows the settings, the architecture page the parts of the package and files to
+        # read first.
         "config/config.yaml",
         "pyproject.toml",
+        "Snakefile",
         sources("docs/**/*.*", "analysis/**/*.py"),
     output:
         touch(WHOLE_SITE),
