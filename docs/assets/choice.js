@@ -25,7 +25,7 @@ export function readChoice(chart, spec) {
     if (wanted === null) continue;
     const place = bind.options.findIndex((option) => written(bind, option) === wanted);
     if (place >= 0) values[name] = bind.options[place];
-    else faults.push(`${bind.name} has no option “${wanted}”; the chart shows “${label(bind, value)}”.`);
+    else faults.push(`${bind.name} has no option “${wanted}”; “${label(bind, value)}” is shown.`);
   }
   for (const name of requested.keys()) {
     if (name.startsWith(`${chart}.`) && !known.has(name)) faults.push(`There is no select “${name.slice(chart.length + 1)}”.`);

@@ -1,4 +1,4 @@
-"""Charts every study gets, one file each, and those a study adds in its own charts.py."""
+"""Common charts of every study, one file each, and the charts that a study adds in charts.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMON = {
 def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """Charts of a study by the name its page embeds them by, None where there is nothing to draw.
 
-    A study's own `charts(facts)` may add to the common ones or replace one of the same name.
+    `charts(facts)` of a study's charts.py may add charts, or replace a common one by its name.
     Each chart's data is a table (`chart.data`) and its `description` says what it shows.
     """
     charts: dict[str, Chart | None] = {name: make(facts) for name, make in COMMON.items()}

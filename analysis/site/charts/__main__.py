@@ -37,8 +37,8 @@ def main() -> None:
     study = find_study(arguments.study)
     inputs = load_study_inputs(arguments.tables, arguments.results, arguments.derived, study)
     charts = study_charts(StudyFacts(inputs, study))
-    told = write_charts(charts, arguments.out, study.name, arguments.picture, inputs.machine_names)
-    write_index(told, arguments.out)
+    index = write_charts(charts, arguments.out, study.name, arguments.picture, inputs.machine_names)
+    write_index(index, arguments.out)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def _lines(
 ) -> Any:
     """Line, intervals and points of the variants `names`, which have `roles`.
 
-    Steps, others and ceilings take a channel each, so that each has a scale and legend of its own.
+    Steps, others and ceilings take a channel each, so that each has a separate scale and legend.
     """
     title = "payload rate, GB/s" if value == "rate" else "time"
     scale = alt.Scale(zero=True) if value == "rate" else alt.Scale(type="log")
@@ -207,7 +207,7 @@ def _other_categories(names: list[str]) -> list[str]:
 
 
 def _shape(place: int) -> str:
-    """Where the colours start again, another shape tells the variants apart."""
+    """Shapes distinguish variants that share a colour."""
     return SHAPES[place // COLOURS % len(SHAPES)]
 
 

@@ -59,7 +59,7 @@ def column_table(data: pd.DataFrame) -> list[tuple[str, str, str]]:
 
 
 def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | None:
-    """What the Vega-Lite `document` shows of `data`; None where no axis or colour is a quantity.
+    """The quantity of `data` that the Vega-Lite `document` shows; None without one.
 
     Times and rates come first, then what lies along y, x, a colour or stands as text. It has the
     title of its axis or legend.
@@ -77,9 +77,9 @@ def measure_of(document: Mapping[str, Any], data: pd.DataFrame) -> Measure | Non
     if not ranked:
         return None
     field = ranked[0][1]
-    own = [encoding for _, name, encoding in ranked if name == field]
-    title = next(filter(None, map(_title, own)), field.replace("_", " "))
-    kind = "percent" if any(map(_is_percent, own)) else "digits"
+    shown = [encoding for _, name, encoding in ranked if name == field]
+    title = next(filter(None, map(_title, shown)), field.replace("_", " "))
+    kind = "percent" if any(map(_is_percent, shown)) else "digits"
     return Measure(field, str(title), COLUMNS.get(field, ("", kind))[1])
 
 
@@ -128,14 +128,14 @@ def text_of(
     for name in ("variant", "machine"):
         if name in data.columns and (count := data[name].nunique()):
             counted.append(f"{count} {name}{'s' * (count > 1)}")
-    told = f"{counted[0]}{' of ' if counted[1:] else ''}{listing(counted[1:])}"
+    summary = f"{counted[0]}{' of ' if counted[1:] else ''}{listing(counted[1:])}"
     values = data[measure.field].dropna() if measure else pd.Series(dtype=float)
     if measure is None or values.empty:
-        return f"{told}."
+        return f"{summary}."
     ends = [
         _end(data, measure, values, found, names) for found in (values.idxmin(), values.idxmax())
     ]
-    return f"{told}; {measure.title}: from {ends[0]} to {ends[1]}."
+    return f"{summary}; {measure.title}: from {ends[0]} to {ends[1]}."
 
 
 def _end(

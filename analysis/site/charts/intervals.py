@@ -8,8 +8,8 @@ REACH: Final = 1.25
 """How far the interval of a rate is drawn, in multiples of the highest one drawn with it."""
 
 BEYOND: Final = 3
-"""How far the interval of a time is drawn: so many times beyond the longest and the shortest one
-drawn with it."""
+"""How far the interval of a time is drawn, as a factor beyond the longest and the shortest time of
+the chart."""
 
 ENDS: Final = {"begin": "low", "reach": "high"}
 """The ends between which `within_reach` has an interval drawn, with the ends that it has."""

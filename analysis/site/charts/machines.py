@@ -27,9 +27,13 @@ from analysis.study import parse_case
 ROW_PX: Final = 17
 FEW: Final = 30
 """So many rows are shown at first."""
-KINDS: Final = {MACHINE: "all other machines", HOST: "its own hosts", PUBLISHED: "all published"}
+KINDS: Final = {
+    MACHINE: "all other machines",
+    HOST: "hosts of this machine",
+    PUBLISHED: "all published",
+}
 VERDICTS: Final = [FASTER, SLOWER, *("", " ", "  "), SAME, UNKNOWN]
-"""In the places of their colours; that of what is not told apart is grey."""
+"""In the order of their colours; no measurable difference is grey."""
 assert VERDICTS[GREY] == SAME
 COLUMNS: Final = [
     *("machine", "against", "kind", "study", "variant", "title", "case", "metric", "verdict"),
@@ -134,7 +138,7 @@ def _layers() -> list[alt.Chart]:
         ratios.mark_point(filled=True, size=45, cursor="pointer", opacity=1).encode(
             x=across, href="href:N", tooltip=tips
         ),
-        # Several figures against one variant share its row: there, their range is told.
+        # Several figures of one variant share its row, which then shows their range.
         base.transform_aggregate(
             groupby=["variant"],
             count="count()",
@@ -144,11 +148,11 @@ def _layers() -> list[alt.Chart]:
             surprise="max(surprise)",
         )
         .transform_calculate(
-            told="datum.count === 1 ? datum.label"
+            shown="datum.count === 1 ? datum.label"
             " : format(datum.least, '.3~g') + ' to ' + format(datum.most, '.3~g') + '×'"
         )
         .mark_text(align="left", dx=10)
-        .encode(x=alt.value("width"), text="told:N"),
+        .encode(x=alt.value("width"), text="shown:N"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a time is made of: the metrics of a study that are part of another, stacked."""
+"""The parts of a time: the metrics of a study that are part of another, stacked."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         return None
     value = "rate" if facts.figures.are_rates else "seconds"
     points = facts.points
-    # A page tells once which variants no machine could run.
+    # The page lists variants that no machine could run.
     empty = set(facts.unreached) - set(points.loc[points[value].notna(), "variant"])
     points = points[~points["variant"].isin(empty)]
     if facts.figures.are_rates:
@@ -112,7 +112,7 @@ def _intervals(measured: alt.Chart, value: str) -> list[alt.Chart]:
 
 
 def _ceilings(measured: alt.Chart, value: str) -> list[alt.Chart]:
-    """A rule through the whole panel and a tick in the ceiling's own row."""
+    """A rule through the whole panel and a tick in the row of the ceiling."""
     rules = alt.Chart().transform_filter(f"datum.role === 'ceiling' && isValid(datum.{value})")
     return [
         rules.mark_rule(style="ceiling", strokeDash=[5, 3]).encode(x=f"{value}:Q"),
@@ -155,7 +155,7 @@ def _axis(facts: StudyFacts, value: str) -> alt.X:
 
 
 def _labels(measured: alt.Chart) -> list[alt.Chart]:
-    """The figures in a column of their own, right of the plot, so that they can be read down."""
+    """The figures in a column right of the plot, one below the other."""
     figure = (
         f"(compact ? datum.short : datum.label) + {SHARE}"
         " + (datum.state === 'stale' ? (compact ? ' *' : ' stale') : '')"

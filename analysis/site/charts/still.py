@@ -60,7 +60,7 @@ class Still:
         return [one for one in signals if one.get("bind", {}).get("input") == "select"]
 
     def pictures(self) -> dict[str, Markup]:
-        """What is `drawn`, by the name of the column."""
+        """The pictures of `drawn`, by the name of the column."""
         return {name: self.drawn(px) for name, px in COLUMNS.items()}
 
     def drawn(self, column_px: int) -> Markup:

@@ -21,7 +21,7 @@ from analysis.site.facts.study_facts import StudyFacts
 Chart = alt.TopLevelMixin
 
 SHOWN_ROLES: Final = ["step", "reference", "beyond"]
-"""Roles told apart by colour; ceilings are rules."""
+"""Roles with a colour; ceilings are rules."""
 
 LEAST_PX: Final = 54
 """No plot is narrower; on a narrow screen the box around it scrolls."""
@@ -77,13 +77,13 @@ COMPACT_PX: Final = 620
 """A narrower column is narrow: charts are `compact` in it."""
 
 LEGEND_COLUMNS: Final = [6, 4, 3, 2, 1]
-"""What a legend that is wider than the column has in turn, until it fits."""
+"""Numbers of legend columns to try in turn until the legend fits."""
 
 COLUMN_SIGNAL: Final = "column_px"
 """The width of the column in which a chart is; the page sets it."""
 
 COLUMN_PX: Final = 966
-"""What it is in a window of 1280 px."""
+"""Its width in a window of 1280 px."""
 
 
 def _both(light: str, dark: str) -> str:
@@ -209,7 +209,7 @@ def panels(
 
 
 def _give(chart: Any, *parameters: alt.Parameter) -> None:
-    """Add `parameters`, which belong to none of its views, to `chart`. Its own `add_params`, like
+    """Add `parameters`, which belong to none of its views, to `chart`. `add_params`, like
     its other methods, copies all that it consists of, some parts a dozen times."""
     known = [] if chart.params is alt.Undefined else chart.params
     chart.params = [*known, *(one.param for one in parameters)]
@@ -235,7 +235,7 @@ def variant_rows(names: Sequence[str], table: pd.DataFrame) -> alt.Y:
 
 
 def clock_select(facts: StudyFacts) -> alt.Parameter:
-    """Which time to show: by default each variant's own, the one it is compared by."""
+    """Select of the shown time; the default is the time by which each variant is compared."""
     clocks = [facts.study.metrics[metric].label for metric in facts.study.time_metrics]
     return select("clock_shown", "clock", [None, *clocks], None, none="as compared")
 
@@ -291,7 +291,7 @@ def _case_shown(points: pd.DataFrame, key: str) -> str:
 
 
 def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
-    """What a point says of itself."""
+    """The tooltip of a point."""
     value = "rate, GB/s" if facts.figures.are_rates else "time"
     fields = [
         *(("title", "what"), ("variant", "variant"), ("machine", "machine"), ("case", "case")),
@@ -305,10 +305,10 @@ def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
 def finish(
     chart: Any, description: str, margin: int, compact_margin: int, least: int = LEAST_PX
 ) -> Chart:
-    """`chart`, given its description and the pixels beside the plot that are set aside.
+    """Give `chart` its description and its margins beside the plot, in pixels.
 
-    The plot is as wide as what is left of the column, but `least` pixels. The parameter `compact`
-    tells whether the column is narrow.
+    The plot takes the rest of the column, but at least `least` pixels. The parameter `compact` is
+    true in a narrow column.
     """
     chart.description = description
     chart.usermeta = {

@@ -11,13 +11,13 @@ POWERS: Final = range(-12, 16)
 DECADES: Final = [float(f"1e{power}") for power in POWERS]
 TICKS: Final = [float(f"{digit}e{power}") for power in POWERS for digit in (1, 2, 5)]
 LABEL_PX: Final = {"x": 40, "y": 16}
-"""What a label takes of its axis."""
+"""Length of a label along its axis."""
 
 
 def set_log_ticks(document: dict[str, Any]) -> None:
     """Give the logarithmic axes of a Vega-Lite `document` ticks at 1, 2 and 5 in each decade or,
-    where these have no room, at the decades. Less than a decade keeps Vega's ticks, and so do axes
-    that have ticks of their own or another base, whose powers are few."""
+    without room for these, at the decades. Axes below a decade keep Vega's ticks, and so do axes
+    with explicit ticks or another base."""
     for channel, encoding in encodings(document):
         scale = encoding.get("scale") or {}
         if channel in LABEL_PX and scale.get("type") == "log" and "base" not in scale:

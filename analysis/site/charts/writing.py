@@ -20,13 +20,12 @@ from analysis.site.charts.ticks import set_log_ticks
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
 INDEX: Final = "all.charts.json"
-"""By name, what is `Told` of each chart of a group; null where there is nothing to draw. No chart
-has a name with a dot in it."""
+"""ChartSummary by name for each chart of a group; null if there is nothing to draw. No chart has a
+name with a dot in it."""
 
 
-class Told(NamedTuple):
-    """What a chart is of, its figures in words, and where they were asked for its pictures by the
-    name of their column."""
+class ChartSummary(NamedTuple):
+    """Description of a chart, its figures in words, and its pictures by column, if requested."""
 
     description: str
     text: str
@@ -46,36 +45,36 @@ def write_charts(
     group: str,
     pictured: str = "",
     names: Mapping[str, str] = NO_NAMES,
-) -> dict[str, Told | None]:
+) -> dict[str, ChartSummary | None]:
     """Write `charts` to `folder`, which will be charts/`group` of the site.
 
-    Returns what there is to tell of each, None where there is nothing to draw. Of the chart
-    `pictured`, if it is one of them, there are pictures. `names` are those that pages have for
-    machines.
+    Returns a summary of each, None if there is nothing to draw. The chart `pictured` also has
+    pictures. `names` are the machine names of pages.
     """
-    index: dict[str, Told | None] = dict.fromkeys(charts)
+    index: dict[str, ChartSummary | None] = dict.fromkeys(charts)
     folder.mkdir(parents=True, exist_ok=True)
     for name, chart in charts.items():
         if chart is not None:
             written = write_chart(chart, folder, name, f"charts/{group}", names)
             description = str(chart.description)  # type: ignore[attr-defined]
-            index[name] = Told(description, written.text)
-    if (told := index.get(pictured)) is not None:
+            index[name] = ChartSummary(description, written.text)
+    if (summary := index.get(pictured)) is not None:
         pictures = Still(folder / f"{pictured}.vg.json").pictures()
-        index[pictured] = told._replace(pictures=pictures)
+        index[pictured] = summary._replace(pictures=pictures)
     return index
 
 
-def write_index(index: Mapping[str, Told | None], folder: Path) -> None:
-    """Keep what `write_charts` has returned beside the charts, for the program that builds pages
-    from them."""
+def write_index(index: Mapping[str, ChartSummary | None], folder: Path) -> None:
+    """Write the result of `write_charts` beside the charts, for the program that builds pages."""
     (folder / INDEX).write_text(json.dumps(index))
 
 
-def read_index(folder: Path) -> dict[str, Told | None]:
-    """What `write_index` has kept."""
+def read_index(folder: Path) -> dict[str, ChartSummary | None]:
+    """Read the result of `write_index`."""
     index: dict[str, list[Any] | None] = json.loads((folder / INDEX).read_text())
-    return {name: None if told is None else Told(*told) for name, told in index.items()}
+    return {
+        name: None if summary is None else ChartSummary(*summary) for name, summary in index.items()
+    }
 
 
 def write_chart(
@@ -126,8 +125,8 @@ def _compiled(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fit(compiled: dict[str, Any], width: str) -> None:
-    """Have the signal `width`, which is that of the plot, follow from that of the column; a chart
-    without `theme.finish` keeps its own."""
+    """Derive the signal `width` of the plot from the width of the column; a chart without
+    `theme.finish` keeps its width."""
     plot = compiled.get("usermeta", {}).pop("plot", None)
     if plot is None:
         return

@@ -1,4 +1,4 @@
-"""What was captured of a variant: whether it is there and of today's code, and its counters."""
+"""Captures of a variant: their state, whether they are of today's code, and counters."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def read_events(path: Path) -> pd.DataFrame:
 
 
 def kernel_name(symbol: str) -> str:
-    """The kernel's own part of a mangled name: copy_rows<4, Wide>.
+    """The kernel's part of a mangled name: copy_rows<4, Wide>.
 
     Template arguments are left out unless each is a number or one word. What is not mangled stays
     as it is.

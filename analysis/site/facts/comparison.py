@@ -37,7 +37,7 @@ class Subject:
 @dataclass(frozen=True)
 class Figure:
     """A time in s of a variant in a case. `low` and `high` are the ends of a machine's interval,
-    NaN without one. A host's figure and a printed one have none of their own, and count as exact.
+    NaN without one. Figures of a host and printed figures have no interval and count as exact.
     """
 
     study: str
@@ -69,7 +69,7 @@ class Ratio:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """Both figures' own intervals, taken as independent: the root of the sum of the squares of
+        """Both figures' intervals, taken as independent: the root of the sum of the squares of
         their distances to the medians, as logarithms. NaN where one has none."""
         of, against = self.of, self.against
         below = _root(against.seconds / against.low, of.high / of.seconds)
@@ -87,8 +87,8 @@ class Ratio:
 
     @property
     def surprise(self) -> float:
-        """How far the nearer end of the interval is from 1, as a logarithm; 0 where the two are not
-        told apart."""
+        """Distance of the nearer end of the interval from 1, as a logarithm; 0 without a measurable
+        difference."""
         if self.verdict not in (FASTER, SLOWER):
             return 0.0
         low, high = self.interval
@@ -127,7 +127,7 @@ class Comparison:
         return {one.name: self.called(one) for one in (*self.machines, *self.figures)}
 
     def called(self, subject: Subject) -> str:
-        """What pages call a machine, and after it its host; what was published has its own name."""
+        """Name of a subject on pages: the machine and its host, or the published text."""
         rest = subject.name.removeprefix(subject.machine)
         return f"{self.inputs.called(subject.machine)}{rest}"
 
@@ -154,8 +154,8 @@ class Comparison:
         return list(found.values())
 
     def others(self, base: Subject) -> list[Subject]:
-        """What the machine `base` can be held against: other machines, its own hosts if it has
-        several, what was published."""
+        """Subjects to compare the machine `base` with: other machines, its hosts if it has several,
+        and published texts."""
         hosts = [one for one in self.figures if one.kind == HOST and one.machine == base.machine]
         return [
             *(one for one in self.figures if one.kind == MACHINE and one != base),

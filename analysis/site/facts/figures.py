@@ -42,7 +42,7 @@ class LimitShare(NamedTuple):
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured of a study, and what was not. None is returned where there is nothing."""
+    """Measured figures of a study, and missing ones. Methods return None without a figure."""
 
     inputs: Inputs
     study: Study
@@ -74,9 +74,11 @@ class Figures:
     def _by_rate(self, row: RatioRow) -> RatioRow:
         if not self.is_of_rates(row):
             return row
-        own, other = self._payloads(row)
-        by_run = [float(one) * own / other for one in row.by_run.split(RUN_SEPARATOR)]
-        value, low, high = (one * own / other for one in (row.ratio, row.ci_low, row.ci_high))
+        payload, other_payload = self._payloads(row)
+        by_run = [float(one) * payload / other_payload for one in row.by_run.split(RUN_SEPARATOR)]
+        value, low, high = (
+            one * payload / other_payload for one in (row.ratio, row.ci_low, row.ci_high)
+        )
         found = verdict(value, low, high, by_run) if row.modes == 1 else row.verdict
         rates = replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
         return replace(rates, by_run=runs_text(by_run))
@@ -105,7 +107,7 @@ class Figures:
 
     @property
     def are_rates(self) -> bool:
-        """Whether every operation of every step delivers bytes, so that rates tell the story."""
+        """Whether every operation of every step delivers bytes, so that rates are shown."""
         shown = self.study.with_role("step", "beyond") or self.study.variants
         return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
 
@@ -147,15 +149,15 @@ class Figures:
 
     def is_of_rates(self, row: RatioRow) -> bool:
         """Whether a ratio is one of payload rates, as the two deliver different bytes."""
-        own, other = self._payloads(row)
-        return own != other and bool(own and other)
+        payload, other_payload = self._payloads(row)
+        return payload != other_payload and bool(payload and other_payload)
 
     def _payloads(self, row: RatioRow) -> tuple[int, int]:
         """Bytes that the two of a ratio deliver in its case; 0 for one that has no such case."""
-        own, other = (
+        payload, other_payload = (
             self.study.payloads.get((name, row.case), 0) for name in (row.variant, row.against)
         )
-        return own, other
+        return payload, other_payload
 
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str

@@ -1,4 +1,4 @@
-"""What is worth telling first: a study's findings, and its largest surprise."""
+"""Findings of a study, and its largest surprise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Figures = ClaimRow | ClaimPartRow
 
 
 def written_interval(test: Comparison, figures: Figures) -> str:
-    """The interval of what `test` found, as its kind writes one; empty where it has no width."""
+    """The interval of `figures` in the format of `test`; empty if it has no width."""
     low, high = figures.ci_low, figures.ci_high
     if math.isnan(low) or math.isnan(high) or low == high:
         return ""
@@ -27,9 +27,9 @@ def written_interval(test: Comparison, figures: Figures) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
-    """A claim's verdict on one machine, and the comparison whose figures tell it: number `part`,
-    from 1. `others` are the verdicts on other machines."""
+class ClaimResult:
+    """A claim's verdict on one machine, and its deciding comparison: number `part`, from 1.
+    `others` are the verdicts on other machines."""
 
     claim: Claim
     row: ClaimRow
@@ -42,14 +42,14 @@ class Told:
         return self.claim.tests[self.part - 1]
 
     def write(self, value: float) -> str:
-        """A figure of the comparison as its kind writes one; empty where there is none."""
+        """A figure of the comparison in the format of its kind; empty for NaN."""
         return "" if math.isnan(value) else self.test.write(value, self.figures.unit)
 
     def interval(self) -> str:
         return written_interval(self.test, self.figures)
 
     def bound(self) -> str:
-        """What the comparison is held against, in words; empty where that is not a bound."""
+        """The bound of the comparison in words; empty without one."""
         if not isinstance(self.test, Bounded):
             return ""
         bound = self.test.bound
@@ -58,7 +58,7 @@ class Told:
         return f"{bound.name.replace('_', ' ')} {value}"
 
     def counted(self, study: Study) -> str:
-        """What the figure is a number of; empty where its unit or sign says enough."""
+        """The counted thing of a bare number; empty for a figure with a unit or sign."""
         test = self.test
         if not _is_bare(self.write(self.figures.measured)):
             return ""
@@ -72,16 +72,16 @@ def _is_bare(figure: str) -> bool:
 
 @dataclass(frozen=True)
 class Slower:
-    """A step that is surely slower than the one it comes after."""
+    """A step that is measurably slower than its predecessor."""
 
     step: Variant
     after: Variant
     row: RatioRow
 
 
-def findings(facts: StudyFacts) -> list[tuple[Finding, Told]]:
-    """The study's findings whose verdict is that of a machine, told by its figures: that of the
-    most evidence, if there are several."""
+def findings(facts: StudyFacts) -> list[tuple[Finding, ClaimResult]]:
+    """The study's findings that a machine confirms, with the figures of the confirming machine that
+    has most evidence."""
     found = []
     for claim in facts.study.claims:
         rows = {row.machine: row for row in facts.verdicts.by_claim.get(claim.id, [])}
@@ -90,29 +90,29 @@ def findings(facts: StudyFacts) -> list[tuple[Finding, Told]]:
             if claim.finding is None or rows[machine].verdict != claim.finding.verdict:
                 continue
             others = tuple(rows[other] for other in order if other != machine)
-            told = _told(facts, claim, rows[machine], claim.finding.part, others)
-            found.append((claim.finding, told))
+            result = _result(facts, claim, rows[machine], claim.finding.part, others)
+            found.append((claim.finding, result))
             break
     return found
 
 
-def _told(
+def _result(
     facts: StudyFacts, claim: Claim, row: ClaimRow, part: int, others: tuple[ClaimRow, ...] = ()
-) -> Told:
+) -> ClaimResult:
     parts = {one.part: one for one in facts.verdicts.parts.get((claim.id, row.machine), [])}
-    return Told(claim, row, part, parts.get(part, row), others)
+    return ClaimResult(claim, row, part, parts.get(part, row), others)
 
 
-def largest_surprise(facts: StudyFacts, machine: str) -> Told | Slower | None:
-    """The claim whose figure lies farthest from what was published, or where nothing was, from the
-    bound that it does not meet; else the step that is slowest against the one before it."""
+def largest_surprise(facts: StudyFacts, machine: str) -> ClaimResult | Slower | None:
+    """The claim whose figure is farthest from the published one or, without one, from the missed
+    bound; without such a claim, the step that is slowest relative to its predecessor."""
     surprises = [
-        (distance, told)
+        (distance, result)
         for claim in facts.study.claims
         for row in facts.verdicts.by_claim.get(claim.id, [])
         if row.machine == machine and row.verdict != NOT_TESTED
-        for told in [_told(facts, claim, row, _deciding(facts, row))]
-        if (distance := _distance(told)) > 0
+        for result in [_result(facts, claim, row, _deciding(facts, row))]
+        if (distance := _distance(result)) > 0
     ]
     if surprises:
         return max(surprises, key=lambda pair: pair[0])[1]
@@ -133,20 +133,20 @@ def _deciding(facts: StudyFacts, row: ClaimRow) -> int:
     return parts[0].part if parts else 1
 
 
-def _distance(told: Told) -> float:
-    """How far the nearer end of the interval is from what was expected, as a logarithm; 0 where
-    that lies within, and where nothing was expected."""
-    low, high = told.figures.ci_low, told.figures.ci_high
-    expected = _expected(told)
+def _distance(result: ClaimResult) -> float:
+    """Distance of the nearer end of the interval from the expectation, as a logarithm; 0 if the
+    interval contains it, and without an expectation."""
+    low, high = result.figures.ci_low, result.figures.ci_high
+    expected = _expected(result)
     if not (low > 0 and high > 0 and expected > 0):  # NaN is neither
         return 0.0
     return max(math.log(low / expected), math.log(expected / high), 0.0)
 
 
-def _expected(told: Told) -> float:
-    """The published figure, or the bound that is not met; NaN where there is neither."""
-    if not math.isnan(told.figures.published):
-        return told.figures.published
-    if told.figures.verdict == HOLDS or not isinstance(told.test, Bounded):
+def _expected(result: ClaimResult) -> float:
+    """The published figure, or the missed bound; NaN if there is neither."""
+    if not math.isnan(result.figures.published):
+        return result.figures.published
+    if result.figures.verdict == HOLDS or not isinstance(result.test, Bounded):
         return math.nan
-    return told.test.bound.value
+    return result.test.bound.value

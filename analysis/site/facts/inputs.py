@@ -60,7 +60,7 @@ class Inputs:
 
     @cached_property
     def published(self) -> dict[str, pd.DataFrame]:
-        """What was published of each study, without what was refused."""
+        """Published figures of each study, without refused ones."""
         return {
             name: NOTHING
             if f"{PUBLISHED}/{name}.csv" in self.refused
@@ -74,7 +74,7 @@ class Inputs:
         return machine_names(self.machines)
 
     def called(self, machine: str) -> str:
-        """The name of a machine; that of anything else that stands in its place is its own."""
+        """The name of a machine on pages; other names are returned unchanged."""
         return self.machine_names.get(machine, machine)
 
     @property

@@ -38,7 +38,7 @@ class Limit:
 @dataclass(frozen=True)
 class Journey:
     """`steps` are those of the journey and beyond that solve its problem in the headline case, in
-    the order they are told. `first` and `last` are of those that have been measured: `last` is
+    their order on pages. `first` and `last` are of those that have been measured: `last` is
     the study's goal or, if that is not among them, the fastest."""
 
     machine: str
@@ -99,7 +99,7 @@ def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
 
 
 def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:
-    """What the best step is to be held against."""
+    """The limit of the best step."""
     if (ceiling := facts.figures.reached(machine, best)) is not None:
         return Limit(CEILING, facts.study.variant(ceiling.ceiling))
     if (calibrated := _calibrated(facts, machine, best)) is not None:

@@ -1,4 +1,4 @@
-"""What the model predicts of other links, from the calibration of a machine."""
+"""Predictions for other links, from the calibration of a machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROLES = ("step", "ceiling")
 @dataclass(frozen=True)
 class LinkRate:
     """Rates in B/s of a variant in its shown case: predicted, by the link alone, and measured on
-    the calibrated machine, NaN but for its own link."""
+    the calibrated machine, NaN except for its link."""
 
     link: Link
     study: str
@@ -38,15 +38,15 @@ class LinkRate:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The machine whose chip is put behind other links, and its own link."""
+    """The calibrated machine and its link; predictions combine its chip with other links."""
 
     machine: str
     sms: int
     parameters: Parameters
     link: Link
 
-    def own_values(self) -> dict[str, float]:
-        """What OF_THE_MACHINE come to on it."""
+    def measured_values(self) -> dict[str, float]:
+        """The values of OF_THE_MACHINE on this machine."""
         efficiency = self.parameters.link_rate / self.link.packet_rate
         return {"efficiency": efficiency, "latency": self.parameters.latency}
 
@@ -59,9 +59,9 @@ def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
         for machine, chip in chips(facts.inputs).items():
             described = facts.inputs.machines[machine]
             key = described.get("pcie_generation"), described.get("pcie_width")
-            own = next((link for link in read_links() if link.pcie == key), None)
-            if own is not None:
-                found.append((chip.known, Calibrated(machine, chip.sms, chip.parameters, own)))
+            link = next((link for link in read_links() if link.pcie == key), None)
+            if link is not None:
+                found.append((chip.known, Calibrated(machine, chip.sms, chip.parameters, link)))
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 

@@ -29,7 +29,7 @@ def machine_names(machines: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _names(described: Mapping[str, Any]) -> Iterator[str]:
-    """What a machine could be called, shortest first: its GPU without the vendor, up to the first
+    """Possible names of a machine, shortest first: its GPU without the vendor, up to the first
     word with a digit or to a later one. `NVIDIA H100 80GB HBM3` is an `H100`, an `H100 80GB` or an
     `H100 80GB HBM3`."""
     gpu, gpus = described.get("gpu"), described.get("gpus")

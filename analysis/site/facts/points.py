@@ -163,7 +163,7 @@ def _values(
 
 
 def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
-    """The runs' own rates where those are drawn, else their times; empty for a single run."""
+    """Rates of the single runs if rates are drawn, otherwise times; empty for one run."""
     if row.runs < 2:
         return ""
     if not (figures.are_rates and case.payload_bytes):

@@ -15,20 +15,19 @@ from analysis.study.access import access_of
 
 @dataclass(frozen=True)
 class Chip:
-    """What the model has to know of a calibrated machine: how many multiprocessors it has, and its
-    parameters."""
+    """Number of SMs of a calibrated machine, and its parameters of the model."""
 
     sms: int
     parameters: Parameters
 
     @property
     def known(self) -> int:
-        """How many of its parameters were calibrated."""
+        """Number of calibrated parameters."""
         return int(np.isfinite(self.parameters.values()).sum())
 
     def seconds(self, variant: Variant, case: Case) -> float:
-        """Predicted seconds of `variant` in a case that need not be one of its own; NaN where the
-        model does not know how it reads, or lacks a parameter."""
+        """Predicted seconds of `variant` in any case; NaN without a description of its reads, or
+        without a parameter."""
         access = access_of(variant, case)
         if access is None:
             return math.nan

@@ -1,4 +1,4 @@
-"""Which step is the fastest on a machine, and what it cannot be told apart from."""
+"""The fastest step on a machine, and the steps without a measurable difference from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Ranking:
     figures: Figures
 
     def contenders(self, machine: str) -> list[Variant]:
-        """Measured steps that solve the study's own problem, the shortest time in its shown case
+        """Measured steps that solve the study's problem, the shortest time in its shown case
         first.
 
         Those that deliver other bytes than the first, whose constants are not the study's, or that

@@ -22,7 +22,7 @@ from analysis.toolchain.sass import VariantCode
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """A study with its results. What a study's own charts.py is given."""
+    """A study with its results: the argument of a study's charts.py."""
 
     inputs: Inputs
     study: Study
@@ -121,12 +121,12 @@ class StudyFacts:
         return bool(after) and all(self.study.is_repeat(variant) for variant in after)
 
     def resources(self, variant: str) -> list[KernelResources]:
-        """What the compiler says of the variant's kernels, one each."""
+        """Compiler reports of the variant's kernels, one each."""
         table = self.inputs.resources
         of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
         kernels = table[of_variant].drop_duplicates(["arch", "kernel"])
         return rows_of(kernels, KernelResources)
 
     def machine_code(self, variant: str) -> VariantCode | None:
-        """What the variant's built kernels do; None where none was built."""
+        """Machine code of the variant's kernels; None if it was not built."""
         return self.inputs.machine_code.get((self.study.name, variant))

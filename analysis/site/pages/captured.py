@@ -22,8 +22,8 @@ def titled(variant: Variant, capture: Capture) -> str:
 
 
 def uncaptured(facts: StudyFacts) -> Markup:
-    """What was not captured of the study's variants, or is stale, and why: an item a reason, with
-    its variants folded; empty where all was."""
+    """Missing and stale captures of the study, an item per reason with its variants folded; empty
+    if none is missing."""
     variants: dict[str, list[Markup]] = {}
     for variant in facts.study.variants:
         for sentence in gaps(facts, variant):
@@ -39,7 +39,7 @@ def uncaptured(facts: StudyFacts) -> Markup:
 
 
 def gaps(facts: StudyFacts, variant: Variant) -> list[str]:
-    """What was not captured of the variant, or is stale, and why: a sentence a reason."""
+    """Missing and stale captures of the variant, a sentence per reason."""
     if not variant.on_gpu:
         return []
     sentences = []

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from analysis.base.errors import require_known
 from analysis.site.charts.still import Still
-from analysis.site.charts.writing import Told
+from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import NO_HTML, link
 from analysis.site.pages.page import Page
@@ -67,7 +67,9 @@ def _undrawn(name: str, reason: str) -> Markup:
     return Markup('<p id="chart-{}">{}</p>').format(name, reason)
 
 
-def _figure(page: Page, chart: Told | None, group: str, name: str, caption: str) -> str | Markup:
+def _figure(
+    page: Page, chart: ChartSummary | None, group: str, name: str, caption: str
+) -> str | Markup:
     if chart is None:
         return _undrawn(name, "Nothing to draw yet.")
     path = f"charts/{group}/{name}"

@@ -1,4 +1,4 @@
-"""What the compiler made of a variant: registers and spills, loads and stores."""
+"""Compiler output of a variant: registers and spills, loads and stores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from analysis.study import Variant
 
 
 def compiled(facts: StudyFacts, variant: Variant) -> Markup:
-    """What the variant's kernels take, load and store; HTML."""
+    """Registers, memory, loads and stores of the variant's kernels; HTML."""
     return _resources(facts, variant) + _machine_code(facts, variant)
 
 
 def _resources(facts: StudyFacts, variant: Variant) -> Markup:
-    """What the kernels take, those together that take the same."""
+    """Registers and memory of the kernels, grouped by equal values."""
     kernels = facts.resources(variant.name)
     names: dict[str, list[Markup]] = {}  # of kernels, by what they take
     for kernel in kernels:

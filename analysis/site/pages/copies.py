@@ -77,8 +77,8 @@ def _overlaps(copies: pd.DataFrame, kernels: pd.DataFrame) -> pd.Series:
 
 
 def _rate(copied: pd.Series, seconds: pd.Series) -> str:
-    """The rate of so many bytes in so many seconds; nothing where there were none, or a single
-    copy: what of that moved while a kernel ran, its length does not tell."""
+    """The rate of bytes over seconds; empty without seconds, and for a single copy: its length does
+    not show which part moved while a kernel ran."""
     total = seconds.sum()
     if total == 0 or len(copied) == 1:
         return ""

@@ -38,7 +38,7 @@ _WAITS: Final = {
     "tex_throttle": "space in the texture queue",
     "wait": "a fixed latency",
 }
-"""What a warp waits for, by the reasons of the profiler; `selected` is no wait."""
+"""Causes of waiting, by the profiler's stall reasons; `selected` is no wait."""
 
 Counters = Mapping[str, float]
 """Values by the profiler's names, in the units it prints: bytes, ns, counts."""

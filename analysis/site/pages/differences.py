@@ -1,4 +1,4 @@
-"""The code of a variant, and how it differs from the step before."""
+"""The code of a variant, and its difference from the previous step."""
 
 from __future__ import annotations
 

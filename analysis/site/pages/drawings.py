@@ -1,4 +1,4 @@
-"""Drawings of a study's mechanism, which its drawings.py makes from the study's own constants."""
+"""Drawings of a study's mechanism, which its drawings.py computes from the study's constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How pages tell findings: the sentence, what was measured and where, and the evidence."""
+"""Findings on pages: sentence, measured figure, machine and evidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from analysis.base.quantities import listing
 from analysis.site.facts.addresses import claim_anchor
-from analysis.site.facts.findings import Told, findings
+from analysis.site.facts.findings import ClaimResult, findings
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
 from analysis.site.pages.html import joined, link
@@ -15,60 +15,62 @@ from analysis.study.claims.verdicts import NOT_TESTED
 
 
 def finding_list(facts: StudyFacts) -> Markup:
-    """What a study has found, for its own page; empty where nothing is decided."""
+    """The findings of a study, for its page; empty without any."""
     items = [
-        finding_item(facts, finding, told, f"#{claim_anchor(facts.study.name, told.claim.id)}")
-        for finding, told in findings(facts)
+        finding_item(facts, finding, result, f"#{claim_anchor(facts.study.name, result.claim.id)}")
+        for finding, result in findings(facts)
     ]
     return (
         Markup('<ul class="hp-findings">{}</ul>').format(joined("", items)) if items else Markup()
     )
 
 
-def finding_item(facts: StudyFacts, finding: Finding, told: Told, evidence: str) -> Markup:
+def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evidence: str) -> Markup:
     """A finding with its figure on one machine, what became of it on others, and a link to its
     `evidence`, unless that is empty."""
     return Markup('<li><strong>{}</strong> {}<span class="hp-quiet">{}{}{}{}{}</span></li>').format(
-        headline(finding, told),
+        headline(finding, result),
         f"Belief: {finding.belief} " if finding.belief else "",
-        f"{interval} on " if (interval := told.interval()) else "On ",
-        _where(facts, told),
-        _elsewhere(facts, told),
-        _by_which_runs(told),
+        f"{interval} on " if (interval := result.interval()) else "On ",
+        _where(facts, result),
+        _elsewhere(facts, result),
+        _by_which_runs(result),
         Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
     )
 
 
-def _by_which_runs(told: Told) -> str:
+def _by_which_runs(result: ClaimResult) -> str:
     """The runs that judge it, where these are not all, or are older than its threshold."""
-    notes = (chosen_after(told.row), judges_phrase(told.row))
+    notes = (chosen_after(result.row), judges_phrase(result.row))
     return "".join(f", {note}" for note in notes if note)
 
 
-def headline(finding: Finding, told: Told) -> str:
+def headline(finding: Finding, result: ClaimResult) -> str:
     """The sentence with its figures."""
     figures = {
-        "measured": told.write(told.figures.measured),
-        "published": told.write(told.figures.published),
+        "measured": result.write(result.figures.measured),
+        "published": result.write(result.figures.published),
     }
-    return finding.told(figures)
+    return finding.sentence(figures)
 
 
-def _where(facts: StudyFacts, told: Told) -> str:
+def _where(facts: StudyFacts, result: ClaimResult) -> str:
     """The machine, and whether one run is all that stands behind the figure."""
-    machine = told.row.machine
-    times = [facts.figures.time(machine, facts.study.variant(name)) for name in told.claim.variants]
+    machine = result.row.machine
+    times = [
+        facts.figures.time(machine, facts.study.variant(name)) for name in result.claim.variants
+    ]
     is_one_run = any(time is not None and time.runs == 1 for time in times)
     called = facts.inputs.called(machine)
     return f"{called} (one run)" if is_one_run else called
 
 
-def _elsewhere(facts: StudyFacts, told: Told) -> str:
+def _elsewhere(facts: StudyFacts, result: ClaimResult) -> str:
     """What became of the finding on other machines."""
     verdicts: dict[str, list[str]] = {}
-    for row in told.others:
+    for row in result.others:
         verdicts.setdefault(facts.verdicts.shown(row), []).append(facts.inputs.called(row.machine))
-    same = verdicts.pop(told.row.verdict, [])
+    same = verdicts.pop(result.row.verdict, [])
     parts = [f", also on {listing(same)}"] if same else []
     for verdict in (UNDECIDED, NOT_TESTED):
         if machines := verdicts.pop(verdict, []):

@@ -1,4 +1,4 @@
-"""Evidence that a page shows when it is asked for: each a page of its own, folded into others."""
+"""Evidence as separate pages that other pages fold in and load on demand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Place:
         """Write `content` to `path` in the site, as a page called `title`, and fold it in here.
 
         assets/fragments.js puts it in when it is opened; without a script, `summary` leads to it.
-        What `content` refers to is relative to its own page. `anchor` is an id: that of anything
+        Links in `content` are relative to the written page. `anchor` is an id: that of anything
         in `content` begins with it and a hyphen, so that a link to it opens it. `data` are further
         `data-` attributes of the fold.
         """

@@ -1,4 +1,4 @@
-"""What the page about hardware embeds: how machines compare, and what differs between them."""
+"""Comparisons of machines, for the page about hardware."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from analysis.study import Variant
 NAMED: Final = 4
 """So many variants that differ most are named."""
 LISTED: Final = 6
-"""Of variants without a ratio, so many are in view."""
+"""Variants without a ratio that are in view; the others are counted."""
 INCIDENTAL: Final = ("host", "libraries", "python", "kernel")
 """Facts that differ between any two hosts and explain no figure."""
 
@@ -50,15 +50,15 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
     ratios = sorted(comparison.ratios(one, other), key=lambda each: each.surprise, reverse=True)
     if not ratios:
         return ""
-    told = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
+    different = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
     architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
     sentences = [
         f"**{comparison.called(one)} and {comparison.called(other)}.**",
         f"{len(ratios)} variants have been measured on both,"
-        f" {len(ratios) - len(told)} without a measurable difference.",
+        f" {len(ratios) - len(different)} without a measurable difference.",
     ]
-    if told:
-        most = listing([_told(comparison, each) for each in told[:NAMED]])
+    if different:
+        most = listing([_phrase(comparison, each) for each in different[:NAMED]])
         sentences.append(f"The largest differences: {most}.")
     if architectures[0] and architectures[0] == architectures[1]:
         sentences.append(f"Both GPUs have the same architecture, {code(architectures[0])}.")
@@ -91,7 +91,7 @@ def _few(names: Sequence[str]) -> str:
     return f"{joined(', ', map(code, names[:LISTED]))}{rest}"
 
 
-def _told(comparison: Comparison, one: Ratio) -> str:
+def _phrase(comparison: Comparison, one: Ratio) -> str:
     """`study/variant`, which is 1.2 times as fast on one of the two."""
     low, high = one.interval
     faster, value, ends = one.base, one.value, (low, high)
@@ -111,7 +111,7 @@ def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
 
 
 def figures_table(comparison: Comparison) -> str | Markup:
-    """Every variant's figure on every machine, with its share of the machine's own ceiling."""
+    """Every variant's figure on every machine, with its share of the machine's ceiling."""
     machines = comparison.machines
     if not machines:
         return NOTHING

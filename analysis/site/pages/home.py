@@ -1,4 +1,4 @@
-"""What the home page embeds: a card a journey, the findings, and all other studies."""
+"""Parts of the home page: a card per journey, the findings, and all other studies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from analysis.base.quantities import (
     with_interval,
 )
 from analysis.site.facts.addresses import claim_anchor
-from analysis.site.facts.findings import Slower, Told, findings, largest_surprise
+from analysis.site.facts.findings import ClaimResult, Slower, findings, largest_surprise
 from analysis.site.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.agreement import agreement_sentence
@@ -69,12 +69,12 @@ def _picture(facts: StudyFacts, journey: Journey) -> Markup:
     """Rates as columns from zero, or times as dots on a logarithmic axis."""
     ends = (journey.first, journey.last)
     marks = [_mark(facts, step, is_end=step in ends) for step in journey.steps]
-    told = "; ".join(mark.title for mark in marks)
+    summary = "; ".join(mark.title for mark in marks)
     if facts.figures.are_rates:
-        return columns(marks, _limit_rate(facts, journey), f"Rates, from zero: {told}")
+        return columns(marks, _limit_rate(facts, journey), f"Rates, from zero: {summary}")
     limit = journey.limit
     row = facts.figures.time(journey.machine, limit.variant) if limit and limit.variant else None
-    return times(marks, row.median if row else None, f"Times, logarithmic: {told}")
+    return times(marks, row.median if row else None, f"Times, logarithmic: {summary}")
 
 
 def _mark(facts: StudyFacts, step: Step, *, is_end: bool) -> Mark:
@@ -110,8 +110,8 @@ def _gain(facts: StudyFacts, journey: Journey) -> Markup:
     steps = {step.variant.name: step for step in (journey.first, journey.last)}.values()
     speeds = (Markup("<strong>{}</strong>").format(_speed(facts, step)) for step in steps)
     gain = _gain_of(facts, journey) if len(steps) > 1 else ""
-    told = Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p><p>{}</p>')
-    return told.format(
+    template = Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p><p>{}</p>')
+    return template.format(
         joined(" → ", speeds),
         gain,
         joined(" → ", (step.variant.title for step in steps)),
@@ -130,7 +130,7 @@ def _gain_of(facts: StudyFacts, journey: Journey) -> str:
 
 
 def _shares(journey: Journey) -> str:
-    """What the two are of the limit, or of a reference where no limit is known."""
+    """The shares of the limit that the two steps reach, or their ratio to a reference."""
     limit = journey.limit
     if limit is None:
         return "The physical limit is not known."
@@ -139,10 +139,10 @@ def _shares(journey: Journey) -> str:
         return _limit_shares(shares, "the limit of the link model")
     assert limit.variant is not None
     if limit.kind == REFERENCE:
-        told = f"{_arrow(map(ratio, shares))} the speed of"
+        shown = f"{_arrow(map(ratio, shares))} the speed of"
     else:
-        told = f"{_limit_shares(shares, 'the limit')}:"
-    return f"{told} {limit.variant.title} (dashed)"
+        shown = f"{_limit_shares(shares, 'the limit')}:"
+    return f"{shown} {limit.variant.title} (dashed)"
 
 
 def _limit_shares(shares: Sequence[float], limit: str) -> str:
@@ -159,11 +159,11 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
     """The machine, what the figures of the card stand on, when they were taken, and what is
     stale."""
     rows = journey.measured
-    told = [step.time for step in (journey.first, journey.last) if step.time is not None]
-    stands = min(told, key=lambda row: row.runs)
+    ends = [step.time for step in (journey.first, journey.last) if step.time is not None]
+    least_runs = min(ends, key=lambda row: row.runs)
     parts = [
         facts.inputs.called(journey.machine),
-        runs_phrase(stands.runs, stands.hosts),
+        runs_phrase(least_runs.runs, least_runs.hosts),
         max(row.run for row in rows)[:10],
     ]
     if stale := sum(row.stale for row in rows):
@@ -192,10 +192,10 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
     )
 
 
-def _measured(facts: StudyFacts, told: Told) -> str:
-    """The figure that tells it, with what it counts, and its interval where that has any width."""
-    counted = told.counted(facts.study)
-    figure = with_interval(told.write(told.figures.measured), told.interval())
+def _measured(facts: StudyFacts, result: ClaimResult) -> str:
+    """The measured figure with the thing that it counts, and its interval if that has a width."""
+    counted = result.counted(facts.study)
+    figure = with_interval(result.write(result.figures.measured), result.interval())
     return f"Measured, {counted}: {figure}" if counted else f"Measured: {figure}"
 
 
@@ -204,19 +204,19 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
     Markdown and HTML. What bears on most readers comes first, else they are in the order of the
     studies."""
     found = [
-        (facts, finding, told)
+        (facts, finding, result)
         for facts in studies
-        for finding, told in findings(facts)
+        for finding, result in findings(facts)
         if finding.belief
     ]
     items = [
         finding_item(
             facts,
             finding,
-            told,
-            f"{page}#{claim_anchor(facts.study.name, told.claim.id)}" if page else "",
+            result,
+            f"{page}#{claim_anchor(facts.study.name, result.claim.id)}" if page else "",
         )
-        for facts, finding, told in sorted(found, key=lambda one: one[1].precedence)
+        for facts, finding, result in sorted(found, key=lambda one: one[1].precedence)
         for page in [address(facts.study.name)]
     ]
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))

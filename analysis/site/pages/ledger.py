@@ -1,4 +1,4 @@
-"""What the ledger and the pages of studies embed: every claim with its verdict on every machine."""
+"""Claims with their verdicts on every machine, for the ledger and the pages of studies."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SUMMED: Final = {
     UNDECIDED: ("is undecided", "are undecided"),
     NOT_TESTED: ("is not tested", "are not tested"),
 }
-"""What one verdict says of its claim, and several of theirs."""
+"""Verb phrases of one verdict, and of several."""
 CHOSEN_AFTER: Final = "threshold chosen after seeing the data"
 """Of verdicts that are counted together, made by runs that do not name their bound."""
 IN_VIEW: Final = 20
-"""Up to so many claims of one kind stand in view on the page of a study."""
+"""Maximum number of claims of one kind in view on the page of a study."""
 UNFOLDED: Final = 4
-"""Up to so many comparisons of one claim stand in view."""
+"""Maximum number of comparisons of one claim in view."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
     """The write-up's claims and then ours, each kind counted and listed, and more than `most` of a
     kind folded; Markdown and HTML.
 
-    `ids` selects some of them, which are not counted; those that are tested nowhere are only named,
-    as all claims tell why. HotpathError names one that the study does not have.
+    `ids` selects claims, which are then not counted; untested ones are only named, because the list
+    of all claims has their reasons. HotpathError names an unknown id.
     """
     known = [claim.id for claim in facts.study.claims]
     for one in ids:
@@ -99,7 +99,7 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
     for title, claims in (("Of the write-up", theirs), ("Ours", ours)):
         if not claims:
             continue
-        # Some that a page tells are ours if nothing else is said.
+        # Claims that a page selects are ours unless it names another author.
         if not ids or claims is theirs:
             parts.append(f"**{title}:**")
         if not ids or any(map(_is_fitted, claims)):
@@ -172,10 +172,10 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
             ).format(root + picture, f"Badge: {outcome(judged.verdicts)}", embedded),
         ]
     )
-    told = Markup("{}<span>{}</span>").format(claim.says, _told(facts, judged))
+    summary = Markup("{}<span>{}</span>").format(claim.says, _verdicts(facts, judged))
     return place.folded(
         path,
-        told,
+        summary,
         claim.says,
         content,
         anchor=anchor if anchored else "",
@@ -185,7 +185,7 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
     )
 
 
-def _told(facts: StudyFacts, judged: Judged) -> Markup:
+def _verdicts(facts: StudyFacts, judged: Judged) -> Markup:
     """Each verdict with the machines it is true of, and what they measured."""
     machines: dict[str, list[str]] = {}
     for row, verdict in judged.rows:
@@ -194,8 +194,8 @@ def _told(facts: StudyFacts, judged: Judged) -> Markup:
         notes = "; ".join(
             filter(None, [_interval(judged.claim, row), on_average, judges_phrase(row)])
         )
-        told = with_interval(": ".join(filter(None, [_where(facts, row), figure])), notes)
-        machines.setdefault(verdict, []).append(told)
+        figures = with_interval(": ".join(filter(None, [_where(facts, row), figure])), notes)
+        machines.setdefault(verdict, []).append(figures)
     if not machines:
         return _verdict(NOT_TESTED)
     return joined(
@@ -213,7 +213,7 @@ def _where(facts: StudyFacts, row: ClaimRow) -> str:
 
 
 def _place(row: ClaimRow) -> str:
-    """What the ledger's addresses call it."""
+    """Name of the machine in the ledger's addresses."""
     return "published rows" if row.machine == PUBLISHED else row.machine
 
 
@@ -223,9 +223,9 @@ def _origin(facts: StudyFacts, judged: Judged) -> Markup:
     claim = judged.claim
     published = judged.rows[0][0].published if judged.rows else claim.published
     written = _written(facts, claim, math.nan if published is None else published)
-    told = f" Published: {written}." if written else ""
+    shown = f" Published: {written}." if written else ""
     compared = f" Compared: {claim.tests[0].title}." if len(claim.tests) == 1 else ""
-    return Markup("{}.{}{}").format(code(claim.id), compared, told)
+    return Markup("{}.{}{}").format(code(claim.id), compared, shown)
 
 
 def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:

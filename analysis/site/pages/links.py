@@ -1,4 +1,4 @@
-"""What the page about hardware embeds of links that nobody has measured here."""
+"""Links that have not been measured here, for the page about hardware."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from analysis.site.pages.model import UNCALIBRATED
 
 
 def predictions(studies: Mapping[str, StudyFacts]) -> str:
-    """Predicted rates by link, beside the measured ones of the calibrated machine's own; Markdown
+    """Predicted rates by link, beside the measured rates of the calibrated machine; Markdown
     and HTML."""
     known = calibrated_machine(studies)
     if known is None:
@@ -47,10 +47,10 @@ def _row(one: LinkRate) -> list[object]:
 def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
     """Every parameter of every link with its source, or as the assumption that it is."""
     known = calibrated_machine(studies)
-    own = known.own_values() if known else {}
+    measured = known.measured_values() if known else {}
     groups = {
         link.title: [
-            [MEANING[name], _value(parameter, own.get(name)), _origin(parameter)]
+            [MEANING[name], _value(parameter, measured.get(name)), _origin(parameter)]
             for name, parameter in link.parameters.items()
         ]
         for link in read_links()

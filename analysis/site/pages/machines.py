@@ -16,7 +16,7 @@ from analysis.site.pages.html import code, joined, link, moment, plain, table
 from analysis.site.pages.sentences import NOTHING
 
 UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
-"""What the last word of a key of machine.json says: of what it is, and the unit."""
+"""Meaning and unit of the last word of a key of machine.json."""
 WRITTEN: Final = {
     **{word: word.upper() for word in ("gpu", "cpu", "cuda", "ecc", "numa", "sm")},
     "gpus": "GPUs",
@@ -77,7 +77,7 @@ def machine_table(inputs: Inputs) -> str:
 def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
     """Each fact of the descriptions of `machines`, and what each of them says; empty where one says
     nothing of it."""
-    # What is not known of a machine is null, but for this: it is known that there is none.
+    # Unknown facts are null, but a machine without a GPU is known to have none.
     flat = [_flatten({**one, "gpu": one.get("gpu") or "none"}) for one in machines.values()]
     names = dict.fromkeys(fact for described in flat for fact in described)
     return {name: [described.get(name, "") for described in flat] for name in names}
@@ -96,7 +96,7 @@ def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def _label(name: str) -> tuple[str, str]:
-    """What a key is called, and the unit that it ends in; empty where it has none."""
+    """Label of a key, and the unit that it ends in; empty without one."""
     kept, _, last = name.rpartition(" ")
     of, unit = UNITS.get(last, ("", "")) if kept else ("", "")
     written = _WORD.sub(lambda word: WRITTEN.get(word[0], word[0]), kept if unit else name)

@@ -279,8 +279,8 @@ def journeys(page: Page) -> str:
 @macro
 def findings(page: Page) -> str:
     """Findings against common beliefs, with figures and evidence, under a heading."""
-    told = [facts for group in page.studies.values() for facts in group]
-    return home.contradicted_beliefs(told, page.study_address)
+    every = [facts for group in page.studies.values() for facts in group]
+    return home.contradicted_beliefs(every, page.study_address)
 
 
 @macro

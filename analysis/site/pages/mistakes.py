@@ -1,4 +1,4 @@
-"""What is wrong with a page, in one line that names it."""
+"""Mistakes in pages, each in one line that names the page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from analysis.base.errors import HotpathError
 
 @contextmanager
 def warnings() -> Iterator[list[str]]:
-    """What mkdocs warns of meanwhile, as of links that lead nowhere."""
-    told: list[str] = []
+    """Collect the warnings of mkdocs, such as broken links."""
+    messages: list[str] = []
     keeper = logging.Handler(logging.WARNING)
-    keeper.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    keeper.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("mkdocs")
     logger.addHandler(keeper)
     try:
-        yield told
+        yield messages
     finally:
         logger.removeHandler(keeper)
 

@@ -18,7 +18,7 @@ from analysis.site.pages.svg import element
 class Mark:
     """A step: its value and the ends of its interval, NaN where there is none. `kind` is `step`,
     `beyond` or `stale`, a class of the style sheet, and `end` after it where the step is one of the
-    two that are told; `title` says what it is."""
+    two with names; `title` says what it is."""
 
     value: float
     low: float

@@ -45,11 +45,11 @@ def _by_kind(inputs: Inputs, rows: Sequence[RepeatabilityRow]) -> Iterator[str]:
     kinds: dict[bool, list[RepeatabilityRow]] = {True: [], False: []}
     for row in rows:
         kinds[Figures(inputs, inputs.studies[row.study]).are_rates].append(row)
-    for moves_data, own in kinds.items():
-        names = listing([f"`{name}`" for name in dict.fromkeys(row.study for row in own)])
+    for moves_data, of_kind in kinds.items():
+        names = listing([f"`{name}`" for name in dict.fromkeys(row.study for row in of_kind)])
         where = "Studies that move data" if moves_data else "Other studies"
-        if own:
-            yield f"- {where} ({names}): {_inside(own)}."
+        if of_kind:
+            yield f"- {where} ({names}): {_inside(of_kind)}."
 
 
 def _inside(rows: Sequence[RepeatabilityRow]) -> str:

@@ -18,7 +18,7 @@ INDEX: Final = Path("search/search_index.json")
 
 
 def add_claims(site: Path, studies: Iterable[StudyFacts]) -> None:
-    """Add the claims of `studies` to the index of the built `site`, each at its own address."""
+    """Add the claims of `studies` to the index of the built `site`, each with its address."""
     index = json.loads((site / INDEX).read_text())
     index["docs"] += [entry for facts in studies for entry in _entries(facts)]
     (site / INDEX).write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")))

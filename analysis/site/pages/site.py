@@ -50,11 +50,11 @@ def build_site(
     entries = navigation(pages)
     staged = stage(inputs, study_groups(entries, studies), pages, tables, docs, drawn)
     _stage_for_programs(staged, entries, docs)
-    with warnings() as told:
+    with warnings() as messages:
         try:
             _build(pages, docs, whole, entries, staged)
         except MkDocsException as error:
-            raise HotpathError(f"the site was not built: {'; '.join(told) or error}") from error
+            raise HotpathError(f"the site was not built: {'; '.join(messages) or error}") from error
     add_claims(whole, staged.studies.values())
     if site.exists():
         remove_together(site)

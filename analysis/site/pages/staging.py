@@ -15,7 +15,7 @@ from analysis.site.charts import study_charts
 from analysis.site.charts.engine import ENGINE, write_engine
 from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.writing import INDEX, Told, read_index, write_charts
+from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.inputs import Inputs, VariantKey
 from analysis.site.facts.links import link_rates
@@ -33,14 +33,14 @@ ALL = "all"
 
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
 class Staged:
-    """What was put where: charts by study and name, None where there is nothing to draw, files in
+    """Staged files: charts by study and name, None if there is nothing to draw, files in
     data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
     group of pages, `studies` all in their order. Charts of no one study are under ALL."""
 
     inputs: Inputs
     groups: Mapping[str, Sequence[str]]
     studies: Mapping[str, StudyFacts]
-    charts: Mapping[str, Mapping[str, Told | None]]
+    charts: Mapping[str, Mapping[str, ChartSummary | None]]
     files: Mapping[VariantKey, list[str]]
     pages: Mapping[str, str]
 
@@ -101,7 +101,9 @@ def _has_page(folder: Path, study: str) -> bool:
     return (folder / "studies" / f"{study}.md").exists()
 
 
-def _stage_charts(facts: StudyFacts, folder: Path, drawn: Path | None) -> dict[str, Told | None]:
+def _stage_charts(
+    facts: StudyFacts, folder: Path, drawn: Path | None
+) -> dict[str, ChartSummary | None]:
     name = facts.study.name
     target = folder / "charts" / name
     if drawn is None:

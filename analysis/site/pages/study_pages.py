@@ -1,4 +1,4 @@
-"""What the page of a study embeds beside its variants: the question, tables, and what is amiss."""
+"""Parts of a study's page beside its variants: the question, tables, and missing results."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def _out_of_reach(facts: StudyFacts) -> str:
 
 def summary(facts: StudyFacts) -> str:
     """The question and what was found first, for those who see a link to the page."""
-    found = [headline(finding, told) for finding, told in findings(facts)]
+    found = [headline(finding, result) for finding, result in findings(facts)]
     return " ".join([" ".join(facts.study.question.split()), *found[:2]])
 
 
 def order(facts: StudyFacts) -> str:
-    """Where the measured order of the journey's steps is not the one told; Markdown."""
+    """Steps that are measurably slower than an earlier one; Markdown."""
     if not facts.machines:
         return NOTHING
     sentences = order_sentences(facts)
@@ -131,7 +131,7 @@ def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
 
 
 def published_table(facts: StudyFacts) -> str:
-    """What the write-up printed, what that is in SI, and what each machine measures."""
+    """Printed figures of the write-up, the same in SI units, and measured figures."""
     statements: dict[tuple[str, str, str], list[PublishedRow]] = {}
     for row in facts.published:
         statements.setdefault((row.variant, row.case, row.source), []).append(row)
@@ -172,7 +172,7 @@ def _best(facts: StudyFacts, printed: list[PublishedRow]) -> list[str]:
 
 
 def _note(row: PublishedRow) -> str:
-    """What the write-up says of a printed figure, and in which unit it is if it is another."""
+    """Note of the write-up on a printed figure, and the true unit if it differs."""
     return row.note + (f", so {row.unit_meant}" if row.unit_meant != row.unit_printed else "")
 
 
@@ -187,7 +187,7 @@ def _shared_notes(published: list[PublishedRow]) -> dict[str, str]:
 def _unit_notes(notes: Mapping[str, str]) -> Iterator[str]:
     """`notes` of units, each once."""
     for note in dict.fromkeys(notes.values()):
-        yield f"{listing([unit for unit, own in notes.items() if own == note])}: {note}"
+        yield f"{listing([unit for unit, other in notes.items() if other == note])}: {note}"
 
 
 def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
@@ -196,8 +196,7 @@ def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
 
 
 def missing(facts: StudyFacts) -> str:
-    """What was skipped or failed, what was not captured, and the tables that could not be made from
-    the code; Markdown."""
+    """Skipped and failed cases, missing captures, and missing tables of the code; Markdown."""
     rows = [[code(name), why] for name, why in facts.absent.items()]
     absent = table(["table of the code", "reason"], rows) if rows else ""
     parts = [_skipped_table(facts), uncaptured(facts), absent]

@@ -39,7 +39,7 @@ from analysis.site.pages.sentences import reach_sentence, result_sentence
 from analysis.study import Variant
 
 SHORT_LINES: Final = 30
-"""Up to so many lines of a difference stand in view."""
+"""Maximum number of lines of a difference in view."""
 MODES_MARK: Final = " ‡"
 """Beside a time that does not stand for all rounds."""
 
@@ -103,8 +103,7 @@ def _settings(facts: StudyFacts, variant: Variant, difference: str) -> str:
 
 
 def _evidence(facts: StudyFacts, variant: Variant, place: Place, difference: str) -> Markup:
-    """What a reader may want to see for himself, each folded, with `difference` if it is not shown;
-    HTML."""
+    """Evidence in folds, with `difference` if it is not in view; HTML."""
     folder = f"evidence/{facts.study.name}/{variant.name}"
     source = highlighted(variant.path.read_text(), LANGUAGES[variant.path.suffix])
     shown = highlighted(difference, "diff") if difference else NO_HTML
@@ -149,11 +148,11 @@ def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:
 
 
 Column = Callable[[str, MeasuredRow], str]
-"""What a column of the table of figures shows, of a machine and the time measured on it."""
+"""A cell of the table of figures, from a machine and its measured time."""
 
 
 def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
-    """What the variant takes on each machine in its shown case; empty where it has no figure."""
+    """Times of the variant on each machine in its shown case; empty without a figure."""
     if not any(facts.figures.time(machine, variant) for machine in facts.machines):
         return NO_HTML
     case = facts.study.shown_case(variant)

@@ -46,8 +46,8 @@ class Finding(Keys):
         """From 0, for what a reader should meet first."""
         return BEARINGS.index(self.bears_on)
 
-    def told(self, figures: Mapping[str, str]) -> str:
-        """The headline; `figures` are by FIGURES, as a page writes them."""
+    def sentence(self, figures: Mapping[str, str]) -> str:
+        """The headline with `figures`, texts by FIGURES."""
         return self.headline.format(**figures)
 
 

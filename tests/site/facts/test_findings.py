@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.site.facts.findings import Slower, Told, _distance, findings, largest_surprise
+from analysis.site.facts.findings import ClaimResult, Slower, _distance, findings, largest_surprise
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import ClaimRow
 from analysis.site.facts.study_facts import StudyFacts
@@ -95,7 +95,7 @@ def test_distance_from_a_published_figure_is_that_of_the_nearer_end(
         study="copy", claim="speed", machine="box", verdict=FAILS, reason="", published=2.0,
         measured=math.sqrt(low * high), ci_low=low, ci_high=high, unit="1", case="",
     )  # fmt: skip
-    assert _distance(Told(claim, row, 1, row)) == pytest.approx(distance)
+    assert _distance(ClaimResult(claim, row, 1, row)) == pytest.approx(distance)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_count_names_its_unit_and_has_a_bare_bound(
         study="copy", claim="speed", machine="box", verdict=FAILS, reason="", published=math.nan,
         measured=12.0, ci_low=12.0, ci_high=12.0, unit=unit, case="",
     )  # fmt: skip
-    shown = Told(claim, row, 1, row)
+    shown = ClaimResult(claim, row, 1, row)
     assert (shown.counted(study), shown.bound()) == (counted, bound)
 
 

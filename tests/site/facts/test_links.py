@@ -19,7 +19,7 @@ def rates(inputs: Inputs) -> list[LinkRate]:
 
 def test_efficiency_is_a_share_of_the_packet_rate() -> None:
     link = next(link for link in read_links() if link.name == "pcie5_x16")
-    values = Calibrated("box", SMS, TRUE, link).own_values()
+    values = Calibrated("box", SMS, TRUE, link).measured_values()
     assert values == {
         "efficiency": pytest.approx(TRUE.link_rate / link.packet_rate),
         "latency": TRUE.latency,

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from analysis.base.errors import FieldError
 from analysis.site.charts.still import Still
-from analysis.site.charts.writing import Told, read_index, write_charts, write_index
+from analysis.site.charts.writing import ChartSummary, read_index, write_charts, write_index
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.chart_figures import chart_figure
@@ -23,7 +23,9 @@ from tests.roots import drawn_charts
 from tests.synthetic import CALLS
 
 
-def page_of(inputs: Inputs, charts: Mapping[str, Told | None], docs: Path | None = None) -> Page:
+def page_of(
+    inputs: Inputs, charts: Mapping[str, ChartSummary | None], docs: Path | None = None
+) -> Page:
     """A page of `calls`; without `docs`, its first chart is another one."""
     meta = {} if docs else {"first_chart": "another"}
     page = SimpleNamespace(url="studies/calls/", meta=meta)
@@ -51,7 +53,7 @@ def test_chart_without_data_is_noted_and_an_unknown_one_is_an_error(
 
 
 def test_chart_keeps_its_description(two_machines: Inputs) -> None:
-    page = page_of(two_machines, {"dots": Told('a "b" <c>', "2 points <d>.")})
+    page = page_of(two_machines, {"dots": ChartSummary('a "b" <c>', "2 points <d>.")})
     shown = chart_figure(page, StudyFacts(two_machines, CALLS), "dots", "d & e")
     for part in (
         'aria-label="a &#34;b&#34; &lt;c&gt;"',

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.site.facts.findings import Slower, Told, largest_surprise
+from analysis.site.facts.findings import ClaimResult, Slower, largest_surprise
 from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import home
@@ -101,7 +101,7 @@ def test_largest_surprise_is_a_claim_far_off_or_a_slower_step(
 ) -> None:
     # The published times make vectors 4 times as fast.
     surprise = largest_surprise(measured, "box")
-    assert isinstance(surprise, Told) and surprise.claim.id == "vectors"
+    assert isinstance(surprise, ClaimResult) and surprise.claim.id == "vectors"
     assert "“Vectors make the kernel faster.” Measured: 2.0" in card(measured)
     without = StudyFacts(
         replace(measured.inputs, claims=measured.inputs.claims.iloc[:0]), measured.study

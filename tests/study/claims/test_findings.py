@@ -18,7 +18,7 @@ CLAIM = {"id": "speed", "says": "One is faster.", "test": SPEEDUP}
 def test_a_claim_has_the_finding_of_study_yaml(tmp_path: Path) -> None:
     (claim,) = write_study(tmp_path, CLAIM | {"finding": FINDING}).claims
     assert claim.finding is not None
-    assert claim.finding.told({"measured": "2×", "published": ""}) == "One is 2× faster."
+    assert claim.finding.sentence({"measured": "2×", "published": ""}) == "One is 2× faster."
 
 
 def test_finding_without_bears_on_comes_last(tmp_path: Path) -> None:

@@ -388,7 +388,7 @@ def test_ledger_is_filtered_and_its_address_has_the_filter(browser: Browser, add
     visit.page.reload()
     expect(visit.page.locator(".hp-ledger")).to_have_text(count)
     visit.open("ledger/?ledger.machine=no-box")
-    expect(visit.page.locator(".hp-note")).to_contain_text("machine “no-box” is not among")
+    expect(visit.page.locator(".hp-note")).to_contain_text("machine has no option “no-box”")
     assert shown.count() == everything
     assert visit.faults == []
     visit.page.context.close()
