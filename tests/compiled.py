@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -28,8 +29,14 @@ from filelock import FileLock
 from analysis import ROOT
 from analysis.base.records import write_records
 from analysis.study import Case, Study, Variant, load_study
-from analysis.study.source import bindings_files, source_files, with_includes
+from analysis.study.source import (
+    bindings_files,
+    compiled_fingerprint,
+    source_files,
+    with_includes,
+)
 from analysis.toolchain import compile as compiling
+from analysis.toolchain.compiled import MADE_OF
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
 from analysis.toolchain.modules import load_module, module_path
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
@@ -165,6 +172,19 @@ def device_code(study: Study, variant: Variant, arch: str = ARCH) -> Path:
 
     made_of = module_made_of(study, variant)
     return kept(f"{study.name}.{variant.name}.{arch}.device", made_of, make) / "kernels.cubin"
+
+
+def kernel_resources(study: Study, variant: Variant, arch: str) -> list[dict[str, str]]:
+    """What ptxas says of the variant's kernels: from the repository's table, where that is of this
+    code and compiler, else compiled now."""
+    tables = ROOT / "compiled" / arch / study.name
+    if (tables / MADE_OF).exists():
+        made_of = json.loads((tables / MADE_OF).read_text())
+        code = made_of["variants"].get(variant.name), made_of["compilers"]["nvcc"]
+        if code == (compiled_fingerprint(study, variant), toolchain().version):
+            with (tables / "resources.csv").open(newline="") as file:
+                return [row for row in csv.DictReader(file) if row["variant"] == variant.name]
+    return resources(device_code(study, variant, arch))
 
 
 def resources(module: Path) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compiled import ARCH, QUICK, device_code, module, resources
+from tests.compiled import ARCH, QUICK, kernel_resources, module
 from tests.kernels.on_device import OnDevice
 from tests.repository import STUDIES
 
@@ -25,9 +25,7 @@ FURTHER = [
 def test_every_kernel_builds_for_the_architecture_without_spills(arch: str) -> None:
     assert KERNELS
     for variant in KERNELS:
-        built = device_code(GATHER, variant, arch)
-        assert built.stat().st_size > 0
-        found = resources(built)
+        found = kernel_resources(GATHER, variant, arch)
         assert found, f"{variant.name}: ptxas said nothing"
         for kernel in found:
             assert (kernel["study"], kernel["variant"]) == ("h2d_gather", variant.name)

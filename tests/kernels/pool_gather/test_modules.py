@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.toolchain import sass
-from tests.compiled import ARCH, QUICK, device_code, module, resources
+from tests.compiled import ARCH, QUICK, device_code, kernel_resources, module
 from tests.kernels.on_device import OnDevice
 from tests.kernels.pool_gather.fake import POOL
 
@@ -25,8 +25,8 @@ FURTHER = [
 @pytest.mark.parametrize("arch", [ARCH, *FURTHER])
 @pytest.mark.parametrize("variant", KERNELS, ids=lambda variant: variant.name)
 def test_every_kernel_builds_for_the_architecture_without_spills(variant: Any, arch: str) -> None:
-    built = device_code(POOL, variant, arch)
-    own = [kernel for kernel in resources(built) if "3cub" not in kernel["kernel"]]
+    kernels = kernel_resources(POOL, variant, arch)
+    own = [kernel for kernel in kernels if "3cub" not in kernel["kernel"]]
     assert own, f"{variant.name}: ptxas said nothing"
     for kernel in own:
         assert kernel["spill_store_bytes"] == kernel["spill_load_bytes"] == "0"
