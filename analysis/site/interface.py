@@ -10,8 +10,7 @@ from typing import Any, Final, get_type_hints
 from analysis.base import statistics
 from analysis.results import disturbance, modes, store
 from analysis.results.store import counters, folders, published, samples, telemetry, timelines
-from analysis.results.tables import rows
-from analysis.results.tables.rows import columns
+from analysis.results.tables.registry import TABLES
 from analysis.study import Study, Variant
 from analysis.toolchain import ptxas, sass
 
@@ -38,22 +37,14 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "<variant>.ncu.csv": counters.COLUMNS,
     "<variant>.timeline.csv": timelines.COLUMNS,
     "published/<study>.csv": published.FILE_COLUMNS,
-    "summary.csv": columns(rows.SummaryRow),
-    "ratios.csv": columns(rows.RatioRow),
-    "claims.csv": columns(rows.ClaimRow),
-    "claim_parts.csv": columns(rows.ClaimPartRow),
-    "model.csv": columns(rows.ModelRow),
-    "model_parameters.csv": columns(rows.ParameterRow),
-    "skipped.csv": columns(rows.SkippedRow),
-    "repeats.csv": columns(rows.RepeatRow),
-    "runs.csv": columns(rows.RunRow),
-    "rounds.csv": columns(rows.RoundRow),
-    "repeatability.csv": columns(rows.RepeatabilityRow),
-    "model_counters.csv": columns(rows.CounterRow),
+    **{f"{name}.csv": table.columns for name, table in TABLES.items()},
     "resources.csv": ptxas.COLUMNS,
     "machine_code.csv": sass.COLUMNS,
 }
 """Columns of every file that others may read, by its name as the contract has it."""
+
+OFFERED: Final = tuple(f"{name}.csv" for name, table in TABLES.items() if table.is_offered)
+"""Tables that the site has for download, in data/."""
 
 SAMPLE_TYPES: Final[Mapping[str, Any]] = get_type_hints(samples.Sample)
 """Types of the columns of samples, one a row."""

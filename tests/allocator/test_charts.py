@@ -34,7 +34,7 @@ def facts_of(
     """A machine that has measured these variants' median `metric` in one pattern."""
     rows = [measured_row(STUDY, name, CASE, metric, seconds) for name, seconds in times.items()]
     nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
-    return StudyFacts(replace(nothing, summary=pd.DataFrame(rows), ratios=ratios), STUDY)
+    return StudyFacts(nothing.with_tables(summary=pd.DataFrame(rows), ratios=ratios), STUDY)
 
 
 def facts_with(derived: Path, nothing: Path) -> StudyFacts:

@@ -12,25 +12,12 @@ from analysis.results.store.folders import (
     machine_folders,
     plain_files,
 )
+from analysis.results.tables.registry import TABLES as REGISTRY
 from analysis.study import calibrating
 
 # Every study has its tables, so that a change of its results or code makes only those anew. The
 # tables of the site have the same names and join those of all studies.
-NAMES = [
-    "summary.csv",
-    "ratios.csv",
-    "repeats.csv",
-    "repeatability.csv",
-    "runs.csv",
-    "rounds.csv",
-    "skipped.csv",
-    "model.csv",
-    "model_parameters.csv",
-    "model_counters.csv",
-    "claims.csv",
-    "claim_parts.csv",
-    "refused.json",
-]
+NAMES = [*(f"{name}.csv" for name in REGISTRY), "refused.json"]
 SUMMARY_TABLES = [TABLES / name for name in NAMES]
 LINKS = TABLES / "links.json"
 CHARTS = TABLES / "charts"

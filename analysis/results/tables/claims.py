@@ -74,6 +74,16 @@ def claim_tables(
     )
 
 
+def of_claims(judged: ClaimTables) -> pd.DataFrame:
+    """The table `claims`."""
+    return judged.claims
+
+
+def of_parts(judged: ClaimTables) -> pd.DataFrame:
+    """The table `claim_parts`."""
+    return judged.parts
+
+
 def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, list[ClaimPartRow]]]:
     """The row of each claim that is judged on the machine, and those of its parts.
 

@@ -8,85 +8,75 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Final
+
+import pandas as pd
 
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line
 from analysis.base.errors import FieldError
 from analysis.base.files import write_all
-from analysis.results.store.collect import collect
-from analysis.results.tables.claims import CLAIM_COLUMNS, PART_COLUMNS, claim_tables
-from analysis.results.tables.counters import COUNTER_COLUMNS, counter_table, fresh_counts
+from analysis.results.store.collect import Collected, collect
+from analysis.results.tables.claims import ClaimTables, claim_tables
+from analysis.results.tables.counters import fresh_counts
 from analysis.results.tables.links import Links
-from analysis.results.tables.model import MODEL_COLUMNS, model_table, parameter_table
-from analysis.results.tables.ratios import RATIO_COLUMNS, ratios, ratios_by_round
-from analysis.results.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
-from analysis.results.tables.repeats import REPEAT_COLUMNS, repeat_table
-from analysis.results.tables.rounds import ROUND_COLUMNS, rounds
-from analysis.results.tables.summary import (
-    RUN_COLUMNS,
-    SKIPPED_COLUMNS,
-    SUMMARY_COLUMNS,
-    runs,
-    skipped,
-    summarise,
-)
+from analysis.results.tables.ratios import ratios_by_round
+from analysis.results.tables.registry import TABLES
 from analysis.study import Study, find_study
 
-COLUMNS: Final = {
-    "summary": SUMMARY_COLUMNS,
-    "ratios": RATIO_COLUMNS,
-    "repeats": REPEAT_COLUMNS,
-    "repeatability": REPEATABILITY_COLUMNS,
-    "runs": RUN_COLUMNS,
-    "rounds": ROUND_COLUMNS,
-    "skipped": SKIPPED_COLUMNS,
-    "model": MODEL_COLUMNS,
-    "model_counters": COUNTER_COLUMNS,
-    "claims": CLAIM_COLUMNS,
-    "claim_parts": PART_COLUMNS,
-}
-"""Of each of the tables, by its name."""
-PARAMETERS: Final = "model_parameters.csv"
-"""The same for all studies that the link model predicts, as it is of the machines."""
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
+
+
+class Material:
+    """The input of tables: results of one study, and tables that others are made of.
+
+    A study that is not one of `studies` has stale results only.
+    """
+
+    def __init__(self, found: Collected, studies: Mapping[str, Study], links: Links) -> None:
+        self._found = found
+        self._made: dict[str, pd.DataFrame] = {}
+        self.samples, self.machines = found.samples, found.machines
+        self.published, self.counters = found.published, found.counters
+        self.studies, self.links, self.fits = studies, links, links.every
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of TABLES, made once."""
+        if name not in self._made:
+            self._made[name] = TABLES[name].make(self)
+        return self._made[name]
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        return self.table("summary")
+
+    @cached_property
+    def ratios_by_round(self) -> pd.Series:
+        return ratios_by_round(self.samples, self.studies)
+
+    @cached_property
+    def judged(self) -> ClaimTables:
+        counts = fresh_counts(self._found, self.studies)
+        return claim_tables(self.samples, self.studies, self.published, self.table("model"), counts)
+
+
+def to_csv(name: str, table: pd.DataFrame) -> str:
+    """The text of one of TABLES."""
+    return table.to_csv(index=False, columns=TABLES[name].columns, float_format=NUMBER)
 
 
 def study_tables(
     results: Path, name: str, studies: Mapping[str, Study], links: Links
 ) -> dict[str, str]:
-    """The texts of all tables of the study `name`, by file name, of PARAMETERS, and of REFUSED:
-    which of its results, and which machines, were left out, and why.
-
-    A study that is not one of `studies` has stale results only.
-    """
+    """The texts of all tables of the study `name`, by file name, and of REFUSED: which of its
+    results, and which machines, were left out, and why."""
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
-    samples, machines = found.samples, found.machines
-    compared = ratios_by_round(samples, study)
-    summary = summarise(samples)
-    model = model_table(summary, links.every, machines, study)
-    judged = claim_tables(samples, study, found.published, model, fresh_counts(found, study))
-    tables = {
-        "summary": summary,
-        "ratios": ratios(compared),
-        "repeats": repeat_table(samples, compared, study),
-        "repeatability": repeatability(samples, study, found.published, machines, links),
-        "runs": runs(samples),
-        "rounds": rounds(samples, study),
-        "skipped": skipped(samples),
-        "model": model,
-        "model_counters": counter_table(found.counters, machines, study),
-        "claims": judged.claims,
-        "claim_parts": judged.parts,
-    }
-    texts = {
-        f"{name}.csv": tables[name].to_csv(index=False, columns=columns, float_format=NUMBER)
-        for name, columns in COLUMNS.items()
-    }
-    parameters = parameter_table(links.every).to_csv(index=False, float_format=NUMBER)
-    return texts | {PARAMETERS: parameters, REFUSED: json.dumps(found.refused, indent=1) + "\n"}
+    material = Material(found, study, links)
+    texts = {f"{table}.csv": to_csv(table, material.table(table)) for table in TABLES}
+    return texts | {REFUSED: json.dumps(found.refused, indent=1) + "\n"}
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -1,6 +1,7 @@
 """Rows of the tables under build/: their columns, in order, and what is in them.
 
 Text that is missing is empty, a number that is missing is NaN. Times are in s, flags are 0 or 1.
+Snakemake reads the names of tables at each start, so pandas is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from analysis.base import records
 from analysis.study.claims.verdicts import short
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = TypeVar("Row")
 
@@ -282,12 +284,16 @@ def columns(row: type[Any]) -> list[str]:
 
 def stacked(tables: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
     """The rows of all `tables`, which have these columns."""
+    import pandas as pd
+
     filled = [table for table in tables if not table.empty]
     return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=columns)
 
 
 def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
     """The tables with such rows at `paths` as one; what is not there or empty counts as no rows."""
+    import pandas as pd
+
     types = {field.name: DTYPES[str(field.type)] for field in fields(row)}
     gaps = {name: [""] for name, dtype in types.items() if dtype == "float64"}
     frames = [

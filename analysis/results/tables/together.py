@@ -11,12 +11,15 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line
 from analysis.base.files import write_all
+from analysis.results.store.collect import Collected
 from analysis.results.store.folders import machines, study_folders
 from analysis.results.tables.links import Links
-from analysis.results.tables.model import parameter_table
-from analysis.results.tables.of_study import COLUMNS, NUMBER, PARAMETERS, REFUSED, study_tables
+from analysis.results.tables.of_study import REFUSED, Material, study_tables, to_csv
+from analysis.results.tables.registry import TABLES
 from analysis.study import discover
 
 
@@ -40,11 +43,13 @@ def put_together(
     for part in texts:
         refused |= json.loads(part[REFUSED])
     refused = {folder: refused[folder] for folder in sorted(refused, key=_place)}
+    of_machines = Material(Collected(pd.DataFrame()), {}, links)
     tables = {
-        f"{name}.csv": _joined([text[f"{name}.csv"] for text in texts], columns)
-        for name, columns in COLUMNS.items()
+        f"{name}.csv": to_csv(name, of_machines.table(name))
+        if table.is_of_machines
+        else _joined([text[f"{name}.csv"] for text in texts], table.columns)
+        for name, table in TABLES.items()
     }
-    tables[PARAMETERS] = parameter_table(links.every).to_csv(index=False, float_format=NUMBER)
     tables[REFUSED] = json.dumps(refused, indent=1) + "\n"
     write_all({out / file: text for file, text in tables.items()})
     return refused
@@ -84,7 +89,7 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = command_line().parse_args()
-    files = [*(f"{name}.csv" for name in COLUMNS), REFUSED]
+    files = [*(f"{name}.csv" for name in TABLES), REFUSED]
     of_studies = {
         study: {file: (arguments.tables / study / file).read_text() for file in files}
         for study in discover()

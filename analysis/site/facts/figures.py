@@ -53,21 +53,21 @@ class Figures:
     @cached_property
     def machines(self) -> list[str]:
         """Machines that have anything of this study."""
-        tables = (self.inputs.summary, self.inputs.skipped)
+        tables = (self.inputs.tables["summary"], self.inputs.tables["skipped"])
         found = [self.inputs.of_study(table, self.study)["machine"] for table in tables]
         return sorted({str(machine) for machines in found for machine in machines})
 
     @cached_property
     def measured(self) -> Mapping[tuple[str, str, str, str], MeasuredRow]:
         """Medians by machine, variant, case and metric."""
-        rows = rows_of(self.inputs.of_study(self.inputs.summary, self.study), MeasuredRow)
+        rows = rows_of(self.inputs.of_study(self.inputs.tables["summary"], self.study), MeasuredRow)
         return {(row.machine, row.variant, row.case, row.metric): row for row in rows}
 
     @cached_property
     def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:
         """Ratios by machine, variant, against, case and metric: of payload rates, where the two
         deliver different bytes."""
-        table = self.inputs.of_study(self.inputs.ratios, self.study)
+        table = self.inputs.of_study(self.inputs.tables["ratios"], self.study)
         rows = map(self._by_rate, rows_of(table, RatioRow))
         return {(row.machine, row.variant, row.against, row.case, row.metric): row for row in rows}
 
@@ -86,7 +86,7 @@ class Figures:
     @cached_property
     def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:
         """Skipped and failed cases by machine, variant and case."""
-        rows = rows_of(self.inputs.of_study(self.inputs.skipped, self.study), SkippedRow)
+        rows = rows_of(self.inputs.of_study(self.inputs.tables["skipped"], self.study), SkippedRow)
         return {(row.machine, row.variant, row.case): row for row in rows}
 
     @cached_property

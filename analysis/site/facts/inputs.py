@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from analysis.results.store.folders import KINDS, PUBLISHED, machines, samples_f
 from analysis.results.store.published import NOTHING, load_published
 from analysis.results.store.results import Provenance, read_machine, read_provenance
 from analysis.results.store.samples import read_samples as read_samples
-from analysis.results.tables import rows
+from analysis.results.tables.registry import TABLES
 from analysis.results.tables.rows import ParameterRow, read_table, rows_of
 from analysis.site.facts.machine_names import machine_names
 from analysis.study import Study
@@ -39,17 +39,7 @@ class Inputs:
 
     studies: Mapping[str, Study]
     results: Path
-    summary: pd.DataFrame
-    ratios: pd.DataFrame
-    repeats: pd.DataFrame
-    repeatability: pd.DataFrame
-    rounds: pd.DataFrame
-    skipped: pd.DataFrame
-    claims: pd.DataFrame
-    claim_parts: pd.DataFrame
-    model: pd.DataFrame
-    model_parameters: pd.DataFrame
-    model_counters: pd.DataFrame
+    tables: Mapping[str, pd.DataFrame]
     resources: pd.DataFrame
     machine_code: Mapping[tuple[str, str], VariantCode]
     derived: Mapping[str, Mapping[str, pd.DataFrame]]
@@ -80,7 +70,11 @@ class Inputs:
     @property
     def parameters(self) -> list[ParameterRow]:
         """The link model's parameters on every machine."""
-        return rows_of(self.model_parameters, ParameterRow)
+        return rows_of(self.tables["model_parameters"], ParameterRow)
+
+    def with_tables(self, **tables: pd.DataFrame) -> Inputs:
+        """The same with other tables of these names."""
+        return replace(self, tables={**self.tables, **tables})
 
     def files(self, key: VariantKey) -> list[Path]:
         """What there is of a variant on a machine: samples, provenance and captures."""
@@ -144,27 +138,18 @@ def _load(
         if f"{machine}/{folder.name}" not in refused and only in ("", folder.name)
         for path in samples_files(folder)
     }
-    summary = read_table([tables / "summary.csv"], rows.SummaryRow)
+    made = {name: read_table([tables / f"{name}.csv"], table.row) for name, table in TABLES.items()}
+    summary = made["summary"]
     if gone := sorted({*summary["machine"]} - {*known}):
         raise HotpathError(
             f"{tables}: tables of {', '.join(gone)}, but {results} has no results of them; "
             "run `snakemake -c 8 summary`"
         )
-    runs = read_table([tables / "runs.csv"], rows.RunRow)
+    of_cell = ["machine", "study", "variant", "case"]
     return Inputs(
         studies=studies,
         results=results,
-        summary=summary.merge(runs, how="left", on=["machine", "study", "variant", "case"]),
-        ratios=read_table([tables / "ratios.csv"], rows.RatioRow),
-        repeats=read_table([tables / "repeats.csv"], rows.RepeatRow),
-        repeatability=read_table([tables / "repeatability.csv"], rows.RepeatabilityRow),
-        rounds=read_table([tables / "rounds.csv"], rows.RoundRow),
-        skipped=read_table([tables / "skipped.csv"], rows.SkippedRow),
-        claims=read_table([tables / "claims.csv"], rows.ClaimRow),
-        claim_parts=read_table([tables / "claim_parts.csv"], rows.ClaimPartRow),
-        model=read_table([tables / "model.csv"], rows.ModelRow),
-        model_parameters=read_table([tables / "model_parameters.csv"], rows.ParameterRow),
-        model_counters=read_table([tables / "model_counters.csv"], rows.CounterRow),
+        tables=made | {"summary": summary.merge(made["runs"], how="left", on=of_cell)},
         resources=read_table(reports, KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
         derived={name: read_derived(folder) for name, folder in derived.items()},

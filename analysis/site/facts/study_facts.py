@@ -67,17 +67,17 @@ class StudyFacts:
     @property
     def summary(self) -> pd.DataFrame:
         """Rows of the summary about variants that the study has now, by MeasuredRow."""
-        return self.inputs.of_study(self.inputs.summary, self.study)
+        return self.inputs.of_study(self.inputs.tables["summary"], self.study)
 
     @property
     def rounds(self) -> pd.DataFrame:
         """Times of shown cases round by round, beside how fast the host was, by RoundRow."""
-        return self.inputs.of_study(self.inputs.rounds, self.study)
+        return self.inputs.of_study(self.inputs.tables["rounds"], self.study)
 
     @property
     def skipped(self) -> pd.DataFrame:
         """Cases that were skipped or failed, by SkippedRow."""
-        return self.inputs.of_study(self.inputs.skipped, self.study)
+        return self.inputs.of_study(self.inputs.tables["skipped"], self.study)
 
     @cached_property
     def unreached(self) -> Mapping[str, str]:
@@ -101,17 +101,19 @@ class StudyFacts:
 
         `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
         """
-        table = self.inputs.of_study(self.inputs.model, self.study).reset_index(drop=True)
+        table = self.inputs.of_study(self.inputs.tables["model"], self.study).reset_index(drop=True)
         return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))
 
     @property
     def predicted_counters(self) -> list[CounterRow]:
-        return rows_of(self.inputs.of_study(self.inputs.model_counters, self.study), CounterRow)
+        return rows_of(
+            self.inputs.of_study(self.inputs.tables["model_counters"], self.study), CounterRow
+        )
 
     @property
     def repeats(self) -> pd.DataFrame:
         """Ratios between entries that are one program, by RepeatRow."""
-        table = self.inputs.repeats
+        table = self.inputs.tables["repeats"]
         return table[table["study"] == self.study.name].reset_index(drop=True)
 
     @property

@@ -30,7 +30,7 @@ class Verdicts:
     @cached_property
     def by_claim(self) -> Mapping[str, Sequence[ClaimRow]]:
         """A row a machine of each claim that has been judged on one."""
-        table = self.inputs.claims
+        table = self.inputs.tables["claims"]
         found: dict[str, list[ClaimRow]] = {}
         for row in rows_of(table[table["study"] == self.study.name], ClaimRow):
             found.setdefault(row.claim, []).append(row)
@@ -40,7 +40,7 @@ class Verdicts:
     def parts(self) -> Mapping[tuple[str, str], Sequence[ClaimPartRow]]:
         """By claim and machine, of claims that are made up of several comparisons; those first
         that decide."""
-        table = self.inputs.claim_parts
+        table = self.inputs.tables["claim_parts"]
         found: dict[tuple[str, str], list[ClaimPartRow]] = {}
         for row in rows_of(table[table["study"] == self.study.name], ClaimPartRow):
             found.setdefault((row.claim, row.machine), []).append(row)

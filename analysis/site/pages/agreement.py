@@ -17,7 +17,7 @@ DIFFERENT: Final = ("faster", "slower")
 
 def agreement_sentence(inputs: Inputs) -> str:
     """How many of the comparisons between repeats were called different."""
-    verdicts = list(inputs.repeats["verdict"])
+    verdicts = list(inputs.tables["repeats"]["verdict"])
     if not verdicts:
         return "No program has been measured twice in a run yet."
     different = sum(map(verdicts.count, DIFFERENT))
@@ -32,14 +32,14 @@ def agreement_sentence(inputs: Inputs) -> str:
 def agreement_section(inputs: Inputs) -> str:
     """How often the method called repeats of one program different; Markdown."""
     sentence = agreement_sentence(inputs)
-    if inputs.repeats.empty:
+    if inputs.tables["repeats"].empty:
         return sentence
     expected = 1 - CONFIDENCE
     sentence += (
         f" With {CONFIDENCE * 100:g} % intervals, {expected * 100:.0f} % false alarms are expected,"
         " and fewer if narrow intervals give the verdict `same`."
     )
-    groups = inputs.repeats.groupby(["machine", "study"])
+    groups = inputs.tables["repeats"].groupby(["machine", "study"])
     rows = [
         [inputs.called(str(machine)), str(study), *_rates(repeats)]
         for (machine, study), repeats in groups

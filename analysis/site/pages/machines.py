@@ -33,7 +33,7 @@ def freshness(inputs: Inputs) -> str:
     rows = []
     for machine, described in inputs.machines.items():
         entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
-        measured = inputs.summary[inputs.summary["machine"] == machine]
+        measured = inputs.tables["summary"][inputs.tables["summary"]["machine"] == machine]
         cases = measured.drop_duplicates(["study", "variant", "case"])
         commits = sorted({_commit(entry) for entry in entries})
         rows.append(

@@ -38,7 +38,7 @@ WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED
 
 def parameter_table(inputs: Inputs) -> str:
     """Every machine's parameters with their intervals and meanings."""
-    if inputs.model_parameters.empty:
+    if inputs.tables["model_parameters"].empty:
         return UNCALIBRATED
     rows = []
     for row in inputs.parameters:

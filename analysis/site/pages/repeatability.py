@@ -14,7 +14,7 @@ from analysis.site.pages.html import table
 
 def repeatability_section(inputs: Inputs) -> str:
     """Figures made of all runs but the newest, held against that one: a row a study; Markdown."""
-    rows = rows_of(inputs.repeatability, RepeatabilityRow)
+    rows = rows_of(inputs.tables["repeatability"], RepeatabilityRow)
     if not rows:
         return f"No machine has more than {MIN_RUNS} runs yet."
     columns = ["machine", "study", "runs", "left-out run", "times inside", "ratios inside"]

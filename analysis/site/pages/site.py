@@ -14,6 +14,7 @@ from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.files import remove_together, require_room
 from analysis.site.facts.inputs import load_inputs
+from analysis.site.interface import OFFERED
 from analysis.site.pages.feed import feed
 from analysis.site.pages.llms import llms_text
 from analysis.site.pages.mistakes import in_page, warnings
@@ -21,7 +22,7 @@ from analysis.site.pages.navigation import CONFIGURATION, Entry, navigation, stu
 from analysis.site.pages.parquet import NAME as PARQUET
 from analysis.site.pages.parquet import write_parquet
 from analysis.site.pages.search import add_claims
-from analysis.site.pages.staging import TABLES, Staged, stage
+from analysis.site.pages.staging import Staged, stage
 from analysis.study import discover
 
 
@@ -91,7 +92,7 @@ def _stage_for_programs(staged: Staged, entries: Sequence[Entry], docs: Path) ->
         data / machine / study / names[0] for (machine, study, _), names in staged.files.items()
     ]
     write_parquet(samples, data / PARQUET)
-    (docs / "llms.txt").write_text(llms_text(docs, entries, staged.inputs.studies, TABLES))
+    (docs / "llms.txt").write_text(llms_text(docs, entries, staged.inputs.studies, OFFERED))
     changelog = docs / "changelog.md"
     if changelog.exists():
         (docs / "feed.xml").write_text(feed(changelog.read_text()))

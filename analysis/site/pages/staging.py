@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import pandas as pd
-
 from analysis.base.reading import read_bytes
 from analysis.site.charts import study_charts
 from analysis.site.charts.engine import ENGINE, write_engine
@@ -20,12 +18,8 @@ from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.inputs import Inputs, VariantKey
 from analysis.site.facts.links import link_rates
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.interface import FILES, OFFERED
 from analysis.site.pages.sources import stage_sources
-
-TABLES = (
-    *("summary.csv", "ratios.csv", "skipped.csv", "claims.csv", "claim_parts.csv"),
-    *("model.csv", "model_parameters.csv"),
-)
 
 ALL = "all"
 """The group of charts that are of no one study."""
@@ -81,11 +75,11 @@ def stage(
     _stage_engine(folder / "assets", drawn)
     data = folder / "data"
     data.mkdir()
-    for name in TABLES:
+    for name in OFFERED:
         if (tables / name).exists():
             shutil.copy(tables / name, data / name)
         else:
-            _empty_table(inputs, name).to_csv(data / name, index=False)
+            (data / name).write_text(",".join(FILES[name]) + "\n")
     samples = {key: _stage_samples(inputs, key, data) for key in inputs.provenance}
     return Staged(
         inputs=inputs,
@@ -119,11 +113,6 @@ def _stage_engine(assets: Path, drawn: Path | None) -> None:
         return
     for name in ENGINE:
         shutil.copy(drawn / name, assets)
-
-
-def _empty_table(inputs: Inputs, name: str) -> pd.DataFrame:
-    table: pd.DataFrame = getattr(inputs, name.removesuffix(".csv"))
-    return table.drop(columns="run", errors="ignore")
 
 
 def _stage_samples(inputs: Inputs, key: VariantKey, data: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -23,7 +22,7 @@ def facts_of(folder: Path, rows: list[tuple[str, str, float]]) -> StudyFacts:
         measured_row(STUDY, variant, STUDY.headline, metric, size) for variant, metric, size in rows
     ]
     nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
-    return StudyFacts(replace(nothing, summary=pd.DataFrame(measured)), STUDY)
+    return StudyFacts(nothing.with_tables(summary=pd.DataFrame(measured)), STUDY)
 
 
 def test_what_is_reserved_is_held_against_what_is_requested(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +39,7 @@ def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> 
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
-    nothing = replace(facts.inputs, summary=facts.inputs.summary[:0])
+    nothing = facts.inputs.with_tables(summary=facts.inputs.tables["summary"][:0])
     assert set(CHARTS.charts(StudyFacts(nothing, PEERS)).values()) == {None}
 
 

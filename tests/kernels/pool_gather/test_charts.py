@@ -109,7 +109,7 @@ def test_a_variant_has_one_colour_on_the_page(facts: StudyFacts) -> None:
 
 def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path: Path) -> None:
     known = Fit(KNOWN, KNOWN, KNOWN, (1,) * len(KNOWN.values()))
-    inputs = replace(facts.inputs, model_parameters=parameter_table({"box": known}))
+    inputs = facts.inputs.with_tables(model_parameters=parameter_table({"box": known}))
     made = charts(StudyFacts(inputs, POOL))
     tables = {}
     for name in ("layouts", "runs"):
@@ -131,7 +131,7 @@ def test_a_rule_is_where_the_held_translations_of_a_machine_end(
 ) -> None:
     def drawn(parameters: Parameters) -> tuple[pd.DataFrame, list[str]]:
         known = Fit(parameters, parameters, parameters, (1,) * len(parameters.values()))
-        inputs = replace(facts.inputs, model_parameters=parameter_table({"box": known}))
+        inputs = facts.inputs.with_tables(model_parameters=parameter_table({"box": known}))
         chart = charts(StudyFacts(inputs, POOL))["layouts"]
         assert chart is not None
         table = write_chart(chart, tmp_path, "layouts", "charts").data
@@ -153,7 +153,9 @@ def charted_words(specification: Path) -> list[str]:
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
     inputs = facts.inputs
-    nothing = replace(inputs, summary=inputs.summary[:0], rounds=inputs.rounds[:0])
+    nothing = inputs.with_tables(
+        summary=inputs.tables["summary"][:0], rounds=inputs.tables["rounds"][:0]
+    )
     assert set(charts(StudyFacts(nothing, POOL)).values()) == {None}
 
 

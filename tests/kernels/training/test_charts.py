@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +32,7 @@ def facts_of(folder: Path, rows: list[tuple[str, str, str, float]]) -> StudyFact
     if not rows:
         return StudyFacts(nothing, STUDY)
     measured = [measured_row(STUDY, *row) for row in rows]
-    return StudyFacts(replace(nothing, summary=pd.DataFrame(measured)), STUDY)
+    return StudyFacts(nothing.with_tables(summary=pd.DataFrame(measured)), STUDY)
 
 
 def test_speed_is_told_beside_pytorchs(tmp_path: Path) -> None:

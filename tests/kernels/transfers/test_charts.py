@@ -83,7 +83,7 @@ def test_every_chart_of_the_page_is_drawn(facts: StudyFacts, tmp_path: Path) -> 
 
 
 def test_stale_results_draw_only_the_steps(facts: StudyFacts) -> None:
-    stale = replace(facts.inputs, summary=facts.inputs.summary.assign(stale=1))
+    stale = facts.inputs.with_tables(summary=facts.inputs.tables["summary"].assign(stale=1))
     made = charts(StudyFacts(stale, TRANSFERS))
     assert [name for name, chart in made.items() if chart is not None] == ["steps"]
 
@@ -122,9 +122,9 @@ def test_the_map_says_what_is_gained_over_one_copy_per_piece(facts: StudyFacts) 
     )
     assert float(found["loop"].rstrip("×")) == pytest.approx(loop / best, rel=0.02)
     assert found["by"] != found["loop"]
-    summary = facts.inputs.summary
+    summary = facts.inputs.tables["summary"]
     faster = summary["median"].where(summary["variant"] != "pinned_loop", 1e-9)
-    inputs = replace(facts.inputs, summary=summary.assign(median=faster))
+    inputs = facts.inputs.with_tables(summary=summary.assign(median=faster))
     assert cell(StudyFacts(inputs, TRANSFERS))["loop"] == ""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ def test_the_legend_of_hints_shows_strokes(facts: StudyFacts, tmp_path: Path) ->
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
-    nothing = replace(facts.inputs, summary=facts.inputs.summary[:0])
+    nothing = facts.inputs.with_tables(summary=facts.inputs.tables["summary"][:0])
     assert set(charts(StudyFacts(nothing, TRANSLATION)).values()) == {None}
 
 

@@ -58,8 +58,8 @@ def test_held_back_rows_do_not_take_part_in_the_fit(calibrated: Inputs, tmp_path
         return true_seconds(variant, case, metric) * (1 + ((variant.name, case.id) in out))
 
     other = make_inputs(made_up(tmp_path, broken))
-    assert other.model_parameters.equals(calibrated.model_parameters)
-    own = other.model[other.model["study"] == CALIBRATION.name]
+    assert other.tables["model_parameters"].equals(calibrated.tables["model_parameters"])
+    own = other.tables["model"][other.tables["model"]["study"] == CALIBRATION.name]
     assert own.loc[own["held_back"] != FITTED, "residual"].min() > 0.9
 
 
@@ -83,13 +83,13 @@ def test_stale_results_are_not_compared(tmp_path: Path) -> None:
     root = made_up(tmp_path)
     source = root / "kernels" / GATHER.name / "v3_loads_first.cu"
     source.write_text(source.read_text() + "int changed;\n")
-    model = make_inputs(root).model
+    model = make_inputs(root).tables["model"]
     assert "v3_loads_first" not in set(model["variant"])
     assert "v2_warp_per_token" in set(model["variant"])
 
 
 def test_counters_are_compared_in_bytes(calibrated: Inputs) -> None:
-    table = calibrated.model_counters.set_index("metric")
+    table = calibrated.tables["model_counters"].set_index("metric")
     assert len(table) == 2
     bytes_read = table.loc["pcie__read_bytes.sum"]
     assert bytes_read["predicted"] == pytest.approx(262144 * (672 + 6 * 12))
@@ -107,4 +107,4 @@ def test_a_malformed_capture_leaves_its_study_out(tmp_path: Path) -> None:
         "v3_loads_first.ncu.csv: line 1: expected the columns"
         in inputs.refused[f"box/{GATHER.name}"]
     )
-    assert inputs.summary.empty
+    assert inputs.tables["summary"].empty

@@ -113,7 +113,7 @@ def test_selects_start_at_the_headline_and_all_machines(
 def test_agreement_compares_repeats_of_one_program_only(
     two_machines: Inputs, charts: Charts, tmp_path: Path
 ) -> None:
-    table = two_machines.repeats
+    table = two_machines.tables["repeats"]
     assert set(table["study"]) == {"calls"}
     assert set(zip(table["variant"], table["against"], strict=True)) == {("again", "python")}
     assert "compiled" not in drawn_names(charts["calls"]["agreement"], tmp_path, "agreement")

@@ -59,9 +59,9 @@ def test_machines_come_by_hosts_of_fresh_figures_then_runs_then_the_newest_run(
         (2, ["e-all", "d-twice", "c-new", "b-old", "a-stale"]),  # 4 figures, of which 2 on `hosts`
         (4, ["d-twice", "e-all", "c-new", "b-old", "a-stale"]),
     ):
-        table = facts.inputs.summary
+        table = facts.inputs.tables["summary"]
         counts = table["hosts"].mask(table["machine"] == "d-twice", hosts)
-        inputs = replace(facts.inputs, summary=table.assign(hosts=counts))
+        inputs = facts.inputs.with_tables(summary=table.assign(hosts=counts))
         assert machines_by_evidence(StudyFacts(inputs, study)) == ordered
 
 

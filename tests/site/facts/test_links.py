@@ -31,7 +31,7 @@ def test_only_fresh_figures_stand_beside_predictions(calibrated: Inputs) -> None
     inputs = replace(calibrated, machines=machines)
     measured = [one.variant.name for one in rates(inputs) if one.is_measured]
     assert "v3_loads_first" in measured and len(set(measured)) == len(measured)
-    is_step = inputs.summary["variant"] == "v3_loads_first"
-    stale = replace(inputs, summary=inputs.summary.assign(stale=is_step.astype(int)))
+    is_step = inputs.tables["summary"]["variant"] == "v3_loads_first"
+    stale = inputs.with_tables(summary=inputs.tables["summary"].assign(stale=is_step.astype(int)))
     left = [one.variant.name for one in rates(stale) if one.is_measured]
     assert left == [name for name in measured if name != "v3_loads_first"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,7 +37,9 @@ def test_chart_without_data_is_noted_and_an_unknown_one_is_an_error(
 ) -> None:
     facts = StudyFacts(two_machines, CALLS)
     page = page_of(two_machines, {"timeline": None})
-    unmeasured = StudyFacts(replace(two_machines, summary=two_machines.summary.iloc[:0]), CALLS)
+    unmeasured = StudyFacts(
+        two_machines.with_tables(summary=two_machines.tables["summary"].iloc[:0]), CALLS
+    )
     assert not unmeasured.machines
     with pytest.raises(FieldError, match=r"^chart: expected"):
         chart_figure(page, unmeasured, "steps", "Calls.")

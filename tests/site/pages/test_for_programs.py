@@ -15,11 +15,11 @@ import yaml
 from analysis import ROOT
 from analysis.base.errors import FieldError
 from analysis.results.store.samples import read_samples
+from analysis.site.interface import OFFERED
 from analysis.site.pages.feed import entries, feed
 from analysis.site.pages.llms import llms_text
 from analysis.site.pages.navigation import navigation
 from analysis.site.pages.parquet import TYPES, write_parquet
-from analysis.site.pages.staging import TABLES
 from tests.repository import STUDIES
 from tests.roots import rows_without_value
 from tests.synthetic import CALLS, COPY, add_run, provenance_of, write_machine
@@ -58,7 +58,7 @@ def test_parquet_of_no_samples_has_their_columns(tmp_path: Path) -> None:
 
 def test_llms_lists_pages_with_titles_and_tables_with_columns() -> None:
     pages = ROOT / "docs"
-    text = llms_text(pages, navigation(pages), STUDIES, TABLES)
+    text = llms_text(pages, navigation(pages), STUDIES, OFFERED)
     lines = dict(re.findall(r"^- \[[^]]+\]\(([^)]+)\): (.+)$", text, re.MULTILINE))
     names = (path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.md"))
     assert {"./" if name == "index" else f"{name}/" for name in names} <= set(lines)

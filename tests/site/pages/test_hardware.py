@@ -238,7 +238,7 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     assert redrawn["ratio"] == pytest.approx(1, rel=0.01)
     assert "on both, 1 without a measurable difference" in before["machine_pairs"]
     assert "on both, 2 without a measurable difference" in after["machine_pairs"]
-    verdicts = inputs.claims.set_index(["claim", "machine"])["verdict"]
+    verdicts = inputs.tables["claims"].set_index(["claim", "machine"])["verdict"]
     assert verdicts["vectors", "box"] == "not tested"
     assert verdicts["vectors", "other-box"] == "holds"
 

@@ -104,7 +104,8 @@ def test_largest_surprise_is_a_claim_far_off_or_a_slower_step(
     assert isinstance(surprise, ClaimResult) and surprise.claim.id == "vectors"
     assert "“Vectors make the kernel faster.” Measured: 2.0" in card(measured)
     without = StudyFacts(
-        replace(measured.inputs, claims=measured.inputs.claims.iloc[:0]), measured.study
+        measured.inputs.with_tables(claims=measured.inputs.tables["claims"].iloc[:0]),
+        measured.study,
     )
     slower = largest_surprise(without, "box")
     assert isinstance(slower, Slower) and slower.step.name == "in_flight"
@@ -126,10 +127,10 @@ def test_finding_shows_its_figures_and_links_to_the_claim(measured: StudyFacts) 
     assert "Belief: Bytes are as fast as vectors." in html
     assert 'href="studies/copy/#copy-vectors"' in html
     assert "on box (one run), threshold chosen after this run." in html
-    claims = measured.inputs.claims.assign(bound="before", judging=1)
-    foreseen = StudyFacts(replace(measured.inputs, claims=claims), measured.study)
+    claims = measured.inputs.tables["claims"].assign(bound="before", judging=1)
+    foreseen = StudyFacts(measured.inputs.with_tables(claims=claims), measured.study)
     assert "on box (one run). " in contradicted_beliefs([foreseen], str)
-    few = StudyFacts(replace(measured.inputs, claims=claims.assign(runs=4)), measured.study)
+    few = StudyFacts(measured.inputs.with_tables(claims=claims.assign(runs=4)), measured.study)
     said = ", 4 runs; 1 of them may judge: the others are older than the threshold. "
     assert f"on box (one run){said}" in contradicted_beliefs([few], str)
 
@@ -187,10 +188,12 @@ def test_card_notes_unmeasured_skipped_and_stale_steps(tmp_path: Path) -> None:
 
 
 def test_gain_needs_both_steps_in_one_run(measured: StudyFacts) -> None:
-    ratios = measured.inputs.ratios
-    scaled = StudyFacts(replace(measured.inputs, ratios=ratios.assign(ratio=1.75)), measured.study)
+    ratios = measured.inputs.tables["ratios"]
+    scaled = StudyFacts(
+        measured.inputs.with_tables(ratios=ratios.assign(ratio=1.75)), measured.study
+    )
     assert "<span>1.75×</span>" in card(scaled)
-    alone = StudyFacts(replace(measured.inputs, ratios=ratios.iloc[:0]), measured.study)
+    alone = StudyFacts(measured.inputs.with_tables(ratios=ratios.iloc[:0]), measured.study)
     assert "6.00×" not in card(alone)
 
 
@@ -228,11 +231,11 @@ def test_variants_with_other_work_are_not_drawn(tmp_path: Path) -> None:
 
 
 def test_card_counts_the_runs_of_its_figures(measured: StudyFacts) -> None:
-    summary = measured.inputs.summary
+    summary = measured.inputs.tables["summary"]
     often = summary.assign(runs=5, hosts=2)
-    assert "5 runs" in card(StudyFacts(replace(measured.inputs, summary=often), measured.study))
+    assert "5 runs" in card(StudyFacts(measured.inputs.with_tables(summary=often), measured.study))
     once = often.assign(runs=often["runs"].where(often["variant"] != "warps", 1))
-    assert "one run" in card(StudyFacts(replace(measured.inputs, summary=once), measured.study))
+    assert "one run" in card(StudyFacts(measured.inputs.with_tables(summary=once), measured.study))
 
 
 def test_other_studies_are_listed_by_group(measured: StudyFacts) -> None:

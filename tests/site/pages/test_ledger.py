@@ -142,8 +142,8 @@ def test_page_can_show_claims_by_their_ids(tmp_path: Path, place: Place) -> None
     page = claims_of(facts, place, ["target"])
     assert "Faster." in page and "It is so." not in page
     assert page.startswith(f"- {WHERE}: "), "that its threshold is younger"
-    rows = facts.inputs.claims.assign(bound="before")
-    older = claims_of(StudyFacts(replace(facts.inputs, claims=rows), study), place, ["target"])
+    rows = facts.inputs.tables["claims"].assign(bound="before")
+    older = claims_of(StudyFacts(facts.inputs.with_tables(claims=rows), study), place, ["target"])
     assert older.startswith("<div") and "Ours" not in page + older
     assert "**Of the write-up:**" in claims_of(facts, place, ["it"])
     with pytest.raises(FieldError, match=r"claims of copy: expected .*target.*, got 'else'"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,11 @@ def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: P
     root = model_root(tmp_path)
     write_machine(root / "results", "box", GATHER, seconds=true_seconds)
     found = make_inputs(root)
-    assert found.model.empty and found.model_parameters.empty and found.model_counters.empty
+    assert (
+        found.tables["model"].empty
+        and found.tables["model_parameters"].empty
+        and found.tables["model_counters"].empty
+    )
     facts = StudyFacts(found, GATHER)
     assert "model" not in drawn_charts(facts)
     assert "No machine has been calibrated" in model_table(facts)
@@ -66,11 +69,11 @@ def test_unjudged_points_have_a_reason(calibrated: Inputs) -> None:
 
 
 def test_points_further_off_than_accepted_are_listed_the_worst_first(calibrated: Inputs) -> None:
-    table = calibrated.model.copy()
+    table = calibrated.tables["model"].copy()
     judged_rows = table.index[(table["study"] == GATHER.name) & judged(table)]
     for residuals, listed in (([0.0, 0.0, 0.0], []), ([0.04, -0.2, 0.029], ["-20.0 %", "+4.0 %"])):
         table.loc[judged_rows, "residual"] = [*residuals, *[0.0] * (len(judged_rows) - 3)]
-        page = misses(StudyFacts(replace(calibrated, model=table), GATHER))
+        page = misses(StudyFacts(calibrated.with_tables(model=table), GATHER))
         assert re.findall(r"[+-][\d.]+ %", page) == listed
 
 

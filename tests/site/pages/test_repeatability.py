@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pandas as pd
 
@@ -21,12 +21,12 @@ def test_times_ratios_and_claims_are_counted_over_all_studies(
 ) -> None:
     rows = [row("copy", 8, 7, 6, 5, 4, 1, 3, 2, 2, 1), row("calls", 2, 2, 4, 4, 0, 0, 0, 0, 0, 0)]
     table = pd.DataFrame(map(asdict, rows), columns=columns(RepeatabilityRow))
-    said = repeatability_section(replace(two_machines, repeatability=table))
+    said = repeatability_section(two_machines.with_tables(repeatability=table))
     assert "contain 9 of 10 (90 %) times and 9 of 10 (90 %) ratios" in said
     assert "the claims that both decide, 1 of 2 (50 %) flip." in said
     assert "- Studies that move data (`copy`): 7 of 8 (88 %) times and 5 of 6" in said
     assert "- Other studies (`calls`): 2 of 2 (100 %) times and 4 of 4 (100 %) ratios." in said
-    alone = repeatability_section(replace(two_machines, repeatability=table.iloc[:1]))
+    alone = repeatability_section(two_machines.with_tables(repeatability=table.iloc[:1]))
     assert "Other studies" not in alone
-    none = replace(two_machines, repeatability=table.iloc[:0])
+    none = two_machines.with_tables(repeatability=table.iloc[:0])
     assert repeatability_section(none) == "No machine has more than 3 runs yet."

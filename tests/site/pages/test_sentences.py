@@ -137,10 +137,10 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     names = measured.study.variant_names
     assert f"`{names[3]}` is slower than `{names[2]}`" in order
     assert f"From slowest to fastest, the steps are `{names[0]}`" in order
-    summary = measured.inputs.summary
+    summary = measured.inputs.tables["summary"]
     stale = summary.assign(stale=(summary["variant"] == names[0]).astype(int))
     (of_fresh,) = order_sentences(
-        StudyFacts(replace(measured.inputs, summary=stale), measured.study)
+        StudyFacts(measured.inputs.with_tables(summary=stale), measured.study)
     )
     assert f"`{names[0]}`" not in of_fresh and f"`{names[3]}`" in of_fresh
     in_no_headline = replace(measured.study, headline="none")
@@ -216,9 +216,9 @@ def test_fastest_is_shown_with_indistinguishable_variants(tmp_path: Path) -> Non
     ceiling = facts.study.variant("ceiling_kernel")
     said = f"the fastest step, `{best.name}` (no measurable difference from `{tie.name}`), has 0.50"
     assert said in reach_sentence(facts, "box", ceiling)
-    summary = facts.inputs.summary
+    summary = facts.inputs.tables["summary"]
     stale = summary.assign(stale=(summary["variant"] == tie.name).astype(int))
-    of_fresh = StudyFacts(replace(facts.inputs, summary=stale), facts.study)
+    of_fresh = StudyFacts(facts.inputs.with_tables(summary=stale), facts.study)
     assert of_fresh.ranking.ties("box") == []
 
 
