@@ -69,13 +69,13 @@ def _requests(c: Counters, _payload: int) -> str:
 
 
 def page_table_reads(c: Counters) -> float | None:
-    """Requests for device memory that are neither a multiprocessor's nor the other L2's; None if
+    """Requests for device memory from neither an SM nor the other half of the L2; None if
     they were not counted."""
     names = [_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric")]
     if any(name not in c for name in names):
         return None
-    every, multiprocessors, fabric = (c[name] for name in names)
-    return max(0.0, every - multiprocessors - fabric)
+    every, from_sms, fabric = (c[name] for name in names)
+    return max(0.0, every - from_sms - fabric)
 
 
 def _memory(c: Counters, _payload: int) -> str:

@@ -166,7 +166,7 @@ def _wide(inner: str) -> Markup:
 
 
 def _at(settings: Mapping[str, Any], path: list[str]) -> Any:
-    """The setting at `path`; None where it is a mapping, whose keys have rows of their own."""
+    """The setting at `path`; None where it is a mapping, whose keys have separate rows."""
     value: Any = settings
     for key in path:
         value = value[key]
