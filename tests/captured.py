@@ -16,7 +16,7 @@ from tests.roots import make_root
 from tests.synthetic import write_machine
 
 REAL = (Path(__file__).parent / "measure" / "profile" / "h100_gather.ncu.csv").read_text()
-"""What Nsight Compute says of the gather's variants."""
+"""Report of Nsight Compute on the gather's variants."""
 
 
 def captured(root: Path, study: Study, name: str, kind: str, text: str, **entry: Any) -> None:

@@ -1,4 +1,4 @@
-"""Whether a page's charts can be drawn."""
+"""A check that the charts of a page can be drawn."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def charted(study: Study, root: Path, seconds: Seconds, grid: str) -> StudyFacts
 
 
 def assert_page_is_drawn(
-    facts: StudyFacts, own: Collection[str], folder: Path, *, but: Collection[str] = ()
+    facts: StudyFacts, specific: Collection[str], folder: Path, *, but: Collection[str] = ()
 ) -> None:
-    """The study's page names its `own` charts, and all that it names but `but` have data and are
-    charts that Vega takes."""
+    """Check that the study's page names the charts `specific` to it, and that all named charts,
+    except `but`, have data and a valid specification."""
     page = (ROOT / "docs" / "studies" / f"{facts.study.name}.md").read_text()
     named = set(re.findall(r"chart\('(\w+)'", page))
     made = drawn_charts(facts)
-    assert named >= set(own)
+    assert named >= set(specific)
     for name in named - set(but):
         table = write_chart(made[name], folder, name, "charts").data
         assert len(table) > 0

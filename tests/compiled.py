@@ -45,9 +45,9 @@ KEPT = ROOT / "build" / "tests" / "compiled"
 COMMON = ROOT / "kernels" / "common"
 ARCH = "sm_90"
 QUICK = "-O0"
-"""Where neither speed nor what an optimiser may do is tested."""
+"""For tests of neither speed nor optimisation."""
 UNUSED_S = 7 * 24 * 3600
-"""What has not been asked for that long is removed when something new is made."""
+"""Age at which an unused entry is removed when a new one is made."""
 
 
 @cache
@@ -105,20 +105,20 @@ def headers(folder: Path) -> list[Path]:
 
 
 def bindings_made_of(study: Study) -> list[Path | str]:
-    """What decides how the study's bindings are compiled."""
+    """Inputs of the compilation of the study's bindings."""
     assert study.bindings is not None, f"{study.name} has no bindings.cpp"
     return [Path(compiling.__file__), *bindings_files(study), str(study.constants)]
 
 
 def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
-    """What decides how the variant is compiled and linked."""
+    """Inputs of compiling and linking the variant."""
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
     settings = str((variant.constants, variant.options, variant.flags, study.constants))
     return [Path(compiling.__file__), *sources, settings]
 
 
 def bindings_object(study: Study, optimisation: str) -> Path:
-    """The study's bindings with its own constants, as most of its variants share them."""
+    """The study's bindings with its constants, as most of its variants share them."""
     made = kept(
         f"{study.name}.bindings{optimisation}",
         bindings_made_of(study),
@@ -153,7 +153,7 @@ def module_file(
 def module(
     study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
 ) -> ModuleType:
-    """The variant, imported; one in Python as it is."""
+    """The imported variant, compiled if necessary."""
     if not variant.is_compiled:
         return load_module(Path(), study, variant)
     file = module_file(study, variant, arch=arch, optimisation=optimisation)
@@ -188,13 +188,13 @@ def kernel_resources(study: Study, variant: Variant, arch: str) -> list[dict[str
 
 
 def resources(module: Path) -> list[dict[str, str]]:
-    """What ptxas says of the module's kernels, from the table beside it."""
+    """Resources of the module's kernels by ptxas, from the table beside it."""
     with module.with_suffix(".ptxas.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 def gpu_module_file(study: Study, name: str) -> Path:
-    """The variant as a module for the GPU that is here."""
+    """The variant as a module for this machine's GPU."""
     return module_file(study, study.variant(name), arch=resolve_arch("auto", [0]))
 
 
@@ -203,8 +203,7 @@ def gpu_module(study: Study, name: str) -> ModuleType:
 
 
 def gpu_samples(study: Study, workload: Any, name: str, case: Case) -> dict[str, Any]:
-    """What is measured of a variant in a case on the GPU that is here, its output checked: the
-    first sample by metric."""
+    """The first sample of each metric, on this machine's GPU, after a check of the output."""
     workload.prepare(case)
     operation = workload.bind(study.variant(name), gpu_module(study, name))
     operation.poison()
@@ -216,10 +215,10 @@ def gpu_samples(study: Study, workload: Any, name: str, case: Case) -> dict[str,
 def program(
     name: str, sources: Iterable[Path], folder: Path, flags: Sequence[str], *libraries: str
 ) -> Path:
-    """What the host's compiler makes of `sources`, with their own headers and those of `folder`;
-    one of them may be an object."""
+    """A program compiled from `sources`, with the headers beside them and those of `folder`; one
+    source may be an object."""
     cxx = toolchain().cxx
-    # Of lines, which take long to write down, only sanitizers tell.
+    # Line numbers are slow to write, and only sanitizers print them.
     debug = ["-g"] if any(flag.startswith("-fsanitize") for flag in flags) else []
 
     def compiled(source: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What tests share: which of them run, and which run alone."""
+"""Shared fixtures, selection of tests, and their distribution over workers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED_FOR = {
 """Marks of tests that take an option of that name, and what such tests are."""
 BUILD = ROOT / "build" / "tests"
 FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/")
-"""What takes longest, so that no worker is left with it at the end."""
+"""The longest tests, which start first, so that no worker ends late."""
 TOGETHER = ("tests/kernels/rdma_write/", "tests/site/pages/site/")
 """Folders whose tests are for one worker: they count what their processes leave behind, or look at
 what takes long to build."""
@@ -45,7 +45,7 @@ hypothesis.settings.load_profile("beside_others")
 def pytest_configure() -> None:
     locks = BUILD / "locks" / os.environ.get("PYTEST_XDIST_WORKER", "one")
     locks.mkdir(parents=True, exist_ok=True)
-    # What a worker's tests measure waits for nobody else.
+    # Measurements of a worker's tests wait for no other process.
     os.environ[FOLDER_VARIABLE] = str(locks)
     install_guard()
 
@@ -110,7 +110,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    # What was imported and collected stays to the end: no collection has to look through it again.
+    # Imported and collected objects stay to the end, so the garbage collector need not scan them.
     gc.freeze()
 
 
@@ -129,7 +129,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session")
 def two_machines(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    """What the report reads where two machines have measured all of the synthetic studies."""
+    """Inputs of the report from two machines, which measured all synthetic studies."""
     from analysis.study import discover
     from tests.roots import make_inputs, make_root
     from tests.synthetic import write_machine

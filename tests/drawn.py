@@ -1,4 +1,4 @@
-"""Whether a drawing is whole and its words can be read, at every width."""
+"""A check that a drawing is complete and legible at every width."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analysis.site.pages.svg import LETTER_PX, Canvas
 
 _ATTRIBUTES = re.compile(r' ([\w-]+)="([^"]*)"')
 _BOX = re.compile(r"M(\S+) \S+h([\d.-]+)")
-"""Where a box begins, and its width."""
+"""Start and width of a box."""
 
 
 def assert_legible(drawing: Drawing) -> None:
@@ -43,7 +43,7 @@ def _parsed(part: Markup) -> tuple[str, dict[str, str], str]:
 
 
 def _extent(attributes: dict[str, str], text: str) -> tuple[float, float]:
-    """Where a line of words begins and ends, at most, in px."""
+    """Start and end of a line of words in px, at most."""
     x, width = float(attributes["x"]), LETTER_PX * len(Markup(text).unescape())
     anchor = attributes.get("text-anchor", "start")
     start = x - width * {"start": 0, "middle": 0.5, "end": 1}[anchor]

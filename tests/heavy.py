@@ -82,7 +82,7 @@ def mark_heavy(item: pytest.Item) -> None:
 
 
 def is_all_heavy(file: Path) -> bool:
-    """Whether all tests of a file are heavy, by its name and its imports."""
+    """True if all tests of a file are heavy, by its name and its imports."""
     if file.suffix != ".py" or not file.name.startswith("test_"):
         return False
     if file.name == CHARTS or file.relative_to(ROOT).as_posix() in OTHERS:
@@ -98,7 +98,7 @@ def is_all_heavy(file: Path) -> bool:
 
 
 def is_heavy(command: list[str]) -> bool:
-    """Whether the command compiles, opens a browser or runs the pipeline."""
+    """True if the command compiles, opens a browser or runs the pipeline."""
     if "playwright" in command[0] or command[1:3] == ["-m", "snakemake"]:
         return True
     return bool(PROGRAM.fullmatch(command[0])) and not ASKS.intersection(command)

@@ -45,7 +45,7 @@ def rows(row_bytes: int, stride_bytes: int = 0, **more: Any) -> Access:
 
 
 def true_seconds(variant: Variant, case: Case, metric: str) -> float:
-    """What the model says of every variant with a link."""
+    """Predictions of the model for every variant with a link."""
     access = access_of(variant, case)
     if access is None:
         return plausible(variant, case, metric)

@@ -1,4 +1,4 @@
-"""A driver with GPUs that are not there: what NVML and CUDA say of them."""
+"""A fake driver: answers of NVML and CUDA for GPUs that do not exist."""
 
 from __future__ import annotations
 

@@ -32,21 +32,21 @@ def make_root(folder: Path) -> Path:
 
 
 def copy_of_repository(folder: Path) -> Path:
-    """What the report reads of this repository but what was measured."""
+    """Inputs of the report from this repository, without results."""
     for name in ("kernels", "allocator", "docs", "results/published"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
 
 
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> None:
-    """What the summary stage makes of `results`: the tables of all studies, in the folder `out`."""
+    """Write the tables of all studies that the summary stage makes of `results` to `out`."""
     links = collect_links(results, studies)
     of_studies = {name: study_tables(results, name, studies, links) for name in studies}
     put_together(of_studies, links, results, out)
 
 
 def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Inputs:
-    """What the report reads of the results under `root`, with the tables of the summary stage."""
+    """Inputs of the report from the results under `root`, with the tables of the summary stage."""
     studies = discover(root) if studies is None else studies
     write_tables(root / "results", studies, root / "build")
     return load_inputs(root / "build", root / "results", root / "modules", studies)

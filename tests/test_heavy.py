@@ -1,4 +1,4 @@
-"""Which tests env/check leaves out, and that the others start nothing heavy."""
+"""Tests that env/check leaves out; the others start no heavy process."""
 
 from __future__ import annotations
 

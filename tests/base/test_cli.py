@@ -1,4 +1,4 @@
-"""What a person sees where a program cannot go on."""
+"""Messages of programs that cannot continue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def without_starter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (HotpathError("config: wrong"), "error: config: wrong"),
         (
@@ -48,11 +48,11 @@ def without_starter(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_expected_errors_are_one_line(error: Exception, told: str) -> None:
+def test_expected_errors_are_one_line(error: Exception, message: str) -> None:
     def main() -> None:
         raise error
 
-    with pytest.raises(SystemExit, match=f"^{told}$"):
+    with pytest.raises(SystemExit, match=f"^{message}$"):
         fail_in_one_line(main)
 
 
@@ -74,7 +74,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(
-    ("program", "words", "told"),
+    ("program", "words", "message"),
     [
         *(
             (program, ["--config", text], f"--config: expected a JSON object like .*, got '{text}'")
@@ -90,13 +90,13 @@ COMMANDS = {
     ],
 )
 def test_invalid_argument_is_named(
-    program: str, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    program: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser, sound = COMMANDS[program]
     parser.parse_args(sound)
     with pytest.raises(SystemExit):
         parser.parse_args([*sound, *words])
-    assert re.search(f"error: argument {told}", capsys.readouterr().err)
+    assert re.search(f"error: argument {message}", capsys.readouterr().err)
 
 
 def test_settings_are_a_json_object() -> None:

@@ -1,4 +1,4 @@
-"""Whole-number arithmetic: as Python does it, and nothing else."""
+"""Arithmetic of whole numbers as in Python, and nothing else."""
 
 from __future__ import annotations
 

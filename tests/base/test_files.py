@@ -60,7 +60,7 @@ def test_of_files_that_belong_together_none_changes_where_one_cannot_be_written(
 
 
 @pytest.mark.parametrize(
-    ("writable", "free", "told"),
+    ("writable", "free", "message"),
     [
         (True, 2**30, None),
         (False, 2**30, "cannot be written to; use a copy that you can write to"),
@@ -68,11 +68,11 @@ def test_of_files_that_belong_together_none_changes_where_one_cannot_be_written(
     ],
 )
 def test_a_folder_needs_room_and_leave_to_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: bool, free: int, told: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: bool, free: int, message: str | None
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: writable)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    with pytest.raises(HotpathError, match=f"^{tmp_path}: {told}") if told else nullcontext():
+    with pytest.raises(HotpathError, match=f"^{tmp_path}: {message}") if message else nullcontext():
         require_room(tmp_path / "not made" / "yet")
 
 

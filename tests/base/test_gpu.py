@@ -1,4 +1,4 @@
-"""Which GPUs are asked for, and what is wrong with those."""
+"""Selection of GPUs, and errors in it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_without_a_gpu_the_first_is_not_missed() -> None:
     ("which", "got"), [([99], "99"), (["GPU-0"], "'GPU-0'"), ([0, 1], r"\[0, 1\]")]
 )
 def test_without_a_gpu_any_but_the_first_is_a_mistake(which: Sequence[int | str], got: str) -> None:
-    told = f"^config: gpu: expected 0, as there is no GPU here.*, got {got}$"
-    with pytest.raises(FieldError, match=told), open_gpus(which):
+    message = f"^config: gpu: expected 0, as there is no GPU here.*, got {got}$"
+    with pytest.raises(FieldError, match=message), open_gpus(which):
         pass
 
 
@@ -49,7 +49,7 @@ def test_gpus_come_in_the_order_in_which_they_are_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("which", "told"),
+    ("which", "message"),
     [
         ([0, 2], "expected an index below 2 or a UUID, got 2"),
         ([1, "GPU-1"], r"expected GPUs that differ from each other, got \[1, 'GPU-1'\]"),
@@ -57,10 +57,10 @@ def test_gpus_come_in_the_order_in_which_they_are_asked_for(
     ],
 )
 def test_gpus_that_cannot_be_measured_together_are_refused(
-    monkeypatch: pytest.MonkeyPatch, which: Sequence[int | str], told: str
+    monkeypatch: pytest.MonkeyPatch, which: Sequence[int | str], message: str
 ) -> None:
     install(monkeypatch, [Device(0), Device(1, name="NVIDIA L4")])
-    with pytest.raises(FieldError, match=f"^config: gpu: {told}$"), open_gpus(which):
+    with pytest.raises(FieldError, match=f"^config: gpu: {message}$"), open_gpus(which):
         pass
 
 

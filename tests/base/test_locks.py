@@ -1,4 +1,4 @@
-"""Locks that are free once their holder has ended, and tell who that is."""
+"""Locks: free once their holder has ended, and naming it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from analysis.base.locks import take
 
 
 class Held(Exception):
-    """Whoever wanted the lock learned who has it."""
+    """The waiting process learned the holder of the lock."""
 
 
 def refuse(holder: str) -> NoReturn:

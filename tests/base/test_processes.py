@@ -1,4 +1,4 @@
-"""What is started for a process ends with it, or when it is interrupted, and leaves nothing."""
+"""Children of a process end with it or its interruption, and leave nothing."""
 
 from __future__ import annotations
 

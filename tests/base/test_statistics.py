@@ -82,7 +82,7 @@ def binomial_quantile(probability: float) -> int:
 
 
 LEAST_RIGHT, MOST_RIGHT = binomial_quantile(0.001), binomial_quantile(0.999)
-"""How many of them are right where each is with CONFIDENCE; beyond, once in a thousand tests."""
+"""Bounds on the number of correct intervals at CONFIDENCE; one test in a thousand exceeds them."""
 
 
 def noise(
@@ -95,7 +95,7 @@ def noise(
 
 
 def verdicts(speed_ups: np.ndarray) -> list[str]:
-    """Of experiments that are one run each."""
+    """Intervals of experiments with one run each."""
     return [verdict(*estimate([row])) for row in speed_ups.tolist()]
 
 

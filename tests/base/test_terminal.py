@@ -1,4 +1,4 @@
-"""A line that is drawn anew, and plain lines."""
+"""A line that is redrawn, and plain lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where journals and results of these tests go."""
+"""Folders of journals and results of these tests."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ QUIET = Conditions(spin_s=0.006, copy_bytes_per_s=14e9, cpu_mhz=2100.0, busy_sha
 
 @pytest.fixture(autouse=True)
 def build_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Journals go to the test's own folder instead of the repository's."""
+    """Redirect journals to the folder of the test."""
     monkeypatch.setattr(plans, "BUILD", tmp_path / "build")
     return tmp_path / "build"
 
 
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What else runs beside these tests disturbs none of their rounds."""
+    """Ignore other processes, which would disturb the rounds of these tests."""
     for name in ("conditions", "recent_conditions"):
         monkeypatch.setattr(runs, name, lambda: QUIET)
 

@@ -46,9 +46,9 @@ def test_invalid_case_is_rejected(words: list[str], capsys: pytest.CaptureFixtur
 
 def test_invalid_payload_is_one_error() -> None:
     variant = replace(COPY.variant("in_flight"), payload="rows // (batch - 1) - 1")
-    for batch, told in (("1", "by zero"), ("2000", "at least 0, got -1")):
+    for batch, message in (("1", "by zero"), ("2000", "at least 0, got -1")):
         parsed = options(COPY, variant).parse_args(["--batch", batch, "--rows", "5"])
-        with pytest.raises(FieldError, match=f"^payload_bytes: expected .*{told}"):
+        with pytest.raises(FieldError, match=f"^payload_bytes: expected .*{message}"):
             case_of(COPY, variant, parsed)
 
 

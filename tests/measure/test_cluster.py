@@ -21,7 +21,7 @@ PYTHON = Path("box", "calls", "python.csv")
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
-    """Of a repository that lies in a folder of its own, with one machine and one study."""
+    """Configuration of a repository in a separate folder, with one machine and one study."""
     monkeypatch.setattr(cluster, "ROOT", tmp_path)
     monkeypatch.setattr(cluster, "BUILD", tmp_path / "build")
     monkeypatch.setattr(Config, "results", tmp_path / "results")
@@ -105,13 +105,13 @@ def test_all_gpus_of_a_node_are_measured_together(
     monkeypatch.setattr("analysis.measure.cluster._environment", dict)
     asked = replace(config, machines=(Machine("box", gpus=gpus),))
     cluster.measure(asked, {"grid": "full"}, "box", 1)
-    told = json.loads((cluster.tree_of("box", 1) / "build" / "settings.json").read_text())
-    assert told.pop("gpu", None) == expected
-    assert told == {"grid": "full", "machine": "box", "machines": []}
+    settings = json.loads((cluster.tree_of("box", 1) / "build" / "settings.json").read_text())
+    assert settings.pop("gpu", None) == expected
+    assert settings == {"grid": "full", "machine": "box", "machines": []}
 
 
 @pytest.mark.parametrize(
-    ("machines", "told"),
+    ("machines", "message"),
     [
         ([{"name": "a"}, {"name": "a"}], "machines: expected names that differ"),
         ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),
@@ -119,6 +119,6 @@ def test_all_gpus_of_a_node_are_measured_together(
         ([{"name": "a", "runs": 0}], "machines.a.runs: expected a number of at least 1"),
     ],
 )
-def test_a_fault_in_a_machine_is_one_error(machines: list[object], told: str) -> None:
-    with pytest.raises(FieldError, match=told):
+def test_a_fault_in_a_machine_is_one_error(machines: list[object], message: str) -> None:
+    with pytest.raises(FieldError, match=message):
         load_config({"machines": machines})

@@ -1,4 +1,4 @@
-"""Which commit a result names, and what is told where there is none."""
+"""The commit of a result, or the reason for its absence."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ def test_missing_git_or_commit_is_the_reason(
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q"], check=True)
     assert "HEAD" in commit_of(tmp_path).unknown
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = f"git: No such file or directory; {COMMIT_VARIABLE} can name it"
-    assert commit_of(tmp_path) == Commit(unknown=told)
+    reason = f"git: No such file or directory; {COMMIT_VARIABLE} can name it"
+    assert commit_of(tmp_path) == Commit(unknown=reason)

@@ -1,4 +1,4 @@
-"""What is noted of the host: its speed, who else uses it, and a name that tells hosts apart."""
+"""Conditions of a host: its speed, its other load, and a name that identifies it."""
 
 from __future__ import annotations
 

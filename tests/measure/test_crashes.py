@@ -80,13 +80,13 @@ class FullDisk(Crash):
 
 
 def in_child(
-    work: Callable[[], None], crash: Crash | None = None, told: Path = Path(os.devnull)
+    work: Callable[[], None], crash: Crash | None = None, log: Path = Path(os.devnull)
 ) -> int:
-    """Exit code of a process of its own that does `work`; what it says is added to `told`."""
+    """Exit code of a child process that runs `work`; its output is appended to `log`."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    with told.open("a", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
+    with log.open("a", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
         code = 1
         try:
             if crash:
@@ -149,7 +149,7 @@ def assert_complete(study: Study, where: Target, build: Path) -> None:
 
 
 def measured_rounds(study: Study) -> int:
-    """How many rounds have been begun: each loads the module once."""
+    """Number of started rounds: each loads the module once."""
     path = study.folder / "rounds"
     return path.stat().st_size if path.exists() else 0
 
@@ -205,15 +205,15 @@ def test_full_disk_is_one_line_and_publishes_nothing(
     while ended:
         at += 13
         everything_again(study, where, build_folder)
-        told = tmp_path / f"told-{at}"
+        log = tmp_path / f"log-{at}"
         ended = in_child(
-            lambda: fail_in_one_line(measure), FullDisk((build_folder, where.root), at, False), told
+            lambda: fail_in_one_line(measure), FullDisk((build_folder, where.root), at, False), log
         )
         if ended:
-            [error] = [line for line in told.read_text().splitlines() if "error" in line.lower()]
+            [error] = [line for line in log.read_text().splitlines() if "error" in line.lower()]
             assert error.startswith("error: ")
             assert "make room" in error
-            assert "Traceback" not in told.read_text()
+            assert "Traceback" not in log.read_text()
             assert contents(where.root) == {}
             assert in_child(measure) == 0, f"after change {at}"
         assert_complete(study, where, build_folder)
@@ -229,16 +229,16 @@ def test_damaged_rounds_are_measured_again_and_no_other(
     kept[2].unlink()
     before = kept[0].read_bytes()
     run_rounds(finished, HERE, host(build_folder))
-    told = capsys.readouterr().out
-    assert "round 2 is measured again: " in told
-    assert "round 3 is measured again: " in told
+    output = capsys.readouterr().out
+    assert "round 2 is measured again: " in output
+    assert "round 3 is measured again: " in output
     assert kept[0].read_bytes() == before
     assert {s.round for s in Journal(finished).samples()} == {0, 1, 2}
 
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
-    ("damaged", "told"),
+    ("damaged", "message"),
     [
         (("one.csv", ",ok,", ",okay,"), "one.csv: checksum differs from the one in one.json"),
         (("one.json", "{", "["), "one.json: not valid JSON: "),
@@ -251,7 +251,7 @@ def test_damaged_results_are_reported_before_any_launch(
     measure: Callable[[], None],
     build_folder: Path,
     damaged: tuple[str, str, str],
-    told: str,
+    message: str,
 ) -> None:
     assert in_child(measure) == 0
     file, old, new = damaged
@@ -260,9 +260,9 @@ def test_damaged_results_are_reported_before_any_launch(
         replace_in(study.folder / f"{name}.py", "len(out)", "(len(out))")
     before, rounds = contents(where.root), measured_rounds(study)
     log = build_folder / "log"
-    assert in_child(lambda: fail_in_one_line(measure), told=log) == 1
+    assert in_child(lambda: fail_in_one_line(measure), log=log) == 1
     *_, error = log.read_text().splitlines()
-    assert error.startswith("error: ") and told in error
+    assert error.startswith("error: ") and message in error
     assert "before study is measured, restore it, or move all files" in error
     assert measured_rounds(study) == rounds
     assert contents(where.root) == before
@@ -322,8 +322,8 @@ def test_a_run_names_the_bounds_of_its_start_even_if_it_is_resumed_with_others(
 def test_interrupted_publication_is_completed_first(
     finished: Plan, study: Study, where: Target, build_folder: Path
 ) -> None:
-    draft, told, _ = drafted(finished, HERE, host(build_folder), Journal(finished))
-    Journal(finished).stage(draft.texts, told, "")
+    draft, summary, _ = drafted(finished, HERE, host(build_folder), Journal(finished))
+    Journal(finished).stage(draft.texts, summary, "")
     # A part of it is in place: samples whose provenance is not.
     one = where.root / where.machine / study.name / "one.csv"
     one.parent.mkdir(parents=True)
@@ -335,7 +335,7 @@ def test_interrupted_publication_is_completed_first(
     assert contents(one.parent) == before
     first, *lines = settle(study, where, "default")
     assert first == "study: publishing what an earlier run has measured"
-    assert lines == told
+    assert lines == summary
     assert contents(where.root) == draft.texts
     assert leftovers(study, where, "default") == []
     assert not finished.journal.exists()

@@ -111,15 +111,15 @@ def test_a_run_that_stays_disturbed_is_marked_and_comes_to_an_end(
 def test_new_processes_on_the_gpu_and_their_cost_are_known(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own: list[int | None] = []
+    pids: list[int | None] = []
     watch = Progress.watch
 
     def noted(self: Progress, process: BaseProcess, *others: Any) -> None:
-        own.append(process.pid)
+        pids.append(process.pid)
         watch(self, process, *others)
 
     monkeypatch.setattr(Progress, "watch", noted)
-    monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *own])
+    monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *pids])
     joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
     monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))
     gpu = Gpu(None, "GPU", "", 0, "sm_90", "")

@@ -1,4 +1,4 @@
-"""How long a run is expected to take."""
+"""Forecast of the duration of a run."""
 
 from __future__ import annotations
 

@@ -29,22 +29,22 @@ def test_second_measurement_is_refused_if_configured() -> None:
 
 def test_a_second_measurement_waits_with_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     entered = threading.Event()
-    told = ""
+    output = ""
 
     def second() -> None:
         with whole_machine("wait", "measuring another"):
             entered.set()
 
-    def has_told() -> bool:
-        nonlocal told
-        told += capsys.readouterr().out
-        return "waiting until this machine is free" in told
+    def has_message() -> bool:
+        nonlocal output
+        output += capsys.readouterr().out
+        return "waiting until this machine is free" in output
 
     waiting = threading.Thread(target=second)
     with whole_machine("wait", "measuring one"):
         waiting.start()
-        wait_for(has_told)
+        wait_for(has_message)
         assert not entered.is_set()
     waiting.join()
     assert entered.is_set()
-    assert "measuring one" in told
+    assert "measuring one" in output

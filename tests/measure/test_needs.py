@@ -1,4 +1,4 @@
-"""What a variant needs of a machine: met, or the reason told."""
+"""Needs of a variant: met by the machine, or a reason."""
 
 from __future__ import annotations
 

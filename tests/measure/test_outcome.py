@@ -1,4 +1,4 @@
-"""What the end of a run tells."""
+"""Report at the end of a run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_outcome_lists_measured_skipped_and_logs(tmp_path: Path, where: Target) 
     log.touch()
     since = "2026-01-01T00:00:00Z"
     pending = ["measured", "skipped", "failed"]
-    told = list(outcome([measured, skipped, failed, untouched], pending, where, since, logs))
-    assert told == [
+    lines = list(outcome([measured, skipped, failed, untouched], pending, where, since, logs))
+    assert lines == [
         f"measured: 3 variants measured in 4 cells, wrong output in 1, see {log}",
         f"failed: not measured, see {log}",
         "skipped: 2 variants of measured, skipped: no GPU",
@@ -49,8 +49,8 @@ def test_a_variant_asked_for_by_name_and_a_run_that_was_interrupted_count(
     log.touch()
     for path in (log, folder / "one.csv"):
         os.utime(path, times=(since.timestamp(), since.timestamp()))
-    told = list(outcome([study], [], where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs"))
-    assert told == [
+    lines = list(outcome([study], [], where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs"))
+    assert lines == [
         "one_again: 1 variants measured in 2 cells",
         f"results: {where.root / where.machine}",
     ]

@@ -1,4 +1,4 @@
-"""What is pending, what it is measured beside, and what is refused before anything is launched."""
+"""Plans: pending variants, their baselines, and errors before any launch."""
 
 from __future__ import annotations
 
@@ -146,11 +146,13 @@ def test_results_of_one_kind_of_gpu_take_none_of_another(where: Target) -> None:
         refuse_other_machine(where, [IdleGpu(None, "Small GPU", "", 0, "sm_89", "")])
 
 
-@pytest.mark.parametrize(("text", "told"), [('{"gpu":', "line 1"), ("[]", "expected type object")])
-def test_a_machine_that_cannot_be_read_is_one_error(where: Target, text: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), [('{"gpu":', "line 1"), ("[]", "expected type object")]
+)
+def test_a_machine_that_cannot_be_read_is_one_error(where: Target, text: str, message: str) -> None:
     (where.root / where.machine).mkdir(parents=True)
     (where.root / where.machine / "machine.json").write_text(text)
-    with pytest.raises(HotpathError, match=rf"machine\.json.*{told}"):
+    with pytest.raises(HotpathError, match=rf"machine\.json.*{message}"):
         refuse_other_machine(where, [])
 
 

@@ -1,4 +1,4 @@
-"""What is told while a study is measured."""
+"""Progress while a study is measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Clock:
 
 
 class Round:
-    """A process that lives so many seconds of a clock."""
+    """A process that lives for `seconds` of a clock."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
@@ -71,17 +71,17 @@ def signs(tmp_path: Path) -> Signs:
     return Signs(tmp_path / "cell", tmp_path / "telemetry", 0.12, [])
 
 
-def measure(told: Progress, clock: Clock, signs: Signs, seconds: list[float]) -> None:
+def measure(shown: Progress, clock: Clock, signs: Signs, seconds: list[float]) -> None:
     for number, took in enumerate(seconds):
         left = len(seconds) - number
-        told.watch(cast(BaseProcess, Round(clock, took)), 1000, number, left, signs)
-        told.round_done(number, left - 1, signs)
+        shown.watch(cast(BaseProcess, Round(clock, took)), 1000, number, left, signs)
+        shown.round_done(number, left - 1, signs)
 
 
 def test_a_live_line_has_all_that_one_wants_to_know(clock: Clock, signs: Signs) -> None:
     line = Drawn(live=True)
-    told = Progress(line, "gather", 2, Forecast(90.0, later_s=600.0, place=3, places=9))
-    measure(told, clock, signs, [2.0, 2.0])
+    shown = Progress(line, "gather", 2, Forecast(90.0, later_s=600.0, place=3, places=9))
+    measure(shown, clock, signs, [2.0, 2.0])
     assert line.drawn[0] == (
         "gather, study 3 of 9, round 1 of 2, 13 min left, cell 120 of 300, GPU 54 °C, "
         "clocks lowered: sw_power_cap, others use 12 % of the CPU"
@@ -107,15 +107,15 @@ def test_short_rounds_report_the_first_the_last_and_after_a_silence(
 ) -> None:
     line = Drawn(live=False)
     measure(Progress(line, "gather", 9, Forecast(9.0)), clock, signs, [SILENCE_S / 4] * 9)
-    told = [said.partition(" of")[0].removeprefix("gather: round ") for said in line.said]
-    assert told == ["1", "5", "9"]
+    rounds = [said.partition(" of")[0].removeprefix("gather: round ") for said in line.said]
+    assert rounds == ["1", "5", "9"]
 
 
 def test_a_round_is_waited_for_no_longer_than_its_limit(clock: Clock, signs: Signs) -> None:
     for live in (True, False):
         began = clock.now
-        told = Progress(Drawn(live), "gather", 1, Forecast(1.0))
-        told.watch(cast(BaseProcess, Round(clock, 1e6)), 7.5, 0, 1, signs)
+        shown = Progress(Drawn(live), "gather", 1, Forecast(1.0))
+        shown.watch(cast(BaseProcess, Round(clock, 1e6)), 7.5, 0, 1, signs)
         assert clock.now - began == 7.5
 
 
@@ -123,9 +123,9 @@ def test_the_time_left_is_right_within_a_quarter_after_a_tenth_of_a_second_run(
     clock: Clock, signs: Signs
 ) -> None:
     took = [110.0, 130.0, 90.0, 120.0, 100.0]
-    told = Progress(Drawn(live=False), "gather", 5, Forecast(round_s=sum(took) / 5 * 1.15))
+    shown = Progress(Drawn(live=False), "gather", 5, Forecast(round_s=sum(took) / 5 * 1.15))
     clock.now += sum(took) / 10
-    assert told.left_s(5) == pytest.approx(0.9 * sum(took), rel=0.25)
+    assert shown.left_s(5) == pytest.approx(0.9 * sum(took), rel=0.25)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the page about workloads says that the engine calls, and in which order."""
+"""Order of the engine's calls, as on the page about workloads."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def test_rig_runs_preparations_before_cuda(tmp_path: Path) -> None:
 def test_workload_gets_the_variants_of_a_case_once(tmp_path: Path) -> None:
     study, _, events = rig_in(tmp_path / "a", {"name": "one"}, {"name": "two"}, {"name": "three"})
     workload = load_python(study, "workload").Workload
-    workload.before_bind = lambda _, told: events.append(
-        "before " + " ".join(f"{variant.name} {module.__name__[-3:]}" for variant, module in told)
+    workload.before_bind = lambda _, bound: events.append(
+        "before " + " ".join(f"{variant.name} {module.__name__[-3:]}" for variant, module in bound)
     )
     one, two, three = study.variants
     first, second = one.cases

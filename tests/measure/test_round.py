@@ -191,7 +191,7 @@ def test_a_case_takes_the_metrics_and_samples_it_names(tmp_path: Path, where: Ta
         ("n=2", "host_time"): 2,
         ("n=3", "host_time"): 1,
     }
-    # What the workload takes itself is not affected.
+    # Samples of the workload are not affected.
     assert all(counts[f"n={n}", "filled"] == 1 for n in (1, 2, 3, 4))
 
 
@@ -229,7 +229,7 @@ class Recorded(Operation):
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that advances on request."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -246,7 +246,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """What the rig takes times by."""
+    """Clocks of the rig."""
     clock = Clock()
     monkeypatch.setattr(rig, "time", clock)
     return clock

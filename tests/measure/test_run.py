@@ -52,7 +52,7 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
         {"name": "on_gpu", "needs": ["gpu"]},
     )
     plan = Plan(study, study.variants, GRID, where)
-    told = run(plan, tmp_path)
+    lines = run(plan, tmp_path)
 
     one = samples_at(where, study, "one")
     assert Counter((s.case, s.metric, s.round, s.sample) for s in one) == Counter(
@@ -83,9 +83,9 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
         ("n=1", "skipped", "no GPU", None),
         ("n=2", "skipped", "no GPU", None),
     ]
-    assert told.pop() == "error: whole: wrong output of wrong; marked failed in the results"
-    assert re.fullmatch(r"whole: measured for \d+ s, budget 1 s", told.pop())
-    assert told == [
+    assert lines.pop() == "error: whole: wrong output of wrong; marked failed in the results"
+    assert re.fullmatch(r"whole: measured for \d+ s, budget 1 s", lines.pop())
+    assert lines == [
         "whole/one: 18 samples",
         "whole/wrong: 12 samples; WRONG OUTPUT in 1 cases: n=2",
         "whole/on_gpu: skipped: no GPU",
@@ -149,7 +149,7 @@ class Impatient:
 def test_round_is_reported_after_it_is_kept(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = write_study(tmp_path / "told", {"name": "one"})
+    study = write_study(tmp_path / "reported", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     kept = []
     monkeypatch.setattr(Line, "say", lambda *_: kept.append(sorted(Journal(plan).records)))
@@ -158,7 +158,7 @@ def test_round_is_reported_after_it_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("trouble", "told"),
+    ("trouble", "reason"),
     [
         ("raise", "no such luck"),
         ("exit", "its process ended with code 7"),
@@ -167,7 +167,7 @@ def test_round_is_reported_after_it_is_kept(
     ],
 )
 def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
-    tmp_path: Path, where: Target, trouble: str, told: str
+    tmp_path: Path, where: Target, trouble: str, reason: str
 ) -> None:
     study = write_study(tmp_path / trouble, {"name": "trouble"})
     (study.folder / "trouble").write_text(f"3 {trouble}")
@@ -179,7 +179,7 @@ def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
         run_rounds(plan, HERE, patience)
     said = str(caught.value)
     assert re.match(
-        rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(told)}; ", said
+        rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(reason)}; ", said
     )
     assert "finished rounds kept: 2" in said
     kept = [Journal(plan).round_file(number) for number in range(3)]

@@ -35,10 +35,10 @@ def test_telemetry_belongs_to_the_cell_it_fell_in() -> None:
     visits = [Visit(at(start), RUN, number, name, base.case) for name, number, start in cells]
     rows = [[at(second), "100"] for second in (9.9, 10.0, 11.9, 12.0, 14.9, 15.0, 17.0, 20.5, 29.0)]
     found = by_variant(rows, visits, [at(15.0), at(25.0)])
-    told = {
+    by_visit = {
         variant: [(line[1], line[2], line[3]) for line in lines] for variant, lines in found.items()
     }
-    assert told == {
+    assert by_visit == {
         "python": [("0", base.case, at(10.0)), ("0", base.case, at(11.9))],
         "again": [
             ("0", base.case, at(12.0)),
@@ -83,8 +83,8 @@ def test_clocks_and_reasons_are_those_seen_within_the_cell() -> None:
         *(seen(1, "n=2", reason, 1980) for reason in ("", "hw_slowdown|sync_boost", "")),
         seen(1, "n=1", "", 1980),
     ]
-    told = [(s.throttle, s.sm_mhz) for s in with_clocks(samples, {variant.name: rows})]
-    assert told == [
+    clocks = [(s.throttle, s.sm_mhz) for s in with_clocks(samples, {variant.name: rows})]
+    assert clocks == [
         ("sw_power_cap", 600.0),
         ("", 1700.0),
         ("hw_slowdown|sync_boost", 1980.0),
@@ -98,8 +98,8 @@ def test_the_clock_is_the_first_gpus_and_reasons_are_those_of_all() -> None:
     (template, *_) = samples_of(CALLS, variant, rounds=1)
     sample = replace(template, case="n=1", metric="host_time", sm_mhz=600.0)
     rows = [seen(0, "n=1", "", 1980), seen(0, "n=1", "hw_slowdown", 1200, gpu=1)]
-    (told,) = with_clocks([sample], {variant.name: rows})
-    assert (told.throttle, told.sm_mhz) == ("hw_slowdown", 1980.0)
+    (merged,) = with_clocks([sample], {variant.name: rows})
+    assert (merged.throttle, merged.sm_mhz) == ("hw_slowdown", 1980.0)
 
 
 def test_there_is_a_row_for_each_gpu_until_one_is_lost(
@@ -122,5 +122,5 @@ def test_there_is_a_row_for_each_gpu_until_one_is_lost(
     telemetry.record(["GPU-0", "GPU-1"], tmp_path / "rows", cast(Event, threading.Event()))
     signal.signal(signal.SIGINT, handler)
     rows = [line.split(",") for line in (tmp_path / "rows").read_text().splitlines()]
-    told = [(row[COLUMNS.index("power_w")], row[COLUMNS.index("gpu")]) for row in rows]
-    assert told == [("100.0", "0"), ("200.0", "1"), ("110.0", "0")]
+    powers = [(row[COLUMNS.index("power_w")], row[COLUMNS.index("gpu")]) for row in rows]
+    assert powers == [("100.0", "0"), ("200.0", "1"), ("110.0", "0")]

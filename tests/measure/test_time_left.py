@@ -1,4 +1,4 @@
-"""A second run tells early how long it will take, and is right."""
+"""Early forecast of the time left by a second run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_time_left_is_within_a_quarter_after_a_tenth_of_a_second_run(
     studies = [sleeping(tmp_path / "short", 0.02), sleeping(tmp_path / "longer", 0.08)]
     for study in studies:
         run(Plan(study, study.variants, replace(GRID, rounds=2), where), tmp_path)
-    time.sleep(1)  # runs are told apart by the second
+    time.sleep(1)  # runs are identified by the second
     log = Stamped()
     monkeypatch.setattr(sys, "stdout", log)
     began = time.monotonic()
@@ -63,6 +63,6 @@ def test_the_time_left_is_within_a_quarter_after_a_tenth_of_a_second_run(
         list(publish(plan, HERE, host(tmp_path)))
     ended = time.monotonic()
     at, line = next((at, line) for at, line in log.lines if at - began >= 0.1 * (ended - began))
-    told = re.fullmatch(r"short: round \d of 5 done, study 1 of 2, (\d+) s left", line)
-    assert told is not None, line
-    assert float(told[1]) == pytest.approx(ended - at, rel=0.25)
+    found = re.fullmatch(r"short: round \d of 5 done, study 1 of 2, (\d+) s left", line)
+    assert found is not None, line
+    assert float(found[1]) == pytest.approx(ended - at, rel=0.25)

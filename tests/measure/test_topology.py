@@ -1,4 +1,4 @@
-"""How several GPUs are connected, and which of them are peers."""
+"""Links between GPUs, and peers among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds that fall into several groups are told from rounds that scatter."""
+"""Distinction of rounds in several groups from rounds that scatter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_modes_are_groups_with_a_gap_between(runs: list[list[float]], modes: int
 @pytest.mark.parametrize("shape", [[10], [5] * 4, [10, 5, 5, 5, 5]])
 @pytest.mark.parametrize("is_skewed", [False, True])
 def test_noise_has_one_mode(noise: float, shape: list[int], is_skewed: bool) -> None:
-    """One cell in a hundred at most is told to have several."""
+    """At most one cell in a hundred is found to have several modes."""
     source = np.random.default_rng(0)
 
     def drawn(count: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""What config.yaml and --config may say, and the one error that each fault in them gives."""
+"""Valid settings in config.yaml and --config, and one error for each fault."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_numbers_in_a_list_of_a_command_line_are_numbers() -> None:
 
 
 def test_numbers_deep_within_a_command_line_are_numbers_and_names_stay_names() -> None:
-    """Of `--config 'grids={...}' 'machines=[...]'` Snakemake leaves all as text."""
+    """Snakemake passes `--config 'grids={...}' 'machines=[...]'` as text."""
     smoke = {"rounds": "3", "samples": "1", "sample_budget_s": "0.5"}
     grids = CONFIG["grids"] | {"smoke": smoke}
     machines = [{"name": "123", "constraint": "90", "gpus": "8", "runs": "2"}]
@@ -95,5 +95,5 @@ def test_numbers_deep_within_a_command_line_are_numbers_and_names_stay_names() -
         load_config({"machines": [{"name": "box", "runs": "6"}]})
     with pytest.raises(FieldError, match=r"grids.smoke.rounds: .* integer, got '2.5'$"):
         load_config({"grids": grids | {"smoke": smoke | {"rounds": "2.5"}}})
-    # What Snakemake says of the file's own settings is no change of them.
+    # Snakemake's copy of the file's settings is no change of them.
     assert changed({"managed": "false", "grids": CONFIG["grids"], "gpu": "1"}) == {"gpu": 1}

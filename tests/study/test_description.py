@@ -1,4 +1,4 @@
-"""What a study is asked: its cases, grids, companions, repeats, and what compares its variants."""
+"""Cases, grids, companions and repeats of a study, and comparisons of its variants."""
 
 from __future__ import annotations
 

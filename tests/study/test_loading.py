@@ -1,4 +1,4 @@
-"""What study.yaml may say, and the one error that each fault in it gives."""
+"""Valid study.yaml files, and one error for each fault."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_study_that_cannot_be_parsed_names_its_file(tmp_path: Path) -> None:
     with pytest.raises(HotpathError, match=r"study\.yaml: cannot be read"):
         load_study(tmp_path / "study.yaml")
     twice = "title: One\nbase: &base {rows: 1}\nmore: {<<: *base, rows: 2}\ntitle: Another\n"
-    for text, told in (
+    for text, message in (
         (
             b"title: it\nidea: colon: colon",
             r"not valid YAML: mapping values are not allowed in this context in line 2, column 12$",
@@ -217,7 +217,7 @@ def test_a_study_that_cannot_be_parsed_names_its_file(tmp_path: Path) -> None:
         (twice.encode(), "not valid YAML: expected every key once, got 'title' again"),
     ):
         (tmp_path / "study.yaml").write_bytes(text)
-        with pytest.raises(HotpathError, match=rf"study\.yaml: {told}"):
+        with pytest.raises(HotpathError, match=rf"study\.yaml: {message}"):
             load_study(tmp_path / "study.yaml")
 
 
@@ -228,36 +228,36 @@ def test_unknown_study_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "told"),
+    ("folder", "message"),
     [
         ("kernels/Host-Sum", r"the folder of a study: expected a name like .*, got 'Host-Sum'"),
         ("kernels/allocator", "the folders of studies: expected every entry once, got 'allocator'"),
     ],
 )
 def test_a_folder_that_cannot_name_a_study_is_refused(
-    tmp_path: Path, folder: str, told: str
+    tmp_path: Path, folder: str, message: str
 ) -> None:
     for each in ("allocator", folder):
         (tmp_path / each).mkdir(parents=True)
         (tmp_path / each / "study.yaml").touch()
-    with pytest.raises(FieldError, match=told):
+    with pytest.raises(FieldError, match=message):
         find_study("allocator", tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "message"),
     [
         ({"study": "cpy", "variant": "v1"}, r"limit\.study: expected one of .*got 'cpy'"),
         ({"study": "calls", "variant": "v9"}, r"limit\.variant: expected one of .*got 'v9'"),
     ],
 )
 def test_a_limit_that_no_study_has_is_refused(
-    tmp_path: Path, limit: dict[str, str], told: str
+    tmp_path: Path, limit: dict[str, str], message: str
 ) -> None:
     shutil.copytree(SYNTHETIC / "kernels", tmp_path / "kernels")
     described = tmp_path / "kernels" / "copy" / "study.yaml"
     described.write_text(f"limit: {json.dumps(limit)}\n{described.read_text()}")
-    with pytest.raises(FieldError, match=rf"^copy/study\.yaml: {told}"):
+    with pytest.raises(FieldError, match=rf"^copy/study\.yaml: {message}"):
         discover(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Which edits make a result stale: tokens, flags and constants do, everything else does not."""
+"""Edits that make a result stale: those of tokens, flags and constants, and no others."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ int gone;
 
 
 def test_coarse_tokens_hash_as_fine_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those that results were hashed with, in all code there is."""
+    """Compare with the reference tokens, for all code of the repository."""
     sources = [path for name in ("kernels", "allocator") for path in (ROOT / name).rglob("*.*")]
     texts = [path.read_text() for path in sources if path.suffix in (".cu", ".cpp", ".h")]
     assert len(texts) > 100

@@ -45,7 +45,7 @@ def description(
     variants: Iterable[Mapping[str, Any]],
     **more: Any,
 ) -> dict[str, Any]:
-    """What a small study.yaml says; `metrics` are (unit, label) by name."""
+    """Content of a small study.yaml; `metrics` are (unit, label) by name."""
     return {
         "title": title,
         "question": "How fast?",

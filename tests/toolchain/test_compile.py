@@ -1,4 +1,4 @@
-"""Modules built from made-up studies: each its own code, with its flags and constants."""
+"""Modules of made-up studies, with their flags and constants."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.toolchain.numbers import make_study
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
-    """Modules of a study whose bindings are compiled once and once more for own constants."""
+    """Modules of a study whose bindings are compiled once and once more for other constants."""
     folder = tmp_path_factory.mktemp("numbers")
     study = make_study(
         folder / "numbers",
         [
             # First, so that what is built after it could be linked with its bindings by mistake.
-            {"name": "own", "source": "steps", "flags": ["-DTIMES=5"], "constants": {"step": 7}},
+            {"name": "other", "source": "steps", "flags": ["-DTIMES=5"], "constants": {"step": 7}},
             {"name": "one"},
             {"name": "same", "source": "one"},
             {"name": "two"},
@@ -56,7 +56,7 @@ def test_each_module_runs_its_code(numbers: dict[str, ModuleType]) -> None:
 def test_constants_and_flags_reach_variant_and_bindings(numbers: dict[str, ModuleType]) -> None:
     assert defines({"token_bytes": 656}) == ["-DTOKEN_BYTES=656"]
     assert (numbers["steps"].number(), numbers["steps"].step) == (15, 3)
-    assert (numbers["own"].number(), numbers["own"].step) == (35, 7)
+    assert (numbers["other"].number(), numbers["other"].step) == (35, 7)
 
 
 def test_an_option_is_a_word_of_the_source(numbers: dict[str, ModuleType]) -> None:

@@ -1,4 +1,4 @@
-"""What compilers made of a study is kept for as long as its code stays."""
+"""Tables of compiled code, kept until the code changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled again when a file changes: all that includes it, and nothing else."""
+"""Compilation after a change: all that includes the file, and nothing else."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _read(source: Path, root: Path, macros: tuple[str, ...]) -> frozenset[Path]:
 
 
 def objects(studies: Iterable[Study]) -> dict[str, list[Path | str]]:
-    """What decides how each object is compiled, by its name."""
+    """Inputs of the compilation of each object, by name."""
     return {f"{study.name}/bindings": bindings_made_of(study) for study in studies} | {
         f"{study.name}/{variant.name}": module_made_of(study, variant)
         for study in studies

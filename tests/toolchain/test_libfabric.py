@@ -1,4 +1,4 @@
-"""Where libfabric is looked for, and what is left out without it."""
+"""Search for libfabric, and the variants skipped without it."""
 
 from __future__ import annotations
 

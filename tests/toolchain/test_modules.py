@@ -1,4 +1,4 @@
-"""A study's Python is a package of its own, under a name that nothing else can have."""
+"""A study's Python as a package with a unique name."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(
     def number(folder: Path) -> str:
         out = module_path(folder, study, variant)
         compile_module(study, variant, toolchain(), "sm_90", bindings, out)
-        # In a process of its own, as this one may have loaded the real RMM.
+        # In a separate process, because this one may have loaded the real RMM.
         command = [sys.executable, "-c", LOAD, str(out)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -115,7 +115,7 @@ def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(
 
 
 def install_rmm(site: Path) -> None:
-    """What the wheels of librmm and its logger leave, which librmm.so does not find by itself."""
+    """Layout of the wheels of librmm and its logger, which librmm.so does not find by itself."""
     root = install(site, "librmm", "librmm-cu13", "26.10.0")
     logger = install(site, "rapids_logger", "rapids-logger", "0.3.0")
     files = {

@@ -1,4 +1,4 @@
-"""What the assembler says of each kernel."""
+"""Resources of kernels by the assembler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wrong setting, target or folder is one error, and nothing starts."""
+"""Invalid settings, targets and folders: one error, and nothing starts."""
 
 from __future__ import annotations
 

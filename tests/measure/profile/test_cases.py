@@ -1,4 +1,4 @@
-"""Which variants are captured, and in which case."""
+"""Selection of captured variants and their cases."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ CHANGED = {
 
 
 def compared(folder: Path, before: str = "", after: str = "") -> bytes:
-    """What is the same in the files and in a copy with a text replaced."""
+    """Result of comparing the files with a copy in which a text is replaced."""
     paths = []
     for name, change in (("old", ("", "")), ("new", (before, after))):
         (folder / name).mkdir(parents=True)

@@ -69,7 +69,7 @@ def test_link_bound_time_is_that_of_the_link_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"source": "", "assumption": ""}, "pcie4_x16.raw_rate: expected a source or an assum"),
         ({"assumption": "as well"}, "pcie4_x16.raw_rate: expected a source or an assumption"),
@@ -78,7 +78,7 @@ def test_link_bound_time_is_that_of_the_link_alone() -> None:
     ],
 )
 def test_a_parameter_is_printed_or_assumed(
-    tmp_path: Path, change: dict[str, Any] | None, told: str
+    tmp_path: Path, change: dict[str, Any] | None, message: str
 ) -> None:
     entries = yaml.safe_load(FILE.read_text())
     if change is None:
@@ -87,5 +87,5 @@ def test_a_parameter_is_printed_or_assumed(
         entries[0]["parameters"]["raw_rate"] = {**entries[0]["parameters"]["raw_rate"], **change}
     path = tmp_path / "hardware.yaml"
     path.write_text(yaml.safe_dump(entries))
-    with pytest.raises(FieldError, match=told):
+    with pytest.raises(FieldError, match=message):
         read_links(path)

@@ -1,4 +1,4 @@
-"""What is held back from the fit: what lies beyond its range, and a third of the rest."""
+"""Points held back from the fit: those beyond its range, and a third of the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine with one whole study, and changes to its files."""
+"""A machine with one complete study, and changes to its files."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ ROWS: Final = {
     "a field of megabytes": valueless("skipped", "x" * 2**20),
     "samples without a row": content(f"{VARIANT}.csv", to_text([]).encode()),
 }
-"""Of the samples."""
+"""Faults of the samples."""
 
 PROVENANCE: Final = {
     "study of another": provenance(lambda d: d.update(study="copy")),
@@ -208,7 +208,7 @@ PROVENANCE: Final = {
     "half a character": provenance(lambda d: d.update(command="\ud800")),
     "a control character": provenance(lambda d: d.update(command="\u0002wzxhzdk:0\u0003")),
 }
-"""Of the provenance."""
+"""Faults of the provenance."""
 
 COUNTERS, TIMELINE = f"{VARIANT}.ncu.csv", f"{VARIANT}.timeline.csv"
 TELEMETRY = f"{VARIANT}.telemetry.csv"
@@ -233,7 +233,7 @@ CAPTURES: Final = {
     "reading of half a GPU": cell("gpu", "0.5", TELEMETRY, 2),
     "telemetry of other columns": cell("time", "when", TELEMETRY, 1),
 }
-"""Of what was captured."""
+"""Faults of captures."""
 
 SAMPLES, JSON = f"{STUDY}/{VARIANT}.csv", f"{STUDY}/{VARIANT}.json"
 FILES: Final = {
@@ -268,7 +268,7 @@ FILES: Final = {
         for kind in ("csv", "json")
     ],
 }
-"""Of the files of a study."""
+"""Faults of the files of a study."""
 
 DESCRIPTION: Final = {
     "machine.json gone": lambda machine: (machine / "machine.json").unlink(),
@@ -291,7 +291,7 @@ DESCRIPTION: Final = {
         machine / STUDY / "python.csv", 17 * 2**20
     ),
 }
-"""Of a machine's description and its folder."""
+"""Faults of a machine's description and its folder."""
 
 HARMLESS: Final = {
     "nothing": lambda _machine: None,
@@ -320,7 +320,7 @@ HARMLESS: Final = {
     ),
     "a file without a row": lambda machine: (machine.parent / "README.md").write_text(PAYLOAD),
 }
-"""What is no fault, or is shown as it is."""
+"""Changes that are no fault, or that are shown unchanged."""
 
 MUTATIONS: Final = {
     **{name: Mutation(change, STUDY, f"{SAMPLES}: ") for name, change in ROWS.items()},

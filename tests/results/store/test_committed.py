@@ -1,4 +1,4 @@
-"""What the repository itself holds."""
+"""The committed results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMELINES = sorted(COMMITTED.glob("*/*/*.timeline.csv"))
 
 @pytest.mark.parametrize("machine", machines(COMMITTED))
 class TestCommitted:
-    """What the repository itself holds."""
+    """The committed results."""
 
     def test_every_file_loads_and_has_its_name(self, machine: str) -> None:
         for path in variant_files(COMMITTED, machine):

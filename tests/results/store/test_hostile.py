@@ -31,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(whole: Path) -> Collected:
-    """What there is before anything is changed."""
+    """Files before any change."""
     found = collect(whole, STUDIES)
     assert found.refused == {}
     return found

@@ -1,4 +1,4 @@
-"""What others printed, in SI units."""
+"""Published figures in SI units."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_shrinking_drops_the_oldest_extra_runs_of_the_machine(tmp_path: Path) ->
     ("of_kernel", "of_python"),
     [
         pytest.param(RUNS[:3], RUNS[1:5], id="an interval stands on no fourth"),
-        pytest.param(RUNS[:4], RUNS[1:6], id="a fifth tells less than a fourth"),
+        pytest.param(RUNS[:4], RUNS[1:6], id="a fifth adds less than a fourth"),
     ],
 )
 def test_shrinking_keeps_the_oldest_run_where_another_has_more_newer_ones(

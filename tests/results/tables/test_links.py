@@ -1,4 +1,4 @@
-"""What is fitted to the link of every machine, as a file between two stages."""
+"""Fits to the link of every machine, as a file between two stages."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_each_fit_is_to_its_own_runs_and_to_checked_times_with_half_their_width(
     monkeypatch.setattr(links, "fit", lambda runs, **_: fitted.append(runs))
     links.fit_links(found.samples, found.machines, studies)
     every, kept, held = fitted
-    own = [list(of_run.seconds) for of_run in every]
-    assert [list(of_run.seconds) for of_run in (*kept, *held)] == own and len(kept) == 3
+    seconds = [list(of_run.seconds) for of_run in every]
+    assert [list(of_run.seconds) for of_run in (*kept, *held)] == seconds and len(kept) == 3
     summary = summarise(found.samples[found.samples["run"] == runs[-1]])
     width = (summary["ci_high"] - summary["ci_low"]) / summary["median"]
     assert set(held[0].errors.round(9)) <= set((width / 2).round(9))

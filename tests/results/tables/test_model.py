@@ -59,8 +59,8 @@ def test_held_back_rows_do_not_take_part_in_the_fit(calibrated: Inputs, tmp_path
 
     other = make_inputs(made_up(tmp_path, broken))
     assert other.tables["model_parameters"].equals(calibrated.tables["model_parameters"])
-    own = other.tables["model"][other.tables["model"]["study"] == CALIBRATION.name]
-    assert own.loc[own["held_back"] != FITTED, "residual"].min() > 0.9
+    calibration = other.tables["model"][other.tables["model"]["study"] == CALIBRATION.name]
+    assert calibration.loc[calibration["held_back"] != FITTED, "residual"].min() > 0.9
 
 
 def test_runs_are_fitted_by_themselves(tmp_path: Path) -> None:

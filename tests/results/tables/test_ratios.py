@@ -75,11 +75,11 @@ def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
     case = "calls=1000"
     (visited,) = (one for one in CALLS.variant("compiled").cases if one.id == case)
     assert visited.visits == 8
-    own, other = [1.0] * 5 + [10.0] * 3, [2.0] * 3 + [20.0] * 5
+    compiled, python = [1.0] * 5 + [10.0] * 3, [2.0] * 3 + [20.0] * 5
     samples = table(
         [
             row(name, value, study="calls", case=case, metric="host_time", sample=number)
-            for name, values in (("compiled", own), ("python", other))
+            for name, values in (("compiled", compiled), ("python", python))
             for number, value in enumerate(values)
         ]
     )
@@ -159,7 +159,11 @@ def test_verdict_of_all_runs_is_decided_despite_a_wide_prediction() -> None:
 def test_a_visit_counts_by_the_median_of_its_samples() -> None:
     taken = {"bytewise": (2.0, 4.0, 30.0), "vectors": (0.1, 1.0, 2.0)}
     samples = table(
-        [row(name, value, sample=n) for name, own in taken.items() for n, value in enumerate(own)]
+        [
+            row(name, value, sample=n)
+            for name, values in taken.items()
+            for n, value in enumerate(values)
+        ]
     )
     assert only(ratios(ratios_by_round(samples, STUDIES)))["ratio"] == pytest.approx(4.0)
 

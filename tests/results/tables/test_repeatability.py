@@ -1,4 +1,4 @@
-"""Whether another run confirms the figures: the newest run against what the others say."""
+"""Confirmation of figures by another run: the newest run against the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NONE = Links()
 def measured(
     folder: Path, runs: list[str], *, off: float = 1.0, links: Links = NONE
 ) -> pd.DataFrame:
-    """What is found of a machine whose runs differ as hosts do, the newest by `off` as well."""
+    """Table of a machine whose runs differ like hosts, the newest one by `off` in addition."""
     for run in runs:
         source = random.Random(run)
         factors = {variant.name: source.lognormvariate(0, 0.02) for variant in COPY.variants}

@@ -60,9 +60,9 @@ def test_between_runs_a_round_counts_by_the_median_of_its_samples() -> None:
         [
             row(name, value, study="calls", case=CALLS.headline, run=run, round=number, sample=n)
             for run in RUNS
-            for name, own in (("python", (3.0, 4.0, 90.0)), ("again", (1.0, 2.0, 3.0)))
+            for name, values in (("python", (3.0, 4.0, 90.0)), ("again", (1.0, 2.0, 3.0)))
             for number in range(3)
-            for n, value in enumerate(own)
+            for n, value in enumerate(values)
         ]
     )
     found = repeat_table(samples, ratios_by_round(samples, STUDIES), STUDIES)

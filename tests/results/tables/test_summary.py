@@ -86,9 +86,9 @@ def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
         "warps": 0,
     }
     assert dict(found["runs"]) == {"bytewise": 1, "vectors": 1, "warps": 2}
-    told = runs(samples)
-    assert list(told.columns) == columns(RunRow)
-    assert dict(zip(told["variant"], told["run"], strict=True)) == {
+    table_of_runs = runs(samples)
+    assert list(table_of_runs.columns) == columns(RunRow)
+    assert dict(zip(table_of_runs["variant"], table_of_runs["run"], strict=True)) == {
         "bytewise": OLD,
         "vectors": NEW,
         "warps": NEW,
@@ -128,8 +128,8 @@ def test_disturbed_rounds_of_all_runs_are_counted() -> None:
         rounds("vectors", [1.0], run=NEW),
     )
     samples.loc[(samples["run"] == NEW) & (samples["round"] == 2), "disturbed"] = True
-    told = runs(samples).set_index("variant")
-    assert dict(told["disturbed"]) == {"bytewise": 3, "vectors": 0}
+    table_of_runs = runs(samples).set_index("variant")
+    assert dict(table_of_runs["disturbed"]) == {"bytewise": 3, "vectors": 0}
 
 
 def test_a_wrong_output_in_one_round_leaves_no_figure() -> None:
@@ -161,8 +161,8 @@ def test_case_without_a_measurement_gives_its_reason_once() -> None:
     )
     found = skipped(samples)
     assert list(found.columns) == columns(SkippedRow)
-    told = found[["variant", "status", "reason", "stale"]].itertuples(index=False, name=None)
-    assert sorted(told) == [
+    statuses = found[["variant", "status", "reason", "stale"]].itertuples(index=False, name=None)
+    assert sorted(statuses) == [
         ("vectors", "failed", "byte 0", 0),
         ("warps", "skipped", "no GPU", 1),
     ]

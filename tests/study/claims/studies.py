@@ -1,4 +1,4 @@
-"""A small study with claims, samples and published figures for it, and what is said of them."""
+"""A small study with claims, samples and published figures, and its verdicts."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ def measure(
     (results / machine / "machine.json").write_text('{"gpu": null}')
     for name in seconds:
         variant = study.variant(name)
-        own = samples_of(study, variant, seconds=time, noise=noise, rounds=rounds, run=run)
+        samples = samples_of(study, variant, seconds=time, noise=noise, rounds=rounds, run=run)
         counts = [
             replace(sample, metric="sms_used", unit="1", value=float(sms))
-            for sample in own
+            for sample in samples
             if sample.metric == "gpu_time"
         ]
         bounds = then.bounds_of(name) if then else {}
-        add_samples(results, study, name, [*own, *counts], run, machine, bounds=bounds)
+        add_samples(results, study, name, [*samples, *counts], run, machine, bounds=bounds)
 
 
 def add_samples(
@@ -122,7 +122,7 @@ def add_samples(
     machine: str = "box",
     **noted: Any,
 ) -> None:
-    """`noted` is what the provenance says beside what it has to."""
+    """`noted` are optional fields of the provenance."""
     provenance = provenance_of(study, study.variant(name), run=run) | noted
     add_run(results, machine, study.name, name, samples, provenance)
 
@@ -138,7 +138,7 @@ def count(
     then: Study | None = None,
     **requests: float,
 ) -> None:
-    """Profiles of variants, taken `at`, whose two kernels together make so many requests, each of
+    """Profiles of variants, taken `at`, whose two kernels together make `requests`, each of
     four sectors; in another case, those of `fast` make ten times as many. The profiles name the
     bounds of `then`, as `measure` has it."""
     for name, made in requests.items():
@@ -192,7 +192,7 @@ def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dic
 
 
 def read(root: Path, study: Study) -> Any:
-    """What the report reads, with the tables of claims as the summary stage writes it."""
+    """Inputs of the report, with the table of claims by the summary stage."""
     (root / "build").mkdir(exist_ok=True)
     tables = tables_of(root / "results", study)
     tables.claims.to_csv(root / "build" / "claims.csv", index=False)

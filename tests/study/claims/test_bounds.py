@@ -1,4 +1,4 @@
-"""Which runs name the bound of a claim, and that only they judge it."""
+"""Runs that name the bound of a claim, which alone judge it."""
 
 from __future__ import annotations
 

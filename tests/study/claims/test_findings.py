@@ -34,7 +34,7 @@ def test_finding_without_bears_on_comes_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"headline": "{best}"}, r"headline: expected in braces only .*measured.*got 'best'"),
         ({"headline": "{"}, "headline: expected names in braces"),
@@ -43,6 +43,6 @@ def test_finding_without_bears_on_comes_last(tmp_path: Path) -> None:
         ({"part": 2}, "part: expected a comparison of the claim, 1 to 1, got 2"),
     ],
 )
-def test_a_mistake_names_its_field(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    with pytest.raises(FieldError, match=rf"claims\.speed\.finding\.{told}"):
+def test_a_mistake_names_its_field(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(FieldError, match=rf"claims\.speed\.finding\.{message}"):
         write_study(tmp_path, {**CLAIM, "finding": {**FINDING, **change}})

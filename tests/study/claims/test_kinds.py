@@ -1,4 +1,4 @@
-"""A kind of comparison is one class: it is checked, judged, and written as that class says."""
+"""Kinds of comparison: each class checks, judges and documents one."""
 
 from __future__ import annotations
 

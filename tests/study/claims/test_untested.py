@@ -1,4 +1,4 @@
-"""What leaves a claim untested: skipped, stale, wrong or unclear results, and none."""
+"""Claims without a test: skipped, stale, wrong, unclear or missing results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What claims come to: every kind of comparison both ways, and what an interval decides."""
+"""Verdicts of every kind of comparison, and the decision by an interval."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_the_ends_of_an_interval_decide() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "mean", "on_average", "told"),
+    ("bound", "mean", "on_average", "bound_in_words"),
     [
         (
             Bound("at_least", 1.0),
@@ -249,11 +249,13 @@ def test_the_ends_of_an_interval_decide() -> None:
     ],
 )
 def test_open_prediction_may_hold_on_average(
-    bound: Bound, mean: tuple[float, float], on_average: str, told: str
+    bound: Bound, mean: tuple[float, float], on_average: str, bound_in_words: str
 ) -> None:
     outcome = bound.judge(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean))
     assert (outcome.verdict, outcome.on_average) == ("not tested", on_average)
-    assert outcome.reason == f"the interval 0.8 to 1.3 does not decide whether it is {told}"
+    assert (
+        outcome.reason == f"the interval 0.8 to 1.3 does not decide whether it is {bound_in_words}"
+    )
 
 
 def test_a_share_is_written_as_a_percentage(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""No chart of this study's own."""
+"""No charts specific to this study."""
 
 from __future__ import annotations
 

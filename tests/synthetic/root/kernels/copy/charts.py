@@ -1,4 +1,4 @@
-"""A chart of this study's own."""
+"""A chart specific to this study."""
 
 from __future__ import annotations
 
