@@ -54,5 +54,5 @@ rule profile:
 
 rule summary:
     input:
-        measured_now,
+        new_results,
         SUMMARY_TABLES,
