@@ -13,6 +13,7 @@ from analysis.measure.memory import (
     pinned,
     same_bytes,
     synchronize,
+    wrong_byte,
 )
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "pinned",
     "same_bytes",
     "synchronize",
+    "wrong_byte",
 ]

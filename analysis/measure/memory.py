@@ -161,3 +161,16 @@ def same_bytes(got: Array, expected: Array) -> bool:
 def first_difference(got: Array, expected: Array) -> int:
     """Byte offset of the first difference between two arrays that are known to differ."""
     return int(np.argmax(got.view(np.uint8).ravel() != expected.view(np.uint8).ravel()))
+
+
+def wrong_byte(landed: Array, expected: Array, poison: int) -> str | None:
+    """The first byte that differs from `expected`, or after those from `poison`, as a message; None
+    if there is none. `landed` is uint8 and at least as long as `expected`, which has any type."""
+    size = expected.nbytes
+    wanted, guard = expected.view(np.uint8).ravel(), landed[size:]
+    if not same_bytes(landed[:size], wanted):
+        byte = first_difference(landed[:size], wanted)
+        return f"byte {byte}: expected {wanted[byte]}, got {landed[byte]}"
+    if np.any(guard != poison):
+        return f"byte {size + int(np.argmax(guard != poison))}, after the output, was overwritten"
+    return None

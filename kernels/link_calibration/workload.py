@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from analysis.api.measure import Operation, flush_rows, random_bytes
-from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.memory import DeviceArray, pinned, wrong_byte
 from analysis.api.study import Case, FieldError, Variant
 
 POISON = 0xA5
@@ -118,13 +118,4 @@ class Bound(Operation):
 
     def check(self) -> str | None:
         """None if the rows arrived in order and the guard after them is unchanged."""
-        landed = self.dst.get(self.landed)
-        size = self.expected.nbytes
-        expected = self.expected.view(np.uint8)
-        if not same_bytes(landed[:size], expected):
-            byte = first_difference(landed[:size], expected)
-            return f"byte {byte}: expected {expected[byte]}, got {landed[byte]}"
-        behind = landed[size:]
-        if np.any(behind != POISON):
-            return f"byte {size + int(np.argmax(behind != POISON))} behind the rows changed"
-        return None
+        return wrong_byte(self.dst.get(self.landed), self.expected, POISON)

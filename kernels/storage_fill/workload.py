@@ -65,4 +65,4 @@ class Filled(Operation):
         if not (square == self._value).all():
             i = int(np.argmax(square != self._value))
             return f"element {i}: expected {self._value}, got {square[i]}"
-        return None if (guard == POISON).all() else "elements behind the square were written"
+        return None if (guard == POISON).all() else "elements after the square were overwritten"

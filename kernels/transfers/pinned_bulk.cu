@@ -7,7 +7,7 @@ const Memory kMemory = Memory::kPinned;
 
 constexpr int64_t kTileBytes = 8192;
 constexpr int kStages = 8;
-constexpr int64_t kMostBlocks = 264;
+constexpr int64_t kMaxBlocks = 264;
 
 namespace ptx = cuda::ptx;
 
@@ -77,7 +77,7 @@ class Bulk : public Method {
 
   void launch(cudaStream_t stream) override {
     const int blocks = static_cast<int>(
-        std::min<int64_t>(blocks_for(pieces, tiles_.count, kMostBlocks), tiles_.count));
+        std::min<int64_t>(blocks_for(pieces, tiles_.count, kMaxBlocks), tiles_.count));
     copy_tiles<<<blocks, 1, kStages * kTileBytes, stream>>>(tiles_);
     check(cudaGetLastError(), "copy_tiles");
   }

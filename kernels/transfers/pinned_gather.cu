@@ -5,7 +5,7 @@
 const Memory kMemory = Memory::kPinned;
 
 constexpr int kTurns = 8;
-constexpr int64_t kMostBlocks = 1024;
+constexpr int64_t kMaxBlocks = 1024;
 
 // `Vector` is the unit that a lane copies: 16 bytes, or one byte for pieces that are not aligned.
 template <typename Vector>
@@ -47,7 +47,7 @@ class Gather : public Method {
   void copy(cudaStream_t stream) const {
     const Tiles tiles = tiles_of(pieces, kTileBytes<Vector>);
     const int64_t useful = (tiles.count * kWarp + kBlock - 1) / kBlock;
-    copy_tiles<Vector><<<blocks_for(pieces, useful, kMostBlocks), kBlock, 0, stream>>>(tiles);
+    copy_tiles<Vector><<<blocks_for(pieces, useful, kMaxBlocks), kBlock, 0, stream>>>(tiles);
     check(cudaGetLastError(), "copy_tiles");
   }
 };

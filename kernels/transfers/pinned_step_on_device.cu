@@ -5,7 +5,7 @@
 const Memory kMemory = Memory::kPinned;
 
 constexpr int kBlocks = 128;  // all resident at once, because each block waits by itself
-constexpr double kSlower = 1.05;
+constexpr double kSlowdown = 1.05;
 constexpr int kPairs = 5;  // of a step on the host and one on the device, back to back
 
 __device__ int64_t nanoseconds() {
@@ -43,12 +43,12 @@ class OnDevice : public Method {
       const auto [by_host, trip] = pace(stream);
       Event start;
       Event stop;
-      const auto begun = Clock::now();
+      const auto began = Clock::now();
       start.record(stream);
       launch(stream);
       stop.record(stream);
       const double step = stop.since(start);
-      const double stay = seconds_since(begun);
+      const double stay = seconds_since(began);
       taken["step_time"].push_back(step);
       taken["step_share"].push_back(step / by_host);
       taken["stay_share"].push_back(stay / trip);
@@ -65,11 +65,11 @@ class OnDevice : public Method {
   // Performs a step on the CPU and sets the kernel's duration by it; seconds of the step and in
   // total.
   Trip pace(cudaStream_t stream) {
-    const auto begun = Clock::now();
+    const auto began = Clock::now();
     const double step = step_on_host(pieces, stream);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    at_least_ns_ = static_cast<int64_t>(step * kSlower * 1e9);
-    return {step, seconds_since(begun)};
+    at_least_ns_ = static_cast<int64_t>(step * kSlowdown * 1e9);
+    return {step, seconds_since(began)};
   }
 
   int64_t at_least_ns_ = 0;

@@ -4,24 +4,14 @@
 
 const Memory kMemory = Memory::kPinned;
 
-class ByOperation : public RoundTrip {
- public:
-  using RoundTrip::RoundTrip;
-
- protected:
-  void enqueue() override {
-    for (int64_t i = 0; i < pieces.count; ++i) {
-      copy_in(i, stream_of(i));
-    }
-    for (int64_t i = 0; i < pieces.count; ++i) {
-      work_on(i, stream_of(i));
-    }
-    for (int64_t i = 0; i < pieces.count; ++i) {
-      copy_out(i, stream_of(i));
-    }
+void Trip::enqueue() {
+  for (int64_t i = 0; i < pieces.count; ++i) {
+    copy_in(i, stream_of(i));
   }
-};
-
-std::unique_ptr<Method> method(const Pieces& pieces) {
-  return std::make_unique<ByOperation>(pieces);
+  for (int64_t i = 0; i < pieces.count; ++i) {
+    work_on(i, stream_of(i));
+  }
+  for (int64_t i = 0; i < pieces.count; ++i) {
+    copy_out(i, stream_of(i));
+  }
 }

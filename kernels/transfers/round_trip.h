@@ -50,9 +50,9 @@ class RoundTrip : public Method {
   }
 
   void launch(cudaStream_t stream) override {
-    begun_.record(stream);
-    for (cudaStream_t own : streams_) {
-      begun_.delay(own);
+    started_.record(stream);
+    for (cudaStream_t piece_stream : streams_) {
+      started_.delay(piece_stream);
     }
     enqueue();
     for (size_t s = 0; s < streams_.size(); ++s) {
@@ -86,7 +86,18 @@ class RoundTrip : public Method {
 
  private:
   std::vector<cudaStream_t> streams_;
-  Event begun_{cudaEventDisableTiming};
+  Event started_{cudaEventDisableTiming};
   std::deque<Event> done_;
 };
+
+// The variant defines `enqueue`.
+class Trip : public RoundTrip {
+ public:
+  using RoundTrip::RoundTrip;
+
+ protected:
+  inline void enqueue() override;
+};
+
+std::unique_ptr<Method> method(const Pieces& pieces) { return std::make_unique<Trip>(pieces); }
 #endif

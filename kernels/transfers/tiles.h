@@ -39,7 +39,7 @@ inline bool has_whole_vectors(const Pieces& pieces) {
   return (host | device | static_cast<uintptr_t>(pieces.size | pieces.pitch)) % 16 == 0;
 }
 
-// Blocks to launch: those of the case, else `useful` ones, at most `most`.
-inline int blocks_for(const Pieces& pieces, int64_t useful, int64_t most) {
-  return static_cast<int>(pieces.blocks > 0 ? pieces.blocks : std::min(useful, most));
+// Blocks to launch: those of the case, else `useful` ones, at most `max_blocks`.
+inline int blocks_for(const Pieces& pieces, int64_t useful, int64_t max_blocks) {
+  return static_cast<int>(pieces.blocks > 0 ? pieces.blocks : std::min(useful, max_blocks));
 }

@@ -18,7 +18,7 @@ from .moving import Both, InPlace, ToDevice, ToHost, ToTensor
 from .price import Pressure, Price
 from .work import worked_on
 
-MOST_HELD_OPERATIONS = 32
+MAX_QUEUED_OPERATIONS = 32
 """More operations than this may fill the driver's queue, and then submitting waits for the GPU."""
 
 
@@ -54,7 +54,7 @@ class Workload:
         operation.settle = partial(_flush_all, tuple(self._in_use))
         # In a stream blocked until all is enqueued, a copy of pageable memory would wait forever.
         operation.waits = (
-            variant.host_work or kind == "pageable" or layout_of(case).count > MOST_HELD_OPERATIONS
+            variant.host_work or kind == "pageable" or layout_of(case).count > MAX_QUEUED_OPERATIONS
         )
         return operation
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.api.measure import Operation
-from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.memory import DeviceArray, pinned, wrong_byte
 from analysis.api.study import Case, FieldError, Variant, require_known
 
 from .pools import Pools
@@ -20,11 +20,11 @@ from .reading import LINE, gather, line_words
 VECTOR = 16
 UNIT = 64 * 1024
 """Bytes per address. Each pass over the addresses reads another 128-byte line of them."""
-DRAWN_ROWS = 2**19
+MIN_DRAWN_ROWS = 2**19
 """Minimum number of rows in the sets that timed launches cycle through. Before a set comes again,
 the TLB has evicted its translations. The check reads another set, because it leaves that one in the
 CPU's caches."""
-FEWEST_DRAWS = 2
+MIN_DRAWS = 2
 PIECES = 16
 """Number of pieces of the copy engine. Submitting more would take longer than copying them."""
 POISON = 0xA5
@@ -51,7 +51,7 @@ class Walk:
             self.stride = self.read_bytes = self._at_least("row_bytes", VECTOR)
             self.extent = self._at_least("pool_mib", 1) * 2**20
             self.span = 1
-            draws = 1 + max(FEWEST_DRAWS, DRAWN_ROWS // self.reads)
+            draws = 1 + max(MIN_DRAWS, MIN_DRAWN_ROWS // self.reads)
             self.places = self._drawn(draws, rng)
             self.restarts = [draw * self.reads for draw in range(draws)]
         else:
@@ -207,13 +207,4 @@ class Bound(Operation):
 
     def check(self) -> str | None:
         """None if the bytes read are those of the pool and the guard after them is unchanged."""
-        landed = self.dst.get(self.landed[: self.dst.nbytes])
-        size = self.expected.nbytes
-        expected = self.expected.view(np.uint8)
-        if not same_bytes(landed[:size], expected):
-            byte = first_difference(landed[:size], expected)
-            return f"byte {byte}: expected {expected[byte]}, got {landed[byte]}"
-        behind = landed[size:]
-        if np.any(behind != POISON):
-            return f"byte {size + int(np.argmax(behind != POISON))} behind the reads changed"
-        return None
+        return wrong_byte(self.dst.get(self.landed[: self.dst.nbytes]), self.expected, POISON)

@@ -126,10 +126,7 @@ def _fragments(facts: StudyFacts) -> Chart | None:
     }
     bars = part_bars(facts, rows, along, row, tips)
     chart = _with_totals(bars, row, rows, ROW_PX * rows["fragment"].nunique())
-    description = (
-        f"{facts.study.title}: host time of {LAST} by call and fragment size, stacked,"
-        f" a panel for each of {len(facts.machines)} machines."
-    )
+    description = f"{facts.study.title}: host time of {LAST} by call and fragment size, stacked."
     return finish(chart, description, margin=170, compact_margin=150)
 
 

@@ -46,7 +46,7 @@ def test_a_filled_square_passes() -> None:
 
 @pytest.mark.parametrize(
     ("count", "message"),
-    [(0, "element 0"), (COUNT - 1, f"element {COUNT - 1}"), (COUNT + 1, "behind the square")],
+    [(0, "element 0"), (COUNT - 1, f"element {COUNT - 1}"), (COUNT + 1, "after the square")],
 )
 def test_too_few_or_too_many_elements_are_reported(count: int, message: str) -> None:
     def write(values: np.ndarray) -> None:

@@ -88,7 +88,7 @@ def test_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch
 def test_every_launch_of_a_gather_reads_rows_of_its_own_draw(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(WORKLOADS, "DRAWN_ROWS", 160)
+    monkeypatch.setattr(WORKLOADS, "MIN_DRAWN_ROWS", 160)
     operation, reader = bound(monkeypatch, "rows", rows(656, 40))
     for _ in range(5):
         operation.launch(0)
@@ -100,10 +100,10 @@ def test_every_launch_of_a_gather_reads_rows_of_its_own_draw(
 def test_rows_of_a_draw_are_distinct_and_in_their_order(
     order: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(WORKLOADS, "DRAWN_ROWS", 4096)
+    monkeypatch.setattr(WORKLOADS, "MIN_DRAWN_ROWS", 4096)
     walk = WORKLOADS.Walk(rows(656, count, order), np.random.default_rng(0))
     draws = np.split(walk.places, len(walk.places) // count)
-    assert len(draws) > max(WORKLOADS.FEWEST_DRAWS, WORKLOADS.DRAWN_ROWS // count)
+    assert len(draws) > max(WORKLOADS.MIN_DRAWS, WORKLOADS.MIN_DRAWN_ROWS // count)
     for draw in draws:
         assert len(set(draw.tolist())) == count
         assert draw.min() >= 0
@@ -190,7 +190,7 @@ def test_a_pool_that_is_refused_is_made_smaller_and_asked_for_once(
 
 
 def test_every_case_of_the_study_can_be_walked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WORKLOADS, "DRAWN_ROWS", 40)
+    monkeypatch.setattr(WORKLOADS, "MIN_DRAWN_ROWS", 40)
     constants, rng = TRANSLATION.constants, np.random.default_rng(0)
     for variant in TRANSLATION.variants:
         for case in variant.cases:
