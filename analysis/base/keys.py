@@ -1,4 +1,4 @@
-"""Typed keys of a file: what each may hold and means. The first fault becomes one clear error."""
+"""Typed keys of a file, with their meanings. The first fault becomes one clear error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 Record = TypeVar("Record", bound="Keys")
 
 OTHERS: Final = ""
-"""Alias of the field that holds all keys which the file names itself."""
+"""Alias of the field for all keys that no other field has."""
 
 
 def key(meaning: str, default: Any = MISSING, **more: Any) -> Any:
@@ -54,7 +54,7 @@ class Keys:
     def __get_pydantic_core_schema__(
         cls, source: Any, handler: pydantic.GetCoreSchemaHandler
     ) -> Any:
-        # A schema with a reference would be used elsewhere without the check in front of it.
+        # pydantic would reuse a schema with a reference, without the check.
         inner: Any = {**handler.resolve_ref_schema(handler(source))}
         inner.pop("ref", None)
         check: Any = BeforeValidator(lambda data: _with_known_keys(source, data))
@@ -62,7 +62,7 @@ class Keys:
 
 
 def _with_known_keys(record: type, data: Any) -> Any:
-    """`data`, with the keys that the file names itself under OTHERS."""
+    """`data`, with all unknown keys under OTHERS if `record` has a field for these."""
     if not isinstance(data, Mapping):
         return data
     known = keys_of(record)
@@ -80,7 +80,7 @@ def _with_known_keys(record: type, data: Any) -> Any:
 
 
 class _Fault(ValueError):
-    """A fault that a check of this module found."""
+    """A fault found by a check of this module."""
 
     def __init__(self, expected: str, got: object) -> None:
         super().__init__(expected)
@@ -88,7 +88,7 @@ class _Fault(ValueError):
 
 
 def only(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
-    """Refuses a value, as the file has it, that does not pass `test`."""
+    """A check of a value of the file, before its type is checked."""
     return BeforeValidator(_refusal(test, expected))
 
 
@@ -102,8 +102,8 @@ def _refusal(test: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]
 
 
 def text_as(read: Callable[[str], object]) -> BeforeValidator:
-    """Reads text of a command line, where Snakemake leaves numbers and truths within lists and
-    mappings as text."""
+    """Converts text of a command line: Snakemake leaves numbers and booleans in lists and mappings
+    as text."""
 
     def typed(value: Any, info: pydantic.ValidationInfo) -> Any:
         if not (info.context and isinstance(value, str)):
@@ -143,7 +143,7 @@ def read(record: type[Record], data: Any, where: str, *, from_text: bool = False
     """`data` as a `record`. FieldError for its first fault; `where` is the name of the file, or
     with `file: keys` the place of `data` in it.
 
-    `from_text`: numbers and truths may be text, as on a command line.
+    `from_text`: numbers and booleans may be text, as on a command line.
     """
     kind: type = record
     try:

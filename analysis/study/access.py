@@ -1,4 +1,4 @@
-"""How a variant reads host memory: the `link` block of study.yaml, evaluated for one case."""
+"""Reads of host memory by a variant: the `link` of study.yaml, evaluated for one case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
     ),
     "order": ("random or ascending", re.compile(r"random|ascending")),
 }
-"""Keys whose value is a word, or a key of the case that has one: those words, and their form."""
+"""Keys with a word as value, or with a key of the case that has one: the words and their form."""
 
 READS: Final = ("warp_rows", "thread_rows", "contiguous", "copy_engine")
 _ROWS: Final = READS[:2]
@@ -112,7 +112,7 @@ class Access:
 
     @property
     def run_rows(self) -> int:
-        """How many rows that lie one behind the other are read one after the other."""
+        """Number of adjacent rows that are read in sequence."""
         return int(self.layout.removeprefix("pages_")) if self.layout.startswith("pages_") else 1
 
     @property
@@ -127,7 +127,7 @@ def keys_for(reads: str, use: str) -> set[str]:
 
 
 def access_of(variant: Variant, case: Case, where: str = "link") -> Access | None:
-    """How `variant` reads in `case`; None if study.yaml has no `link` for it.
+    """The reads of `variant` in `case`; None if study.yaml has no `link` for it.
 
     A stride of 0, or none, means rows without gaps. By default, a warp has the row it reads in
     flight. FieldError names a key, below `where`, that is missing, not allowed, not whole-number

@@ -44,7 +44,7 @@ MachineName = Annotated[
 
 
 def _with_indices(value: Any) -> Any:
-    """Indices are text where they come from a command line."""
+    """`value` with indices as numbers; on a command line they are text."""
     if isinstance(value, list | tuple):
         return [_with_indices(part) for part in value]
     return int(value) if re.fullmatch("-?[0-9]+", str(value)) else value
@@ -115,7 +115,7 @@ class Machine(Keys):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Keys):
-    """The keys of config.yaml, all of which it has to have."""
+    """The keys of config.yaml; all are required."""
 
     study_names: Unique[Text] = key(
         "The studies to build and measure; all of them if the list is empty.", alias="studies"
@@ -161,7 +161,7 @@ class Settings(Keys):
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Settings):
-    """The settings with what they refer to: `studies` are those to measure, `known` all."""
+    """The settings and their studies: `studies` to measure, `known` for all."""
 
     studies: Mapping[str, Study]
     known: Mapping[str, Study]
@@ -173,7 +173,7 @@ class Config(Settings):
 
     @property
     def results(self) -> Path:
-        """Where measured results go; the smoke grid never touches the committed ones."""
+        """Folder of measured results; the smoke grid never changes the committed ones."""
         return BUILD / "smoke" / "results" if self.grid.name == "smoke" else ROOT / "results"
 
 

@@ -67,7 +67,7 @@ class Metric(MetricKeys):
         return percent(value) if self.share else quantity(value, self.unit)
 
     def write_interval(self, value: float, low: float, high: float) -> str:
-        """The interval of its `value`; empty where there is none."""
+        """The interval of its `value` as text; empty if there is none."""
         if self.share:
             return percent_interval(low, high)
         return quantity_interval(value, low, high, self.unit)
@@ -100,23 +100,23 @@ class Variant(VariantKeys):
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it uses, where it uses any."""
+        """Number of GPUs, if it uses any."""
         peers = (need.partition(PEERS)[2] for need in self.needs if need.startswith(PEERS))
         return max(map(int, peers), default=1)
 
     @property
     def program(self) -> tuple[object, ...]:
-        """What identifies the program: equal for two entries that list one program twice."""
+        """Identity of the program: equal for two entries of one program."""
         settings = (dict(self.constants), dict(self.options))
         return self.path, self.flags, self.needs, *settings
 
     def case(self, id: str) -> Case | None:
-        """The case with this id; None where the variant does not have it."""
+        """The case with this id, or None."""
         return next((case for case in self.cases if case.id == id), None)
 
     def in_grid(self, grid: str) -> tuple[Case, ...]:
-        """The cases of this variant that `grid` runs; smoke runs only the headline, or where the
-        variant does not have that, the cheapest one."""
+        """The cases of this variant in `grid`. The smoke grid has only the headline, or the
+        cheapest case if the variant lacks that."""
         if grid == "smoke":
             cheapest = min(self.cases, key=lambda case: case.payload_bytes)
             return (self.case(self.headline) or cheapest,)
@@ -126,8 +126,7 @@ class Variant(VariantKeys):
 
 @dataclass(frozen=True)
 class Captured:
-    """What profilers see of a variant: the id of a case, and constants that the workload then has
-    in place of the variant's."""
+    """A case for profilers, by its id, and constants that replace the variant's."""
 
     case: str
     constants: Mapping[str, int]
@@ -159,9 +158,9 @@ class Study(StudyKeys):
         return [variant for variant in self.subjects if variant.role in roles]
 
     def ceilings_of(self, variant: Variant) -> list[Variant]:
-        """The ceilings that the variant is told as a share of."""
-        own = variant.ceilings
-        return [c for c in self.with_role("ceiling") if own is None or c.name in own]
+        """The ceilings of this variant: pages give its rate as a share of theirs."""
+        names = variant.ceilings
+        return [c for c in self.with_role("ceiling") if names is None or c.name in names]
 
     @cached_property
     def payloads(self) -> Mapping[tuple[str, str], int]:
@@ -185,14 +184,13 @@ class Study(StudyKeys):
         ]
 
     def shown_case(self, variant: Variant) -> Case:
-        """The headline case, or where the variant does not have it the largest it is usually
-        measured in."""
+        """The headline case, or the largest case of the default grid if the variant lacks that."""
         usual = variant.in_grid("default") or variant.cases
         largest = max(usual, key=lambda case: case.payload_bytes)
         return variant.case(self.headline) or largest
 
     def captured_of(self, variant: Variant) -> Captured | None:
-        """What profilers see of the variant: the first that it has; None where it has none."""
+        """The first case for profilers that the variant has, or None."""
         return next((captured for captured in self.captured if variant.case(captured.case)), None)
 
     @cached_property
@@ -201,7 +199,7 @@ class Study(StudyKeys):
         return frozenset(digest for claim in self.claims for digest in claim.bounds)
 
     def bounds_of(self, variant: str, *, counted: bool = False) -> Bounds:
-        """The bounds of the claims that compare a variant, as provenance names them.
+        """The bounds of the claims that compare a variant, in the form of provenance.
 
         `counted`: only those that take a profile of it.
         """
@@ -233,8 +231,8 @@ class Study(StudyKeys):
             yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
 
     def companions(self, name: str) -> list[Variant]:
-        """The variants to measure together when `name` is requested: itself, all that it is
-        compared with, and all that is compared with it, because ratios pair samples of one run.
+        """The variants to measure together with `name`: itself and both sides of its comparisons,
+        because ratios pair samples of one run.
 
         A calibration is always measured as a whole, because its parameters belong to one host.
         """
@@ -246,8 +244,8 @@ class Study(StudyKeys):
         return [candidate for candidate in self.variants if candidate.name in names]
 
     def shown_again(self, name: str) -> list[Variant]:
-        """The companions of `name`, each with only the cases in which the page shows `name`: the
-        headline case, or the largest, and those that claims ask for.
+        """The companions of `name`, each with only the cases that the page shows of `name`: the
+        headline case, or the largest, and those of claims.
 
         A calibration keeps all cases.
         """
@@ -266,8 +264,8 @@ class Study(StudyKeys):
 
     @property
     def subjects(self) -> list[Variant]:
-        """The variants that the study is about: all but references that repeat a variant, which
-        are there only to count the differences that the method finds where there are none."""
+        """All variants but references that repeat another one. Those only count the false
+        differences of the method."""
         return [v for v in self.variants if v.role != "reference" or not self.is_repeat(v)]
 
     def is_repeat(self, variant: Variant) -> bool:
@@ -297,5 +295,5 @@ class Study(StudyKeys):
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:
-    """The studies that a machine's parameters are fitted to."""
+    """Names of the studies that the parameters of machines are fitted to."""
     return [study.name for study in studies.values() if study.calibrates]

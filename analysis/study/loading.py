@@ -1,4 +1,4 @@
-"""Reads a study.yaml, and resolves its references to names, cases and files."""
+"""Read a study.yaml and resolve its references to names, cases and files."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def discover(root: Path = ROOT) -> dict[str, Study]:
 
 
 def find_study(name: str, root: Path = ROOT) -> Study:
-    """The study `name` of the repository; FieldError lists those that it has."""
+    """The study `name` of the repository; FieldError lists all names."""
     files = _descriptions(root)
     require_known("study", name, sorted(files))
     return load_study(files[name])
 
 
 def _descriptions(root: Path) -> dict[str, Path]:
-    """The study.yaml of every study, by its name. FieldError where that cannot be one."""
+    """The study.yaml of every study by name. FieldError if a folder's name is invalid."""
     files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("allocator/study.yaml")])
     names = [file.parent.name for file in files]
     refuse_repeats("the folders of studies", names)
@@ -113,7 +113,7 @@ def _variants(study: StudyKeys, folder: Path, where: str) -> tuple[Variant, ...]
 
 
 def _refuse_circle(name: str, after: Mapping[str, str | None], where: str) -> None:
-    """FieldError where the variants that come before `name` lead back to it."""
+    """FieldError if the chain of `after` leads back to `name`."""
     before: list[str] = []
     earlier = after.get(name)
     while earlier is not None and earlier not in before:
@@ -170,8 +170,8 @@ def _cases(
     here: str,
     where: str,
 ) -> tuple[Case, ...]:
-    """The cases of a variant's case sets, evaluated with its constants. Sets under `full` add what
-    the others lack."""
+    """The cases of a variant's case sets, evaluated with its constants. Sets under `full` add
+    the cases that the others lack."""
 
     def of_sets(names: Iterable[str], key: str) -> list[Case]:
         for name in names:

@@ -1,4 +1,4 @@
-"""Which code a result belongs to: a hash over the tokens of a variant's sources and its flags.
+"""The code that a result depends on: a hash over the tokens of a variant's sources and its flags.
 
 Comments, docstrings, white space, paths and the architecture are not part of it. The hash is
 therefore the same on every machine and does not change when the code is reformatted.
@@ -50,8 +50,7 @@ def with_includes(path: Path) -> list[Path]:
 
 
 def timed_files(study: Study, variant: Variant) -> list[Path]:
-    """What a result belongs to: the source files and what else is timed, without what only tests
-    use and what only that includes."""
+    """Files that a result depends on: sources and other timed files, without files of tests."""
     return [*_sources(study, variant, leave_out=study.tests), *variant.timed]
 
 
@@ -78,7 +77,7 @@ def _with_includes(path: Path, seen: set[Path]) -> Iterator[Path]:
 
 @cache
 def _included(path: Path, _modified: int) -> list[Path]:
-    """What the file includes or imports, as far as that may be one of the study's files."""
+    """Files that `path` includes or imports, if they may belong to a study."""
     text = path.read_text()
     if path.suffix == ".py":
         names = [f"{name}.py" for name in _IMPORT.findall(text)]
@@ -99,8 +98,8 @@ def fingerprint(study: Study, variant: Variant) -> str:
 
 
 def compiled_fingerprint(study: Study, variant: Variant) -> str:
-    """SHA-256 in hex of what a variant's machine code is made of: C++ and CUDA tokens, and the
-    settings that the compilers get."""
+    """SHA-256 in hex of the input of a variant's machine code: C++ and CUDA tokens, and settings of
+    the compilers."""
     files = [path for path in source_files(study, variant) if path.suffix != ".py"]
     return _hash(files, [*_compile_settings(variant), dict(variant.options)])
 
@@ -125,8 +124,8 @@ def _tokens(path: Path, _modified: int) -> str:
 
 
 class CoarseCpp(CppLexer):  # type: ignore[misc]
-    """C++ in comments, strings, directives and, in few large tokens, all the rest: ten times as
-    fast as telling what each word is. Hashes are the first thing that every command needs."""
+    """Splits C++ into comments, strings, directives and a few large tokens. Every command computes
+    hashes first, and this takes a tenth of the time of a full lexer."""
 
     tokens: ClassVar = {
         "root": [

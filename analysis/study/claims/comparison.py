@@ -1,8 +1,8 @@
-"""What every kind of comparison is: its keys in study.yaml, how it is judged, how it is written.
+"""Base of all kinds of comparison: their keys in study.yaml, judgement and text.
 
-A class with a `kind` is known by that name in study.yaml, and needs no entry anywhere else. A key
-has the same type in every kind. One that names something of the study says so by `names`: it is
-`variant`, `metric`, `case`, or `cases` where the key is a list of them.
+A subclass with a `kind` is available under that name in study.yaml, without another entry. A key
+has the same type in every kind. `names` marks a key that refers to a `variant`, a `metric`, a
+`case`, or to `cases` if it is a list.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ KINDS: Final[dict[str, type[Comparison]]] = {}
 class Comparison(Keys, ABC):
     """One test of a claim, in the case with the id `case`.
 
-    `on_rows`: it is made of the published rows alone, so once and not on every machine.
-    `on_counters`: it is made of what a profiler counted, and of no samples.
+    `on_rows`: it uses only the published rows, so that it is judged once and not per machine.
+    `on_counters`: it uses only the counters of a profiler, and no samples.
     """
 
     kind: ClassVar[str] = ""
@@ -45,23 +45,23 @@ class Comparison(Keys, ABC):
 
     @property
     def variants(self) -> list[str]:
-        """The variants it compares, in the order of its keys."""
+        """The compared variants, in the order of the keys."""
         return list(dict(self.named("variant")).values())
 
     @property
     def cases(self) -> list[str]:
-        """The ids of the cases it is made in."""
+        """The ids of its cases."""
         return [self.case, *dict(self.named("case", "cases")).values()]
 
     @property
     def title(self) -> str:
-        """What is compared, in words."""
+        """The compared variants and metrics, in words."""
         metrics = dict(self.named("metric")).values()
         words = [" over ".join(self.variants) or self.kind, *metrics]
         return " ".join(filter(None, words))
 
     def named(self, *what: str) -> Iterator[tuple[str, str]]:
-        """(key, name) of everything in the study that it names as one of `what`."""
+        """(key, name) of every reference to one of `what`."""
         for name, one in keys_of(type(self)).items():
             value = getattr(self, name)
             match one.metadata.get("names"):
@@ -75,7 +75,7 @@ class Comparison(Keys, ABC):
         return "1"
 
     def judge(self, evidence: Evidence, published: float | None = None) -> Outcome:
-        """What it comes to; `published` goes before the figure of the published rows."""
+        """The outcome; `published` replaces the figure of the published rows."""
         try:
             return self._judge(evidence, published)
         except NotTested as reason:
@@ -86,11 +86,11 @@ class Comparison(Keys, ABC):
         """As `judge`; raises NotTested."""
 
     def room(self, figure: Figure) -> float:
-        """How far the figure is on the right side of the bound, as a share of that."""
+        """Distance from the bound, as a share of it; negative if the figure violates it."""
         return 0.0
 
     def write(self, value: float, unit: str) -> str:
-        """Its figure, in `unit`, as pages write it."""
+        """Its figure in `unit`, as text for pages."""
         return ratio(value)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
@@ -122,7 +122,7 @@ class Bounded(Comparison):
 
     @abstractmethod
     def figure(self, evidence: Evidence) -> Figure:
-        """What is held against the bound. Raises NotTested."""
+        """The figure to compare with the bound. Raises NotTested."""
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         figure = self.figure(evidence)

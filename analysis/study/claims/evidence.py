@@ -1,4 +1,4 @@
-"""What a comparison may ask of the results of one study on one machine."""
+"""Figures of one study on one machine that a comparison may use."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class Statement(NamedTuple):
-    """A printed figure: the number as text, its unit as printed and as meant, who printed it, and
-    the payload rate in B/s that it comes to, NaN where it says nothing of one."""
+    """A printed figure: the number as text, its unit as printed and as meant, its source, and the
+    payload rate in B/s; NaN if it implies none."""
 
     variant: str
     case: str
@@ -25,45 +25,44 @@ class Statement(NamedTuple):
 
 
 class Check(NamedTuple):
-    """In how many rounds of all runs the output was right, and what is wrong with the first that is
-    not."""
+    """Number of rounds of all runs with correct output, and the first fault."""
 
     rounds: int
     fault: str = ""
 
 
 class Evidence(Protocol):
-    """The results of one study on one machine, fresh and checked. Every method raises NotTested,
-    with the reason, where they do not have what is asked for."""
+    """Fresh, checked results of one study on one machine. Every method raises NotTested, with the
+    reason, if the figure is missing."""
 
     @property
     def statements(self) -> Sequence[Statement]:
-        """What has been printed of the study's variants."""
+        """Printed figures of the study's variants."""
 
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
         """The metric in its unit by run, round and visit."""
 
     def times(self, variants: Sequence[str], case: str, metric: str) -> Sequence[pd.Series]:
-        """Seconds of each of the variants by run, round and visit, all by the same metric: the
-        preferred one that all have, where `metric` is empty."""
+        """Seconds of each variant by run, round and visit, in one metric. If `metric` is empty, it
+        is the preferred one that all variants have."""
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
-        """The figure over all runs in `by_visit`, as `statistics.estimate` makes it."""
+        """The figure over all runs in `by_visit`, by `statistics.estimate`."""
 
     def over_runs(self, by_visit: pd.Series) -> Figure:
-        """The mean over all runs in `by_visit`, as `statistics.mean_estimate` makes it."""
+        """The mean over all runs in `by_visit`, by `statistics.mean_estimate`."""
 
     def payload(self, variant: str, case: str) -> int:
         """Bytes that one operation delivers, more than 0."""
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
-        """The published time of one operation, NaN if there is none, or none by `metric`."""
+        """Published time of one operation; NaN if there is none in `metric`."""
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
-        """The link model's time by `metric`, or by the study's first where that is empty."""
+        """Predicted time in `metric`; in the study's first time metric if that is empty."""
 
     def count(self, variant: str, case: str, counter: str) -> float:
-        """A hardware counter of one operation, over all of its kernels."""
+        """Hardware counter of one operation, summed over its kernels."""
 
     def check(self, variant: str, case: str) -> Check:
-        """What the check of the outputs found in the runs that a summary uses."""
+        """Result of the output checks in the runs of the summary."""

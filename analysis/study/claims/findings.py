@@ -1,4 +1,4 @@
-"""Findings: what the verdict on a claim tells, in a sentence."""
+"""Findings: the result of a claim as a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIGURES: Final = ("measured", "published")
 
 Bearing = Literal["design", "code", "understanding"]
 BEARINGS: Final = get_args(Bearing)
-"""Those that concern most readers come first."""
+"""Those that concern the most readers come first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Finding(Keys):
 
     @property
     def precedence(self) -> int:
-        """From 0, for what a reader should meet first."""
+        """Rank on the home page, from 0."""
         return BEARINGS.index(self.bears_on)
 
     def sentence(self, figures: Mapping[str, str]) -> str:
@@ -68,6 +68,6 @@ def check_finding(finding: Finding, parts: int, where: str) -> None:
 
 
 def _braced(name: str | None, form: str | None, conversion: str | None) -> str | None:
-    """What stands in braces, all of it; None where nothing does."""
+    """The whole text in braces; None if there is none."""
     how = f"!{conversion}" if conversion else ""
     return None if name is None else f"{name}{how}{f':{form}' if form else ''}"

@@ -84,7 +84,7 @@ class _Paired(Bounded):
 
 @dataclass(frozen=True, kw_only=True)
 class Speedup(_Paired, kind="speedup"):
-    """How many times as fast one variant is as another; by rate if rows differ in size."""
+    """Speedup of one variant over another; by rate if rows differ in size."""
 
     by: Literal["time", "rate"] = key(
         "Compare times (default), or payload rates if the variants' rows differ in size.",
@@ -101,7 +101,7 @@ class Speedup(_Paired, kind="speedup"):
 
 @dataclass(frozen=True, kw_only=True)
 class MeanSpeedup(_Paired, kind="mean_speedup"):
-    """How many times as fast one variant is as another: the geometric mean over several cases."""
+    """Speedup of one variant over another: geometric mean over several cases."""
 
     also: Annotated[Unique[Text], Field(min_length=1)] = key(
         "Further cases of the mean.", names="cases"
@@ -141,8 +141,8 @@ class BetweenCases(Bounded, kind="between_cases"):
 
     @property
     def title(self) -> str:
-        own = self.case.split(",")
-        other = [value for value in self.over_case.split(",") if value not in own]
+        values = self.case.split(",")
+        other = [value for value in self.over_case.split(",") if value not in values]
         return f"{self.of} over its rate at {','.join(other)}"
 
     def figure(self, evidence: Evidence) -> Figure:
@@ -214,8 +214,8 @@ class MeanMeasured(Measured, kind="mean_figure"):
 
 @dataclass(frozen=True, kw_only=True)
 class _Counted(Bounded):
-    """Its figures are made of hardware counters of one launch: they have no interval to speak of,
-    as they count what one program does with the same data."""
+    """Its figures are ratios of hardware counters of one launch. They have no interval, because
+    the same program with the same data counts the same."""
 
     on_counters: ClassVar[bool] = True
 
@@ -361,12 +361,12 @@ class PrintedSpeedup(Bounded, kind="printed_speedup"):
 
 
 def _times(statements: Sequence[Statement]) -> list[Statement]:
-    """Those that print a time, of an operation that delivers bytes."""
+    """Statements of a time, of operations that deliver bytes."""
     return [s for s in statements if SI[s.unit_meant][0] == "s" and not math.isnan(s.rate)]
 
 
 def _agree(time: Statement, rate: Statement, unit: float) -> bool:
-    """Whether time and rate, each rounded as printed, can be of one operation.
+    """Whether a time and a rate, rounded as printed, can belong to one operation.
 
     `unit` is in B/s; both printed numbers may be off by half of their last digit.
     """

@@ -1,4 +1,4 @@
-"""Claims as study.yaml lists them, a write-up's and ours, each with what tests it."""
+"""Claims of study.yaml, a write-up's and ours, with their tests."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ class Claim:
 
     @property
     def on_counters(self) -> bool:
-        """Whether it takes profiles to decide it."""
+        """Whether its verdict needs profiles."""
         return any(test.on_counters for test in self.tests)
 
     @property
     def variants(self) -> list[str]:
-        """Every variant the tests compare, in the order of their mention."""
+        """Every variant that the tests compare, in the order of the tests."""
         return list(dict.fromkeys(name for test in self.tests for name in test.variants))
 
     @cached_property
@@ -102,7 +102,7 @@ class Claim:
         return len({test.case for test in self.tests}) > 1
 
     def write(self, value: float, units: Mapping[str, str]) -> str:
-        """A figure of it as its kind of comparison writes one; `units` are by metric."""
+        """A figure as text, in the form of its kind of comparison; `units` are by metric."""
         if len(self.tests) != 1:
             return digits(value)
         (test,) = self.tests
@@ -111,8 +111,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Subjects:
-    """What claims of a study may refer to: case ids by variant, units by metric, and which metrics
-    are shares."""
+    """Names that claims of a study may use: case ids by variant, units by metric, and the metrics
+    that are shares."""
 
     cases: Mapping[str, Collection[str]]
     units: Mapping[str, str]
@@ -180,7 +180,7 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
             if field in given:
                 require_known(f"{where}.{field}", name, subjects_known)
     cases = {"case": test.case, **dict(test.named("case", "cases"))}
-    # A figure of something and itself says nothing.
+    # A comparison of a variant with itself is a mistake.
     refuse_repeats(f"{where}: of, over", test.variants)
     refuse_repeats(f"{where}: {', '.join(cases)}", cases.values())
     for variant in test.variants:

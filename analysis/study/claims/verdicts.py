@@ -1,4 +1,4 @@
-"""Verdicts: what a measured figure and its interval say of a bound."""
+"""Verdicts: whether a measured figure and its interval meet a bound."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ NOT_TESTED: Final = "not tested"
 
 BEFORE: Final = "before"
 AFTERWARDS: Final = "afterwards"
-"""When a claim's bounds were set: before the runs that judge it, or when those were known."""
+"""Whether a claim's bounds were set before the runs that judge it, or after."""
 
 
 class NotTested(Exception):
-    """Why a comparison cannot be made; `Comparison.judge` makes it the reason."""
+    """A comparison is impossible; the message is the reason of the verdict."""
 
 
 @dataclass(frozen=True)
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
-    `mean` is the interval of the mean over runs, NaN where there are too few."""
+    `mean` is the interval of the mean over runs, NaN if there are too few."""
 
     value: float
     low: float
@@ -38,9 +38,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A verdict, its reason in words, and the figure it was made of, if there is one. Where the
-    interval decides nothing, `on_average` is the verdict on the mean over runs; empty where that
-    is undecided, too."""
+    """A verdict, its reason in words, and its figure, if there is one. If the interval is
+    undecided, `on_average` is the verdict on the mean over runs; empty if that is undecided."""
 
     verdict: str
     reason: str
@@ -50,8 +49,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a figure must meet: `name` is `at_least`, `at_most` or `within`. Of `within`, `value` is
-    a share of the published figure."""
+    """A threshold: `name` is `at_least`, `at_most` or `within`. For `within`, `value` is a share of
+    the published figure."""
 
     name: str
     value: float
@@ -80,7 +79,7 @@ class Bound:
         return Outcome(verdict, reason + but, figure, on_average)
 
     def _verdict(self, interval: tuple[float, float], figure: Figure) -> str:
-        """Of an interval of `figure`; NaN decides nothing."""
+        """The verdict on an interval of `figure`; NaN is undecided."""
         low, high = interval
         least, most = self._allowed(figure)
         if least <= low and high <= most:
@@ -88,7 +87,7 @@ class Bound:
         return FAILS if high < least or low > most else NOT_TESTED
 
     def _allowed(self, figure: Figure) -> tuple[float, float]:
-        """The least and the most that the figure may be."""
+        """Lowest and highest value that the bound allows."""
         if self.name == "within":
             low, high = (figure.published * (1 + share) for share in (-self.value, self.value))
             return low, high
@@ -101,8 +100,8 @@ class Bound:
         return f"{self.name.replace('_', ' ')} {short(self.value)}"
 
     def room(self, figure: Figure) -> float:
-        """How far the whole interval is on the right side of the bound, as a share of the bound;
-        0 for `within`, which has no side."""
+        """Distance from the bound to the nearest end of the interval, as a share of the bound;
+        negative if that end violates it, 0 for `within`."""
         if self.name == "within":
             return 0.0
         sign = 1 if self.name == "at_least" else -1
@@ -111,7 +110,7 @@ class Bound:
 
 
 def together(verdicts: Iterable[str]) -> str:
-    """The verdict on a claim from those on its parts: one that does not hold decides."""
+    """The verdict on a claim by those on its parts: one that fails decides."""
     known = set(verdicts)
     return next((verdict for verdict in (FAILS, NOT_TESTED) if verdict in known), HOLDS)
 
