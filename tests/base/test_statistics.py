@@ -81,7 +81,7 @@ def binomial_quantile(probability: float) -> int:
     return next(right for right, chance in enumerate(cumulative) if chance >= probability)
 
 
-LEAST_RIGHT, MOST_RIGHT = binomial_quantile(0.001), binomial_quantile(0.999)
+MIN_CORRECT, MAX_CORRECT = binomial_quantile(0.001), binomial_quantile(0.999)
 """Bounds on the number of correct intervals at CONFIDENCE; one test in a thousand exceeds them."""
 
 
@@ -160,14 +160,14 @@ def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float) -> None:
     kept = [[[one] for one in row] for row in medians[:, :-1].tolist()]
     low, high = np.array(list(map(prediction_interval, kept))).T
     inside = int(np.sum((low <= medians[:, -1]) & (medians[:, -1] <= high)))
-    assert LEAST_RIGHT <= inside <= MOST_RIGHT
+    assert MIN_CORRECT <= inside <= MAX_CORRECT
 
 
 @pytest.mark.parametrize("runs", [3, 4, 5])
 @pytest.mark.parametrize("between", [0.0, 0.02, 0.1])
 @pytest.mark.parametrize(
     ("rounds", "wrong", "least"),
-    [(5, 0.15, LEAST_RIGHT), (ROUNDS, 0.1, LEAST_RIGHT), (ROUNDS, 0.15, 0.915 * EXPERIMENTS)],
+    [(5, 0.15, MIN_CORRECT), (ROUNDS, 0.1, MIN_CORRECT), (ROUNDS, 0.15, 0.915 * EXPERIMENTS)],
 )
 def test_the_next_run_is_where_it_is_expected_however_rough_its_rounds(
     runs: int, between: float, rounds: int, wrong: float, least: float
@@ -204,7 +204,7 @@ def test_one_program_on_several_hosts_is_rarely_called_different(runs: int, sigm
     random = np.random.default_rng([29, runs, int(sigma * 1000)])
     ratios = random.lognormal(0, sigma, (EXPERIMENTS, runs)).tolist()
     said = [verdict(*estimate([[one] for one in row]), row) for row in ratios]
-    assert said.count("faster") + said.count("slower") <= EXPERIMENTS - LEAST_RIGHT
+    assert said.count("faster") + said.count("slower") <= EXPERIMENTS - MIN_CORRECT
 
 
 def test_few_runs_stand_for_themselves() -> None:

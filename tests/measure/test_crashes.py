@@ -10,7 +10,6 @@ import os
 import shutil
 import struct
 import sys
-from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -26,7 +25,6 @@ from analysis.measure.journal import Journal, discard_outdated, settle
 from analysis.measure.plan import PUBLISHING, Plan, Target, leftovers, pending
 from analysis.measure.publish import drafted
 from analysis.measure.run import run_rounds
-from analysis.results.store.results import load_variant
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.kinds import Speedup
@@ -35,6 +33,7 @@ from tests.compiled import toolchain
 from tests.editing import replace_in
 from tests.measure.conftest import QUIET
 from tests.measure.studies import GRID, HERE, host, write_study
+from tests.synthetic import assert_measured_once
 
 ROUNDS = 2
 NAMES = ("trouble", "one")
@@ -138,12 +137,8 @@ def assert_complete(study: Study, where: Target, build: Path) -> None:
     """All is measured once, and nothing else is left."""
     assert pending(study, where, "default", HERE) == []
     for variant in study.variants:
-        loaded = load_variant(where.root / where.machine / study.name / f"{variant.name}.csv")
-        taken = Counter((s.case, s.metric, s.round, s.sample) for s in loaded.samples)
-        assert set(taken.values()) == {1}
-        assert {s.round for s in loaded.samples} == set(range(ROUNDS))
-        assert {s.status for s in loaded.samples} == {"ok"}
-        assert len(loaded.run_provenance()) == 1
+        path = where.root / where.machine / study.name / f"{variant.name}.csv"
+        assert_measured_once(path, ROUNDS)
     assert [path for path in (build / "rounds").rglob("*") if path.is_file()] == []
     assert list(where.root.rglob(".*")) == []
 

@@ -10,11 +10,18 @@ import pytest
 from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu
 from analysis.measure.needs import Provision, in_use
+from analysis.study import Variant
 from tests.study.described import description, load
 
 
 def provision(arch: str | None, cuda: str | None = "13.0") -> Provision:
     return Provision([Gpu(None, "", "", 0, arch, "")] if arch else [], cuda)
+
+
+def variant_with(folder: Path, need: str) -> Variant:
+    data = description()
+    data["variants"][0]["needs"] = [need]
+    return load(folder / "copy", data).variant("first")
 
 
 @pytest.mark.parametrize(
@@ -35,9 +42,7 @@ def provision(arch: str | None, cuda: str | None = "13.0") -> Provision:
 def test_need_is_met_or_has_a_reason(
     tmp_path: Path, need: str, arch: str | None, cuda: str | None, reason: str | None
 ) -> None:
-    data = description()
-    data["variants"][0]["needs"] = [need]
-    variant = load(tmp_path / "copy", data).variant("first")
+    variant = variant_with(tmp_path, need)
     assert provision(arch, cuda).unmet(variant) == reason
 
 
@@ -51,9 +56,7 @@ def test_need_is_met_or_has_a_reason(
 def test_a_package_is_there_where_python_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, need: str, module: str, reason: str
 ) -> None:
-    data = description()
-    data["variants"][0]["needs"] = [need]
-    variant = load(tmp_path / "copy", data).variant("first")
+    variant = variant_with(tmp_path, need)
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     assert provision("sm_90").unmet(variant) == reason
     monkeypatch.delitem(sys.modules, module)
@@ -64,9 +67,7 @@ def test_a_package_is_there_where_python_finds_it(
 
 @pytest.mark.parametrize("need", ["cuda", "sm_ninety", "gpus", "cuda>=13", "rocm", "peers: two"])
 def test_unknown_need_is_an_error(tmp_path: Path, need: str) -> None:
-    data = description()
-    data["variants"][0]["needs"] = [need]
-    variant = load(tmp_path / "copy", data).variant("first")
+    variant = variant_with(tmp_path, need)
     with pytest.raises(FieldError) as caught:
         provision("sm_90").unmet(variant)
     assert caught.value.field == "variant first: needs"

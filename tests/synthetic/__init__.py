@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import yaml
 from analysis.base.files import write_whole
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.folders import MACHINE_LIMIT_BYTES
-from analysis.results.store.results import Draft, Provenance
+from analysis.results.store.results import Draft, Provenance, load_variant
 from analysis.results.store.samples import Sample
 from analysis.site.facts.rows import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
@@ -32,8 +33,8 @@ CALLS = STUDIES["calls"]
 
 RUN = "2026-01-02T03:04:05Z"
 
-MOST_ROUNDS = 64
-"""No made-up run has more rounds."""
+MAX_ROUNDS = 64
+"""Maximum number of rounds of a made-up run."""
 
 Seconds = Callable[[Variant, Case, str], float]
 
@@ -120,7 +121,7 @@ def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> Provenan
         "source_sha256": fingerprint(study, variant),
         "method_version": METHOD_VERSION,
         "command": "made up",
-        "rounds": MOST_ROUNDS,
+        "rounds": MAX_ROUNDS,
         "start": run,
         "end": run,
         "machine": {"gpu": "Synthetic GPU"},
@@ -194,3 +195,13 @@ def measured_row(study: Study, variant: str, case: str, metric: str, value: floa
         run=RUN,
         disturbed=0,
     )
+
+
+def assert_measured_once(path: Path, rounds: int) -> None:
+    """Check that a variant's file has one run, in which every sample was taken once."""
+    loaded = load_variant(path)
+    taken = Counter((s.case, s.metric, s.round, s.sample) for s in loaded.samples)
+    assert set(taken.values()) == {1}
+    assert {s.round for s in loaded.samples} == set(range(rounds))
+    assert {s.status for s in loaded.samples} == {"ok"}
+    assert len(loaded.run_provenance()) == 1

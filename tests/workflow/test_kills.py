@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 import psutil
 import pytest
 
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from analysis.results.store.results import load_variant
+from tests.synthetic import assert_measured_once
 from tests.waiting import DEADLINE_S, wait_for
 from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline, succeed
 
@@ -115,12 +114,7 @@ class Trial:
         """Check that every cell is measured once, and that no other file is left."""
         folder = self._copy / "results" / "test-box" / "calls"
         for variant in ("python", "again", "compiled"):
-            loaded = load_variant(folder / f"{variant}.csv")
-            taken = Counter((s.case, s.metric, s.round, s.sample) for s in loaded.samples)
-            assert set(taken.values()) == {1}
-            assert {s.round for s in loaded.samples} == set(range(ROUNDS))
-            assert {s.status for s in loaded.samples} == {"ok"}
-            assert len(loaded.run_provenance()) == 1
+            assert_measured_once(folder / f"{variant}.csv", ROUNDS)
         disturbed = len(re.findall("is repeated", self.output()))
         assert (self._copy / "begun").stat().st_size <= ROUNDS + 1 + disturbed
         assert [p for p in (self._copy / "build" / "rounds").rglob("*") if p.is_file()] == []

@@ -80,6 +80,16 @@ def test_server_without_a_client_times_out(peers: Any, modules: dict[str, Path])
 CONNECT, FILL, RECEIVED = 1, 2, 3
 
 
+def error_of_server(peers: Any, module: Path, message: bytes, **settings: Any) -> str:
+    """Error of a server that receives `message` from its client."""
+    with pytest.raises(PEERS.PeerError) as caught:
+        with session(peers, module, **settings) as transfer:
+            transfer.client.say(f"send {message.hex()}")
+            transfer.client.hear("sent")
+            raise PEERS.PeerError(transfer.server.finish())
+    return str(caught.value)
+
+
 def words(*numbers: int) -> bytes:
     return struct.pack(f"<{len(numbers)}Q", *numbers)
 
@@ -113,12 +123,7 @@ def fill_message(page_bytes: int, pages: int, destinations: list[int]) -> bytes:
 def test_invalid_request_is_one_clear_error(
     peers: Any, modules: dict[str, Path], message: bytes, error: str
 ) -> None:
-    with pytest.raises(PEERS.PeerError) as caught:
-        with session(peers, modules["single_thread"]) as transfer:
-            transfer.client.say(f"send {message.hex()}")
-            transfer.client.hear("sent")
-            raise PEERS.PeerError(transfer.server.finish())
-    assert error in str(caught.value)
+    assert error in error_of_server(peers, modules["single_thread"], message)
 
 
 def one_endpoint(length: int = 4, address: bytes = b"none", size: int = 64) -> bytes:
@@ -147,12 +152,7 @@ def one_endpoint(length: int = 4, address: bytes = b"none", size: int = 64) -> b
 def test_invalid_connect_is_one_clear_error(
     peers: Any, modules: dict[str, Path], message: bytes, error: str
 ) -> None:
-    with pytest.raises(PEERS.PeerError) as caught:
-        with session(peers, modules["single_thread"], connects=False) as transfer:
-            transfer.client.say(f"send {message.hex()}")
-            transfer.client.hear("sent")
-            raise PEERS.PeerError(transfer.server.finish())
-    assert error in str(caught.value)
+    assert error in error_of_server(peers, modules["single_thread"], message, connects=False)
 
 
 @pytest.mark.parametrize(

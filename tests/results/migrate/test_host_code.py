@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sysconfig
 from pathlib import Path
 
@@ -303,31 +304,28 @@ def test_constructor_is_not_timed(dispatcher: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("symbol", "is_of_library"),
+    ("pattern", "symbol", "matches"),
     [
-        ("_ZN49_INTERNAL_80fcafe3_21_all_links_in_order_cu_kPlan4cuda3std3__45__cpo3endE", True),
-        ("_ZN4cuda3std3__48in_placeE", True),
-        ("_ZN3cub6detail5tableE", True),
-        ("_ZN37_INTERNAL_80fcafe3_10_gather_cu_kPlan6countsE", False),
-        ("_ZN6gather4cuda5tableE", False),
-        ("counts", False),
+        (
+            LIBRARY_VARIABLE,
+            "_ZN49_INTERNAL_80fcafe3_21_all_links_in_order_cu_kPlan4cuda3std3__45__cpo3endE",
+            True,
+        ),
+        (LIBRARY_VARIABLE, "_ZN4cuda3std3__48in_placeE", True),
+        (LIBRARY_VARIABLE, "_ZN3cub6detail5tableE", True),
+        (LIBRARY_VARIABLE, "_ZN37_INTERNAL_80fcafe3_10_gather_cu_kPlan6countsE", False),
+        (LIBRARY_VARIABLE, "_ZN6gather4cuda5tableE", False),
+        (LIBRARY_VARIABLE, "counts", False),
+        (CONSTRUCTOR, "_ZN12_GLOBAL__N_15BoundC2Ei", True),
+        (CONSTRUCTOR, "_ZN5BoundC1Ev", True),
+        (CONSTRUCTOR, "_ZN12_GLOBAL__N_15Bound6launchEl", False),
+        (CONSTRUCTOR, "_Z7prepareRK6GatherS1_", False),
     ],
 )
-def test_variables_of_libraries_are_known(symbol: str, is_of_library: bool) -> None:
-    assert (LIBRARY_VARIABLE.match(readable(symbol)) is not None) == is_of_library
-
-
-@pytest.mark.parametrize(
-    ("symbol", "is_constructor"),
-    [
-        ("_ZN12_GLOBAL__N_15BoundC2Ei", True),
-        ("_ZN5BoundC1Ev", True),
-        ("_ZN12_GLOBAL__N_15Bound6launchEl", False),
-        ("_Z7prepareRK6GatherS1_", False),
-    ],
-)
-def test_constructors_are_known(symbol: str, is_constructor: bool) -> None:
-    assert (CONSTRUCTOR.match(readable(symbol)) is not None) == is_constructor
+def test_variables_of_libraries_and_constructors_are_known(
+    pattern: re.Pattern[str], symbol: str, matches: bool
+) -> None:
+    assert (pattern.match(readable(symbol)) is not None) == matches
 
 
 @pytest.mark.parametrize(

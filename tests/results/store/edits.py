@@ -23,7 +23,7 @@ WORDS: Final = [
     *("", "0", "-1", "1e999", "nan", "null", "[]", "{}"),
     *("<b>", "{{ 7 }}", "\0", "\u202e", PAYLOAD),
 ]
-MOST_EDITS: Final = 3
+MAX_EDITS: Final = 3
 _VALUES: Final = {
     ".json": re.compile(rb'(?<=": ")[^"\n]*(?=")'),
     ".csv": re.compile(rb'(?<=[,\n])[^",\n]*(?=[,\n])'),
@@ -82,7 +82,7 @@ _BYTES: Final = st.builds(
 )
 _VALUE: Final = st.builds(Edit, **_PLACED, text=_TEXTS | st.just(PAYLOAD), is_signed=st.just(True))
 EDITS: Final = _VALUE.map(lambda edit: [edit]) | st.lists(
-    _BYTES | _VALUE, min_size=1, max_size=MOST_EDITS
+    _BYTES | _VALUE, min_size=1, max_size=MAX_EDITS
 )
 
 

@@ -15,7 +15,7 @@ from tests.results.store.changes import STUDY, VARIANT, write_whole_machine
 from tests.results.store.edits import EDITS, Edit, apply
 from tests.results.store.mutations import MUTATIONS, Mutation
 from tests.roots import write_tables
-from tests.synthetic import CALLS, MOST_ROUNDS, STUDIES
+from tests.synthetic import CALLS, MAX_ROUNDS, STUDIES
 
 WHOLE = "whole-box"
 HOSTILE = "hostile-box"
@@ -106,7 +106,7 @@ def assert_allowed(found: Collected) -> None:
     assert set(fresh.loc[fresh["status"] == "ok", "metric"]) <= set(CALLS.metrics)
     assert set(measured["unit"]) == {"s"} or rows["stale"].any()
     assert not rows.duplicated([*KEY[:-1], "run", "round", "sample"]).any()
-    assert set(rows["round"]) <= set(range(MOST_ROUNDS))
+    assert set(rows["round"]) <= set(range(MAX_ROUNDS))
     assert all(map(str.isprintable, rows["reason"]))
 
 

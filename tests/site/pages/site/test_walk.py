@@ -13,9 +13,9 @@ from tests.site.pages.site.conftest import FLAGS, MEASURED, executable
 from tests.site.pages.site.links import Document, broken_links, documents
 from tests.site.pages.site.walk import Seen, walk
 
-MOST_HTML_BYTES = 400_000
-MOST_ELEMENTS = 8_000
-MOST_FIRST_BYTES = 1_500_000
+MAX_HTML_BYTES = 400_000
+MAX_ELEMENTS = 8_000
+MAX_FIRST_LOAD_BYTES = 1_500_000
 """Bytes that a page loads before a chart comes into view, uncompressed."""
 EMPTY = {"hardware/#chart-machines"}
 """Shows nothing at first where few machines have been measured."""
@@ -78,11 +78,11 @@ def test_every_chart_has_data_and_its_figures_as_text(
 
 def test_pages_are_light(seen: list[Seen], whole: dict[str, Document], pages: list[str]) -> None:
     for one in seen:
-        assert one.first_load_bytes < MOST_FIRST_BYTES, one.path
+        assert one.first_load_bytes < MAX_FIRST_LOAD_BYTES, one.path
     for path in pages:
         document = whole[f"{path}index.html"]
-        assert document.bytes < MOST_HTML_BYTES, path
-        assert document.elements < MOST_ELEMENTS, path
+        assert document.bytes < MAX_HTML_BYTES, path
+        assert document.elements < MAX_ELEMENTS, path
 
 
 def test_every_link_leads_to_something(site: Path, whole: dict[str, Document]) -> None:
