@@ -26,7 +26,7 @@ def storm(
     *flags: str,
     source: str = SOURCES[0],
     folder: Path = STUDY.folder,
-    limit_s: int = 60,
+    limit_s: int = 300,
 ) -> str | None:
     """What 8 threads found wrong in so many operations, if anything."""
     flags = (f"-DSOURCE={source}", *flags)

@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, sync_playwright
+from playwright.sync_api import Browser, Error, expect, sync_playwright
 
 from analysis.study import discover
 from tests.roots import build, copy_of_repository
+from tests.site.pages.site.walk import TIMEOUT_MS
 from tests.synthetic import write_machine
+
+expect.set_options(timeout=TIMEOUT_MS)
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 MEASURED = ("h2d_gather", "method", "pool_gather")

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from analysis.base.quantities import digits, percent, quantity, ratio, whole
 from tests.repository import STUDIES
+from tests.site.pages.site.walk import TIMEOUT_MS
 
 STUDY = "h2d_gather"
 FOUND = {
@@ -72,7 +73,7 @@ class Visit:
                 " const drawn = figure.querySelector('.hp-live svg')?.getBoundingClientRect();"
                 " return drawn && drawn.width > 100 && drawn.height > 50; }",
                 arg=figure.element_handle(),
-                timeout=10_000,
+                timeout=TIMEOUT_MS,
             )
 
     def wait_for_another(self, figure: Locator, drawn: str) -> None:
@@ -82,7 +83,7 @@ class Visit:
             " const svg = figure.querySelector('.hp-live svg');"
             " return svg && svg.innerHTML !== drawn; }",
             arg=[figure.element_handle(), drawn],
-            timeout=10_000,
+            timeout=TIMEOUT_MS,
         )
 
 
