@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from analysis import ROOT
 from analysis.results.store.folders import MACHINE_LIMIT_BYTES, machines, variant_files
-from analysis.results.store.results import load_variant
+from analysis.results.store.results import VariantResults, load_variant
 from analysis.results.store.samples import KEPT_RUNS, to_text
 from analysis.site.facts.captures import read_events
 
@@ -16,13 +18,18 @@ COMMITTED = ROOT / "results"
 TIMELINES = sorted(COMMITTED.glob("*/*/*.timeline.csv"))
 
 
+@cache
+def load_machine(machine: str) -> Mapping[Path, VariantResults]:
+    """All results of a machine, by file."""
+    return {path: load_variant(path) for path in variant_files(COMMITTED, machine)}
+
+
 @pytest.mark.parametrize("machine", machines(COMMITTED))
 class TestCommitted:
     """The committed results."""
 
     def test_every_file_loads_and_has_its_name(self, machine: str) -> None:
-        for path in variant_files(COMMITTED, machine):
-            loaded = load_variant(path)
+        for path, loaded in load_machine(machine).items():
             provenance = loaded.provenance
             assert (provenance["study"], provenance["variant"]) == (path.parent.name, path.stem)
             assert to_text(loaded.samples) == path.read_text()
@@ -34,23 +41,23 @@ class TestCommitted:
 
     def test_as_many_runs_as_are_kept_fit(self, machine: str) -> None:
         most = 0.0
-        for path in variant_files(COMMITTED, machine):
-            runs = len(load_variant(path).run_provenance())
+        for path, loaded in load_machine(machine).items():
+            runs = len(loaded.run_provenance())
             of_runs = path.stat().st_size + path.with_suffix(".json").stat().st_size
             captures = sum(one.stat().st_size for one in path.parent.glob(f"{path.stem}.*.csv"))
             most += of_runs / runs * KEPT_RUNS + captures
         assert most <= 0.75 * MACHINE_LIMIT_BYTES
 
     def test_it_was_measured_from_clean_commits(self, machine: str) -> None:
-        for path in variant_files(COMMITTED, machine):
-            for run, entry in load_variant(path).run_provenance().items():
+        for path, loaded in load_machine(machine).items():
+            for run, entry in loaded.run_provenance().items():
                 assert entry["dirty"] is False, f"{path}: {run}"
                 assert len(entry["commit"]) == 40, f"{path}: {run}"
                 assert "bounds" in entry, f"{path}: {run}"
 
     def test_every_value_was_verified(self, machine: str) -> None:
-        for path in variant_files(COMMITTED, machine):
-            for sample in load_variant(path).samples:
+        for path, loaded in load_machine(machine).items():
+            for sample in loaded.samples:
                 assert sample.verified == (sample.status == "ok"), f"{path}: {sample}"
 
 
