@@ -1,5 +1,5 @@
-// Lets threads that spin give way. On a machine with few cores, the threads that they wait for would
-// otherwise get a core only when the scheduler takes one away from those that spin.
+// Lets threads that spin give way. On a machine with few cores, the threads that they wait for
+// would otherwise get a core only when the scheduler takes one away from those that spin.
 #pragma once
 
 #include <immintrin.h>
