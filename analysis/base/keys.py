@@ -187,7 +187,8 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "string_too_long": "at most {max_length} characters",
     "greater_than_equal": "a number of at least {ge}",
     "greater_than": "a number above {gt:g}",
-    "less_than_equal": "a number of at most {le}",
+    "less_than_equal": "a number of at most {le:g}",
+    "missing": "more items",
     **dict.fromkeys(("string_too_short", "too_short"), "something that is not empty"),
     "too_long": "at most {max_length} items",
 }
@@ -201,7 +202,8 @@ def _names(place: Sequence[Any], data: Any) -> Iterator[str]:
     for part in place:
         if part == OTHERS:
             continue
-        data = data[part] if isinstance(data, list | Mapping) else None
+        values = dict(enumerate(data)) if isinstance(data, list | tuple) else data
+        data = values.get(part) if isinstance(values, Mapping) else None
         ids = [data.get(one) for one in ("name", "id")] if isinstance(data, Mapping) else []
         named = next((one for one in ids if isinstance(one, str)), None)
         yield named if isinstance(part, int) and named else str(part)

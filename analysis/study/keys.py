@@ -60,6 +60,9 @@ CaseValue = Annotated[
     Field(title="whole number or word"),
 ]
 Case = Annotated[Mapping[Text, CaseValue], Field(min_length=1)]
+File = Annotated[
+    Path, only(lambda value: isinstance(value, str) and value.isprintable(), "the path of a file")
+]
 Constants = Mapping[Name, Count]
 Expression = Annotated[
     int | str,
@@ -203,7 +206,7 @@ class VariantKeys(Keys):
         " compared by gpu_time.",
         False,
     )
-    timed: Unique[Path] = key(
+    timed: Unique[File] = key(
         "Files outside of the study's folder that the variant times, by their path in the"
         " repository. They belong to its code: a change of theirs makes its results stale.",
         (),
@@ -242,7 +245,7 @@ class StudyKeys(Keys):
         " page compares the steps with it where the study has no ceilings.",
         None,
     )
-    tests: Unique[Path] = key(
+    tests: Unique[File] = key(
         "Files of the study that only tests use. They are in no variant's code, and a change of"
         " theirs makes no result stale; nor does one of the files that only they include.",
         (),

@@ -76,8 +76,11 @@ def load_study(file: Path) -> Study:
         variants=tuple(replace(variant, headline=headline) for variant in variants),
         headline=headline,
         captured=_captured(keys, variants, headline, where),
-        claims=_claims(keys, variants, metrics, headline, where, digests(data)),
+        claims=_claims(keys, variants, metrics, headline, where),
     )
+    bounds = digests(data)
+    claims = (replace(claim, bounds=bounds.get(claim.id, ())) for claim in study.claims)
+    study = replace(study, claims=tuple(claims))
     if study.goal is not None:
         steps = [variant.name for variant in variants if variant.role == "step"]
         require_known(f"{where}: goal", study.goal, steps)
@@ -264,7 +267,6 @@ def _claims(
     metrics: Mapping[str, Metric],
     headline: str,
     where: str,
-    bounds: Mapping[str, tuple[str, ...]],
 ) -> tuple[Claim, ...]:
     subjects = Subjects(
         cases={variant.name: {case.id for case in variant.cases} for variant in variants},
@@ -273,4 +275,4 @@ def _claims(
         headline=headline,
     )
     ours = study.write_up is None
-    return parse_claims(study.claim_entries, subjects, where, bounds, ours=ours)
+    return parse_claims(study.claim_entries, subjects, where, ours=ours)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -14,6 +17,21 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.study import discover, find_study, load_study
 from tests.study.described import description, drop, load, put
 from tests.synthetic import ROOT as SYNTHETIC
+
+CLAIM = {"kind": "speedup", "of": "first", "over": "second", "at_least": 1}
+FINDING = {"verdict": "holds", "headline": "It is {measured} faster."}
+
+
+def places(data: object) -> Iterator[list[str | int]]:
+    """The path to every value within."""
+    inner = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data if isinstance(data, list) else ())
+    )
+    for key, value in inner:
+        yield [key]
+        yield from ([key, *rest] for rest in places(value))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +137,10 @@ from tests.synthetic import ROOT as SYNTHETIC
         (put({"row": [1, 2]}, "fitted_range"), "fitted_range.row", "a key of the cases", "'row'"),
         (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers", "'once'"),
         (put(float("nan"), "budget_s"), "budget_s", "a finite number", "nan"),
+        (put({"rows": [3]}, "fitted_range"), "fitted_range.rows.1", "more items", "[3]"),
+        (put(["\0"], "tests"), "tests.0", "the path of a file", "x00"),
+        (put([3], "variants", 1, "timed"), "variants.second.timed.0", "the path of a file", "3"),
+        (put(None, "variants", 1, "after"), "variants.second.after", "no such key", "None"),
         (put({"rows": [3, 9]}, "fitted_range"), "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
         (
             put({"reads": "copy_engine", "warps": 1}, "variants", 1, "link"),
@@ -152,6 +174,40 @@ def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(
     assert expected in said_expected.partition(": expected ")[2]
     assert got in said_got
     assert "\n" not in str(caught.value)
+
+
+VALUES: Final[tuple[object, ...]] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    float("inf"),
+    "",
+    "x",
+    [],
+    [[1]],
+    {},
+    {1: 2},
+    date(2026, 1, 2),
+)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_wrong_value_anywhere_is_no_other_error(tmp_path: Path, value: object) -> None:
+    whole = description() | {
+        "write_up": {"title": "Notes", "date": None},
+        "fitted_range": {"rows": [1, 2]},
+        "captured": [{"case": {"rows": 2, "draw": "once"}}],
+        "claims": [{"id": "it", "says": "So.", "test": CLAIM, "finding": FINDING}],
+    }
+    whole["variants"][1] |= {"options": {"lanes": "many"}, "flags": ["-O2"]}
+    load(tmp_path / "copy", whole)
+    for place in places(whole):
+        data = copy.deepcopy(whole)
+        put(value, *place)(data)
+        with suppress(FieldError):
+            load(tmp_path / "copy", data)
 
 
 @pytest.mark.parametrize(

@@ -124,18 +124,15 @@ def parse_claims(
     entries: Sequence[ClaimKeys],
     subjects: Subjects,
     where: str,
-    bounds: Mapping[str, tuple[str, ...]],
     *,
     ours: bool = False,
 ) -> tuple[Claim, ...]:
     """The `claims` of a study.yaml; `ours` where one does not say.
 
-    `bounds` are by claim, as `bounds.digests` gives them. Raises FieldError for the first key,
-    variant, case, metric or unit that does not fit.
+    Raises FieldError for the first key, variant, case, metric or unit that does not fit.
     """
     refuse_repeats(f"{where}: claims", [entry.id for entry in entries])
-    claims = (_claim(entry, subjects, f"{where}: claims.{entry.id}", ours) for entry in entries)
-    return tuple(replace(claim, bounds=bounds.get(claim.id, ())) for claim in claims)
+    return tuple(_claim(entry, subjects, f"{where}: claims.{entry.id}", ours) for entry in entries)
 
 
 def _claim(entry: ClaimKeys, subjects: Subjects, where: str, ours: bool) -> Claim:
