@@ -1,4 +1,4 @@
-"""A repository with captures: counters and timelines, fresh, stale and refused."""
+"""A repository with captures: counters and timelines, fresh, stale and rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled code that tests share: built once for what it is made of, kept for the next run.
+"""Compiled code that tests share: built once per content, kept for the next run.
 
 Workers that ask for the same wait for the first of them. Whoever tests compiling itself does not
 ask here.
@@ -75,7 +75,7 @@ def study_with_fault(study: Study, tmp_path: Path, name: str, right: str, wrong:
 
 
 def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None]) -> Path:
-    """The folder that `make` fills, made once for these files and words, whichever process asks."""
+    """The folder that `make` fills, once per content of these files and words."""
     digest = hashlib.sha256()
     for part in (*made_of, str(toolchain()), pybind11.__version__, sys.version):
         digest.update(part.read_bytes() if isinstance(part, Path) else part.encode())

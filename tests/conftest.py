@@ -21,13 +21,13 @@ from tests.heavy import MARK, guarded, install_guard, is_all_heavy, mark_heavy
 if TYPE_CHECKING:
     from analysis.site.facts.inputs import Inputs
 
-# The process that only hands out tests reads this file, too. Fixtures import what takes long.
+# The process that distributes tests also reads this file, so fixtures do the slow imports.
 
 ASKED_FOR = {
     "long": "sanitizers, further architectures, a cluster",
     "exhaustive": "an hour of random kills and crashes, times where nothing else runs",
 }
-"""Marks of tests that take an option of that name, and what such tests are."""
+"""Marks of tests that need the option of that name, with a description."""
 BUILD = ROOT / "build" / "tests"
 FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/")
 """The longest tests, which start first, so that no worker ends late."""
@@ -35,7 +35,7 @@ TOGETHER = ("tests/kernels/rdma_write/", "tests/site/pages/site/")
 """Folders whose tests are for one worker: they count what their processes leave behind, or look at
 what takes long to build."""
 
-# How long an example takes is no fault where other tests run beside it.
+# No deadline for examples, because other tests run at the same time.
 hypothesis.settings.register_profile(
     "beside_others", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -80,7 +80,7 @@ def room_of(nodeid: str) -> str:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave a file unread of which no test is asked for."""
+    """Skip reading a file without a selected test."""
     without_heavy = config.getoption("markexpr") == f"not {MARK}"
     return True if without_heavy and is_all_heavy(collection_path) else None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def replace_in(path: Path, old: str, new: str) -> None:
-    """Replace `old`, which is there, and let no clock's resolution hide that the file changed."""
+    """Replace `old`, which must exist, and set a later time of change."""
     text = path.read_text()
     assert old in text
     modified = path.stat().st_mtime_ns
@@ -19,7 +19,7 @@ def replace_in(path: Path, old: str, new: str) -> None:
 
 
 def edit_json(path: Path, change: Callable[[Any], object]) -> None:
-    """Have `change` alter what the file holds."""
+    """Apply `change` to the text of the file."""
     document = json.loads(path.read_text())
     change(document)
     path.write_text(json.dumps(document))

@@ -122,13 +122,13 @@ _guard = _Guard()
 
 
 def install_guard() -> None:
-    """Watch the processes that tests start, from now on."""
+    """Watch all processes that tests start later."""
     sys.addaudithook(_guard)
 
 
 @contextmanager
 def guarded(item: pytest.Item) -> Iterator[None]:
-    """Fail the test if it starts something heavy without the mark."""
+    """Fail a test without the mark that starts a heavy process."""
     _guard.test = "" if item.get_closest_marker(MARK) else item.nodeid
     try:
         yield

@@ -1,4 +1,4 @@
-"""Links whose times the model gives: parameters to be found again, and a machine that has them."""
+"""Links with times by the model: known parameters for fits, and a machine that has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for what must come, with a deadline."""
+"""Waiting for an event, with a deadline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEADLINE_S = 60.0
 
 
 def wait_for(happened: Callable[[], object]) -> None:
-    """Return as soon as `happened` is true; fail where it does not become so in a minute."""
+    """Return as soon as `happened` is true; fail after a minute."""
     until = time.monotonic() + DEADLINE_S
     while not happened():
         if time.monotonic() > until:

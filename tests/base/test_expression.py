@@ -40,7 +40,7 @@ def test_expressions_agree_with_python(expression: str) -> None:
     refused=st.sampled_from(REFUSED),
 )
 def test_expressions_of_anything_else_are_refused(left: str, right: str, refused: str) -> None:
-    # Zero times anything is refused all the same: what is refused is the form, not the value.
+    # Zero times anything is rejected, too: the form is invalid, whatever the value.
     with pytest.raises((ValueError, ZeroDivisionError)) as caught:
         evaluate(refused.format(left, right), NAMES)
     assert caught.type is ValueError or "//" in left + right

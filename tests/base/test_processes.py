@@ -38,7 +38,7 @@ fail_in_one_line(work)
 TIDIES = """
 import os, signal
 from analysis.base.cli import fail_in_one_line
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs tests may ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the caller of the tests may ignore it
 def work():
     try:
         os.kill(os.getpid(), signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Rows of a dataclass go to a CSV file and come back; what is wrong is named by line and column."""
+"""CSV files of dataclasses: round trips, and errors with line and column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals and verdicts: right by hand, and how often wrong by chance."""
+"""Intervals and verdicts: cases solved by hand, and rates of errors by chance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from analysis.study.config import CONFIG_FILE
         (1.0, 1.05, "unclear"),
         (0.95, 1.0, "unclear"),
         (0.95, 1.005, "unclear"),
-        (1.002, 1.012, "unclear"),  # surely faster, but by less than counts
+        (1.002, 1.012, "unclear"),  # certainly faster, but below the threshold
         (0.988, 0.998, "unclear"),
         (math.nan, math.nan, "unclear"),
         (1.5, math.nan, "unclear"),
@@ -52,8 +52,11 @@ def test_verdict_needs_the_whole_interval(low: float, high: float, said: str) ->
         ([1.20, 1.21, 1.19], "faster"),
         ([0.80, 0.81, 0.79], "slower"),
         ([1.20, 1.21, 0.999], "unclear"),  # one run disagrees
-        ([1.20, 1.80, 1.01], "unclear"),  # all agree, but so might chance
-        ([1.20, 1.20, 1.20, 1.20, 0.99], "unclear"),  # one of five, and their mean does not hold 1
+        ([1.20, 1.80, 1.01], "unclear"),  # all agree, but perhaps by chance
+        (
+            [1.20, 1.20, 1.20, 1.20, 0.99],
+            "unclear",
+        ),  # one of five; the interval of the mean excludes 1
         ([0.80, 0.80, 0.80, 0.80, 1.005], "unclear"),
         ([1.002, 1.003, 1.0021], "same"),
         ([1.0091, 1.0092, 1.0120], "unclear"),  # less than a hundredth
@@ -64,14 +67,14 @@ def test_several_runs_must_agree(by_run: list[float], said: str) -> None:
     assert verdict(ratio, low, high, by_run) == said
 
 
-# How often the method is wrong, over many made-up experiments of a default grid's rounds.
+# Rate of wrong verdicts over many made-up experiments with the rounds of a default grid.
 
 ROUNDS: int = read_yaml(CONFIG_FILE)["grids"]["default"]["rounds"]
 EXPERIMENTS = 1000
 
 
 def binomial_quantile(probability: float) -> int:
-    """Quantile of the number of experiments that are right, if each is with CONFIDENCE."""
+    """Quantile of the number of correct experiments, if each is correct with CONFIDENCE."""
     wrong = 1 - CONFIDENCE
     chances = (
         math.comb(EXPERIMENTS, right) * CONFIDENCE**right * wrong ** (EXPERIMENTS - right)
@@ -88,7 +91,7 @@ MIN_CORRECT, MAX_CORRECT = binomial_quantile(0.001), binomial_quantile(0.999)
 def noise(
     random: np.random.Generator, sigma: float, outliers: float, rounds: int = ROUNDS
 ) -> np.ndarray:
-    """Times around 1 of many experiments [EXPERIMENTS, rounds]; some rounds go grossly wrong."""
+    """Times around 1 of many experiments [EXPERIMENTS, rounds]; some rounds are outliers."""
     times = random.lognormal(0, sigma, (EXPERIMENTS, rounds))
     wrong = random.random(times.shape) < outliers
     return np.where(wrong, times * random.uniform(1.5, 10, times.shape), times)
@@ -195,7 +198,7 @@ def test_runs_that_agree_by_chance_promise_no_more_than_their_rounds() -> None:
     assert prediction_interval([[0.0], [0.0], [0.0]]) == (
         0.0,
         0.0,
-    )  # of one round, nothing is known
+    )  # one round has no interval
 
 
 @pytest.mark.parametrize("runs", [3, 4, 5])
@@ -212,7 +215,7 @@ def test_few_runs_stand_for_themselves() -> None:
     assert estimate([first, second]) == (2.1, 2.0, 2.3)
     three = estimate([first, second, first])
     assert three.median == pytest.approx(1.1)
-    assert three.low < 1.0 and three.high > 2.3  # where another run may well be
+    assert three.low < 1.0 and three.high > 2.3  # a plausible range for another run
     assert len([first, second]) < MIN_RUNS
 
 

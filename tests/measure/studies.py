@@ -1,4 +1,4 @@
-"""Small studies of host code, and what measures them."""
+"""Small studies of host code, and their measurement."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def fill(out):
     out[:size] = b"\\x01" * size
 '''
 TROUBLE = '''\
-"""Fill, but in the round that the file `trouble` names do what it says."""
+"""Fill, except in the round that the file `trouble` names, which fails as it says."""
 
 import os
 import signal
@@ -105,7 +105,7 @@ def fill(out):
             signal.pause()
 '''
 REFUSES = '''\
-"""Refuse all but the smallest buffer."""
+"""Reject all but the smallest buffer."""
 
 from analysis.measure.cell import Skip
 
@@ -145,7 +145,7 @@ def host(folder: Path) -> Host:
 
 
 def run(plan: Plan, folder: Path) -> list[str]:
-    """Measure and publish; the line of each variant, and at the end the error, if there is one."""
+    """Measure and publish; returns the line of each variant, and the error, if any."""
     run_rounds(plan, HERE, host(folder))
     lines = []
     try:

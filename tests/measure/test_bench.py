@@ -1,4 +1,4 @@
-"""The command that runs one variant by itself: its options, and the case they make."""
+"""The command for one variant: its options, and their case."""
 
 from __future__ import annotations
 

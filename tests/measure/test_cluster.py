@@ -1,4 +1,4 @@
-"""Machines of a cluster, without one: trees, and how their results come together."""
+"""Machines of a cluster, without a cluster: their trees, and the merge of their results."""
 
 from __future__ import annotations
 

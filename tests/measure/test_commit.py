@@ -13,7 +13,7 @@ from analysis.measure.commit import COMMIT_VARIABLE, Commit, commit_of
 
 @pytest.fixture(autouse=True)
 def unnamed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing but the tree says of which commit it is."""
+    """Only the tree determines the commit."""
     for name in (COMMIT_VARIABLE, "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))

@@ -1,4 +1,4 @@
-"""Host memory leaves the CPU's caches, and its bytes stay what they are."""
+"""Flushes of host memory from the CPU's caches, which keep its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same command again after a crash at any change of a file: all is measured, nothing twice."""
+"""Restart after a crash at any change of a file: all is measured, nothing twice."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Crash:
 
 
 class FullDisk(Crash):
-    """From the n-th change on there is room for no more file."""
+    """A disk that is full from the n-th change on."""
 
     def happen(self, path: str, opens: bool) -> None:
         if opens and self.count >= self._at:
@@ -134,7 +134,7 @@ def finished(quick: None, study: Study, where: Target, build_folder: Path) -> Pl
 
 
 def assert_complete(study: Study, where: Target, build: Path) -> None:
-    """All is measured once, and nothing else is left."""
+    """Check that all is measured once, and that no other file is left."""
     assert pending(study, where, "default", HERE) == []
     for variant in study.variants:
         path = where.root / where.machine / study.name / f"{variant.name}.csv"
@@ -251,7 +251,7 @@ def test_damaged_results_are_reported_before_any_launch(
     assert in_child(measure) == 0
     file, old, new = damaged
     replace_in(where.root / where.machine / study.name / file, old, new)
-    for name in study.variant_names:  # so one is pending whose results are whole
+    for name in study.variant_names:  # makes a variant with complete results pending
         replace_in(study.folder / f"{name}.py", "len(out)", "(len(out))")
     before, rounds = contents(where.root), measured_rounds(study)
     log = build_folder / "log"
@@ -319,7 +319,7 @@ def test_interrupted_publication_is_completed_first(
 ) -> None:
     draft, summary, _ = drafted(finished, HERE, host(build_folder), Journal(finished))
     Journal(finished).stage(draft.texts, summary, "")
-    # A part of it is in place: samples whose provenance is not.
+    # Published in part: samples without their provenance.
     one = where.root / where.machine / study.name / "one.csv"
     one.parent.mkdir(parents=True)
     one.write_text(draft.texts["test-box/study/one.csv"])

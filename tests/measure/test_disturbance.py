@@ -1,4 +1,4 @@
-"""Rounds that something disturbed: what counts, how they are repeated, and that they are marked."""
+"""Disturbed rounds: their signs, their repetition and their marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host memory by its kind: had, page-locked, and given back."""
+"""Host memory by its kind: allocated, pinned and freed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analysis.measure import host_memory
 
 
 class FakeCudart:
-    """Records calls; page-locked is what was registered."""
+    """Records calls; registered memory is pinned."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []

@@ -1,4 +1,4 @@
-"""Pools of page-locked memory: filled, page-locked, read back and given back."""
+"""Pools of pinned memory: filled, pinned, read back and freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name a machine's results get."""
+"""Name of a machine's results."""
 
 from __future__ import annotations
 

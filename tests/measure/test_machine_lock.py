@@ -1,4 +1,4 @@
-"""One measurement at a time: a second waits with a word, or refuses."""
+"""One measurement at a time: a second one reports that it waits, or fails."""
 
 from __future__ import annotations
 

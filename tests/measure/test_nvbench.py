@@ -1,4 +1,4 @@
-"""NVBench's samples go back into their cells."""
+"""Assignment of NVBench's samples to their cells."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
                 "index": 0,
                 "devices": [0],
                 "axes": [axis],
-                # NVBench may run them in any order; the axis says which is which.
+                # NVBench may run them in any order; the axis identifies them.
                 "states": [
                     state(tmp_path, 2, [5e-6], [1.98e9]),
                     left_out,

@@ -17,7 +17,7 @@ from analysis.measure.telemetry import COLUMNS, latest
 
 
 class Clock:
-    """Time that passes only when somebody waits."""
+    """A clock that advances only in waits."""
 
     def __init__(self) -> None:
         self.now = 1000.0

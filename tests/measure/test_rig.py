@@ -1,4 +1,4 @@
-"""The rig: a case is prepared before any variant is bound to it, and only then."""
+"""The rig: each case is prepared once, before any variant is bound to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from analysis.toolchain.modules import load_python
 from tests.measure.studies import write_study
 
 NOTES = '''\
-"""Notes what is asked of it."""
+"""Records its calls."""
 
 from analysis.measure.cell import Operation, Skip
 
@@ -73,7 +73,7 @@ WRONG = None
 def rig_in(
     folder: Path, *variants: dict[str, Any], returned: str = "", **settings: object
 ) -> tuple[Study, Rig, list[str]]:
-    """A study whose workload notes what it is asked, its rig, and the notes."""
+    """A study whose workload records its calls, its rig, and the record."""
     folder.mkdir()
     source = NOTES.replace("RETURNED", returned or "return None")
     (folder / "workload.py").write_text(source)

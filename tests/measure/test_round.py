@@ -1,4 +1,4 @@
-"""One round: its order, how often a cell is timed, and what comes before each time."""
+"""One round: its order, the number of times per cell, and the steps before each time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def job(study: Study, number: int, grid: str = "default") -> RoundJob:
 
 @pytest.fixture
 def many_cells(tmp_path: Path) -> Study:
-    """Two variants with nine cases, and one with one of them."""
+    """Two variants with nine cases, and one with a single case."""
     variants: list[dict[str, Any]] = [
         {"name": "one"},
         {"name": "other"},
@@ -72,7 +72,7 @@ def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: St
     assert all(sorted(order) == every for order in orders)
     assert len({tuple(order) for order in orders}) == len(orders)
     assert len({tuple(dict.fromkeys(cell.split()[1] for cell in order)) for order in orders}) > 1
-    # Within a case the variants stand together, and either may come first.
+    # The variants of a case are adjacent, in any order.
     pairs = [[cell.split()[0] for cell in cells if cell.endswith("n=3")] for cells in orders]
     assert all(sorted(pair) == ["one", "other"] for pair in pairs)
     for cells in orders:
@@ -210,7 +210,7 @@ def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
 
 
 class Recorded(Operation):
-    """Notes what is asked of it."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -253,7 +253,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Timed(Recorded):
-    """Takes a known time to launch, and another to be reset before it."""
+    """An operation with known times of its launch and its reset."""
 
     def __init__(self, clock: Clock, launch_s: float, reset_s: float = 0) -> None:
         super().__init__()
@@ -271,7 +271,7 @@ class Timed(Recorded):
 
 
 def rig_of(operation: Operation) -> SimpleNamespace:
-    """Binds whatever it is asked for to `operation`."""
+    """Binds every variant to `operation`."""
     return SimpleNamespace(
         bind=lambda variant, case, stream: Bound(variant, operation, stream, lambda: None)
     )
@@ -393,7 +393,7 @@ def test_first_host_time_of_a_cell_is_discarded(
     class SlowAtFirst(Timed):
         def launch(self, stream: int) -> None:
             super().launch(stream)
-            # Those before it are the check's and the one that is not timed.
+            # Earlier launches: the check's, and one that is not timed.
             if self.events.count("launch") == 3:
                 self.clock.advance(1)
 

@@ -1,4 +1,4 @@
-"""Runs on host code: all rounds, those that end badly, and going on after them."""
+"""Runs of host code: all rounds, failed rounds, and the rounds after them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
     assert started[0] < started[1] < started[2]
     assert len({s.run for s in one}) == 1
 
-    # Wrong output: the cell fails in every round, with what differs; its other case goes on.
+    # Wrong output: the cell fails in every round, with the difference; its other case passes.
     wrong = samples_at(where, study, "wrong")
     failed = [s for s in wrong if s.case == "n=2"]
     assert [(s.status, s.value, s.verified, s.round) for s in failed] == [
@@ -123,12 +123,12 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: 
         "gpu_only/one: skipped: no GPU"
     ]
     assert pending(study, where, "default", HERE) == []
-    # On a machine that has one now, the reason no longer stands.
+    # On a machine that has one now, the reason is outdated.
     assert pending(study, where, "default", WITH_GPU) == list(study.variants)
 
 
 class Impatient:
-    """A host that waits for the third round until it hangs, and no longer."""
+    """A host that waits for the third round only until it hangs."""
 
     def __init__(self, host: Host, mark: Path) -> None:
         self._host, self._mark = host, mark

@@ -1,4 +1,4 @@
-"""Telemetry beside a run belongs to the cell it fell in."""
+"""Telemetry of a run, assigned to its cells."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_clocks_and_reasons_are_those_seen_within_the_cell() -> None:
         ("sw_power_cap", 600.0),
         ("", 1700.0),
         ("hw_slowdown|sync_boost", 1980.0),
-        ("", 600.0),  # with device times, in which the clock was counted
+        ("", 600.0),  # with device times, which have a measured clock
         ("", 600.0),
     ]
 

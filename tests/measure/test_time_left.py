@@ -29,7 +29,7 @@ def fill(out):
 
 
 class Stamped(io.StringIO):
-    """A log that keeps when each line came."""
+    """A log with the time of each line."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -16,10 +16,10 @@ SLOW, FAST = [7.0, 7.1, 6.9], [1.2, 1.21, 1.25, 1.22]
         ([FAST + SLOW], 2),
         ([FAST + SLOW + [40.0, 41.0, 42.0]], 3),
         ([[*FAST, SLOW[0]], [*FAST, SLOW[1]], [*FAST, SLOW[2]]], 2),
-        ([[*FAST, *SLOW[:2]]], 1),  # two rounds may be chance
+        ([[*FAST, *SLOW[:2]]], 1),  # two rounds may occur by chance
         ([FAST, SLOW], 1),  # hosts that differ
         ([[1.0, 1.01, 1.02, 1.4, 1.41, 1.42]], 1),  # too near
-        ([[1.0, 1.5, 2.2, 3.5, 5.0, 7.5]], 1),  # scattered, with no gap
+        ([[1.0, 1.5, 2.2, 3.5, 5.0, 7.5]], 1),  # scattered, without a gap
         ([[1.0] * 4], 1),
         ([[0.0] * 3 + [9.0] * 3], 1),
         ([[2.0]], 1),

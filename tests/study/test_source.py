@@ -55,7 +55,7 @@ def gather(tmp_path: Path) -> Path:
 
 
 def copied(name: str, folder: Path) -> Path:
-    """A copy of a study's folder below `folder`, beside a copy of what studies share."""
+    """A copy of a study's folder below `folder`, beside a copy of the shared code."""
     shutil.copytree(ROOT / "kernels" / "common", folder / "common")
     return shutil.copytree(ROOT / "kernels" / name, folder / name)
 
@@ -71,7 +71,7 @@ def test_a_fingerprint_depends_on_no_path_and_no_file_time(gather: Path, tmp_pat
 
 
 def edits(by_file: Mapping[str, Sequence[tuple[str, str]]]) -> pytest.MarkDecorator:
-    """Tries a test on each edit of each file: what is there, and what is put in its place."""
+    """Parametrizes a test by edits of files: the old text and its replacement."""
     rows = [(file, *edit) for file, edits in by_file.items() for edit in edits]
     return pytest.mark.parametrize(("file", "old", "new"), rows)
 

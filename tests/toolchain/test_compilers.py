@@ -1,4 +1,4 @@
-"""Compilers that are found, and those that are refused."""
+"""Search for compilers, and rejection of invalid ones."""
 
 from __future__ import annotations
 

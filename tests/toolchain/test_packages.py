@@ -33,7 +33,7 @@ from importlib.util import module_from_spec, spec_from_loader
 spec = spec_from_loader("variant", ExtensionFileLoader("variant", sys.argv[1]))
 print(module_from_spec(spec).number(), end="")
 """
-"""Tells the number of a module at a path."""
+"""Prints the number of a module at a path."""
 
 
 def install(site: Path, module: str, distribution: str, version: str) -> Path:

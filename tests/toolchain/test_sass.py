@@ -19,7 +19,7 @@ def test_real_disassembly_is_read_by_width_and_order() -> None:
     assert (code.arch, code.kernel) == ("sm_90", "_Z11gather_rows6Gather")
     assert code.loads == Counter({128: 2, 64: 1})
     assert code.stores == Counter({128: 2})
-    # The index is waited for before either vector is asked for.
+    # The code waits for the index before it requests either vector.
     assert (code.loads_in_flight, code.in_flight_bytes) == (2, 2 * 16 * 32)
 
 

@@ -1,4 +1,4 @@
-"""Nsight Compute's answers: counters by variant, and answers that are none."""
+"""Reports of Nsight Compute: counters by variant, and invalid reports."""
 
 from __future__ import annotations
 

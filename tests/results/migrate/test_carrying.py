@@ -1,4 +1,4 @@
-"""Runs of the code that was compared are carried over, and no others."""
+"""Only runs of the compared code are carried over."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROOF = {"revision": "f" * 40, "compared": "module", "digest": "d" * 64, "cxx": 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Three runs: of the code that was compared, of today's, and of other code."""
+    """Three runs: of the compared code, of the current code, and of other code."""
     for run in RUNS[:3]:
         found = store(tmp_path, run)
 
@@ -77,7 +77,7 @@ def test_the_proof_is_for_one_architecture(path: Path) -> None:
     edit_json(path.with_suffix(".json"), compiled_for)
     carry(path, OLD, NOW, PROOF | {"arch": "sm_90"}, Outcome())
     assert load_variant(path).provenance["source_sha256"] == OLD
-    carry(path, OLD, NOW, PROOF, Outcome())  # no kernel is in it
+    carry(path, OLD, NOW, PROOF, Outcome())  # it has no kernel
     assert load_variant(path).provenance["source_sha256"] == NOW
 
 

@@ -1,4 +1,4 @@
-"""Kernels whose instructions a change leaves alone are proved the same, and no others are."""
+"""Only kernels with unchanged instructions are proved the same."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ OTHER_VARIABLES = {
 
 @pytest.fixture(scope="module")
 def code() -> DeviceCode:
-    """All of them in one object, beside what they are changes of."""
+    """All changed kernels in one object, with the originals."""
     names = {"usual": {}, **CHANGES}
     return compiled("\n".join(source(name, changed) for name, changed in names.items()))
 

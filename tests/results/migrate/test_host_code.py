@@ -1,4 +1,4 @@
-"""Host code that a refactoring leaves alone is proved the same, and no other is."""
+"""Only host code that a refactoring leaves unchanged is proved the same."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_another_order_of_virtual_functions_is_seen(before: Program, tmp_path: P
 
 
 def test_bindings_may_differ(before: Program, tmp_path: Path) -> None:
-    """Then the functions that are timed are compared alone."""
+    """Then only the timed functions are compared."""
     bindings = edited(BINDINGS, [("expected a name", "expected a name, got none")])
     after = program(tmp_path / "code", bindings, OPERATOR, VARIANT)
     assert compare(before, after) == "timed functions"

@@ -1,4 +1,4 @@
-"""Python that a refactoring leaves alone is the same, but for what is not timed."""
+"""Timed Python code that a refactoring leaves unchanged is proved the same."""
 
 from __future__ import annotations
 

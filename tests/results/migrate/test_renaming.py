@@ -1,4 +1,4 @@
-"""Results take the new names of what they are of; nothing else of them changes."""
+"""Renaming of results, which changes only names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting: parameters found again from noisy times, outliers and what nothing shows."""
+"""Fits: parameters recovered from noisy times, outliers, and parameters without data."""
 
 from __future__ import annotations
 

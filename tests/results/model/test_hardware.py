@@ -1,4 +1,4 @@
-"""Other links: their parameters, and what the calibrated chip would do behind them."""
+"""Other links: their parameters, and predictions for the calibrated chip behind them."""
 
 from __future__ import annotations
 

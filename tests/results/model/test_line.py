@@ -1,4 +1,4 @@
-"""The fitted line: latency and bandwidth, with intervals that hold the truth."""
+"""The fitted line: latency and bandwidth, with intervals that contain the true values."""
 
 from __future__ import annotations
 

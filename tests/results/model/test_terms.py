@@ -1,4 +1,4 @@
-"""The terms of the model: what binds, and by how much."""
+"""The terms of the model: the binding limit and its size."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_few_warps_are_bound_by_bytes_in_flight() -> None:
     one, two = term_seconds(work, TRUE.values())[:, TERMS.index("in flight")]
     assert 16 * MIB / one == pytest.approx(64 * 512 / TRUE.latency)
     assert one == pytest.approx(2 * two)
-    # No more warps than the chip has room for, none without a row, one turn at least.
+    # At most the resident warps of the chip, none without a row, at least one turn.
     assert work_of(rows(512), SMS)[TURNS] == pytest.approx(32768 / (SMS * 64))
     assert work_of(rows(512, warps=10**6), SMS)[TURNS] == pytest.approx(32768 / (SMS * 64))
     assert work_of(replace(rows(512, warps=64), payload_bytes=512), SMS)[TURNS] == 1
@@ -53,7 +53,7 @@ def test_few_warps_are_bound_by_bytes_in_flight() -> None:
 
 @pytest.mark.parametrize("warps", [57, 64])
 def test_few_blocks_are_bound_by_requests_of_an_sm(warps: int) -> None:
-    """So many warps are 8 blocks, on as many multiprocessors, each with an eighth of the lines."""
+    """These warps are 8 blocks on 8 SMs, each with an eighth of the lines."""
     work = np.array([work_of(rows(512, warps=warps, in_flight_bytes=2048), SMS)])
     seconds = term_seconds(work, TRUE.values())[0, TERMS.index("SM request rate")]
     assert seconds == pytest.approx(16 * MIB / 128 / 8 / TRUE.sm_request_rate)

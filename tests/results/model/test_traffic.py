@@ -1,4 +1,4 @@
-"""Bytes of rows, worked out by hand: requests, sectors, completions, what is on the wire."""
+"""Bytes of rows, calculated by hand: requests, sectors, completions, bytes on the link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translation: entries touched by layout, walks, and what displaces the page tables."""
+"""Translation: entries per layout, page walks, and evictions of page tables."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PAYLOAD: Final = (
     """<img src=x onerror=hit(1)> <script>hit(2)</script> [a](javascript:hit(3)) """
     """`{{ 7 * 7 }}` {% raw %} {: onclick=hit(4) } **b** _c_ "' &lt; </td></table></div>"""
 )
-"""Text that would run or be changed if it got into a page as anything but text."""
+"""Text that would run or change in a page unless it is escaped."""
 STUDY, VARIANT = "calls", "kernel"
 VALUES = "host_time [s]"
 """A column of values in the samples."""
@@ -59,7 +59,7 @@ def file(name: str) -> Callable[[Path], Path]:
 
 
 def sign(machine: Path) -> None:
-    """Record the checksum of the samples as they are now."""
+    """Record the current checksum of the samples."""
     content = file(f"{VARIANT}.csv")(machine).read_bytes()
     provenance(lambda d: d.update(samples_sha256=hashlib.sha256(content).hexdigest()))(machine)
 
@@ -130,7 +130,7 @@ def link_to(name: str, target: str) -> Change:
 
 
 def moved(name: str) -> Change:
-    """The file is elsewhere, and a link to it in its place."""
+    """Replace the file by a link to it."""
 
     def change(machine: Path) -> None:
         (machine.parent / "published").mkdir(exist_ok=True)
@@ -180,7 +180,7 @@ def without_values(rows: list[list[str]]) -> None:
 
 
 def also_skipped(rows: list[list[str]]) -> None:
-    """Add that what line 3 measured was skipped."""
+    """Add a skipped row for the cell of line 3."""
     row = dict(zip(rows[0], rows[2], strict=True)) | {"status": "skipped", "reason": "no"}
     rows.insert(3, ["" if "[" in name else text for name, text in row.items()])
 

@@ -60,7 +60,7 @@ class Edit:
 
 
 def _written(text: str, suffix: str) -> bytes:
-    """`text` as it stands in a value of a file of this kind."""
+    """`text` as a value in a file of this kind."""
     if suffix == ".json":
         return json.dumps(text)[1:-1].encode()
     buffer = io.StringIO()
@@ -92,7 +92,7 @@ def apply(machine: Path, edits: Sequence[Edit]) -> None:
 
 
 def drawn(count: int) -> list[list[Edit]]:
-    """So many of EDITS, the same ones every time."""
+    """`count` reproducible EDITS."""
     found: list[list[Edit]] = []
 
     @settings(

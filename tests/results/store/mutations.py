@@ -1,4 +1,4 @@
-"""Named ways to get a machine's results wrong, and what must become of them."""
+"""Named faults of a machine's results, and their expected treatment."""
 
 from __future__ import annotations
 

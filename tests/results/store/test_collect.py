@@ -1,4 +1,4 @@
-"""All machines' samples as one table: what is stale, and what is no result."""
+"""Samples of all machines as one table, with stale results and other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged results are refused by name, and cost no other machine."""
+"""Damaged results are rejected by name, without an effect on other machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that are wrong, by mistake or not: that is left out by name, and nothing else."""
+"""Invalid results, by mistake or intent: they alone are left out, by name."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def check_random(whole: Path, tmp: Path, edits: Sequence[Edit]) -> None:
 
 
 def assert_allowed(found: Collected) -> None:
-    """Every rule for samples once more, over the table."""
+    """Check every rule for samples on the table."""
     rows = found.samples
     measured = rows[rows["status"] == "ok"]
     assert measured["value"].between(1e-15, 1e18).all()
@@ -111,7 +111,7 @@ def assert_allowed(found: Collected) -> None:
 
 
 def with_random_edits(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Calls a test with that many lists of edits."""
+    """Decorator that calls a test with `examples` lists of edits."""
     unheeded = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     drawn = settings(database=None, max_examples=examples, suppress_health_check=unheeded)
     return lambda test: drawn(given(edits=EDITS)(test))

@@ -1,4 +1,4 @@
-"""Runs of a variant: which are kept, which are fresh, and which go where there is no room."""
+"""Runs of a variant: kept, fresh, and removed for space."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def size_of(folder: Path) -> int:
 
 
 def drop_one(root: Path) -> None:
-    """Leave the machine room for all of its runs but one."""
+    """Limit the machine's space to all of its runs but one."""
     shrink(root, "box", size_of(root / "box") - 1)
 
 

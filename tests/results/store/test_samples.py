@@ -1,4 +1,4 @@
-"""Samples on disk: kept exactly, and refused by file, line and column when malformed."""
+"""Samples on disk: exact values, and errors with file, line and column."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_truncated_file_is_rejected_or_has_whole_rows(tmp_path: Path) -> None:
             continue
         assert found == samples[: len(found)]
         whole += 1
-    # Each of the header and the rows, with and without its line feed; the last one with is all.
+    # Cuts after the header and after each row, with and without the line feed.
     assert whole == 2 * (1 + len(samples)) - 1
 
 

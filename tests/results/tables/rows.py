@@ -1,4 +1,4 @@
-"""Samples as `collect` gives them, made up row by row."""
+"""Made-up samples in the form of `collect`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, object]
 
 
 def row(variant: str, value: float | None, **fields: object) -> Row:
-    """One sample as `collect` gives it."""
+    """One sample in the form of `collect`."""
     default: Row = {
         "machine": "box",
         "host": "here",
@@ -42,7 +42,7 @@ def row(variant: str, value: float | None, **fields: object) -> Row:
 
 
 def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]:
-    """One sample a round."""
+    """One sample per round."""
     return [row(variant, value, round=n, **fields) for n, value in enumerate(values)]
 
 

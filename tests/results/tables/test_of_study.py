@@ -1,4 +1,4 @@
-"""The program that makes the tables of one study."""
+"""The program for the tables of one study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratios of two variants: what is held against what, and how it is paired."""
+"""Ratios of two variants: the pairs of variants, and the pairing of their samples."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_a_ratio_is_a_speed_up_paired_by_round() -> None:
 
 
 def test_within_a_round_a_ratio_is_paired_by_visit() -> None:
-    # A slow spell meets three of the one's eight visits and five of the other's: their medians
-    # would be of unlike moments.
+    # A slow period includes three of one variant's eight visits and five of the other's. Their
+    # medians would belong to different periods.
     case = "calls=1000"
     (visited,) = (one for one in CALLS.variant("compiled").cases if one.id == case)
     assert visited.visits == 8
@@ -132,7 +132,7 @@ def test_ratios_never_mix_runs() -> None:
 
 
 def of_runs(*times: float) -> pd.Series:
-    """The ratio whose runs have found these times of one variant, and 1 s of the other."""
+    """The ratio for runs with these times of one variant, and 1 s of the other."""
     samples = table(
         *(
             rounds(variant, [time, time], run=f"2026-01-0{day}T00:00:00Z")
@@ -185,7 +185,7 @@ def test_ratios_with_several_modes_are_unclear() -> None:
     alone = found["vectors", "bytewise"]
     assert (alone["ratio"], alone["ci_low"]) == (pytest.approx(5.1), 2.0)
     assert alone["verdict"] == "unclear"
-    # Where both are in the slower mode in the same rounds, the pairs have one.
+    # If both are in the slower mode in the same rounds, the pairs have one mode.
     samples = table(rounds("vectors", jumps), rounds("bytewise", [2 * time for time in jumps]))
     assert only(ratios(ratios_by_round(samples, STUDIES)))["verdict"] == "faster"
 

@@ -72,7 +72,7 @@ def test_a_run_like_the_others_confirms_them(tmp_path: Path) -> None:
 def test_a_run_unlike_the_others_is_seen(tmp_path: Path) -> None:
     (row,) = measured(tmp_path, RUNS, off=3.0).to_dict("records")
     assert row["times_inside"] == 0
-    assert row["ratios_inside"] > 0  # all of it is slower alike
+    assert row["ratios_inside"] > 0  # all variants are slower by the same factor
 
 
 @pytest.mark.parametrize(("slower", "different"), [(1.0, 0), (1.5, 2)])
@@ -102,7 +102,7 @@ def test_confirmed_figures_of_the_newest_run_are_counted(tmp_path: Path) -> None
         claimed("flips", kind="speedup", over="fast", at_most=1),
         claimed("stays", kind="speedup", over="host", metric="host_time", at_most=1),
         claimed("stays_too", kind="speedup", over="wide", at_most=1),
-        # The other runs do not decide it, the newest does.
+        # Only the newest run decides it.
         claimed("open", kind="figure", at_most=8e-3),
     )
     before = {"slow": 8e-3, "fast": 2e-3, "wide": 2.2e-3, "host": 4e-3}

@@ -1,4 +1,4 @@
-"""Two entries that are one program: called different within a run, and between runs."""
+"""One program listed twice: false differences within a run and between runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures round by round, beside how fast the host was."""
+"""Figures by round, beside the speed of the host."""
 
 from __future__ import annotations
 

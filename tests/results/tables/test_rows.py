@@ -1,4 +1,4 @@
-"""Tables under build/ as they are read: by the types of their rows."""
+"""Tables under build/, read by the types of their rows."""
 
 from __future__ import annotations
 

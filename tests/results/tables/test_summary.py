@@ -1,4 +1,4 @@
-"""Medians over rounds, the run that is chosen, and what was not measured."""
+"""Medians over rounds, the chosen run, and unmeasured variants."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_lines_run_along_the_key_with_most_cases_beside_the_headline(
 
 
 def test_a_case_without_a_key_that_others_have_is_another_choice(charts: Charts) -> None:
-    # The headline has no `rows`; beside it, the cases that have are another line.
+    # The headline has no `rows`; cases with `rows` form another line.
     chart = charts["strides"]["cases"]
     spec = chart.to_dict()
     selects = {param["name"]: param for param in spec["params"] if "bind" in param}
@@ -56,7 +56,7 @@ def test_variant_off_the_axis_is_in_no_legend(charts: Charts) -> None:
 @pytest.mark.parametrize(
     ("study", "ticks"),
     [
-        # Of 500 and 512 the headline's.
+        # The headline's one of 500 and 512.
         ("strides", [16, 64, 512, 4096]),
         # At the headline, the bytes of most variants: one has rows of another size.
         ("copy", [batch * 2048 * 64 for batch in (1, 16, 64, 128)]),

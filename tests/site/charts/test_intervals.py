@@ -1,4 +1,4 @@
-"""Between which ends intervals are drawn."""
+"""Ends of drawn intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows(value: str) -> alt.Chart:
 
 
 def drawn(chart: Any) -> dict[str, tuple[float, float]]:
-    """The ends of the intervals in the picture, by the words for those who cannot see it."""
+    """Ends of the intervals in the picture, from its text for screen readers."""
     rules = chart.mark_rule().encode(y="variant:N", x="begin:Q", x2="reach:Q")
     svg = vl_convert.vegalite_to_svg(rules.to_dict())
     pattern = r"begin: ([\d.e−+-]+); variant: (\w+); reach: ([\d.]+)"
@@ -42,7 +42,7 @@ def drawn(chart: Any) -> dict[str, tuple[float, float]]:
 def test_a_wide_interval_leaves_the_axis_to_the_figures_of_its_machine(
     value: str, endless: tuple[float, float]
 ) -> None:
-    """And what has no interval has none drawn."""
+    """A figure without an interval has none in the chart."""
     intervals = drawn(within_reach(rows(value), value))
     assert intervals.pop("endless") == pytest.approx(endless, rel=0.01, abs=1e-6)
     assert intervals == {"narrow": (0.5, 1.5), "faster": (8.0, 17.0)}

@@ -1,4 +1,4 @@
-"""Chart specifications: valid Vega-Lite, complete, and of the colours of no palette."""
+"""Chart specifications: valid Vega-Lite, complete, and without fixed colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts as pictures: what Vega draws, without anything that runs or leads elsewhere."""
+"""Charts as pictures: without scripts and links."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def steps(two_machines: Inputs, tmp_path_factory: pytest.TempPathFactory) -> Sti
 
 
 def made_up(folder: Path, *, clip: bool = False) -> Still:
-    """A machine's dot with a name that means harm."""
+    """A machine's dot with a malicious name."""
     table = pd.DataFrame({"machine": ["box"], "what": [HOSTILE], "y": [1.0]})
     dots = alt.Chart().mark_text(clip=clip).encode(y="y:Q", text="what:N", href="what:N")
     chart = finish(panels(dots.properties(height=50), table), "Dots.", 80, 60)

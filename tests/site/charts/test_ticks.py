@@ -16,7 +16,7 @@ from analysis.site.charts.writing import write_chart
 
 
 def labels(folder: Path, ends: list[float], base: Any = alt.Undefined, **axis: Any) -> list[float]:
-    """Those of an axis of 200 px, in a panel."""
+    """Ticks of an axis of 200 px, in a panel."""
     table = pd.DataFrame({"machine": "box", "seconds": ends})
     along = alt.Y(
         "seconds:Q",

@@ -1,4 +1,4 @@
-"""The chart of a timeline: a row a lane, a step first."""
+"""The chart of a timeline: one row per lane, a step first."""
 
 from __future__ import annotations
 

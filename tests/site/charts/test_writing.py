@@ -1,4 +1,4 @@
-"""All charts of a study as files: what a later stage needs to show them."""
+"""All charts of a study as files, for a later stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures: what became of each, its counters, and the names of its kernels."""
+"""Captures: their status, their counters, and the names of their kernels."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NAMES = {
     "cudaLaunchKernel": "cudaLaunchKernel",
     "_Z": "_Z",
 }
-"""Of kernels, by their symbols."""
+"""Names of kernels by their symbols."""
 
 
 @pytest.mark.parametrize(("symbol", "name"), NAMES.items())

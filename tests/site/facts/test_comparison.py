@@ -1,4 +1,4 @@
-"""Machines side by side: ratios with intervals, hosts, what was published, what is left out."""
+"""Comparison of machines: ratios with intervals, hosts, published figures, omissions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_interval_combines_both_as_independent() -> None:
     assert one.value == 2.0
     assert math.log(2 / low) == pytest.approx(math.hypot(math.log(2 / 1.9), math.log(1.1)))
     assert math.log(high / 2) == pytest.approx(math.hypot(math.log(1.1), math.log(1 / 0.9)))
-    # What counts as exact adds nothing.
+    # An exact figure adds no error.
     assert ratio(figure(1, 1, 1), figure(2, 1.9, 2.2)).interval == pytest.approx((1.9, 2.2))
 
 
@@ -108,7 +108,7 @@ def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) ->
     assert comparison.unmeasured(printed) == []
     (of_printed,) = comparison.ratios(BOX, printed)
     assert of_printed.of.variant.name == "bytewise"
-    assert of_printed.verdict != UNKNOWN  # what is printed counts as exact
+    assert of_printed.verdict != UNKNOWN  # a printed figure counts as exact
 
 
 def test_incomparable_variants_are_named_with_their_reason(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from analysis.site.facts.machine_names import machine_names
         ({"gpu": "Synthetic GPU"}, "box"),
         ({"gpu": None}, "box"),
         ({}, "box"),
-        # What might be more than words in Markdown, HTML or a template.
+        # Text with a meaning in Markdown, HTML or a template.
         ({"gpu": "NVIDIA <b>H200</b>"}, "box"),
         ({"gpu": "NVIDIA {{ 7 }}"}, "box"),
         ({"gpu": "NVIDIA H200", "gpus": "2"}, "H200"),
@@ -43,6 +43,6 @@ def test_ambiguous_name_is_used_for_no_machine() -> None:
     assert machine_names(machines) == {"one": "one", "other": "RTX 6000 Ada"}
     same = {"h200-a": {"gpu": "NVIDIA H200"}, "h200-b": {"gpu": "NVIDIA H200"}}
     assert machine_names(same) == {name: name for name in same}
-    # Nor does one have the name of another's folder.
+    # No machine has the name of another machine's folder.
     folder: dict[str, dict[str, Any]] = {"H200": {"gpu": None}, "box": {"gpu": "NVIDIA H200"}}
     assert machine_names(folder) == {"H200": "H200", "box": "box"}

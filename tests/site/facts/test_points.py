@@ -1,4 +1,4 @@
-"""Points: a time and a rate for each machine, variant and case, and what was published."""
+"""Points: a time and a rate for each machine, variant and case, and published figures."""
 
 from __future__ import annotations
 

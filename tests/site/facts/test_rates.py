@@ -1,4 +1,4 @@
-"""Ratios of payload rates, where two variants deliver different bytes, are judged as others."""
+"""Ratios of payload rates between variants with different bytes."""
 
 from __future__ import annotations
 

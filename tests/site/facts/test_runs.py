@@ -1,4 +1,4 @@
-"""Several runs of one cell: on which of them its figures stand, and what is drawn of each."""
+"""Several runs of one cell: the runs behind its figures, and their marks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def facts_of(root: Path, runs: Sequence[Run]) -> StudyFacts:
 
 
 def hosts_of(comparison: Comparison) -> Mapping[str, float]:
-    """By host of the box, the time of the step."""
+    """Time of the step by host of the box."""
     key = (COPY.name, STEP.name, CASE.id, METRIC)
     return {
         subject.name.removeprefix("box, host "): figures[key].seconds

@@ -1,4 +1,4 @@
-"""The page for contributors, followed to the letter in a copy of the repository."""
+"""The page for contributors, followed step by step in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def section(title: str) -> str:
 
 
 def write(copy: Path, path: str, where: str, content: str) -> None:
-    """Put `content` where the page says: into a new file, at the end of one or under a line."""
+    """Put `content` at its place by the page: a new file, the end of one, or below a line."""
     target = copy / path
     assert target.exists() == bool(where), path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def run(copy: Path, commands: str) -> str:
 
 
 def listed(copy: Path) -> dict[str, bytes]:
-    """Every file of the copy but what building and running leaves, which git ignores."""
+    """Every file of the copy, except those that git ignores."""
     ignored = {"build", ".snakemake", ".ruff_cache", "__pycache__"}
     return {
         path.relative_to(copy).as_posix(): path.read_bytes()

@@ -157,7 +157,7 @@ def test_reads_of_page_tables_are_shown_for_each_value_of_a_key(root: Path) -> N
     key, each = next((k, v) for k, v in parse_case(case).items() if isinstance(v, int))
     device = "lts__t_requests{}_aperture_device.sum"
     counted = {"": 9.0 * each, "_srcnode_gpc": 5.0 * each, "_srcunit_ltcfabric": 1.5 * each}
-    for step in (first, third):  # what was captured of the third is stale
+    for step in (first, third):  # captures of the third are stale
         metrics = [(device.format(source), value) for source, value in counted.items()]
         rows = [counters.Counter(case, "k", metric, "1", value) for metric, value in metrics]
         path = root / "results" / "box" / "copy" / f"{step.name}.ncu.csv"
@@ -190,7 +190,7 @@ def test_copies_show_the_utilisation_of_the_copy_engine(root: Path) -> None:
     files = [
         root / "results" / "box" / "copy" / f"{one.name}.timeline.csv" for one in (first, third)
     ]
-    for file in files:  # what was captured of the third is stale
+    for file in files:  # captures of the third are stale
         write_events(file, normalised(events))
     shown = copy_tables(StudyFacts(make_inputs(root), study))
     assert f"<td>{first.name}</td>" in shown and f"<td>{third.name}, stale</td>" in shown

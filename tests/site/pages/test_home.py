@@ -1,4 +1,4 @@
-"""The home page: a card a journey, findings, and what becomes of both where results are few."""
+"""The home page: one card per journey, findings, and both with few results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that become part of a page are escaped, once."""
+"""Text of pages is escaped once."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:
         (v4, "failed", "illegal address"),
     ):
         rows = rows_without_value(study, variant, status, reason)
-        if status == "failed":  # in one round; the others went well
+        if status == "failed":  # in one round of several
             rows += [one for one in samples_of(study, variant, rounds=8) if one.round]
         add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
     with (results / "torn-box" / "copy" / f"{v0.name}.csv").open("a") as samples:
@@ -125,7 +125,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build_again(root: Path) -> None:
-    """Build the site of a repository that has its tables."""
+    """Build the site of a repository with its tables."""
     build_site(root / "build", root / "results", root / "modules", root / "site", root)
 
 

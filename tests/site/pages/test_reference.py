@@ -1,4 +1,4 @@
-"""Pages for contributors: what is generated is complete, what is written is true of the code."""
+"""Pages for contributors: generated parts are complete, written parts match the code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from analysis.study.config import CONFIG_FILE, Settings
 CONTRACT = (ROOT / "docs" / "contract.md").read_text()
 DATA = (ROOT / "docs" / "data.md").read_text()
 
-# What every table has said of it once, under `Names`, and not again with its columns.
+# Columns of every table, which the page describes once under `Names`.
 NAMES = {"machine", "study", "variant", "case", "metric", "run", "round"}
 
 
@@ -49,7 +49,7 @@ CONFIG = schema_of(Settings)
 
 
 def keys_in(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(key, its schema) of everything that a file of this schema may say, at any depth."""
+    """(key, schema) of all keys in files of this schema, at any depth."""
     if isinstance(schema, dict):
         yield from schema.get("properties", {}).items()
         for part in schema.values():
@@ -173,9 +173,9 @@ def test_the_contract_lists_the_columns_of_every_file() -> None:
 
 
 ADDED = {"conditions", "discarded_host_passes", "disturbed", "host", "migrated", "repeated"} | {
-    *("gpus", "gpu_numa_nodes", "peer_access", "nvlinks", "pcie_path"),  # of several GPUs only
+    *("gpus", "gpu_numa_nodes", "peer_access", "nvlinks", "pcie_path"),  # only for several GPUs
 }
-"""Keys that results of earlier runs do not have."""
+"""Keys missing from results of earlier runs."""
 OF_FILE = {"study", "variant", "samples_sha256", "runs"}
 """Keys of the file, beside those of the newest run."""
 

@@ -67,7 +67,7 @@ def test_every_verdict_has_its_sentence(
 
 
 def test_variant_with_other_bytes_is_compared_by_rate(tmp_path: Path) -> None:
-    # `longer` takes more time for its longer rows, and is the faster by what it delivers.
+    # `longer` takes more time for its longer rows, and is faster by its rate.
     facts = measured_at(make_root(tmp_path), {"in_flight": 4.0, "longer": 4.8, "ceiling_kernel": 8})
     longer, before = (facts.study.variant(name) for name in ("longer", "in_flight"))
     times = [facts.figures.time("box", variant) for variant in (longer, before)]

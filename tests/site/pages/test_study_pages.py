@@ -1,4 +1,4 @@
-"""The page of a study: sections of variants, and the table of what was published."""
+"""The page of a study: sections of variants, and the table of published figures."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def parts_of(results: Path, study: Study) -> list[ClaimPartRow]:
 
 
 def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dict[str, Any]:
-    """The one row of claims.csv for one claim on one machine."""
+    """The row of claims.csv for one claim on one machine."""
     study = write_study(tmp_path, entry)
     results = tmp_path / "results"
     publish(results)

@@ -1,4 +1,4 @@
-"""Claims that make no sense are refused when study.yaml is read."""
+"""Invalid claims, rejected when study.yaml is read."""
 
 from __future__ import annotations
 

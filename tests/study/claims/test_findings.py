@@ -1,4 +1,4 @@
-"""Findings: what study.yaml says of them, and what it may not."""
+"""Findings in study.yaml, and errors in them."""
 
 from __future__ import annotations
 

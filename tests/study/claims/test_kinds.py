@@ -22,7 +22,7 @@ from tests.study.claims.studies import CASE, claim, claims_of, measure, parts_of
 
 @pytest.fixture
 def saved() -> Iterator[None]:
-    """A kind that only this test knows: how much less time one variant takes, in `parts` of 1."""
+    """A kind of this test: the time saved by one variant, in `parts` of 1."""
 
     @dataclass(frozen=True, kw_only=True)
     class Saved(Bounded, kind="saved"):

@@ -1,4 +1,4 @@
-"""Claims that are made up of several comparisons."""
+"""Claims of several comparisons."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_all_parts_must_hold(tmp_path: Path) -> None:
     assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"
     row = verdict_on(tmp_path / "b", entry, sms=132)
     assert row["verdict"] == "does not hold"
-    # What decides comes first.
+    # The deciding part comes first.
     first, second = row["reason"].split("; ")
     assert first == "fast sms_used: 132, not at most 16"
     assert second.startswith("fast over slow: ") and second.endswith("), at least 3.9")
@@ -63,7 +63,7 @@ def test_each_part_has_a_row_and_the_deciding_one_comes_first(tmp_path: Path) ->
     assert (check.comparison, check.reason) == ("fast", "passed its check in 8 rounds")
     assert math.isnan(check.measured) and math.isnan(check.ci_low)
     assert speedup.published == pytest.approx(4)
-    # The reason of the claim is what they say, in that order.
+    # The reason of the claim joins theirs, in that order.
     (reason,) = [row["reason"] for row in claims_of(results, study) if row["claim"] == "it"]
     assert reason == "; ".join(row.sentence(with_case=False) for row in found)
 

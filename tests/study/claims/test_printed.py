@@ -1,4 +1,4 @@
-"""Comparisons of what was printed, which no machine decides."""
+"""Comparisons of published figures, which no machine decides."""
 
 from __future__ import annotations
 

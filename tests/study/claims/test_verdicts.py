@@ -160,7 +160,7 @@ def test_of_several_sources_the_first_is_the_published_one(tmp_path: Path) -> No
 
 
 def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
-    # A slow spell meets three of the one's eight visits, and five of the other's.
+    # A slow period includes three of one variant's eight visits, and five of the other's.
     described = describe(
         claim(kind="speedup", of="fast", over="slow", at_least=1.9),
         claim(kind="figure", of="slow", metric="gpu_time", at_least=19) | {"id": "slow"},

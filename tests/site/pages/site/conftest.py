@@ -49,7 +49,7 @@ def address(site: Path) -> Iterator[str]:
 
 
 def executable() -> str | None:
-    """The browser that is installed; None for that of Playwright."""
+    """The installed browser; None for Playwright's."""
     found = filter(None, map(shutil.which, SYSTEM_BROWSERS))
     return os.environ.get("HOTPATH_CHROMIUM") or next(found, None)
 

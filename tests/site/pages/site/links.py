@@ -1,4 +1,4 @@
-"""The documents of a built site, and which of their links lead nowhere."""
+"""The documents of a built site, and their broken links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import unquote, urlsplit
 
 @dataclass
 class Document(HTMLParser):
-    """An HTML file: its size, its elements, ids, links, and what is folded into it."""
+    """An HTML file: its size, elements, ids, links and folded documents."""
 
     path: str
     bytes: int = 0
     elements: int = 0
-    is_page: bool = False  # made from Markdown, and no fragment
+    is_page: bool = False  # made from Markdown, not a fragment
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
     folds: dict[str, str] = field(default_factory=dict)  # addresses by id
@@ -49,7 +49,7 @@ def documents(site: Path) -> dict[str, Document]:
 def broken_links(site: Path, whole: dict[str, Document]) -> list[str]:
     """`page: link` for what leads to no file, or to no id of a document. What is folded into a
     document is opened by a link to it."""
-    # The page of what is not there names addresses from the root of any site.
+    # The page for missing addresses has links from the root of any site.
     documents = [one for path, one in whole.items() if path != "404.html"]
     return [
         f"{document.path}: {link}"
@@ -62,7 +62,7 @@ def broken_links(site: Path, whole: dict[str, Document]) -> list[str]:
 def _is_alive(site: Path, whole: dict[str, Document], document: Document, link: str) -> bool:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
-        return True  # of another host: nothing is asked of it here
+        return True  # on another host, which is not checked
     path = _resolved(document.path, unquote(parts.path))
     if not (site / path).is_file():
         return False
@@ -70,7 +70,7 @@ def _is_alive(site: Path, whole: dict[str, Document], document: Document, link: 
 
 
 def _resolved(base: str, path: str) -> str:
-    """The file that `path` means within the document `base`."""
+    """The file at `path` relative to the document `base`."""
     if not path:
         return base
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(base), path))

@@ -25,13 +25,13 @@ FOUND = {
 its words, a counter as the profiler calls it, and a term."""
 STEPS = STUDIES[STUDY].with_role("step")
 SLOWED = 4
-"""Times that the processor is slowed down."""
+"""Factor by which the processor is slowed down."""
 LATEST_MS = 2_500
-"""When the first chart must be there at such a processor."""
+"""Deadline of the first chart on such a processor."""
 
 
 class Visit:
-    """A page with what went wrong on it."""
+    """A page and its errors."""
 
     def __init__(self, browser: Browser, address: str, scheme: str = "light", width: int = 1280):
         context = browser.new_context(
@@ -65,7 +65,7 @@ class Visit:
         self.settle()
 
     def settle(self) -> None:
-        """See every chart and wait until it is drawn: until it has an svg of some size."""
+        """Show every chart and wait until it has an svg of some size."""
         for figure in self.page.locator(".hp-chart").all():
             figure.scroll_into_view_if_needed()
             self.page.wait_for_function(
@@ -77,7 +77,7 @@ class Visit:
             )
 
     def wait_for_another(self, figure: Locator, drawn: str) -> None:
-        """Wait until the figure is no longer drawn as it was."""
+        """Wait until the figure is drawn again."""
         self.page.wait_for_function(
             "([figure, drawn]) => {"
             " const svg = figure.querySelector('.hp-live svg');"
@@ -107,7 +107,7 @@ def test_selects_change_the_chart(browser: Browser, address: str) -> None:
 
 
 def without_script(browser: Browser, address: str) -> Page:
-    """The study's page in a browser that runs no script; whoever asks closes its context."""
+    """The study's page in a browser that runs no script; the caller closes its context."""
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(f"{address}studies/{STUDY}/")
     return page
@@ -383,7 +383,7 @@ def test_ledger_is_filtered_and_its_address_has_the_filter(browser: Browser, add
     visit.page.wait_for_url(f"**/ledger/?ledger.study={STUDY}")
     shown = claims.locator("visible=true")
     assert 0 < shown.count() < everything
-    assert visit.page.locator(".md-content h2:visible").count() == 2  # and how verdicts are reached
+    assert visit.page.locator(".md-content h2:visible").count() == 2  # the second explains verdicts
     visit.page.locator("select[name=verdict]").select_option(label="does not hold")
     count = visit.page.locator(".hp-ledger").inner_text()
     visit.page.reload()

@@ -1,4 +1,4 @@
-"""Results of somebody who means harm: the site is built, and nothing of them runs on it."""
+"""Malicious results: the site is built, and none of their code runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ EVERYTHING = """
 
 
 def write_changed(root: Path, study: Study, changes: Mapping[str, Change]) -> Path:
-    """The results of a whole machine under each of these names, changed."""
+    """Changed results of a complete machine under each of these names."""
     whole = root / "whole"
     write_whole_machine(whole, "box", study)
     for name, change in changes.items():
@@ -54,7 +54,7 @@ def write_changed(root: Path, study: Study, changes: Mapping[str, Change]) -> Pa
 
 
 def at_random(every: Sequence[Sequence[Edit]]) -> dict[str, Change]:
-    """A machine for each of these edits."""
+    """One machine per edit."""
     return {f"r{index}": partial(apply, edits=edits) for index, edits in enumerate(every)}
 
 

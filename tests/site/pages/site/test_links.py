@@ -1,4 +1,4 @@
-"""Links that lead nowhere are found."""
+"""Detection of broken links."""
 
 from __future__ import annotations
 

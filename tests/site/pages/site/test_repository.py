@@ -25,7 +25,7 @@ def test_pages_hold_no_measured_figure() -> None:
 
 
 COLOURED = {("allocator", "heat"), ("fragmentation", "heat"), ("fragmentation", "kept")}
-"""From slower over the same to faster, in colours that go with either palette."""
+"""Colours from slower to faster, for both palettes."""
 
 
 def charts_of(site: Path, study: str) -> list[Path]:

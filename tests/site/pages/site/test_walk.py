@@ -1,4 +1,4 @@
-"""Every page of the site in a browser: whole, light, and readable for everybody."""
+"""Every page of the site in a browser: complete, light and accessible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_ELEMENTS = 8_000
 MAX_FIRST_LOAD_BYTES = 1_500_000
 """Bytes that a page loads before a chart comes into view, uncompressed."""
 EMPTY = {"hardware/#chart-machines"}
-"""Shows nothing at first where few machines have been measured."""
+"""A chart without initial data if few machines were measured."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def whole(site: Path) -> dict[str, Document]:
 
 @pytest.fixture(scope="module")
 def pages(whole: dict[str, Document]) -> list[str]:
-    """Addresses of the pages that Markdown was made into."""
+    """Addresses of the pages made from Markdown."""
     return [
         path.removesuffix("index.html")
         for path, document in whole.items()

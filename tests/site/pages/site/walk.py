@@ -12,10 +12,10 @@ from playwright.async_api import Browser, Page, Request, async_playwright
 
 WIDE_PX, NARROW_PX, HEIGHT_PX = 1280, 390, 800
 TABS: Final = 3
-"""Pages under way at a time."""
+"""Number of pages loaded at a time."""
 TIMEOUT_MS: Final = 60_000
 SCHEMES: Final = {"default": "Dark", "slate": "Light"}
-"""Material's palettes, and what the switch to the other one is called."""
+"""Material's palettes, and the label of the switch to the other one."""
 
 _DRAWN: Final = """figure => {
   const drawn = figure.querySelector(".hp-live svg")?.getBoundingClientRect();
@@ -59,7 +59,7 @@ class Seen:
         """Note what goes wrong on `page`, and what it asks of others than `address`."""
 
         def failed(request: Request) -> None:
-            if request.failure != "net::ERR_ABORTED":  # what a page loads last, when it is left
+            if request.failure != "net::ERR_ABORTED":  # last requests of a page that is left
                 self.faults.append(f"{request.url}: {request.failure}")
 
         def asked(request: Request) -> None:
@@ -113,7 +113,7 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
         await figure.scroll_into_view_if_needed()
         await page.wait_for_function(_DRAWN, arg=await figure.element_handle())
         seen.charts.append(await figure.evaluate(_CHART))
-    # axe would take what is below a block that is not laid out yet to lie upon it.
+    # axe would report an overlap with a block without a layout.
     await page.add_style_tag(content="* { content-visibility: visible !important; }")
     await page.evaluate(Path(AXE_FILE_PATH).read_text())
     seen.axe += await page.evaluate(_AXE)
@@ -129,7 +129,7 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
 
 
 async def _switch(page: Page, scheme: str) -> None:
-    """From palette `scheme` to the other one."""
+    """Switch from palette `scheme` to the other one."""
     await page.locator(f"label[title={SCHEMES[scheme]}]").click()
     other = next(name for name in SCHEMES if name != scheme)
     await page.wait_for_function(

@@ -1,4 +1,4 @@
-"""Calls, and whether as many were made as asked."""
+"""Calls, and a check of their number."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The rows that are copied, and what must arrive."""
+"""The copied rows, and their expected bytes."""
 
 POISON = 0xA5
