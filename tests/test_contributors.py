@@ -36,7 +36,7 @@ def test_every_linter_of_the_check_is_a_hook() -> None:
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_form_asks_for_each_thing_once(path: Path) -> None:
+def test_issue_form_has_each_question_once(path: Path) -> None:
     form = read(path)
     assert form["name"] and form["description"]
     inputs = [part for part in form["body"] if part["type"] != "markdown"]

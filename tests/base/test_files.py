@@ -36,7 +36,7 @@ def test_failed_write_leaves_the_file_unchanged(
     assert {p.name: p.read_text() for p in path.parent.iterdir()} == {"file": "old"}
 
 
-def test_a_folder_comes_and_goes_with_all_its_files(tmp_path: Path) -> None:
+def test_folder_is_written_and_removed_with_all_its_files(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     remainder = tmp_path / ".folder.partial" / "of an earlier attempt"
     write_whole(remainder, "")
@@ -48,7 +48,7 @@ def test_a_folder_comes_and_goes_with_all_its_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_files_that_belong_together_none_changes_where_one_cannot_be_written(
+def test_related_files_change_together_or_not_at_all(
     tmp_path: Path,
 ) -> None:
     write_all({tmp_path / "a": "old", tmp_path / "b": "old"})
@@ -77,7 +77,7 @@ def test_a_folder_needs_room_and_leave_to_write(
 
 
 @pytest.mark.parametrize(("name", "character"), [("hot path", "' '"), ("hotpath(2)", r"'\('")])
-def test_a_path_that_a_shell_takes_apart_is_refused(name: str, character: str) -> None:
+def test_path_that_a_shell_would_split_is_rejected(name: str, character: str) -> None:
     require_plain_path(Path("/home/grüße/hot-path_2.1"))
     with pytest.raises(HotpathError, match=f"expected a path without {character}"):
         require_plain_path(Path("/home") / name)

@@ -31,7 +31,7 @@ def test_without_a_gpu_the_first_is_not_missed() -> None:
 @pytest.mark.parametrize(
     ("which", "got"), [([99], "99"), (["GPU-0"], "'GPU-0'"), ([0, 1], r"\[0, 1\]")]
 )
-def test_without_a_gpu_any_but_the_first_is_a_mistake(which: Sequence[int | str], got: str) -> None:
+def test_without_a_gpu_only_index_zero_is_valid(which: Sequence[int | str], got: str) -> None:
     message = f"^config: gpu: expected 0, as there is no GPU here.*, got {got}$"
     with pytest.raises(FieldError, match=message), open_gpus(which):
         pass
@@ -56,7 +56,7 @@ def test_gpus_come_in_the_order_in_which_they_are_asked_for(
         ([0, 1], r"expected GPUs of one kind, got \['NVIDIA H200', 'NVIDIA L4'\]"),
     ],
 )
-def test_gpus_that_cannot_be_measured_together_are_refused(
+def test_gpus_that_cannot_be_measured_together_are_rejected(
     monkeypatch: pytest.MonkeyPatch, which: Sequence[int | str], message: str
 ) -> None:
     install(monkeypatch, [Device(0), Device(1, name="NVIDIA L4")])

@@ -62,7 +62,7 @@ def test_an_interval_has_the_prefix_of_its_median_and_the_digits_it_supports(
     assert quantity_interval(value, low, high, unit) == text
 
 
-def test_the_interval_of_a_ratio_is_exact_near_one_alone() -> None:
+def test_interval_of_a_ratio_is_exact_only_near_one() -> None:
     assert ratio_interval(0.752, 3.496) == "0.75 to 3.5"
     assert ratio_interval(0.986, 6.64) == "0.986 to 6.6"
     assert ratio_interval(3.871, 3.952) == "3.87 to 3.95"

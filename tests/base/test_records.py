@@ -68,7 +68,7 @@ def test_floats_are_formatted_and_control_characters_become_spaces() -> None:
         ('a,1,0.5,\n"a,1,0.5,\n', "line 3: "),
     ],
 )
-def test_a_bad_row_is_refused_by_file_line_and_column(
+def test_invalid_row_is_rejected_with_file_line_and_column(
     tmp_path: Path, rows: str, fault: str
 ) -> None:
     path = tmp_path / "r.csv"

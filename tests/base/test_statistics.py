@@ -133,7 +133,7 @@ def test_outliers_in_a_round_do_not_turn_a_verdict_round() -> None:
 
 @pytest.mark.parametrize("outliers", [0.0, 0.15])
 @pytest.mark.parametrize("count", [6, 8, 9, 10, 16])
-def test_a_medians_interval_holds_the_true_median(count: int, outliers: float) -> None:
+def test_interval_of_a_median_contains_the_true_median(count: int, outliers: float) -> None:
     random = np.random.default_rng([17, count])
     times = random.lognormal(0, 0.05, (EXPERIMENTS, count))
     # An outlier as often below as above leaves the true median at 1.
@@ -210,7 +210,7 @@ def test_one_program_on_several_hosts_is_rarely_called_different(runs: int, sigm
     assert said.count("faster") + said.count("slower") <= EXPERIMENTS - MIN_CORRECT
 
 
-def test_few_runs_stand_for_themselves() -> None:
+def test_interval_of_few_runs_covers_another_run() -> None:
     first, second = [1.0, 1.1, 1.2, 1.1, 1.0, 1.3], [2.0, 2.1, 2.2, 2.1, 2.0, 2.3]
     assert estimate([first, second]) == (2.1, 2.0, 2.3)
     three = estimate([first, second, first])

@@ -22,7 +22,7 @@ def test_the_defaults_are_the_headline() -> None:
     assert constants == variant.constants
 
 
-def test_any_number_can_be_asked_for_and_the_payload_follows() -> None:
+def test_any_number_is_accepted_and_sets_the_payload() -> None:
     variant = COPY.variant("in_flight")
     words = ["--batch", "3", "--rows", "5", "--row-bytes", "32"]
     case, constants = case_of(COPY, variant, options(COPY, variant).parse_args(words))

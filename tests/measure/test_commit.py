@@ -48,7 +48,7 @@ def test_a_copy_is_of_the_commit_that_the_environment_names(
     assert commit_of(tmp_path) == Commit("abc", dirty=False)
 
 
-def test_a_name_that_no_result_may_have_is_refused(
+def test_invalid_name_of_a_result_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for named in ("feature/x", "a b", "a" * 65):

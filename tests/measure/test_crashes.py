@@ -290,7 +290,7 @@ def test_a_damaged_list_of_repeats_is_one_error_and_costs_no_round(finished: Pla
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_run_names_the_bounds_of_its_start_even_if_it_is_resumed_with_others(
+def test_resumed_run_names_the_bounds_of_its_start(
     study: Study, where: Target, build_folder: Path
 ) -> None:
     def published(claimed: Study) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def test_a_disturbed_round_is_repeated_and_leaves_a_note(
     assert sorted(started, key=lambda number: started[number]) == [0, 2, 1]
 
 
-def test_a_run_that_stays_disturbed_is_marked_and_comes_to_an_end(
+def test_persistently_disturbed_run_is_marked_and_ends(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = write_study(tmp_path / "noisy", {"name": "one"})

@@ -98,9 +98,7 @@ def test_a_cell_of_an_older_run_lasts_until_the_next_one_of_that_run(
     }
 
 
-def test_a_cell_that_was_tried_and_skipped_takes_as_long_as_that(
-    study: Study, where: Target
-) -> None:
+def test_skipped_cell_takes_the_time_of_its_attempt(study: Study, where: Target) -> None:
     write_run(where, study, "two", [[("n=1", 10), ("n=2", 42)]])
     write_run(where, study, "one", [[("n=1", 1), ("n=2", 40)]])
     path = where.root / where.machine / study.name / "one.csv"
@@ -109,7 +107,7 @@ def test_a_cell_that_was_tried_and_skipped_takes_as_long_as_that(
     assert pace_of(study, where).cells == {("one", "n=1"): 9, ("two", "n=1"): 30, ("one", "n=2"): 2}
 
 
-def test_a_round_that_was_repeated_comes_last(study: Study, where: Target) -> None:
+def test_repeated_round_comes_last(study: Study, where: Target) -> None:
     again, second, third = [("n=1", 300), ("n=2", 340)], [("n=1", 0), ("n=2", 40)], [("n=1", 0)]
     write_run(where, study, "one", [again, second, third])
     pace = pace_of(study, where)

@@ -30,7 +30,7 @@ class FakeCudart:
         return call
 
 
-def test_pageable_memory_is_there_until_it_is_closed() -> None:
+def test_pageable_memory_lives_until_it_is_closed() -> None:
     memory = host_memory.HostMemory("pageable", 10_000)
     assert memory.bytes.shape == (10_000,)
     assert memory.bytes.dtype == np.uint8

@@ -53,7 +53,7 @@ def test_need_is_met_or_has_a_reason(
         ("rmm", "librmm", "RMM is not installed"),
     ],
 )
-def test_a_package_is_there_where_python_finds_it(
+def test_package_is_available_if_python_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, need: str, module: str, reason: str
 ) -> None:
     variant = variant_with(tmp_path, need)

@@ -40,7 +40,7 @@ def state(folder: Path, cell: int, times: list[float], clocks: list[float]) -> d
     }
 
 
-def test_device_times_go_back_into_their_cells(tmp_path: Path) -> None:
+def test_device_times_are_assigned_to_their_cells(tmp_path: Path) -> None:
     cells = [Cell(COPY.variant("warps"), case) for case in COPY.variant("warps").cases[:4]]
     cells[0].values.append(("host_time", 3e-5))
     cells[3].sm_mhz = 1500.0

@@ -36,9 +36,7 @@ def test_outcome_lists_measured_skipped_and_logs(tmp_path: Path, where: Target) 
     assert list(outcome([measured], ["measured"], where, "2999-01-01T00:00:00Z", logs)) == []
 
 
-def test_a_variant_asked_for_by_name_and_a_run_that_was_interrupted_count(
-    tmp_path: Path, where: Target
-) -> None:
+def test_requested_variant_and_interrupted_run_count(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "one_again", {"name": "one"}, {"name": "two"})
     run(Plan(study, study.variants, GRID, where), tmp_path)
     folder = where.root / where.machine / study.name

@@ -116,7 +116,7 @@ def test_gpu_in_use_is_refused_or_recorded() -> None:
     assert other_users([], "refuse") == []
 
 
-def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> None:
+def test_results_of_a_gpu_are_kept_on_a_machine_without_one(where: Target) -> None:
     folder = where.root / where.machine
     folder.mkdir(parents=True)
     refuse_other_machine(where, [])
@@ -137,7 +137,7 @@ def test_results_of_a_gpu_do_not_give_way_to_none_being_there(where: Target) -> 
         refuse_other_machine(where, gpus[:1])
 
 
-def test_results_of_one_kind_of_gpu_take_none_of_another(where: Target) -> None:
+def test_results_of_two_kinds_of_gpu_are_not_mixed(where: Target) -> None:
     (where.root / where.machine).mkdir(parents=True)
     (where.root / where.machine / "machine.json").write_text('{"gpu": "Big GPU"}')
     with pytest.raises(

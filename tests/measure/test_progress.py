@@ -89,9 +89,7 @@ def test_a_live_line_has_all_that_one_wants_to_know(clock: Clock, signs: Signs) 
     assert len(line.drawn) == 4
 
 
-def test_without_a_terminal_each_round_is_a_line_and_nothing_runs_beside_it(
-    clock: Clock, signs: Signs
-) -> None:
+def test_without_a_terminal_each_round_is_one_line(clock: Clock, signs: Signs) -> None:
     line = Drawn(live=False)
     measure(Progress(line, "gather", 2, Forecast(90.0)), clock, signs, [100.0, 80.0])
     assert line.drawn == []
@@ -139,7 +137,7 @@ def test_the_time_left_is_right_within_a_quarter_after_a_tenth_of_a_second_run(
         (8000, "133 min"),
     ],
 )
-def test_times_are_as_exact_as_they_can_be(seconds: float, words: str) -> None:
+def test_durations_are_worded_at_a_suitable_precision(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
 
 

@@ -144,7 +144,7 @@ def test_each_set_of_constants_has_a_workload_of_its_own(tmp_path: Path) -> None
     assert made == ["workload {}", "prepare n=1", "workload {'width': 2}", "prepare n=1"]
 
 
-def test_a_case_that_was_refused_is_not_taken_for_prepared(tmp_path: Path) -> None:
+def test_rejected_case_does_not_count_as_prepared(tmp_path: Path) -> None:
     study, rig, events = rig_in(tmp_path / "d", {"name": "one"}, REFUSED=("n=2",))
     variant = study.variants[0]
     rig.bind(variant, variant.cases[0])

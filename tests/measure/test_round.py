@@ -176,7 +176,7 @@ def test_failure_discards_times_of_earlier_visits(
     assert to_text(rows)
 
 
-def test_a_case_takes_the_metrics_and_samples_it_names(tmp_path: Path, where: Target) -> None:
+def test_case_selects_metrics_and_samples(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "named", {"name": "one"})
     data = describe({"name": "one", "cases": ["sizes", "few", "none"]})
     data["cases"]["few"] = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
@@ -319,7 +319,7 @@ def test_clocks_and_reasons_are_looked_at_through_all_visits(
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])
-def test_a_slow_cell_takes_fewer_samples_but_one(
+def test_slow_cell_takes_fewer_samples_but_at_least_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: float, count: int
 ) -> None:
     slow = Timed(clock, launch_s=seconds)
@@ -328,7 +328,7 @@ def test_a_slow_cell_takes_fewer_samples_but_one(
     assert times == pytest.approx([seconds] * count)
 
 
-def test_a_reset_comes_before_every_timed_launch_and_is_not_timed(
+def test_reset_precedes_every_timed_launch_untimed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     operation = Timed(clock, launch_s=0.001, reset_s=5)

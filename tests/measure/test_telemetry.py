@@ -102,9 +102,7 @@ def test_the_clock_is_the_first_gpus_and_reasons_are_those_of_all() -> None:
     assert (merged.throttle, merged.sm_mhz) == ("hw_slowdown", 1980.0)
 
 
-def test_there_is_a_row_for_each_gpu_until_one_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_row_per_gpu_until_one_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, devices(2))
     readings = iter([100_000, 200_000, 110_000])
 

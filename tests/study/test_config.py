@@ -53,7 +53,7 @@ def test_a_fault_in_the_configuration_is_one_error(
     assert got in said_got
 
 
-def test_overrides_go_over_the_file() -> None:
+def test_overrides_replace_settings_of_the_file() -> None:
     config = load_config({"grid": "smoke", "studies": ["method"], "machine": "my-box"})
     assert list(config.studies) == ["method"]
     assert config.grid.rounds == CONFIG["grids"]["smoke"]["rounds"]

@@ -68,7 +68,7 @@ def test_grids_run_the_headline_the_default_cases_or_all(study: Study) -> None:
     assert first.in_grid("full") == first.cases
 
 
-def test_a_calibration_is_measured_whole(tmp_path: Path) -> None:
+def test_calibration_includes_all_cases(tmp_path: Path) -> None:
     calibration = load(tmp_path / "copy", description() | {"calibrates": True})
     assert calibration.companions("second") == list(calibration.variants)
 
@@ -141,7 +141,7 @@ def test_parts_of_a_time_are_no_clock(tmp_path: Path) -> None:
     assert study.time_metrics == study.metrics_for(*study.variants) == ["host_time"]
 
 
-def test_a_number_asked_of_a_case_must_be_one() -> None:
+def test_number_of_a_case_must_be_a_number() -> None:
     case = Case({"rows": 3, "draw": "once"}, 0, "default")
     assert case.number("rows") == 3
     with pytest.raises(FieldError, match=r"case rows=3,draw=once: draw: .* got 'once'"):

@@ -223,7 +223,7 @@ def test_a_wrong_value_anywhere_is_no_other_error(tmp_path: Path, value: object)
         ("__import__('os')", "__import__"),
     ],
 )
-def test_payload_bytes_that_is_no_arithmetic_of_known_names_is_refused(
+def test_invalid_expression_of_payload_bytes_is_rejected(
     tmp_path: Path, payload: str, cause: str
 ) -> None:
     data = description()
@@ -236,14 +236,14 @@ def test_payload_bytes_that_is_no_arithmetic_of_known_names_is_refused(
     assert str(caught.value).endswith(f"got {payload!r}")
 
 
-def test_a_negative_payload_is_refused(tmp_path: Path) -> None:
+def test_negative_payload_is_rejected(tmp_path: Path) -> None:
     data = description()
     data["cases"]["small"]["payload_bytes"] = "rows - 2"
     with pytest.raises(FieldError, match=r"payload_bytes: expected a value of at least 0, got -1"):
         load(tmp_path / "copy", data)
 
 
-def test_a_fault_in_a_case_set_that_no_variant_takes_is_seen(tmp_path: Path) -> None:
+def test_fault_in_an_unused_case_set_is_detected(tmp_path: Path) -> None:
     data = description()
     data["cases"]["spare"] = {"rows": [1], "payload_bytes": "nothing"}
     with pytest.raises(FieldError, match=r"cases\.spare\.payload_bytes"):
@@ -290,7 +290,7 @@ def test_unknown_study_names_the_known_ones() -> None:
         ("kernels/allocator", "the folders of studies: expected every entry once, got 'allocator'"),
     ],
 )
-def test_a_folder_that_cannot_name_a_study_is_refused(
+def test_invalid_folder_name_of_a_study_is_rejected(
     tmp_path: Path, folder: str, message: str
 ) -> None:
     for each in ("allocator", folder):
@@ -307,7 +307,7 @@ def test_a_folder_that_cannot_name_a_study_is_refused(
         ({"study": "calls", "variant": "v9"}, r"limit\.variant: expected one of .*got 'v9'"),
     ],
 )
-def test_a_limit_that_no_study_has_is_refused(
+def test_limit_of_an_unknown_study_is_rejected(
     tmp_path: Path, limit: dict[str, str], message: str
 ) -> None:
     shutil.copytree(SYNTHETIC / "kernels", tmp_path / "kernels")

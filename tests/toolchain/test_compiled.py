@@ -36,7 +36,7 @@ def kept(study: Study, tmp_path: Path) -> Path:
     return out
 
 
-def test_all_tables_of_a_study_are_kept_and_older_ones_go(kept: Path) -> None:
+def test_new_tables_of_a_study_replace_older_ones(kept: Path) -> None:
     names = {path.name for path in kept.iterdir()}
     assert names == {*CODE_TABLES, "layout.csv", "absent.json", MADE_OF}
     assert set(json.loads((kept / MADE_OF).read_text())["compilers"]) == {"nvcc", "cxx"}

@@ -32,7 +32,7 @@ def test_the_locked_compiler_comes_before_any_other(
     assert find_toolchain().nvcc == locked
 
 
-def test_a_named_compiler_is_taken_wherever_it_stands(toolchain: Toolchain, tmp_path: Path) -> None:
+def test_named_compiler_is_found_in_any_folder(toolchain: Toolchain, tmp_path: Path) -> None:
     wrapper = tmp_path / "my-nvcc"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(toolchain.nvcc))} "$@"\n')
     wrapper.chmod(0o755)
@@ -81,12 +81,12 @@ def test_invalid_compiler_is_rejected(tmp_path: Path) -> None:
         find_toolchain(str(tmp_path / "text"))
 
 
-def test_an_architecture_that_the_compiler_does_not_know_is_refused(toolchain: Toolchain) -> None:
+def test_unknown_architecture_is_rejected(toolchain: Toolchain) -> None:
     for arch in ("sm_90", "sm_90a", "sm_100f"):
         require_arch(arch, toolchain.nvcc)
     with pytest.raises(FieldError, match=r"config: arch: expected one of .*'sm_90'.*got 'sm_20'$"):
         require_arch("sm_20", toolchain.nvcc)
 
 
-def test_a_named_architecture_asks_no_gpu() -> None:
+def test_named_architecture_needs_no_gpu() -> None:
     assert resolve_arch("sm_120", "GPU-of-nobody") == "sm_120"

@@ -35,12 +35,12 @@ def test_libfabric_is_taken_from_a_folder(tmp_path: Path) -> None:
     assert (found.include, found.library) == (unpacked / "usr/include", unpacked / library)
 
 
-def test_a_folder_without_libfabric_is_refused(tmp_path: Path) -> None:
+def test_folder_without_libfabric_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FieldError, match="config: libfabric: expected `auto` or a folder with"):
         find_libfabric(str(tmp_path))
 
 
-def test_without_libfabric_its_variants_are_skipped_and_nothing_else() -> None:
+def test_without_libfabric_only_its_variants_are_skipped() -> None:
     without = replace(find_toolchain(), libfabric=None)
     for study in STUDIES.values():
         for variant in study.variants:

@@ -38,7 +38,7 @@ def test_no_study_hides_a_module_of_the_standard_library(tmp_path: Path) -> None
     assert added and all(name.startswith("_study_statistics_") for name in added)
 
 
-def test_studies_of_one_name_in_two_folders_stay_apart(tmp_path: Path) -> None:
+def test_studies_of_one_name_in_two_folders_are_distinct(tmp_path: Path) -> None:
     first = study_named(tmp_path / "a" / "twin", other="VALUE = 1\n")
     second = study_named(tmp_path / "b" / "twin", other="VALUE = 2\n")
     assert [load_python(study, "other").VALUE for study in (first, second)] == [1, 2]

@@ -70,7 +70,7 @@ def times(checkout: Path) -> Times:
 
 
 @pytest.mark.exhaustive
-def test_the_second_reports_the_first_and_waits_and_both_measure_as_if_alone(
+def test_second_checkout_reports_the_first_and_waits(
     checkouts: tuple[Path, Path],
 ) -> None:
     one, other = checkouts

@@ -28,7 +28,7 @@ def test_each_variant_is_captured_in_the_first_case_that_it_has() -> None:
     assert found == {FIRST.id: [HAS_ALL], SECOND.id: [HAS_SECOND]}
 
 
-def test_all_that_have_the_case_asked_for_are_captured_in_it() -> None:
+def test_all_variants_with_the_requested_case_are_captured() -> None:
     assert variants_by_case(STUDY, VARIANTS, SECOND.id) == {SECOND.id: [HAS_ALL, HAS_SECOND]}
 
 

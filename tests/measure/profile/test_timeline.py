@@ -35,7 +35,7 @@ def test_copy_has_its_direction(copy_kind: int, said: str) -> None:
     assert direction(copy_kind) == said
 
 
-def test_an_empty_timeline_has_a_header_alone(tmp_path: Path) -> None:
+def test_empty_timeline_has_only_a_header(tmp_path: Path) -> None:
     assert normalised([]) == []
     write_events(tmp_path / "t.csv", [])
     assert read_events(tmp_path / "t.csv").empty

@@ -139,7 +139,7 @@ def test_invalid_revision_is_one_line() -> None:
         commit_named("nowhere")
 
 
-def test_the_studies_of_a_revision_are_hashed_as_they_were() -> None:
+def test_studies_of_a_revision_keep_their_hashes() -> None:
     with checked_out(commit_named("HEAD")) as root:
         then = studies_at(root)
         assert set(then) <= set(discover())

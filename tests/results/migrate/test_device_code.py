@@ -111,9 +111,7 @@ def compiled(text: str) -> DeviceCode:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_kernel_is_the_same_exactly_where_its_machine_code_is(
-    code: DeviceCode, name: str
-) -> None:
+def test_kernel_is_the_same_exactly_if_its_machine_code_is(code: DeviceCode, name: str) -> None:
     if name.startswith("same"):
         assert code.compare("usual", code, name)
     else:

@@ -114,7 +114,7 @@ def test_other_data_are_seen_in_the_file_that_draws_them(tmp_path: Path) -> None
         )
 
 
-def test_a_check_that_something_else_asks_for_counts(tmp_path: Path) -> None:
+def test_check_called_by_timed_code_counts(tmp_path: Path) -> None:
     timed = WORKLOAD.replace("np.copyto(", "self.check()\n        np.copyto(")
     before = files(tmp_path / "old", timed)
     with pytest.raises(Different, match=r"workload\.py: "):
@@ -191,7 +191,7 @@ def test_a_name_that_one_file_uses_may_change(
 
 
 @pytest.mark.parametrize("changes", OTHER)
-def test_a_name_that_means_something_else_may_not(
+def test_name_with_another_meaning_is_a_difference(
     tmp_path: Path, changes: list[tuple[str, str]]
 ) -> None:
     before = files(tmp_path / "old", NAMES)

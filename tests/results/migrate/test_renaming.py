@@ -100,7 +100,7 @@ def test_a_run_names_the_bound_of_the_renamed_comparison(
     assert after.provenance["bounds"] == {"slow": digests(today)["slow"][0]}
 
 
-def test_results_that_no_map_names_stay_as_they_are(path: Path, folders: dict[str, Path]) -> None:
+def test_results_missing_from_the_map_are_unchanged(path: Path, folders: dict[str, Path]) -> None:
     files = {file: file.read_bytes() for file in path.parent.iterdir()}
     others = Renames(within={"copy": WITHIN})
     assert rename_results(path.parents[2], others, folders) == 0

@@ -22,7 +22,7 @@ def test_an_exact_line_is_found(latency: float, bandwidth: float) -> None:
     assert line.misfit < 1e-4
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+def test_intervals_contain_the_true_value_as_often_as_stated() -> None:
     rng = np.random.default_rng(1)
     held = 0
     for _ in range(300):

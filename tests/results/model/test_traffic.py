@@ -40,7 +40,7 @@ def test_656_bytes_are_six_lines_and_21_sectors_at_every_16_byte_offset(offset: 
     assert sum(requests) == 672
 
 
-def test_a_line_that_two_loads_share_is_asked_for_twice_unless_both_are_in_flight() -> None:
+def test_line_shared_by_two_loads_is_requested_twice_unless_both_are_in_flight() -> None:
     # The second load begins at 512 + offset. It asks for the whole line where it begins in the
     # line's first sector, so that nothing is left for the first load.
     requests = [warp_requests(offset, 656, LOAD_BYTES) for offset in range(0, 128, 16)]
@@ -82,7 +82,7 @@ def test_adjacent_rows_share_sectors_and_host_lines() -> None:
     assert traffic_of(apart) == traffic_of(replace(alone, stride_bytes=768))
 
 
-def test_a_range_that_begins_within_a_line_is_asked_for_in_more_pieces() -> None:
+def test_unaligned_range_needs_more_requests() -> None:
     """A load of 512 bytes that begins at a line is four requests, else five."""
     aligned = Access("contiguous", MIB, in_flight_bytes=2048)
     anywhere = replace(aligned, stride_bytes=656)
@@ -106,7 +106,7 @@ def test_shares_of_the_wire(access: Access, payload_share: float, counted_share:
     assert traffic.counted_bytes / access.payload_bytes == pytest.approx(counted_share)
 
 
-def test_a_thread_that_reads_a_row_alone_merges_nothing() -> None:
+def test_one_thread_per_row_merges_no_requests() -> None:
     access = Access("thread_rows", 656 * 1000, 656, 656, 0, 16, 512)
     assert traffic_of(access).completions == 41 * 1000
     assert traffic_of(replace(access, access_bytes=1)).data_bytes == 656 * 1000 * 32

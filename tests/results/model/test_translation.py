@@ -50,12 +50,12 @@ def seconds(access: Access) -> float:
     return float(term_seconds(work, KNOWN.values())[0, TERMS.index(TRANSLATION)])
 
 
-def test_a_pool_whose_translations_are_held_needs_no_walk() -> None:
+def test_pool_within_the_tlb_reach_needs_no_walk() -> None:
     assert seconds(gather(8192 * ENTRY_BYTES)) == 0
     assert seconds(gather(16 * GIB)) > 0
 
 
-def test_without_a_pool_nothing_is_known_of_translation_and_nothing_asked() -> None:
+def test_without_a_pool_translation_is_unknown() -> None:
     work = np.array([work_of(rows(656), SMS)])
     assert term_seconds(work, TRUE.values())[0, TERMS.index(TRANSLATION)] == 0
     with_pool = np.array([work_of(gather(GIB), SMS)])

@@ -48,7 +48,7 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("damage", "fault"), DAMAGE)
-def test_damaged_results_are_refused_by_name(
+def test_damaged_results_are_rejected_by_name(
     tmp_path: Path, damage: Callable[[Path], object], fault: str
 ) -> None:
     path = store(tmp_path, RUN)

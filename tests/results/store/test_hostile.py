@@ -54,7 +54,7 @@ def test_there_are_120_mutations() -> None:
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_a_mutation_is_refused_by_name_or_harmless(
+def test_mutation_is_rejected_by_name_or_harmless(
     root: Path, expected: Collected, name: str
 ) -> None:
     mutation: Mutation = MUTATIONS[name]

@@ -66,7 +66,7 @@ def test_run_added_again_replaces_itself(tmp_path: Path) -> None:
     assert len(load_variant(path).samples) == 2 * len(once)
 
 
-def test_earlier_provenance_stands_beside_its_samples(tmp_path: Path) -> None:
+def test_earlier_provenance_is_kept_with_its_samples(tmp_path: Path) -> None:
     store(tmp_path, RUNS[0])
     path = tmp_path / "box" / "calls" / "kernel.csv"
     kernel = CALLS.variant("kernel")
@@ -111,7 +111,7 @@ def test_shrinking_drops_the_oldest_extra_runs_of_the_machine(tmp_path: Path) ->
         pytest.param(RUNS[:4], RUNS[1:6], id="a fifth adds less than a fourth"),
     ],
 )
-def test_shrinking_keeps_the_oldest_run_where_another_has_more_newer_ones(
+def test_shrinking_removes_runs_of_variants_with_more_newer_ones(
     tmp_path: Path, of_kernel: list[str], of_python: list[str]
 ) -> None:
     for run in of_kernel:

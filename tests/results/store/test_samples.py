@@ -103,7 +103,7 @@ def cell_of(row: list[Sample]) -> tuple[str, str, int]:
 
 
 @given(table=st.lists(rows(), max_size=5, unique_by=cell_of))
-def test_samples_come_back_as_written(
+def test_samples_survive_a_round_trip(
     tmp_path_factory: pytest.TempPathFactory, table: list[list[Sample]]
 ) -> None:
     path = tmp_path_factory.mktemp("samples") / "calls" / "kernel.csv"
@@ -145,7 +145,7 @@ def test_a_sample_is_found_by_its_place(tmp_path: Path) -> None:
     assert [line_of(path, place) for place in range(7)] == [2, 3, 3, 3, 4, 4, 4]
 
 
-def test_rounds_of_several_variants_come_back_as_written(tmp_path: Path) -> None:
+def test_rounds_of_several_variants_survive_a_round_trip(tmp_path: Path) -> None:
     samples = [*taken(), SKIPPED, *taken(variant="copy")]
     write_round(tmp_path / "round.csv", samples)
     assert read_round(tmp_path / "round.csv") == samples
@@ -195,7 +195,7 @@ def test_rounds_of_several_variants_come_back_as_written(tmp_path: Path) -> None
         ("sm_mhz", "high", "sm_mhz: expected 0 or a number"),
     ],
 )
-def test_a_malformed_row_is_refused_by_file_line_and_column(
+def test_malformed_row_is_rejected_with_file_line_and_column(
     tmp_path: Path, column: str, text: str, fault: str
 ) -> None:
     path = tmp_path / "kernel.csv"
@@ -245,7 +245,7 @@ HEADER = ",".join(FILE_COLUMNS)
         (lambda rows: rows[0].__delitem__(slice(5, None)), "line 1: expected the columns"),
     ],
 )
-def test_a_file_of_another_form_is_refused_by_line(
+def test_file_of_another_format_is_rejected_with_its_line(
     edit: Callable[[list[list[str]]], object], fault: str
 ) -> None:
     with pytest.raises(MalformedSamples) as caught:
@@ -253,7 +253,7 @@ def test_a_file_of_another_form_is_refused_by_line(
     assert str(caught.value).startswith(f"{PATH}: {fault}")
 
 
-def test_more_samples_than_a_machine_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_samples_of_a_machine_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     text = to_text([SKIPPED, *taken()])
     assert len(parse_samples(PATH, text)) == 4
     monkeypatch.setattr("analysis.results.store.samples.MACHINE_LIMIT_SAMPLES", 3)

@@ -57,7 +57,7 @@ def test_each_fit_is_to_its_own_runs_and_to_checked_times_with_half_their_width(
 
 
 @pytest.mark.parametrize("text", ["[project]", "[]", '{"others": {}}', '{"every": {"box": {}}}'])
-def test_a_file_of_something_else_is_one_error(tmp_path: Path, text: str) -> None:
+def test_unrelated_file_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "links.json").write_text(text)
     with pytest.raises(HotpathError, match=r"links\.json: expected what `python -m analysis\."):
         Links.from_file(tmp_path / "links.json")

@@ -63,7 +63,7 @@ def test_held_back_rows_do_not_take_part_in_the_fit(calibrated: Inputs, tmp_path
     assert calibration.loc[calibration["held_back"] != FITTED, "residual"].min() > 0.9
 
 
-def test_runs_are_fitted_by_themselves(tmp_path: Path) -> None:
+def test_each_run_has_a_separate_fit(tmp_path: Path) -> None:
     root = model_root(tmp_path)
     for number, slower in enumerate((0.9, 1.0, 1.1)):
         run = f"2026-01-0{number + 1}T00:00:00Z"

@@ -143,7 +143,7 @@ def of_runs(*times: float) -> pd.Series:
     return only(ratios(ratios_by_round(samples, STUDIES)))
 
 
-def test_a_ratio_stands_on_all_runs() -> None:
+def test_ratio_is_based_on_all_runs() -> None:
     found = of_runs(2.0, 2.1, 2.2)
     assert (found["ratio"], found["runs"]) == (pytest.approx(2.1), 3)
     assert found["ci_low"] < 2.0 and found["ci_high"] > 2.2
@@ -219,7 +219,7 @@ def test_ratios_take_no_stale_and_no_failed_sample() -> None:
     assert ratios_by_run(ratios_by_round(stale, STUDIES)).empty
 
 
-def test_where_the_cpu_works_only_host_time_compares() -> None:
+def test_variants_with_work_on_the_cpu_are_compared_by_host_time() -> None:
     samples = table(
         *(
             rounds(variant, [time, time], metric=metric)

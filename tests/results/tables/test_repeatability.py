@@ -76,7 +76,7 @@ def test_a_run_unlike_the_others_is_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("slower", "different"), [(1.0, 0), (1.5, 2)])
-def test_repeats_are_counted_apart(tmp_path: Path, slower: float, different: int) -> None:
+def test_repeats_are_counted_separately(tmp_path: Path, slower: float, different: int) -> None:
     cpu = [variant for variant in CALLS.variants if not variant.on_gpu]
 
     def seconds(variant: Variant, case: Case, metric: str) -> float:

@@ -49,7 +49,7 @@ def test_equal_runs_are_not_called_different(tmp_path: Path) -> None:
     assert set(measured(tmp_path, RUNS)["between_verdict"]) == {"same"}
 
 
-def test_too_few_other_runs_say_nothing(tmp_path: Path) -> None:
+def test_too_few_other_runs_give_no_result(tmp_path: Path) -> None:
     found = measured(tmp_path, RUNS[:3], slower=1.5)
     assert set(found["between_verdict"]) == {""}
     assert found["between_ratio"].map(math.isnan).all()

@@ -37,5 +37,5 @@ def test_conditions_without_a_host_have_no_row(changed: dict[str, object]) -> No
     assert rounds(table(rounds_of(VARIANT.name, [1.0, 2.0], **kept)), {"copy": COPY}).empty
 
 
-def test_without_samples_there_are_no_rows() -> None:
+def test_no_rows_without_samples() -> None:
     assert list(rounds(table(), {"copy": COPY}).columns) == list(ROUND_COLUMNS)

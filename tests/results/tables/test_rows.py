@@ -67,7 +67,7 @@ def test_empty_table_has_columns_and_types(tmp_path: Path) -> None:
         assert rows_of(table, ClaimPartRow) == []
 
 
-def test_a_word_in_a_column_of_numbers_is_refused(tmp_path: Path) -> None:
+def test_word_in_a_column_of_numbers_is_rejected(tmp_path: Path) -> None:
     lines = [",".join(columns(KernelResources)), "s,v,sm_90,k,many,0,0,0,0"]
     (tmp_path / "r.csv").write_text("\n".join(lines))
     with pytest.raises(ValueError, match="many"):

@@ -65,7 +65,7 @@ def test_rows_are_one_a_machine_variant_case_and_metric() -> None:
     assert not found.duplicated(["machine", "variant", "case", "metric"]).any()
 
 
-def test_a_summary_takes_the_newest_run_that_is_fresh() -> None:
+def test_summary_uses_the_newest_fresh_run() -> None:
     samples = table(
         rounds("bytewise", [1.0, 1.0], run=OLD),
         rounds("bytewise", [2.0, 2.0], run=NEW, stale=True),
@@ -176,7 +176,7 @@ def test_no_samples_are_empty_tables_with_their_columns() -> None:
     assert list(runs(nothing).columns) == columns(RunRow)
 
 
-def test_a_run_that_was_skipped_does_not_hide_one_that_measured(tmp_path: Path) -> None:
+def test_skipped_run_does_not_hide_a_measured_one(tmp_path: Path) -> None:
     timed = CALLS.variant("python")
     write_machine(tmp_path, "box", CALLS, variants=[timed], run="2026-01-01T00:00:00Z")
     later = "2026-01-02T00:00:00Z"

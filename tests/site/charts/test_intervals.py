@@ -57,5 +57,5 @@ def test_a_wide_interval_leaves_the_axis_to_the_figures_of_its_machine(
         ("seconds", "reach", {"narrow", "faster"}),
     ],
 )
-def test_a_tick_stands_only_where_the_interval_ends(value: str, end: str, whole: set[str]) -> None:
+def test_interval_has_a_tick_only_at_its_end(value: str, end: str, whole: set[str]) -> None:
     assert drawn(drawn_whole(within_reach(rows(value), value), value, end)).keys() == whole

@@ -36,13 +36,13 @@ def labels(folder: Path, ends: list[float], base: Any = alt.Undefined, **axis: A
         ([1e-9, 1e3], [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1000]),
     ],
 )
-def test_decades_keep_their_labels_and_share_them_where_there_is_room(
+def test_decades_are_labelled_and_others_if_space_permits(
     tmp_path: Path, ends: list[float], shown: list[float]
 ) -> None:
     assert labels(tmp_path, ends) == shown
 
 
-def test_less_than_a_decade_has_labels_too(tmp_path: Path) -> None:
+def test_range_below_a_decade_has_labels(tmp_path: Path) -> None:
     assert len(labels(tmp_path, [5.2, 9.1])) >= 3
 
 

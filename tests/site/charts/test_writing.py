@@ -51,9 +51,7 @@ def test_a_chart_may_be_of_any_number_of_rows(tmp_path: Path) -> None:
     assert "box-1" not in (tmp_path / "many.json").read_text()
 
 
-def test_charts_are_drawn_from_the_tables_of_their_study_alone(
-    two_machines: Inputs, tmp_path: Path
-) -> None:
+def test_charts_use_only_the_tables_of_their_study(two_machines: Inputs, tmp_path: Path) -> None:
     study = two_machines.studies["copy"]
     tables = two_machines.results.parent / "build"
     alone = load_study_inputs(tables, two_machines.results, tmp_path / "none", study)

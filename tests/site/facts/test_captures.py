@@ -17,7 +17,7 @@ from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
 
 
-def test_counters_of_several_kernels_are_summed_where_they_can_be(tmp_path: Path) -> None:
+def test_counters_of_several_kernels_are_summed_if_possible(tmp_path: Path) -> None:
     path = tmp_path / "v.ncu.csv"
     rows = [
         Counter("n=1", kernel, metric, "", value)
@@ -65,7 +65,7 @@ def test_kernels_have_readable_names(symbol: str, name: str) -> None:
     assert kernel_name(symbol) == name
 
 
-def test_a_variant_without_the_profiled_case_says_so(tmp_path: Path) -> None:
+def test_variant_without_the_profiled_case_is_reported(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["strides"]
     write_machine(root / "results", "box", study)

@@ -26,7 +26,7 @@ def test_efficiency_is_a_share_of_the_packet_rate() -> None:
     }
 
 
-def test_only_fresh_figures_stand_beside_predictions(calibrated: Inputs) -> None:
+def test_only_fresh_figures_are_shown_beside_predictions(calibrated: Inputs) -> None:
     machines = {"box": {**calibrated.machines["box"], "pcie_generation": 5, "pcie_width": 16}}
     inputs = replace(calibrated, machines=machines)
     measured = [one.variant.name for one in rates(inputs) if one.is_measured]

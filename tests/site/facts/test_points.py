@@ -22,7 +22,7 @@ def test_points_show_the_time_each_variant_is_compared_by(two_machines: Inputs) 
     ).all()
 
 
-def test_published_figures_stand_beside_every_machine(two_machines: Inputs) -> None:
+def test_published_figures_are_shown_beside_every_machine(two_machines: Inputs) -> None:
     points = StudyFacts(two_machines, two_machines.studies["copy"]).points
     published = points[points["state"] == "published"]
     assert published["machine"].value_counts().nunique() == 1

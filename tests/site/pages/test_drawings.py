@@ -30,7 +30,7 @@ def facts_of(study: str, derived: Path | None = None) -> StudyFacts:
 
 
 @pytest.mark.parametrize("study", DRAWN)
-def test_a_drawing_is_whole_and_its_words_apart(study: str) -> None:
+def test_drawing_is_complete_without_overlapping_words(study: str) -> None:
     for drawing in study_drawings(facts_of(study)).values():
         if drawing is not None:  # that of a table is tested with the study's modules
             assert_legible(drawing)

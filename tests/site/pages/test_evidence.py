@@ -43,7 +43,7 @@ def test_unread_module_gives_its_reason(tmp_path: Path) -> None:
     assert compiled(facts, step) == ""
 
 
-def test_machine_code_stands_beside_that_of_the_step_before(tmp_path: Path) -> None:
+def test_machine_code_is_shown_beside_that_of_the_previous_step(tmp_path: Path) -> None:
     loads, stores = Counter({64: 1, 128: 2}), Counter({128: 2})
     texts, written = [], {}
     for name, in_flight in (("vectors", 1), ("warps", 1), ("in_flight", 2)):

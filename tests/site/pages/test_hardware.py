@@ -88,7 +88,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str
     return found
 
 
-def test_without_a_machine_pages_say_so(several: dict[int, dict[str, str]]) -> None:
+def test_pages_note_that_no_machine_was_measured(several: dict[int, dict[str, str]]) -> None:
     for name in ("journeys", "machine_pairs", "machine_figures", "machine_differences"):
         assert "No machine has been measured yet." in several[0][name]
     assert "nothing can be predicted" in several[0]["predicted_links"]
@@ -111,7 +111,7 @@ def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str
     assert shares and all(int(share) in range(95, 106) for share in shares)
 
 
-def test_a_machine_without_a_gpu_has_none_and_not_an_unknown_one() -> None:
+def test_machine_without_a_gpu_has_no_unknown_gpu() -> None:
     facts = described_facts({"box": {"gpu": None, "host": None}})
     assert facts == {"GPU": ["none"], "host": ["unknown"]}
 
@@ -129,7 +129,7 @@ def test_three_machines_are_compared_in_pairs(several: dict[int, dict[str, str]]
     assert several[3]["freshness"].count("<tr>") == 1 + 3
 
 
-def test_a_machine_with_none_of_a_study_is_compared_in_nothing_of_it(
+def test_machine_without_results_of_a_study_is_not_compared_in_it(
     several: dict[int, dict[str, str]],
 ) -> None:
     assert "calls-box" not in several[6]["machine_pairs"]

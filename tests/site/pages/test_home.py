@@ -206,7 +206,7 @@ def test_card_shows_the_machine_with_most_figures(tmp_path: Path) -> None:
     assert "also on a-box" in card(facts_of(root))
 
 
-def test_a_card_ends_with_the_goal_where_that_is_measured(tmp_path: Path) -> None:
+def test_card_ends_with_the_goal_if_measured(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     measure(root)
     facts = facts_of(root)

@@ -101,7 +101,7 @@ def test_undecided_claim_shows_the_verdict_on_average(tmp_path: Path, place: Pla
     assert re.search(expected, page), page
 
 
-def test_a_claim_has_a_badge_that_leads_to_it(tmp_path: Path, place: Place) -> None:
+def test_claim_has_a_badge_with_a_link(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path, claim(**SPEEDUP))
     measure(tmp_path / "results", study)
     claims_of(StudyFacts(read(tmp_path, study), study), place)
@@ -112,7 +112,7 @@ def test_a_claim_has_a_badge_that_leads_to_it(tmp_path: Path, place: Place) -> N
     assert f"[![it: holds](../../../{picture})]({address})" in folded(place, "it")
 
 
-def test_a_badge_counts_where_machines_disagree() -> None:
+def test_badge_counts_machines_that_disagree() -> None:
     assert outcome([]) == "not tested"
     assert outcome(["holds", "holds"]) == "holds"
     assert outcome(["not tested", "holds", "holds"]) == "holds on 2 of 3, not tested on 1"
@@ -150,7 +150,7 @@ def test_page_can_show_claims_by_their_ids(tmp_path: Path, place: Place) -> None
         claims_of(facts, place, ["else"])
 
 
-def test_many_claims_are_folded_but_in_the_ledger(tmp_path: Path, place: Place) -> None:
+def test_many_claims_are_folded_except_in_the_ledger(tmp_path: Path, place: Place) -> None:
     many = [{**claim(**SPEEDUP), "id": f"it_{index}"} for index in range(IN_VIEW + 1)]
     study = write_study(tmp_path, *many)
     measure(tmp_path / "results", study)

@@ -28,7 +28,7 @@ from tests.roots import drawn_charts, make_inputs, text_of
 from tests.synthetic import write_machine
 
 
-def test_without_calibration_there_is_no_prediction_and_pages_say_so(tmp_path: Path) -> None:
+def test_without_calibration_pages_note_the_missing_prediction(tmp_path: Path) -> None:
     root = model_root(tmp_path)
     write_machine(root / "results", "box", GATHER, seconds=true_seconds)
     found = make_inputs(root)
@@ -49,7 +49,7 @@ def test_worst_point_is_one_of_the_judged(calibrated: Inputs) -> None:
     assert ">worst judged</th>" in page and ">worst</th>" not in page
 
 
-def test_interpolated_and_extrapolated_points_are_counted_apart(calibrated: Inputs) -> None:
+def test_interpolated_and_extrapolated_points_are_counted_separately(calibrated: Inputs) -> None:
     page = judgement(StudyFacts(calibrated, CALIBRATION))
     uses = [use for use in USES if f">{use}<" in page]
     assert uses == ["fitted", "interpolated", "extrapolated"]

@@ -39,7 +39,7 @@ def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
     assert "claim_parts.csv" in text_of(site / "data" / "index.html")
 
 
-def test_site_shows_stale_skipped_failed_and_refused(tmp_path: Path) -> None:
+def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     results = root / "results"
@@ -176,7 +176,7 @@ def test_unwritable_folder_is_reported_first(
     assert sorted(measured.rglob("*")) == before
 
 
-def test_tables_of_results_that_are_not_there_are_refused(measured: Path) -> None:
+def test_missing_tables_of_results_are_rejected(measured: Path) -> None:
     tables, modules = measured / "build", measured / "modules"
     with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
         build_site(tables, measured / "none", modules, measured / "never", measured)

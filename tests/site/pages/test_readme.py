@@ -39,7 +39,7 @@ def test_bars_are_as_long_as_rates(tmp_path: Path) -> None:
     assert "40.0 (40.0 to 40.0)" in longest
 
 
-def test_without_a_place_or_a_result_there_is_one_error(tmp_path: Path) -> None:
+def test_missing_place_or_result_is_one_error(tmp_path: Path) -> None:
     studies = discover()
     with pytest.raises(HotpathError, match="expected a place between"):
         updated("# Readme\n", tmp_path, studies)

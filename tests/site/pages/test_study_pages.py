@@ -142,7 +142,7 @@ def test_common_note_of_published_figures_appears_once(measured: StudyFacts) -> 
     assert ">note<" not in page and page.count("ten launches") == 1
 
 
-def test_notes_of_single_figures_stand_beside_them(
+def test_notes_are_shown_beside_their_figures(
     measured: StudyFacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes = [f"chapter {number}" for number in range(len(measured.published))]

@@ -186,7 +186,7 @@ def test_digest_includes_the_headline_but_not_the_words() -> None:
     assert digests(describe({"id": "it", "says": "So.", "untested": "why"})) == {}
 
 
-def test_a_claim_that_dropped_a_comparison_names_none() -> None:
+def test_claim_without_one_of_its_comparisons_names_no_bound() -> None:
     assert still_named({"one": "a b", "two": "c"}, {"a", "c", "d"}) == {"c"}
     assert still_named({}, {"a"}) == frozenset()
 

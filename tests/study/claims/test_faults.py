@@ -71,7 +71,7 @@ def test_a_fault_in_a_claim_is_one_error(
     assert expected in str(caught.value)
 
 
-def test_two_claims_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_duplicate_names_of_claims_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(FieldError, match="every entry once, got 'it'"):
         write_study(tmp_path, claim(**SPEEDUP), claim(**SPEEDUP))
 

@@ -68,7 +68,7 @@ def test_each_part_has_a_row_and_the_deciding_one_comes_first(tmp_path: Path) ->
     assert reason == "; ".join(row.sentence(with_case=False) for row in found)
 
 
-def test_a_sentence_names_the_case_where_the_parts_have_several() -> None:
+def test_sentence_names_the_case_if_parts_have_several() -> None:
     unknown = (math.nan,) * 4
     key = ("copy", "it", "box", 1, "fast", "holds")
     row = ClaimPartRow(*key, "passed its check in 8 rounds", *unknown, "1", "rows=2")

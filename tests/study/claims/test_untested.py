@@ -131,7 +131,7 @@ def test_wrong_output_tests_no_speed(tmp_path: Path) -> None:
     assert (row["verdict"], row["reason"]) == ("not tested", "fast failed its check: byte 3")
 
 
-def test_the_reason_for_no_test_stands_on_every_machine(tmp_path: Path) -> None:
+def test_every_machine_shows_the_reason_for_no_test(tmp_path: Path) -> None:
     study = write_study(tmp_path, {"id": "it", "says": "S", "untested": "needs two GPUs"})
     for machine in ("box", "other"):
         measure(tmp_path / "results", study, machine=machine)

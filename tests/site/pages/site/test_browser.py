@@ -148,7 +148,7 @@ def test_the_picture_has_the_place_of_the_chart_and_never_shows_another_choice(
 
 
 @pytest.mark.exhaustive
-def test_the_first_chart_is_there_soon_on_a_slow_processor(browser: Browser, address: str) -> None:
+def test_first_chart_meets_its_deadline_on_a_slow_processor(browser: Browser, address: str) -> None:
     times = []
     for _ in range(5):
         context = browser.new_context(viewport={"width": 1280, "height": 1700})
@@ -181,7 +181,7 @@ def test_switching_the_palette_recolours_and_keeps_the_selection(
     visit.page.context.close()
 
 
-def test_a_bar_leads_to_its_samples(browser: Browser, address: str) -> None:
+def test_bar_links_to_its_samples(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/")
     visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).click()
@@ -220,7 +220,7 @@ def test_search_finds_named_items_and_links_to_them(browser: Browser, address: s
     visit.page.context.close()
 
 
-def test_a_choice_stands_in_the_address_and_one_can_go_back(browser: Browser, address: str) -> None:
+def test_choice_is_in_the_address_and_in_the_history(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/")
     figure = visit.page.locator(chart("steps"))
@@ -260,7 +260,7 @@ def test_unknown_choice_in_the_address_is_reported(browser: Browser, address: st
     visit.page.context.close()
 
 
-def test_a_chart_gives_its_link_its_picture_and_its_rows(browser: Browser, address: str) -> None:
+def test_chart_has_a_link_a_picture_and_rows(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.open(f"studies/{STUDY}/?steps.machine=other-box#chart-steps")

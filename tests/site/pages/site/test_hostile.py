@@ -144,7 +144,7 @@ def test_random_text_never_runs_as_code(page: Page, tmp_path: Path, part: int) -
 
 
 @pytest.mark.parametrize("path", ["", "studies/calls/", "machines/"])
-def test_text_of_the_results_is_shown_as_it_is(page: Page, address: str, path: str) -> None:
+def test_text_of_results_is_shown_unchanged(page: Page, address: str, path: str) -> None:
     page.goto(address + path)
     text = page.locator(".md-content").inner_text()
     if path == "":
@@ -155,7 +155,7 @@ def test_text_of_the_results_is_shown_as_it_is(page: Page, address: str, path: s
         assert text.count(PAYLOAD.partition('"')[0]) == text.count("onerror=hit(1)")
 
 
-def test_a_tooltip_shows_text_as_it_is(page: Page, address: str) -> None:
+def test_tooltip_shows_text_unchanged(page: Page, address: str) -> None:
     page.goto(f"{address}studies/calls/")
     figure = page.locator("#chart-timeline")
     figure.scroll_into_view_if_needed()

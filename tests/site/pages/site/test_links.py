@@ -9,7 +9,7 @@ from tests.site.pages.site.links import broken_links, documents
 FOLD = '<details id="box-copy" data-fragment="data/list.html"></details>'
 
 
-def test_a_link_is_alive_if_its_file_and_its_id_are_there(tmp_path: Path) -> None:
+def test_link_is_valid_if_its_file_and_id_exist(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "list.html").write_text('<p id="box-copy-fast"></p><a href="a.csv">')
     alive = ["", "#it", "data/list.html#box-copy-fast", "#box-copy-fast", "https://elsewhere/"]

@@ -53,7 +53,7 @@ def of(seen: list[Seen], name: str) -> dict[str, object]:
     return {one.path: found for one in seen if (found := getattr(one, name))}
 
 
-def test_nothing_fails_and_nobody_else_is_asked(seen: list[Seen]) -> None:
+def test_no_failure_and_no_request_to_other_hosts(seen: list[Seen]) -> None:
     assert len(seen) > 10
     assert of(seen, "faults") == {}
 
@@ -85,5 +85,5 @@ def test_pages_are_light(seen: list[Seen], whole: dict[str, Document], pages: li
         assert document.elements < MAX_ELEMENTS, path
 
 
-def test_every_link_leads_to_something(site: Path, whole: dict[str, Document]) -> None:
+def test_no_link_is_broken(site: Path, whole: dict[str, Document]) -> None:
     assert broken_links(site, whole) == []
