@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sysconfig
-from pathlib import Path
 from typing import Any
 
-import pybind11
 import pytest
 
-from analysis.toolchain.modules import COMPILED_NAME
-from tests.compiled import program, toolchain
 from tests.kernels.device import outcome
+from tests.kernels.stubbed import stubbed
 from tests.kernels.transfers.fake import TRANSFERS, move
 
-STUB = Path(__file__).parent / "stub_cudart.cpp"
 HOST_METHODS = ["pinned_loop", "pinned_packed", "pinned_2d", "pinned_batch", "pinned_graph"]
-
-
-def stubbed(name: str) -> Any:
-    """The variant, linked with the runtime that copies immediately."""
-    includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
-    flags = ["-std=c++17", "-fPIC", "-shared", *(f"-isystem{path}" for path in includes)]
-    sources = STUB, TRANSFERS.folder / "bindings.cpp", TRANSFERS.variant(name).path
-    out = program(f"{name}.so", sources, TRANSFERS.folder, flags)
-    spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("name", HOST_METHODS)
 def test_host_methods_move_every_piece(workload: Any, name: str) -> None:
-    module = stubbed(name)
+    module = stubbed(TRANSFERS, name)
     assert module.memory == "pinned"
     for direction in ("h2d", "d2h"):
         for size, count in ((1, 1), (7, 9), (4096, 3), (5000, 40)):
@@ -48,7 +29,7 @@ def test_host_methods_move_every_piece(workload: Any, name: str) -> None:
 def test_a_step_by_the_cpu_changes_the_data_in_place(workload: Any) -> None:
     workload.prepare(move(4096, 1, "in_place"))
     name = "pinned_step_on_host"
-    operation = workload.bind(TRANSFERS.variant(name), stubbed(name))
+    operation = workload.bind(TRANSFERS.variant(name), stubbed(TRANSFERS, name))
     for _ in range(2):
         assert outcome(operation) is None
     (seconds,) = operation.own_samples(0, 1)["step_time"]
@@ -70,4 +51,4 @@ def test_a_step_by_the_cpu_changes_the_data_in_place(workload: Any) -> None:
 def test_bindings_reject_invalid_arguments(change: dict[str, int], message: str) -> None:
     arguments = {"host": 16, "device": 16, "size": 8, "pitch": 8} | change
     with pytest.raises(ValueError, match=message):
-        stubbed("pinned_loop").bind(**arguments)
+        stubbed(TRANSFERS, "pinned_loop").bind(**arguments)

@@ -153,21 +153,6 @@ def test_the_checked_mode_finds_bytes_that_do_not_add_up(stream: int) -> None:
     del kept
 
 
-def test_blocks_that_do_not_fit_are_rejected() -> None:
-    module = gpu_module(UNPACK, "s4_batched")
-    blocks = np.zeros(2, WORKLOADS.block_type(UNPACK.constants["block_descriptors"]))
-    blocks["count"] = 1
-    flat = blocks.view(np.uint8).reshape(-1)
-    for arguments, message in (
-        ((flat[:-1], (2,), 0, 16, 0, 16), "blocks: expected whole blocks"),
-        ((flat, (1,), 0, 16, 0, 16), "blocks_of_chunks: expected all 2 blocks, got 1"),
-        ((flat, (3,), 0, 16, 0, 16), "blocks_of_chunks: expected no more than the 2 given"),
-        ((flat, (2,), 8, 16, 0, 16), "bounce: expected whole 16-byte vectors"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            module.bind(*arguments)
-
-
 def test_a_step_reports_the_parts_of_its_call(stream: int) -> None:
     workload = new_workload()
     workload.prepare(CASES[0])
