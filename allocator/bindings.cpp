@@ -1,9 +1,9 @@
-// Python's way in, the same for every variant: an allocator over a source, and a tape replayed on
-// it. Called by workload.py, tables.py and tests.
+// The Python bindings of every variant: an allocator over a source, and tapes replayed on it.
+// Called by workload.py, tables.py and tests.
 //
-// An allocator keeps its source alive, a runner its allocator. Only replays let other Python
-// threads run. Errors: MemoryError and ValueError as the interface's OutOfMemory and
-// InvalidPointer, ValueError for a tape that makes no sense, RuntimeError with CUDA's own message.
+// An allocator keeps its source alive, a runner keeps its allocator alive. Only replays release the
+// GIL. Errors: OutOfMemory is a MemoryError, InvalidPointer a ValueError; ValueError for an invalid
+// tape or an unsupported limit, RuntimeError with CUDA's message.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -29,14 +29,14 @@ const char* name_of(BlockState state) {
 py::list to_list(const std::vector<BlockInfo>& blocks) {
   py::list list;
   for (const BlockInfo& block : blocks) {
-    py::dict one;
-    one["segment"] = block.segment;
-    one["ptr"] = block.ptr;
-    one["size"] = block.size;
-    one["requested"] = block.requested;
-    one["state"] = name_of(block.state);
-    one["stream"] = block.stream;
-    list.append(one);
+    py::dict entry;
+    entry["segment"] = block.segment;
+    entry["ptr"] = block.ptr;
+    entry["size"] = block.size;
+    entry["requested"] = block.requested;
+    entry["state"] = name_of(block.state);
+    entry["stream"] = block.stream;
+    list.append(entry);
   }
   return list;
 }
@@ -67,7 +67,7 @@ Tape to_tape(const TapeArray& rows) {
   return tape;
 }
 
-// Writes both ends of an allocation on its stream, so that memory that is not there is noticed.
+// Writes both ends of an allocation on its stream, to detect memory that does not exist.
 void write_ends(void* ptr, uint64_t bytes, Stream stream) {
   constexpr uint64_t kEnd = 256;
   const uint64_t size = std::min(bytes, kEnd);
@@ -121,58 +121,59 @@ PYBIND11_MODULE(variant, m) {
            py::keep_alive<1, 2>())
       .def(
           "allocate",
-          [](Allocator& own, size_t bytes, int device, Stream stream) {
-            return address(own.allocate(bytes, {device, stream}));
+          [](Allocator& allocator, size_t bytes, int device, Stream stream) {
+            return address(allocator.allocate(bytes, {device, stream}));
           },
           py::arg("bytes"), py::arg("device") = 0, py::arg("stream") = 0)
       .def(
           "free",
-          [](Allocator& own, uintptr_t ptr, int device, Stream stream) {
-            own.deallocate(pointer(ptr), {device, stream});
+          [](Allocator& allocator, uintptr_t ptr, int device, Stream stream) {
+            allocator.deallocate(pointer(ptr), {device, stream});
           },
           py::arg("ptr"), py::arg("device") = 0, py::arg("stream") = 0)
       .def(
           "free_ticket",
-          [](Allocator& own, uintptr_t ptr, uint64_t ticket, int device) {
-            own.deallocate_ticket(pointer(ptr), {device, 0}, ticket);
+          [](Allocator& allocator, uintptr_t ptr, uint64_t ticket, int device) {
+            allocator.deallocate_ticket(pointer(ptr), {device, 0}, ticket);
           },
           py::arg("ptr"), py::arg("ticket"), py::arg("device") = 0)
       .def(
           "ticket",
-          [](Allocator& own, uintptr_t ptr, int device) {
-            return own.ticket(pointer(ptr), device);
+          [](Allocator& allocator, uintptr_t ptr, int device) {
+            return allocator.ticket(pointer(ptr), device);
           },
           py::arg("ptr"), py::arg("device") = 0)
       .def(
           "record_stream",
-          [](Allocator& own, uintptr_t ptr, Stream stream, int device) {
-            own.record_stream(pointer(ptr), {device, stream});
+          [](Allocator& allocator, uintptr_t ptr, Stream stream, int device) {
+            allocator.record_stream(pointer(ptr), {device, stream});
           },
           py::arg("ptr"), py::arg("stream"), py::arg("device") = 0)
       .def("trim", &Allocator::trim, py::arg("device") = 0, py::arg("keep") = 0)
       .def("set_limit", &Allocator::set_limit, py::arg("device"), py::arg("bytes"))
       .def("reset_statistics", &Allocator::reset_statistics, py::arg("device") = 0)
       .def(
-          "statistics", [](Allocator& own, int device) { return to_dict(own.statistics(device)); },
+          "statistics",
+          [](Allocator& allocator, int device) { return to_dict(allocator.statistics(device)); },
           py::arg("device") = 0)
       .def(
-          "snapshot", [](Allocator& own, int device) { return to_list(own.snapshot(device)); },
+          "snapshot",
+          [](Allocator& allocator, int device) { return to_list(allocator.snapshot(device)); },
           py::arg("device") = 0);
 
   py::class_<Runner>(m, "Runner", py::module_local(),
                      R"(Tapes replayed on an allocator, one a thread.
 
 tapes: arrays uint64 [operations, 4] of (kind, slot, bytes, stream): kind 0 allocates into the slot,
-1 frees it, 2 says that a stream uses it, 3 lets a stream write that many bytes of it, which only
-happens `on_gpu`; streams are indices into `streams`.
-ValueError names the operation that makes no sense.)")
+1 frees it, 2 records a stream as a user, 3 writes that many bytes of it on a stream, and only
+`on_gpu`; streams are indices into `streams`. ValueError names the first invalid operation.)")
       .def(py::init([](Allocator& allocator, const std::vector<TapeArray>& tapes,
                        const std::vector<Stream>& streams, int device, bool on_gpu) {
-             std::vector<Tape> own;
+             std::vector<Tape> copies;
              for (const TapeArray& tape : tapes) {
-               own.push_back(to_tape(tape));
+               copies.push_back(to_tape(tape));
              }
-             return std::make_unique<Runner>(allocator, std::move(own), streams, device,
+             return std::make_unique<Runner>(allocator, std::move(copies), streams, device,
                                              on_gpu ? write_all : write_nothing);
            }),
            py::arg("allocator"), py::arg("tapes"), py::arg("streams"), py::arg("device") = 0,
@@ -182,10 +183,10 @@ ValueError names the operation that makes no sense.)")
            "Seconds of `times` replays, from the start of all threads to the end of the last.")
       .def(
           "check",
-          [](Runner& own, bool on_gpu) {
+          [](Runner& runner, bool on_gpu) {
             const Checked checked = [&] {
               const py::gil_scoped_release release;
-              return own.check([&](void* ptr, uint64_t bytes, Stream stream) {
+              return runner.check([&](void* ptr, uint64_t bytes, Stream stream) {
                 if (on_gpu) {
                   write_ends(ptr, bytes, stream);
                 }
@@ -197,14 +198,14 @@ ValueError names the operation that makes no sense.)")
             return checked.peak_requested;
           },
           py::arg("on_gpu"),
-          "Replay once and check every address; returns the peak of the bytes asked for. "
-          "RuntimeError names the first operation that got memory it must not.")
+          "Replay once and check every address; returns the peak of requested bytes. "
+          "RuntimeError names the first operation that was given an invalid block.")
       .def(
           "latencies",
-          [](Runner& own, int times) {
+          [](Runner& runner, int times) {
             const Latencies all = [&] {
               const py::gil_scoped_release release;
-              return own.latencies(times);
+              return runner.latencies(times);
             }();
             return py::make_tuple(all.p50_s, all.p99_s, all.p999_s, all.max_s);
           },

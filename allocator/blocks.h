@@ -1,4 +1,4 @@
-// What an allocator knows of a block of device memory, kept in host memory. One thread at a time.
+// The metadata of blocks of device memory, kept in host memory. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,30 @@
 
 class Pool;
 
-// A piece of a segment. Links of three kinds run through it, so that no list needs memory of its
-// own: neighbours by address (`before`, `after`), and the list it is in, of free or of cached
-// blocks (`next`, `previous`). The store owns it; `pool` is where it goes when it is free. Sizes
-// are in B.
+// A piece of a segment. It carries all list links, so lists allocate nothing: the neighbours by
+// address (`before`, `after`), and the list of free or cached blocks that it is in (`next`,
+// `previous`). BlockStore owns it; `pool` receives it when it is freed. Sizes are in B.
 struct alignas(64) Block {
   char* ptr = nullptr;
   size_t size = 0;
-  size_t requested = 0;  // bytes asked for, while it is used
-  uint64_t ticket = 0;   // of the allocation it is or last was
+  size_t requested = 0;  // bytes of the request, while it is used
+  uint64_t ticket = 0;   // of the current or last allocation
   Block* before = nullptr;
   Block* after = nullptr;
   Block* next = nullptr;
   Block* previous = nullptr;
   Pool* pool = nullptr;
   BlockState state = BlockState::kFree;
-  std::vector<Stream> users;  // streams other than its own that were recorded
+  std::vector<Stream> users;  // recorded streams, without the owning one
 };
 
-// Blocks are made and dropped all the time; their memory is kept. The first of it is there from the
-// start, so that no request has to wait for fresh pages of the host.
+// Recycles the memory of blocks, which are made and dropped constantly. The first chunk is
+// allocated at construction, so that no request waits for new host pages.
 class BlockStore {
  public:
   BlockStore() { refill(); }
 
-  // A free block without neighbours, the caller's until it is dropped.
+  // Makes a free block without neighbours; the caller owns it until drop.
   Block* make(Pool* pool, char* ptr, size_t size) {
     if (spare_ == nullptr) {
       refill();
@@ -68,8 +67,8 @@ class BlockStore {
   Block* spare_ = nullptr;
 };
 
-// The block that starts at an address: open addressing, linear probing, no tombstones. It owns none
-// of them. A block is inserted once, and erased only while it is in.
+// Blocks by start address: open addressing, linear probing, no tombstones. The
+// table does not delete blocks. A block is inserted once and erased at most once.
 class AddressTable {
  public:
   AddressTable() : slots_(size_t{1} << kFirstBits) {}
@@ -99,7 +98,7 @@ class AddressTable {
     while (slots_[hole].ptr != block->ptr) {
       hole = (hole + 1) & mask();
     }
-    // Whoever was pushed past the hole moves back into it.
+    // Move back the entries that were displaced past the hole.
     for (size_t i = (hole + 1) & mask(); slots_[i].ptr != nullptr; i = (i + 1) & mask()) {
       const size_t from_home = (i - home(slots_[i].ptr)) & mask();
       if (from_home >= ((i - hole) & mask())) {
@@ -110,7 +109,7 @@ class AddressTable {
     slots_[hole] = {};
   }
 
-  // Calls visit(block) for every block, in no order; it must not change the table.
+  // Calls visit(block) for every block, in no particular order; it must not change the table.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const Slot& slot : slots_) {

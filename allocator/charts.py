@@ -36,7 +36,7 @@ def journey(facts: StudyFacts) -> Chart | None:
     rows = []
     for claim in facts.study.claims:
         test = claim.tests[0] if len(claim.tests) == 1 else None
-        if not isinstance(test, Speedup) or not test.of.startswith("seed_"):
+        if not isinstance(test, Speedup) or not test.of.startswith("published_"):
             continue
         pattern = test.case.removeprefix("pattern=storage.")
         if pattern == test.case:
@@ -56,7 +56,9 @@ def journey(facts: StudyFacts) -> Chart | None:
         alt.Chart(table)
         .mark_point(filled=True, size=70, opacity=0.85)
         .encode(
-            x=alt.X("ratio:Q", scale=alt.Scale(type="log"), title="PyTorch's time over its own"),
+            x=alt.X(
+                "ratio:Q", scale=alt.Scale(type="log"), title="PyTorch's time over the phase's"
+            ),
             y=alt.Y("pattern:N", title=None),
             color=alt.Color("source:N", legend=alt.Legend(title=None, orient="bottom")),
             shape=alt.Shape("source:N", legend=None),
@@ -70,7 +72,7 @@ def journey(facts: StudyFacts) -> Chart | None:
 
 
 def latency(facts: StudyFacts) -> Chart | None:
-    """How long single operations take, by percentile."""
+    """Times of single operations by percentile."""
     rows = [
         {
             "machine": row.machine,
@@ -119,7 +121,7 @@ def of_one_pattern(facts: StudyFacts, name: str) -> tuple[pd.DataFrame, str] | N
 
 
 def memory_map(facts: StudyFacts) -> Chart | None:
-    """Where each allocation lies, from when until when: segments stacked in the order they come."""
+    """Address and lifetime of each allocation, with segments stacked in the order of creation."""
     if (found := of_one_pattern(facts, "memory_map")) is None:
         return None
     table, pattern = found

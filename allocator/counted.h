@@ -1,15 +1,19 @@
-// What the write-up's phases share: they know one device, and count what they hand out.
+// The base of allocators that cannot be bounded: the write-up's phases, which know one device, and
+// wrappers of other pools.
 #pragma once
 
 #include <algorithm>
+#include <unordered_map>
 
-#include "allocator.h"
+#include "size_cache.h"
+#include "unbounded.h"
 
-// One thread, no streams. A derived class calls count_allocation and count_free with the bytes of
-// the block, as large as it made it; `requested` stays 0.
+// One thread, no streams. A derived class counts each block that it hands out; `requested` stays 0.
 class CountedAllocator : public Allocator {
  public:
   explicit CountedAllocator(MemorySource& source) : source_(source) {}
+
+  void set_limit(int /*device*/, size_t /*bytes*/) override { refuse_limit(); }
 
   Statistics statistics(int device) override {
     const SourceCounts counts = source_.counts(device);
@@ -27,7 +31,7 @@ class CountedAllocator : public Allocator {
   }
 
  protected:
-  // New memory of the source; throws OutOfMemory where it has none.
+  // New memory from the source; throws OutOfMemory where it has none.
   void* from_driver(size_t bytes, int device) {
     void* ptr = source_.allocate(device, bytes);
     if (ptr == nullptr) {
@@ -36,6 +40,39 @@ class CountedAllocator : public Allocator {
     return ptr;
   }
 
+  // A live block of `size` bytes from the cache, else from the driver.
+  void* from_cache(SizeCache& cache, size_t size, int device) {
+    void* ptr = cache.take(size);
+    return add_live(ptr != nullptr ? ptr : from_driver(size, device), size);
+  }
+
+  // Frees a live block into the cache; to the driver where that is full.
+  void to_cache(SizeCache& cache, void* ptr, int device) {
+    if (!cache.keep(ptr, remove_live(ptr))) {
+      source_.release(device, ptr);
+    }
+  }
+
+  // Counts a block that is handed out.
+  void* add_live(void* ptr, size_t size) {
+    live_.emplace(ptr, size);
+    count_allocation(size);
+    return ptr;
+  }
+
+  // Counts a block that is freed; returns its size. Throws InvalidPointer.
+  size_t remove_live(void* ptr) {
+    const auto found = live_.find(ptr);
+    if (found == live_.end()) {
+      throw InvalidPointer("free: expected a live allocation, got an unknown or freed pointer");
+    }
+    const size_t size = found->second;
+    live_.erase(found);
+    count_free(size);
+    return size;
+  }
+
+  // The same without a table of live blocks.
   void count_allocation(size_t size) {
     ++statistics_.allocations;
     statistics_.active += size;
@@ -51,14 +88,5 @@ class CountedAllocator : public Allocator {
 
  private:
   Statistics statistics_;
+  std::unordered_map<void*, size_t> live_;  // sizes of live blocks by address
 };
-
-// Where `ptr` is in a table of live allocations by address; throws InvalidPointer where it is not.
-template <typename Table>
-auto live_or_throw(Table& table, void* ptr) {
-  const auto found = table.find(ptr);
-  if (found == table.end()) {
-    throw InvalidPointer("free: expected a live allocation, got an unknown or freed pointer");
-  }
-  return found;
-}

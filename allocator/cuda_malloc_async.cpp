@@ -1,8 +1,8 @@
-// The driver's own stream-ordered pool, told to keep what is freed.
+// The driver's stream-ordered pool, configured to keep freed memory.
 #include <cuda_runtime.h>
 
-#include "counted.h"
 #include "driver_source.h"
+#include "unbounded.h"
 
 namespace {
 
@@ -44,12 +44,15 @@ class MallocAsync : public Allocator {
     }
   }
 
-  // There is no other way to tell it: the own stream waits for the user before the free.
+  // The pool has no such call: the caller lets its stream wait for the user before the free.
   void record_stream(void* /*ptr*/, Place /*place*/) override {}
 
   void trim(int /*device*/, size_t keep) override {
     check(cudaMemPoolTrimTo(pool_, keep), "cudaMemPoolTrimTo");
   }
+
+  // The maximum size of a pool is set at its creation.
+  void set_limit(int /*device*/, size_t /*bytes*/) override { refuse_limit(); }
 
   Statistics statistics(int /*device*/) override {
     Statistics all;

@@ -1,4 +1,4 @@
-// The real driver with pages that are mapped where they are needed.
+// The CUDA driver with pages that are mapped on demand.
 #pragma once
 
 #include <cuda.h>
@@ -9,7 +9,7 @@
 #include "cuda_streams.h"
 #include "mapping.h"
 
-// The driver's calls for virtual memory, found at run time: nothing links the driver's library.
+// The driver's virtual-memory calls, resolved at run time, so that nothing links libcuda.
 struct MappingCalls {
   PFN_cuMemAddressReserve_v10020 reserve;
   PFN_cuMemAddressFree_v10020 free;
@@ -19,7 +19,7 @@ struct MappingCalls {
   PFN_cuMemUnmap_v10020 unmap;
   PFN_cuMemSetAccess_v10020 set_access;
 
-  // Throws std::runtime_error where the driver has one of them not.
+  // Throws std::runtime_error where the driver lacks one of them.
   MappingCalls() {
     find(reserve, "cuMemAddressReserve");
     find(free, "cuMemAddressFree");
@@ -83,9 +83,9 @@ class CudaMapping : public CudaStreams, public Mapping {
 
   bool extend(int device, char* start, size_t bytes) override {
     const OnDevice on(device);
-    Device& own = devices_.at(size_t(device));
-    Range& range = own.ranges.at(start);
-    ++own.maps;
+    Device& state = devices_.at(size_t(device));
+    Range& range = state.ranges.at(start);
+    ++state.maps;
     if (bytes > range.size - range.mapped) {
       return false;
     }
@@ -111,29 +111,29 @@ class CudaMapping : public CudaStreams, public Mapping {
     }
     range.pieces.push_back({piece, bytes});
     range.mapped += bytes;
-    own.mapped += bytes;
+    state.mapped += bytes;
     note_peak(device);
     return true;
   }
 
   size_t shrink(int device, char* start, size_t keep) override {
     const OnDevice on(device);
-    Device& own = devices_.at(size_t(device));
-    Range& range = own.ranges.at(start);
+    Device& state = devices_.at(size_t(device));
+    Range& range = state.ranges.at(start);
     const auto fits = [&] { return range.mapped - range.pieces.back().bytes >= keep; };
     if (!range.pieces.empty() && fits()) {
       check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
     while (!range.pieces.empty() && fits()) {
-      check(drop_last(own, start, range), "cuMemUnmap");
+      check(drop_last(state, start, range), "cuMemUnmap");
     }
     return range.mapped;
   }
 
-  // Nothing is done about errors: the driver may be gone by then.
+  // Ignores errors: the driver may already be unloaded.
   void drop(int device, char* start) override {
-    Device& own = devices_.at(size_t(device));
-    Range& range = own.ranges.at(start);
+    Device& state = devices_.at(size_t(device));
+    Range& range = state.ranges.at(start);
     if (!range.pieces.empty()) {
       int before = 0;
       cudaGetDevice(&before);
@@ -142,26 +142,26 @@ class CudaMapping : public CudaStreams, public Mapping {
       cudaSetDevice(before);
     }
     while (!range.pieces.empty()) {
-      drop_last(own, start, range);
+      drop_last(state, start, range);
     }
     calls().free(address(start), range.size);
-    own.ranges.erase(start);
+    state.ranges.erase(start);
   }
 
   SourceCounts counts(int device) const override {
-    const Device& own = devices_.at(size_t(device));
+    const Device& state = devices_.at(size_t(device));
     SourceCounts all = CudaStreams::counts(device);
-    all.reserved += own.mapped;
-    all.peak_reserved = own.peak;
-    all.allocations += own.maps;
-    all.frees += own.unmaps;
+    all.reserved += state.mapped;
+    all.peak_reserved = state.peak;
+    all.allocations += state.maps;
+    all.frees += state.unmaps;
     return all;
   }
 
   void reset_counts(int device) override {
     CudaStreams::reset_counts(device);
-    Device& own = devices_.at(size_t(device));
-    own.maps = own.unmaps = own.peak = 0;
+    Device& state = devices_.at(size_t(device));
+    state.maps = state.unmaps = state.peak = 0;
     note_peak(device);
   }
 
@@ -194,21 +194,21 @@ class CudaMapping : public CudaStreams, public Mapping {
     }
   }
 
-  static CUresult drop_last(Device& own, char* start, Range& range) {
+  static CUresult drop_last(Device& state, char* start, Range& range) {
     const Piece last = range.pieces.back();
     const CUdeviceptr at = address(start + range.mapped - last.bytes);
     const CUresult unmapped = calls().unmap(at, last.bytes);
-    calls().release(last.handle);  // it goes with the last mapping of it
+    calls().release(last.handle);  // freed with its last mapping
     range.pieces.pop_back();
     range.mapped -= last.bytes;
-    own.mapped -= last.bytes;
-    ++own.unmaps;
+    state.mapped -= last.bytes;
+    ++state.unmaps;
     return unmapped;
   }
 
   void note_peak(int device) {
-    Device& own = devices_.at(size_t(device));
-    own.peak = std::max(own.peak, CudaStreams::counts(device).reserved + own.mapped);
+    Device& state = devices_.at(size_t(device));
+    state.peak = std::max(state.peak, CudaStreams::counts(device).reserved + state.mapped);
   }
 
   std::array<Device, kMaxDevices> devices_;

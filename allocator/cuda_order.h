@@ -1,4 +1,4 @@
-// The real driver with mapped pages, and streams that wait for each other.
+// The CUDA driver with mapped pages and with streams that wait for each other.
 #pragma once
 
 #include "cuda_mapping.h"
@@ -8,10 +8,10 @@ class CudaOrder : public CudaMapping, public StreamOrder {
  public:
   using CudaMapping::CudaMapping;
 
-  void put_behind(int device, Stream stream, Event event) override {
+  void wait_for_event(int device, Stream stream, Event event) override {
     const OnDevice on(device);
     const auto handle = reinterpret_cast<cudaStream_t>(named(stream));
-    const auto point = reinterpret_cast<cudaEvent_t>(event);  // as DriverSource makes them
+    const auto point = reinterpret_cast<cudaEvent_t>(event);  // made by DriverSource
     ::check(cudaStreamWaitEvent(handle, point, 0), "cudaStreamWaitEvent");
   }
 };

@@ -1,4 +1,4 @@
-// The real driver with what a framework needs of it: streams by thread, and captures.
+// The CUDA driver with per-thread default streams and graph captures, as a framework needs them.
 #pragma once
 
 #include <atomic>
@@ -6,11 +6,11 @@
 #include "driver_source.h"
 #include "stream_source.h"
 
-// Memory and events are those of `driver`, which outlives it.
+// Forwards memory and events to `driver`, which outlives this object.
 //
-// The default stream of a thread has a number of its own, which is odd as no address is. Only the
-// thread itself can name that stream. An event that another thread records for it goes to the
-// device's default stream, which waits for those of all threads.
+// The per-thread default stream of each thread is identified by an odd number, which no handle is.
+// Only the thread itself can address that stream. An event that another thread records for it goes
+// to the device's default stream, which waits for the default streams of all threads.
 class CudaStreams : public StreamSource {
  public:
   explicit CudaStreams(DriverSource& driver) : driver_(driver) {}
@@ -27,7 +27,7 @@ class CudaStreams : public StreamSource {
 
   Stream identity(Stream stream) override {
     if (stream == kPerThread) {
-      return own_number();
+      return per_thread_id();
     }
     return stream == kLegacy ? 0 : stream;
   }
@@ -38,22 +38,22 @@ class CudaStreams : public StreamSource {
     const auto handle = reinterpret_cast<cudaStream_t>(named(stream));
     const cudaError_t answer = cudaStreamIsCapturing(handle, &status);
     if (answer == cudaErrorStreamCaptureImplicit) {
-      cudaGetLastError();  // it would be reported by the next call that asks
+      cudaGetLastError();  // clears the sticky error
       return Capture::kRefused;
     }
     check(answer, "cudaStreamIsCapturing");
     return status == cudaStreamCaptureStatusNone ? Capture::kNone : Capture::kCaptured;
   }
 
-  // The driver refuses cudaMalloc to a thread that captures, unless that says it knows what it
-  // does: the call is no part of the graph.
+  // The driver refuses cudaMalloc in a thread that captures, unless its capture mode is relaxed:
+  // the call is not part of the graph.
   void* allocate_in_capture(int device, size_t bytes) override {
-    const Relaxed relaxed;
+    const RelaxedCapture relaxed;
     return driver_.allocate(device, bytes);
   }
 
  protected:
-  // Makes a device the current one of the thread.
+  // Makes a device current in this scope.
   struct OnDevice {
     explicit OnDevice(int device) {
       check(cudaGetDevice(&before), "cudaGetDevice");
@@ -63,29 +63,29 @@ class CudaStreams : public StreamSource {
     int before = 0;
   };
 
-  // The handle by which this thread can reach the stream of such a number.
+  // The handle with which this thread addresses the stream of an identity.
   static Stream named(Stream stream) {
     if (stream % 2 == 0) {
       return stream;
     }
-    return stream == own_number() ? kPerThread : 0;
+    return stream == per_thread_id() ? kPerThread : 0;
   }
 
  private:
   static constexpr Stream kLegacy = 1;     // cudaStreamLegacy
   static constexpr Stream kPerThread = 2;  // cudaStreamPerThread
 
-  // Lets the thread make calls that captures forbid.
-  struct Relaxed {
-    Relaxed() { check(cudaThreadExchangeStreamCaptureMode(&mode), "capture mode"); }
-    ~Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode); }
+  // Permits calls that captures forbid, in this scope.
+  struct RelaxedCapture {
+    RelaxedCapture() { check(cudaThreadExchangeStreamCaptureMode(&mode), "capture mode"); }
+    ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode); }
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   };
 
-  static Stream own_number() {
+  static Stream per_thread_id() {
     static std::atomic<Stream> threads{0};
-    thread_local const Stream own = 2 * ++threads + 1;
-    return own;
+    thread_local const Stream id = 2 * ++threads + 1;
+    return id;
   }
 
   DriverSource& driver_;

@@ -1,5 +1,5 @@
-// One device of the allocator in dropin.h: what each call does, and in which order room is looked
-// for.
+// One device of the allocator in dropin.h: the implementation of each call, and the order in which
+// sources of memory are tried.
 #pragma once
 
 #include <array>
@@ -8,20 +8,20 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "duties.h"
+#include "observers.h"
 #include "private_pools.h"
 #include "stream_waits.h"
 
 namespace dropin {
 
-// One device. All calls may be made by several threads.
-template <typename Mutex, typename... Duties>
+// The memory of one device. Thread-safe.
+template <typename Mutex, typename... Observers>
 class Device {
  public:
-  // The heap of the default stream is made here: its first request waits for the driver alone.
+  // Makes the heap of the default stream, so that its first request waits for the driver only.
   Device(MemorySource& source, int device) : memory_(source, device) { heap_of(0); }
 
-  // `handle` is what the caller calls the stream.
+  // `handle` is the caller's handle of the stream.
   void* allocate(size_t bytes, Stream stream, Stream handle) {
     const Lock lock(mutex_);
     if (bytes > kMaxRequest) {
@@ -29,14 +29,14 @@ class Device {
     }
     const size_t size = rounded(bytes);
     Heap& heap = memory_.captures == 0 ? heap_of(stream) : heap_in_capture(stream, handle);
-    Side& side = heap.side_for(size);
-    HeapBlock* block = side.is_small ? heap.front.pop(size) : nullptr;
-    if (block == nullptr && (block = side.take_part(size)) == nullptr &&
-        (block = find_room(side, size)) == nullptr) {
+    SegmentPool& segment_pool = heap.pool_for(size);
+    HeapBlock* block = segment_pool.is_small ? heap.front.pop(size) : nullptr;
+    if (block == nullptr && (block = segment_pool.take_from_used_segment(size)) == nullptr &&
+        (block = find_room(segment_pool, size)) == nullptr) {
       out_of_memory(bytes);
     }
-    void* ptr = tally_.allocated(block, bytes);
-    tell([&](auto& duty) { duty.allocated(*block); });
+    void* ptr = counts_.allocated(block, bytes);
+    notify([&](auto& observer) { observer.allocated(*block); });
     return ptr;
   }
 
@@ -47,14 +47,14 @@ class Device {
       throw InvalidPointer("ticket: expected that of the live allocation, " +
                            std::to_string(block->ticket) + ", got " + std::to_string(*ticket));
     }
-    tally_.freed(block);
-    tell([&](auto& duty) { duty.freed(*block); });
+    counts_.freed(block);
+    notify([&](auto& observer) { observer.freed(*block); });
     if (!block->users.empty()) {
       waits_.add(block);
     } else if (block->size <= kSmallRequest) {
-      block->side->heap.front.push(block);
+      block->segment_pool->heap.front.push(block);
     } else {
-      block->side->give(block);
+      block->segment_pool->give(block);
     }
   }
 
@@ -62,7 +62,7 @@ class Device {
     const Lock lock(mutex_);
     HeapBlock* block = used_block(ptr);
     std::vector<Stream>& users = block->users;
-    const bool is_known = stream == block->side->heap.stream ||
+    const bool is_known = stream == block->segment_pool->heap.stream ||
                           std::find(users.begin(), users.end(), stream) != users.end();
     if (!is_known) {
       users.push_back(stream);
@@ -85,7 +85,8 @@ class Device {
     source.recycle(memory_.arena.device, event);
   }
 
-  // Waits first. Rethrows what the driver said last where it has refused to take something.
+  // Waits for all pending blocks first. Rethrows the last error of the driver if it refused a
+  // segment.
   void trim(size_t keep) {
     const Lock lock(mutex_);
     refuse_in_capture("trim");
@@ -107,7 +108,7 @@ class Device {
     const Lock lock(mutex_);
     pools_.end(pool);
     memory_.captures = pools_.captures();
-    waits_.seal();
+    waits_.record_events();
   }
 
   void release_pool(PoolId pool) {
@@ -127,13 +128,13 @@ class Device {
 
   Statistics statistics() {
     const Lock lock(mutex_);
-    return tally_.statistics(memory_.arena);
+    return counts_.statistics(memory_.arena);
   }
 
   void reset_statistics() {
     const Lock lock(mutex_);
     memory_.arena.source.reset_counts(memory_.arena.device);
-    tally_.reset();
+    counts_.reset();
   }
 
   std::vector<BlockInfo> snapshot() {
@@ -141,20 +142,20 @@ class Device {
     return blocks();
   }
 
-  // A copy of what the duty knows.
-  template <typename Duty>
-  Duty duty() {
+  // A copy of one observer.
+  template <typename Observer>
+  Observer observer() {
     const Lock lock(mutex_);
-    return std::get<Duty>(duties_);
+    return std::get<Observer>(observers_);
   }
 
  private:
   using Lock = std::lock_guard<Mutex>;
   using Heaps = std::unordered_map<Stream, Heap>;
 
-  template <typename Tell>
-  void tell(Tell tell) {
-    std::apply([&](auto&... duty) { (tell(duty), ...); }, duties_);
+  template <typename Call>
+  void notify(Call call) {
+    std::apply([&](auto&... observer) { (call(observer), ...); }, observers_);
   }
 
   Heap& heap_of(Stream stream) {
@@ -170,64 +171,67 @@ class Device {
     return heaps.try_emplace(stream, memory_, stream).first->second;
   }
 
-  // What is tried when no part of a segment fits, the cheapest first; nullptr where all of it
-  // failed. A whole segment is broken up only after what is kept or waiting was let go of, as in
-  // p4_final. Inside a capture the driver can only be asked for memory.
-  HeapBlock* find_room(Side& side, size_t size) {
+  // Tries every other source of memory, the cheapest first; nullptr where all fail. An unused
+  // segment is split only after cached and pending blocks were released, as in p4_final. Inside a
+  // capture the driver accepts only requests for memory.
+  HeapBlock* find_room(SegmentPool& segment_pool, size_t size) {
     if (memory_.captures == 0 && !waits_.is_empty()) {
       waits_.poll();
     }
-    if (side.is_small) {
-      side.heap.front.flush();
+    if (segment_pool.is_small) {
+      segment_pool.heap.front.flush();
     }
-    if (HeapBlock* block = take_or_grow(side, size); block != nullptr || memory_.captures > 0) {
+    if (HeapBlock* block = take_or_grow(segment_pool, size);
+        block != nullptr || memory_.captures > 0) {
       return block;
     }
-    release(0, &side.heap);
-    if (HeapBlock* block = grow(side, size)) {
+    release(0, &segment_pool.heap);
+    if (HeapBlock* block = grow(segment_pool, size)) {
       return block;
     }
     waits_.wait();
-    if (HeapBlock* block = side.take(size)) {
+    if (HeapBlock* block = segment_pool.take(size)) {
       return block;
     }
-    release(0, &side.heap);
-    return grow(side, size);
+    release(0, &segment_pool.heap);
+    return grow(segment_pool, size);
   }
 
-  HeapBlock* take_or_grow(Side& side, size_t size) {
-    HeapBlock* block = side.take(size);
-    if (block == nullptr && memory_.captures == 0 && waits_.order(side, size)) {
-      block = side.take(size);
+  HeapBlock* take_or_grow(SegmentPool& segment_pool, size_t size) {
+    HeapBlock* block = segment_pool.take(size);
+    if (block == nullptr && memory_.captures == 0 && waits_.wait_on_device(segment_pool, size)) {
+      block = segment_pool.take(size);
     }
-    return block != nullptr ? block : grow(side, size);
+    return block != nullptr ? block : grow(segment_pool, size);
   }
 
-  HeapBlock* grow(Side& side, size_t size) {
+  HeapBlock* grow(SegmentPool& segment_pool, size_t size) {
     const size_t before = memory_.arena.reserved();
-    HeapBlock* block = side.grow(size);
+    HeapBlock* block = segment_pool.grow(size);
     if (block != nullptr) {
-      tell([&](auto& duty) { duty.grown(side, memory_.arena.reserved() - before); });
+      notify(
+          [&](auto& observer) { observer.grown(segment_pool, memory_.arena.reserved() - before); });
     }
     return block;
   }
 
-  // Returns segments of all heaps but those that a graph may still write, and drops the heaps that
-  // have none then, but for `kept`.
+  // Returns free segments of all heaps, except those that a graph may still write. Drops the heaps
+  // that have no segments left, except `kept`.
   void release(size_t keep, const Heap* kept = nullptr) {
     for (auto pool = heaps_.begin(); pool != heaps_.end();) {
       auto& [id, heaps] = *pool;
-      for (auto own = heaps.begin(); own != heaps.end() && !pools_.is_held(id);) {
-        Heap& heap = own->second;
+      for (auto entry = heaps.begin(); entry != heaps.end() && !pools_.is_held(id);) {
+        Heap& heap = entry->second;
         heap.front.flush();
-        for (Side* side : {&heap.small, &heap.large}) {
-          side->release(
-              keep, [&](size_t bytes) { tell([&](auto& duty) { duty.returned(*side, bytes); }); });
+        for (SegmentPool* segment_pool : {&heap.small, &heap.large}) {
+          segment_pool->release(keep, [&](size_t bytes) {
+            notify([&](auto& observer) { observer.returned(*segment_pool, bytes); });
+          });
         }
-        own = heap.is_empty() && &heap != kept ? heaps.erase(own) : std::next(own);
+        entry = heap.is_empty() && &heap != kept ? heaps.erase(entry) : std::next(entry);
       }
-      const bool is_gone = heaps.empty() && id != kNoPool;
-      pool = is_gone ? heaps_.erase(pool) : std::next(pool);
+      const bool is_unused = heaps.empty() && id != kNoPool;
+      pool = is_unused ? heaps_.erase(pool) : std::next(pool);
     }
     recent_ = {};
   }
@@ -239,10 +243,10 @@ class Device {
     }
     throw InvalidPointer("pointer: expected a live allocation of device " +
                          std::to_string(memory_.arena.device) + ", got " +
-                         what_is(reinterpret_cast<uintptr_t>(ptr)));
+                         describe(reinterpret_cast<uintptr_t>(ptr)));
   }
 
-  std::string what_is(uintptr_t address) {
+  std::string describe(uintptr_t address) {
     for (const BlockInfo& block : blocks()) {
       if (address >= block.ptr && address < block.ptr + block.size) {
         return address == block.ptr               ? "one already freed"
@@ -253,7 +257,7 @@ class Device {
     return "one this allocator did not hand out";
   }
 
-  // Every block by its address.
+  // All blocks, sorted by address.
   std::vector<BlockInfo> blocks() const {
     std::vector<BlockInfo> all;
     for (const auto& [pool, heaps] : heaps_) {
@@ -267,13 +271,13 @@ class Device {
     return all;
   }
 
-  static void add_blocks(const Side& side, std::vector<BlockInfo>& all) {
-    for (const HeapBlock* first : side.segments()) {
+  static void add_blocks(const SegmentPool& segment_pool, std::vector<BlockInfo>& all) {
+    for (const HeapBlock* first : segment_pool.segments()) {
       const uintptr_t segment = reinterpret_cast<uintptr_t>(first->ptr);
       for (const HeapBlock* block = first; block != nullptr; block = block->above()) {
         const bool is_used = block->state == BlockState::kUsed;
         all.push_back({segment, reinterpret_cast<uintptr_t>(block->ptr), block->size,
-                       is_used ? block->requested : 0, block->state, side.heap.stream});
+                       is_used ? block->requested : 0, block->state, segment_pool.heap.stream});
       }
     }
   }
@@ -283,7 +287,7 @@ class Device {
     const std::string limit =
         arena.limit == SIZE_MAX ? "" : ", limit " + std::to_string(arena.limit);
     throw OutOfMemory("out of memory on device " + std::to_string(arena.device) + ": asked for " +
-                          std::to_string(bytes) + " B, active " + std::to_string(tally_.active) +
+                          std::to_string(bytes) + " B, active " + std::to_string(counts_.active) +
                           " B, reserved " + std::to_string(arena.reserved()) + " B" + limit,
                       blocks());
   }
@@ -297,13 +301,13 @@ class Device {
 
   Mutex mutex_;
   Memory memory_;
-  Tally tally_;
+  AllocationCounts counts_;
   StreamWaits waits_{memory_};
   PrivatePools pools_;
   std::map<PoolId, Heaps> heaps_;
   Heaps& shared_ = heaps_[kNoPool];
-  std::array<Heap*, 16> recent_{};  // of those shared: saves looking up the few streams in use
-  std::tuple<Duties...> duties_;
+  std::array<Heap*, 16> recent_{};  // a cache of shared_, to skip most look-ups
+  std::tuple<Observers...> observers_;
 };
 
 }  // namespace dropin

@@ -14,9 +14,9 @@ from analysis.api.quantities import listing
 from .tables import SHORT
 
 BUCKETED: Final = "p2_size_buckets"
-"""Its blocks are larger than what was asked for, and nobody else can use the rest."""
-ENDLESS: Final = 2**28
-"""A heap of more bytes is cut off, or the others would be too small to see."""
+"""Its blocks are larger than their requests, and the rest cannot be used."""
+MAX_DRAWN_BYTES: Final = 2**28
+"""A larger heap is cut off, to keep the others readable."""
 
 
 def drawings(facts: StudyFacts) -> dict[str, Drawing | None]:
@@ -25,12 +25,12 @@ def drawings(facts: StudyFacts) -> dict[str, Drawing | None]:
     if table is None:
         return {"blocks": None}
     heaps = {str(name): heap for name, heap in table.groupby("variant", sort=False)}
-    title = f"The heap after: {_told(SHORT)}"
-    told = " ".join(f"{name}: {_words(heap)}." for name, heap in heaps.items())
-    return {"blocks": Drawing(title, told, lambda canvas: _draw(canvas, heaps))}
+    title = f"The heap after: {_requests(SHORT)}"
+    alternative = " ".join(f"{name}: {_words(heap)}." for name, heap in heaps.items())
+    return {"blocks": Drawing(title, alternative, lambda canvas: _draw(canvas, heaps))}
 
 
-def _told(tape: Sequence[tuple[str, int]]) -> str:
+def _requests(tape: Sequence[tuple[str, int]]) -> str:
     """Requests in words."""
     return ", ".join(f"{what} {mib} MiB" if mib else f"free {what}" for what, mib in tape)
 
@@ -55,11 +55,11 @@ def _words(heap: pd.DataFrame) -> str:
 
 
 def _draw(canvas: Canvas, heaps: dict[str, pd.DataFrame]) -> None:
-    drawn = [heap["high"].max() for heap in heaps.values() if heap["high"].max() < ENDLESS]
+    drawn = [heap["high"].max() for heap in heaps.values() if heap["high"].max() < MAX_DRAWN_BYTES]
     scale = (canvas.width - 2) / max(drawn)
     y = 10.0
     for part in (SHORT[:3], SHORT[3:]):
-        canvas.words(0, y, _told(part), "quiet")
+        canvas.words(0, y, _requests(part), "quiet")
         y += 15
     entries = {"first": "in use", "second": "lost to rounding", "pale": "free, kept for later"}
     y = canvas.legend(y - 4, {**entries, "outline": "segment"})

@@ -1,4 +1,4 @@
-// The real driver, every call of it counted.
+// The CUDA driver with every call counted.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,17 +12,17 @@
 
 #include "memory_source.h"
 
-// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
+// Throws std::runtime_error with `what` and CUDA's message unless `status` is success.
 inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
   }
 }
 
-// cudaMalloc, cudaFree and CUDA events. Every call leaves the thread's current device as it was.
+// cudaMalloc, cudaFree and CUDA events. Every call restores the thread's current device.
 class DriverSource : public MemorySource {
  public:
-  // Frees what was not given back. Nothing is done about errors: the driver may be gone by then.
+  // Frees memory that was not released. Ignores errors: the driver may already be unloaded.
   ~DriverSource() override {
     for (size_t device = 0; device < devices_.size(); ++device) {
       for (const auto& [ptr, size] : devices_[device].ranges) {
@@ -36,44 +36,44 @@ class DriverSource : public MemorySource {
 
   void* allocate(int device, size_t bytes) override {
     const Guard guard(device);
-    Device& own = at(device);
-    ++own.counts.allocations;
+    Device& state = at(device);
+    ++state.counts.allocations;
     void* ptr = nullptr;
     const cudaError_t status = cudaMalloc(&ptr, bytes);
     if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // it would be reported by the next call that asks
+      cudaGetLastError();  // clears the sticky error
       return nullptr;
     }
     check(status, "cudaMalloc");
-    own.ranges.emplace(ptr, bytes);
-    own.counts.reserved += bytes;
-    own.counts.peak_reserved = std::max(own.counts.peak_reserved, own.counts.reserved);
+    state.ranges.emplace(ptr, bytes);
+    state.counts.reserved += bytes;
+    state.counts.peak_reserved = std::max(state.counts.peak_reserved, state.counts.reserved);
     return ptr;
   }
 
   void release(int device, void* ptr) override {
     const Guard guard(device);
-    Device& own = at(device);
-    const auto found = own.ranges.find(ptr);
-    if (found == own.ranges.end()) {
+    Device& state = at(device);
+    const auto found = state.ranges.find(ptr);
+    if (found == state.ranges.end()) {
       throw std::logic_error("release: not an allocation of this source");
     }
-    ++own.counts.frees;
+    ++state.counts.frees;
     check(cudaFree(ptr), "cudaFree");
-    own.counts.reserved -= found->second;
-    own.ranges.erase(found);
+    state.counts.reserved -= found->second;
+    state.ranges.erase(found);
   }
 
   Event record(int device, Stream stream) override {
     const Guard guard(device);
-    Device& own = at(device);
-    ++own.counts.event_records;
+    Device& state = at(device);
+    ++state.counts.event_records;
     cudaEvent_t event;
-    if (own.spare.empty()) {
+    if (state.spare.empty()) {
       check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
     } else {
-      event = own.spare.back();
-      own.spare.pop_back();
+      event = state.spare.back();
+      state.spare.pop_back();
     }
     check(cudaEventRecord(event, reinterpret_cast<cudaStream_t>(stream)), "cudaEventRecord");
     return reinterpret_cast<Event>(event);
@@ -113,7 +113,7 @@ class DriverSource : public MemorySource {
     SourceCounts counts;
   };
 
-  // The driver works on the current device of the thread; ours is an argument.
+  // Makes `device` current in this scope.
   class Guard {
    public:
     explicit Guard(int device) {

@@ -1,5 +1,5 @@
-// An allocator to run a framework on: p4_final's heaps and fronts, safe among streams that end,
-// through captures, and where the driver refuses, with the duties that a step names.
+// A drop-in allocator for a framework: the heaps of p4_final, made safe for streams that end, for
+// graph captures and for a driver that refuses, with the observers that a variant names.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 namespace dropin {
 
 // The allocator over all devices.
-template <typename Mutex, typename... Duties>
+template <typename Mutex, typename... Observers>
 class Dropin : public PooledAllocator {
  public:
-  using OneDevice = Device<Mutex, Duties...>;
+  using OneDevice = Device<Mutex, Observers...>;
 
   explicit Dropin(MemorySource& source)
       : source_(source), streams_(dynamic_cast<StreamSource*>(&source)) {}
@@ -75,10 +75,10 @@ class Dropin : public PooledAllocator {
   std::vector<BlockInfo> snapshot(int device) override { return at(device).snapshot(); }
   void reset_statistics(int device) override { at(device).reset_statistics(); }
 
-  // A copy of what a duty knows of a device.
-  template <typename Duty>
-  Duty duty(int device) {
-    return at(device).template duty<Duty>();
+  // A copy of one observer of a device.
+  template <typename Observer>
+  Observer observer(int device) {
+    return at(device).template observer<Observer>();
   }
 
  private:
@@ -116,7 +116,7 @@ class Dropin : public PooledAllocator {
 
   MemorySource& source_;
   StreamSource* const streams_;
-  std::mutex making_;  // of devices and hooks
+  std::mutex making_;  // guards first_use and hooks_
   std::array<std::atomic<OneDevice*>, kMaxDevices> devices_{};
   std::vector<OutOfMemoryHook> hooks_;
 };

@@ -1,15 +1,17 @@
-// The small blocks freed last, as long as they have one size, kept whole for requests of that size.
+// The most recently freed small blocks, kept whole for requests of their exact size as long as they
+// all have the same size.
 //
-// Only one size is kept: what is held apart from its neighbours makes requests of other sizes break
-// up whole segments, and a tape replayed again and again would grow once in a while.
+// Only one size is kept: blocks that are not merged make other requests split whole segments, and a
+// tape that is replayed many times would need more memory now and then.
 #pragma once
 
 #include "pool.h"
 
-// Kept blocks count as cached: their neighbours do not merge with them. One thread at a time.
+// Kept blocks are in state kCached, so their neighbours do not merge with them. One thread at a
+// time.
 class ExactFront {
  public:
-  // A kept block of exactly `size` bytes, used from now on; nullptr where there is none.
+  // Takes a kept block of exactly `size` bytes; nullptr where there is none.
   Block* pop(size_t size) {
     Block* block = head_;
     if (block == nullptr || block->size != size) {
@@ -21,7 +23,8 @@ class ExactFront {
     return block;
   }
 
-  // Keeps a block; those kept of another size go back to their pool, and so does one too many.
+  // Keeps a block. Kept blocks of another size go back to their pool first; beyond kDepth, so does
+  // the block.
   void push(Block* block) {
     if (head_ != nullptr && head_->size != block->size) {
       flush();
@@ -36,7 +39,7 @@ class ExactFront {
     ++count_;
   }
 
-  // Gives every kept block back to its pool, where it merges with its neighbours.
+  // Returns every kept block to its pool, where it merges with its neighbours.
   void flush() {
     while (head_ != nullptr) {
       Block* block = head_;

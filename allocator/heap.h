@@ -1,19 +1,19 @@
-// The memory of one stream in one pool: segments cut into blocks, the free ones found by size. One
-// thread at a time; sizes are in B.
+// The memory of one stream in one private pool: segments split into blocks, free blocks found by
+// size. One thread at a time; sizes are in B.
 #pragma once
 
 #include <exception>
 #include <utility>
 
+#include "allocation_counts.h"
 #include "mapping.h"
 #include "size_tries.h"
 #include "stream_order.h"
 #include "stream_source.h"
-#include "tally.h"
 
 namespace dropin {
 
-// What the heaps of one device share.
+// The state that all heaps of a device share.
 struct Memory {
   Memory(MemorySource& source, int device)
       : arena{source, device},
@@ -25,7 +25,7 @@ struct Memory {
     return bytes <= arena.limit && arena.reserved() <= arena.limit - bytes;
   }
 
-  // nullptr where the driver or the limit has no room.
+  // nullptr where the driver has no memory or the limit is reached.
   void* allocate(size_t bytes) {
     if (!has_room(bytes)) {
       return nullptr;
@@ -35,7 +35,7 @@ struct Memory {
                          : arena.source.allocate(arena.device, bytes);
   }
 
-  // Whether the driver has taken the segment; if not, `refusal` says why.
+  // Returns a segment to the driver; false where it refuses, and `refusal` is the error.
   bool release(void* segment) {
     try {
       arena.source.release(arena.device, segment);
@@ -47,29 +47,29 @@ struct Memory {
   }
 
   Arena arena;
-  StreamSource* const streams;  // nullptr where the source knows nothing of them
-  Mapping* const mapping;       // nullptr where the source maps no pages
-  StreamOrder* const order;     // nullptr where streams wait for nobody
+  StreamSource* const streams;  // nullptr where the source has no stream identities
+  Mapping* const mapping;       // nullptr where the source cannot map pages
+  StreamOrder* const order;     // nullptr where streams cannot wait on the device
   HeapBlocks blocks;
-  size_t captures = 0;  // under way
+  size_t captures = 0;  // in progress
   std::exception_ptr refusal;
 };
 
 struct Heap;
 
-// The segments for small requests, or those for all others.
-class Side {
+// The segments of a heap for small requests, or those for all larger ones.
+class SegmentPool {
  public:
-  Side(Memory& memory, Heap& heap, bool is_small)
+  SegmentPool(Memory& memory, Heap& heap, bool is_small)
       : heap(heap), is_small(is_small), memory_(memory) {}
-  Side(const Side&) = delete;
-  ~Side() {
+  SegmentPool(const SegmentPool&) = delete;
+  ~SegmentPool() {
     if (range_ != nullptr) {
       memory_.mapping->drop(memory_.arena.device, range_);
     }
   }
 
-  // A block of at least `size` bytes from what is there; nullptr where nothing fits.
+  // A block of at least `size` bytes from existing segments; nullptr where none fits.
   HeapBlock* take(size_t size) {
     HeapBlock* block = free_.find(size);
     if (block == nullptr && is_free(last_) && is_end(last_) && last_->size >= size) {
@@ -78,22 +78,21 @@ class Side {
     return block != nullptr ? use(block, size) : nullptr;
   }
 
-  // The same, but not from the end of a range, and of the small segments only from those that are
-  // in use already.
-  HeapBlock* take_part(size_t size) {
+  // The same, but not from the end of a range, and not from a small segment that is entirely free.
+  HeapBlock* take_from_used_segment(size_t size) {
     HeapBlock* block = free_.find(size);
     const bool is_part = block != nullptr && !(is_small && block->size == kSmallSegment);
     return is_part ? use(block, size) : nullptr;
   }
 
-  // A block of at least `size` bytes, for which the driver gives memory; nullptr where there is no
-  // room for it.
+  // A block of at least `size` bytes from new memory of the driver; nullptr where there is no
+  // room.
   HeapBlock* grow(size_t size) {
     const bool is_mapped = memory_.mapping != nullptr && memory_.captures == 0;
     return is_mapped ? extend(size) : add_segment(size);
   }
 
-  // Makes a block of this side free and one with its free neighbours; `block` may be gone then.
+  // Frees a block of this pool and merges it with its free neighbours, which may delete `block`.
   void give(HeapBlock* block) {
     block->state = BlockState::kFree;
     if (HeapBlock* above = block->above(); is_free(above)) {
@@ -109,7 +108,7 @@ class Side {
   }
 
   // Returns free segments to the driver until at most `keep` bytes are reserved on the device, and
-  // calls returned(bytes) for each. What the driver refuses to take stays as it is.
+  // calls returned(bytes) for each. A segment that the driver refuses stays in the pool.
   template <typename Returned>
   void release(size_t keep, Returned returned) {
     for (size_t i = segments_.size(); i-- > 0 && memory_.arena.reserved() > keep;) {
@@ -125,7 +124,7 @@ class Side {
     }
   }
 
-  // The first block of each; it is the same as long as the segment is there.
+  // The first block of each segment; it stays the first as long as the segment exists.
   const std::vector<HeapBlock*>& segments() const { return segments_; }
 
   Heap& heap;
@@ -134,7 +133,8 @@ class Side {
  private:
   static constexpr size_t kSmallSegment = size_t{2} << 20;
   static constexpr size_t kLargeSegment = size_t{20} << 20;
-  static constexpr size_t kOwnSegment = size_t{10} << 20;  // from this on a segment of its own
+  static constexpr size_t kDedicatedSegment =
+      size_t{10} << 20;  // requests from this size on get a whole segment
 
   static bool is_free(const HeapBlock* block) {
     return block != nullptr && block->state == BlockState::kFree;
@@ -144,10 +144,10 @@ class Side {
     if (is_small) {
       return kSmallSegment;
     }
-    return size < kOwnSegment ? kLargeSegment : round_up(size, kSmallSegment);
+    return size < kDedicatedSegment ? kLargeSegment : round_up(size, kSmallSegment);
   }
 
-  // From a new segment.
+  // A block from a new segment.
   HeapBlock* add_segment(size_t size) {
     const size_t bytes = segment_size(size);
     void* ptr = memory_.allocate(bytes);
@@ -160,7 +160,8 @@ class Side {
     return cut(block, size);
   }
 
-  // From the range, which grows by what the free block at its end lacks, and at first by a segment.
+  // A block from the range, which grows by the bytes that its last free block lacks, and at first
+  // by a segment.
   HeapBlock* extend(size_t size) {
     if (range_ == nullptr) {
       range_ = memory_.mapping->reserve(memory_.arena.device);
@@ -171,8 +172,8 @@ class Side {
     return is_mapped ? cut(last_, size) : nullptr;
   }
 
-  // Maps `bytes` more; false where there is no room for them. The block at the end is free then,
-  // and not in the tries.
+  // Maps `bytes` more; false where there is no room. Afterwards the last block is free and not in
+  // the tries.
   bool map(size_t bytes) {
     if (!memory_.has_room(bytes) || !memory_.mapping->extend(memory_.arena.device, range_, bytes)) {
       return false;
@@ -195,7 +196,7 @@ class Side {
     return true;
   }
 
-  // Returns what is free at the end of the range, which is the segment `index`.
+  // Unmaps the free end of the range, which is the segment `index`.
   template <typename Returned>
   void shrink(size_t index, Returned returned) {
     if (!is_free(last_)) {
@@ -234,8 +235,8 @@ class Side {
     segments_.pop_back();
   }
 
-  // What is free at the end of a range could be of any size, so it is taken where nothing else
-  // fits, and is not found by the size it has. A range that has never grown is a segment as others.
+  // The free end of a range can grow to any size, so it is used last and is not filed by size. A
+  // range that has never grown is like any other segment.
   bool is_end(const HeapBlock* block) const { return block == last_ && mapped_ > first_bytes(); }
   size_t first_bytes() const { return is_small ? kSmallSegment : kLargeSegment; }
 
@@ -256,7 +257,7 @@ class Side {
     return cut(block, size);
   }
 
-  // Uses the first `size` bytes of a block; the rest is free, unless it is too little to be useful.
+  // Uses the first `size` bytes of a block; the rest becomes free unless it is too small.
   HeapBlock* cut(HeapBlock* block, size_t size) {
     block->state = BlockState::kUsed;
     const size_t rest = block->size - size;
@@ -293,16 +294,16 @@ class Side {
   Memory& memory_;
   SizeTries free_;
   std::vector<HeapBlock*> segments_;
-  char* range_ = nullptr;      // where pages are mapped, if they are
-  HeapBlock* last_ = nullptr;  // at the end of what is mapped there
+  char* range_ = nullptr;      // start of the mapped pages; nullptr without mapping
+  HeapBlock* last_ = nullptr;  // at the end of the mapped pages
   size_t mapped_ = 0;
 };
 
-// The small blocks freed last, as long as they have one size, kept whole for requests of that size,
-// as in exact_front.h.
+// The most recently freed small blocks, kept whole for requests of their exact size as long as they
+// all have the same size; exact_front.h is the same for Block.
 class Front {
  public:
-  // A kept block of exactly `size` bytes, used from now on; nullptr where there is none.
+  // Takes a kept block of exactly `size` bytes; nullptr where there is none.
   HeapBlock* pop(size_t size) {
     if (kept_.empty() || kept_.back()->size != size) {
       return nullptr;
@@ -313,13 +314,14 @@ class Front {
     return block;
   }
 
-  // Keeps a block; those kept of another size go back to their side, and so does one too many.
+  // Keeps a block. Kept blocks of another size go back to their pool first; beyond kDepth, so does
+  // the block.
   void push(HeapBlock* block) {
     if (!kept_.empty() && kept_.back()->size != block->size) {
       flush();
     }
     if (kept_.size() == kDepth) {
-      block->side->give(block);
+      block->segment_pool->give(block);
       return;
     }
     block->state = BlockState::kCached;
@@ -328,7 +330,7 @@ class Front {
 
   void flush() {
     for (HeapBlock* block : kept_) {
-      block->side->give(block);
+      block->segment_pool->give(block);
     }
     kept_.clear();
   }
@@ -338,18 +340,18 @@ class Front {
   std::vector<HeapBlock*> kept_;
 };
 
-// Stays where it is: its blocks point to its sides.
+// Must not move: its blocks point to its pools.
 struct Heap {
   Heap(Memory& memory, Stream stream)
       : stream(stream), small(memory, *this, true), large(memory, *this, false) {}
   Heap(const Heap&) = delete;
 
-  Side& side_for(size_t size) { return size <= kSmallRequest ? small : large; }
+  SegmentPool& pool_for(size_t size) { return size <= kSmallRequest ? small : large; }
   bool is_empty() const { return small.segments().empty() && large.segments().empty(); }
 
   const Stream stream;
-  Side small;
-  Side large;
+  SegmentPool small;
+  SegmentPool large;
   Front front;
 };
 

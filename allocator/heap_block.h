@@ -1,4 +1,4 @@
-// A block as the allocators from phase 5 on keep it.
+// The metadata of a block in the allocators from phase 5 on.
 #pragma once
 
 #include <deque>
@@ -7,33 +7,33 @@
 
 namespace dropin {
 
-class Side;
+class SegmentPool;
 
-// A block of memory with what it needs in addition to be found by its size, to wait, and to go
-// back where it came from; `pool` and the store of blocks.h are not used.
+// A block with trie links, a count of pending events and the pool that it returns to. `pool` and
+// the BlockStore of blocks.h are not used.
 struct HeapBlock : Block {
-  Side* side = nullptr;         // where it goes when it is free
-  HeapBlock* parent = nullptr;  // in the trie of its bin, as the children
+  SegmentPool* segment_pool = nullptr;  // receives the block when it is free
+  HeapBlock* parent = nullptr;          // in the trie of its bin, like the children
   HeapBlock* child[2] = {};
-  size_t events = 0;  // that it still waits for
+  size_t pending_events = 0;
 
   HeapBlock* below() const { return static_cast<HeapBlock*>(before); }
   HeapBlock* above() const { return static_cast<HeapBlock*>(after); }
   HeapBlock* next_of_size() const { return static_cast<HeapBlock*>(next); }
 };
 
-// Blocks are made and dropped all the time; their memory is kept. One thread at a time.
+// Recycles the memory of blocks, which are made and dropped constantly. One thread at a time.
 class HeapBlocks {
  public:
-  // A free block without neighbours, the caller's until it is dropped.
-  HeapBlock* make(Side* side, char* ptr, size_t size) {
+  // Makes a free block without neighbours; the caller owns it until drop.
+  HeapBlock* make(SegmentPool* segment_pool, char* ptr, size_t size) {
     HeapBlock* block = spare_;
     if (block != nullptr) {
       spare_ = block->next_of_size();
     } else {
       block = &blocks_.emplace_back();
     }
-    block->side = side;
+    block->segment_pool = segment_pool;
     block->ptr = ptr;
     block->size = size;
     block->before = block->after = nullptr;

@@ -1,4 +1,4 @@
-// A source without a GPU: addresses nobody reads, streams whose progress a test decides.
+// A simulated source without a GPU: addresses that nothing reads, and streams that a test advances.
 #pragma once
 
 #include <algorithm>
@@ -15,59 +15,59 @@ class HostSource : public MemorySource {
   explicit HostSource(size_t capacity) : capacity_(capacity) {}
 
   void* allocate(int device, size_t bytes) override {
-    Device& own = at(device);
-    ++own.counts.allocations;
-    if (own.failures > 0) {
-      --own.failures;
+    Device& state = at(device);
+    ++state.counts.allocations;
+    if (state.failures > 0) {
+      --state.failures;
       return nullptr;
     }
-    if (own.counts.reserved + bytes > capacity_) {
+    if (state.counts.reserved + bytes > capacity_) {
       return nullptr;
     }
-    // The lowest gap that fits, so that addresses come back and a stale pointer is a live one.
+    // The lowest gap that fits: addresses are reused, so that stale pointers become valid again.
     uintptr_t ptr = kBase;
-    for (const auto& [start, size] : own.ranges) {
+    for (const auto& [start, size] : state.ranges) {
       if (start >= ptr + bytes + kGuard) {
         break;
       }
       ptr = (start + size + kGuard + kAlignment - 1) / kAlignment * kAlignment;
     }
-    own.ranges.emplace(ptr, bytes);
-    own.counts.reserved += bytes;
-    own.counts.peak_reserved = std::max(own.counts.peak_reserved, own.counts.reserved);
+    state.ranges.emplace(ptr, bytes);
+    state.counts.reserved += bytes;
+    state.counts.peak_reserved = std::max(state.counts.peak_reserved, state.counts.reserved);
     return reinterpret_cast<void*>(ptr);
   }
 
   void release(int device, void* ptr) override {
-    Device& own = at(device);
-    const auto found = own.ranges.find(reinterpret_cast<uintptr_t>(ptr));
-    if (found == own.ranges.end()) {
+    Device& state = at(device);
+    const auto found = state.ranges.find(reinterpret_cast<uintptr_t>(ptr));
+    if (found == state.ranges.end()) {
       throw std::logic_error("release: not an allocation of this source");
     }
-    ++own.counts.frees;
-    own.counts.reserved -= found->second;
-    own.ranges.erase(found);
+    ++state.counts.frees;
+    state.counts.reserved -= found->second;
+    state.ranges.erase(found);
   }
 
   Event record(int device, Stream stream) override {
-    Device& own = at(device);
-    ++own.counts.event_records;
-    own.events.emplace(++own.last_event, Point{stream, own.streams[stream].enqueued});
-    return own.last_event;
+    Device& state = at(device);
+    ++state.counts.event_records;
+    state.events.emplace(++state.last_event, Point{stream, state.streams[stream].enqueued});
+    return state.last_event;
   }
 
   bool is_done(int device, Event event) override {
-    Device& own = at(device);
-    ++own.counts.event_queries;
-    const Point point = own.events.at(event);
-    return own.streams[point.stream].done >= point.position;
+    Device& state = at(device);
+    ++state.counts.event_queries;
+    const Point point = state.events.at(event);
+    return state.streams[point.stream].done >= point.position;
   }
 
   void wait(int device, Event event) override {
-    Device& own = at(device);
-    ++own.counts.event_waits;
-    const Point point = own.events.at(event);
-    uint64_t& done = own.streams[point.stream].done;
+    Device& state = at(device);
+    ++state.counts.event_waits;
+    const Point point = state.events.at(event);
+    uint64_t& done = state.streams[point.stream].done;
     done = std::max(done, point.position);
   }
 
@@ -80,8 +80,8 @@ class HostSource : public MemorySource {
     counts = {counts.reserved, counts.reserved, 0, 0, 0, 0, 0};
   }
 
-  // What a test does: work enqueued on a stream, the next `count` pieces of it done, the next
-  // `count` allocations to fail. An event is reached when the work enqueued before it is done.
+  // Controls for tests: enqueue work on a stream, complete its next `count` items, let the next
+  // `count` allocations fail. An event is complete when the work enqueued before it is.
   uint64_t enqueue(int device, Stream stream) { return ++at(device).streams[stream].enqueued; }
 
   void complete(int device, Stream stream, uint64_t count) {
@@ -89,7 +89,7 @@ class HostSource : public MemorySource {
     progress.done = std::min(progress.enqueued, progress.done + count);
   }
 
-  // What a test sees: pieces of work by stream, memory given out by address, events not recycled.
+  // State for tests: work items by stream, allocations by address, events not recycled.
   uint64_t enqueued(int device, Stream stream) { return at(device).streams[stream].enqueued; }
   uint64_t done(int device, Stream stream) { return at(device).streams[stream].done; }
   void fail_next(int device, uint64_t count) { at(device).failures = count; }
@@ -118,7 +118,7 @@ class HostSource : public MemorySource {
 
   static constexpr uintptr_t kBase = uintptr_t{1} << 40;
   static constexpr size_t kAlignment = 512;
-  static constexpr size_t kGuard = 1 << 16;  // so that neighbours of two segments never touch
+  static constexpr size_t kGuard = 1 << 16;  // so that two segments are never adjacent
 
   Device& at(int device) { return devices_.at(size_t(device)); }
 

@@ -1,26 +1,26 @@
-// Memory that grows where it is: ranges of addresses, into which pages are mapped from their start.
+// Memory that grows in place: address ranges into which pages are mapped from their start.
 #pragma once
 
 #include <cstddef>
 
-// What a source may offer besides MemorySource, and under the same conditions. It counts mapped
-// bytes as reserved, and owns what is mapped.
+// An optional interface of a MemorySource, with the same threading rules. Mapped bytes count as
+// reserved, and the source owns the mapped pages.
 class Mapping {
  public:
   virtual ~Mapping() = default;
 
-  // The start of a new range that has addresses for all memory of the device, and none of it
-  // mapped.
+  // Reserves a range of addresses for all memory of the device, with nothing mapped; returns its
+  // start.
   virtual char* reserve(int device) = 0;
 
-  // Maps `bytes` more, a multiple of kPage; false where the device has no room.
+  // Maps `bytes` more, a multiple of kPage; false where the device has no memory.
   virtual bool extend(int device, char* range, size_t bytes) = 0;
 
-  // Unmaps at the end what extend has mapped, piece by piece, while `keep` bytes stay mapped;
-  // returns how many still are. Waits until nothing on the device uses memory.
+  // Unmaps whole pieces of `extend` from the end while at least `keep` bytes stay mapped; returns
+  // the bytes that are still mapped. Waits until the device is idle.
   virtual size_t shrink(int device, char* range, size_t keep) = 0;
 
-  // Takes back the addresses, and whatever is still mapped there; errors are nobody's then.
+  // Unmaps everything and releases the addresses; ignores errors.
   virtual void drop(int device, char* range) = 0;
 
   static constexpr size_t kPage = size_t{2} << 20;

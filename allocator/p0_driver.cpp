@@ -1,4 +1,4 @@
-// Phase 0: every allocation and every free is a call of the driver.
+// Phase 0: every allocation and every free calls the driver.
 #include "counted.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Phase 2: sizes up to 16 MiB are rounded to a power of two, so that more requests find a fit.
 //
-// As in the write-up, a block can be almost twice as large as what was asked for, and larger sizes
-// are still matched exactly.
+// As in the write-up, a block can be almost twice as large as its request, and larger sizes are
+// still matched exactly.
 #include "cached.h"
 
 namespace {
@@ -9,14 +9,7 @@ namespace {
 constexpr size_t kMaxBucket = size_t{16} << 20;
 
 size_t size_of(size_t bytes) {
-  if (bytes > kMaxBucket) {
-    return round_up(bytes, kAlignment);
-  }
-  size_t size = kAlignment;
-  while (size < bytes) {
-    size *= 2;
-  }
-  return size;
+  return bytes > kMaxBucket ? round_up(bytes, kAlignment) : bucket_size(bytes);
 }
 
 }  // namespace

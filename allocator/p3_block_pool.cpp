@@ -1,34 +1,23 @@
 // Phase 3: from 1 MiB on, blocks are cut out of segments of 1 GiB and merged when freed.
 //
-// As in the write-up, smaller requests keep the buckets of phase 2, the best fit is found by
-// looking at every block, and a segment is never given back, not even when memory runs out.
+// As in the write-up, smaller requests keep the buckets of phase 2, the best fit is found by a scan
+// of all blocks, and a segment is never returned, not even when memory runs out.
 #include <list>
 #include <unordered_map>
-#include <vector>
 
 #include "counted.h"
 
 namespace {
 
-constexpr size_t kAlignment = 512;
-constexpr size_t kMaxCached = size_t{1} << 30;
 constexpr size_t kMinBlock = size_t{1} << 20;
 constexpr size_t kSegment = size_t{1} << 30;
-
-size_t bucket(size_t bytes) {
-  size_t size = kAlignment;
-  while (size < bytes) {
-    size *= 2;
-  }
-  return size;
-}
 
 struct Block {
   char* ptr;
   size_t size;
   bool is_free;
 };
-using Segment = std::list<Block>;  // by address
+using Segment = std::list<Block>;  // sorted by address
 
 class BlockPool : public CountedAllocator {
  public:
@@ -38,7 +27,7 @@ class BlockPool : public CountedAllocator {
     if (bytes == 0) {
       return nullptr;
     }
-    return bytes < kMinBlock ? from_bucket(bucket(bytes), place)
+    return bytes < kMinBlock ? from_cache(cache_, bucket_size(bytes), place.device)
                              : from_segment(round_up(bytes, kAlignment), place);
   }
 
@@ -53,41 +42,17 @@ class BlockPool : public CountedAllocator {
       coalesce(*segment, block);
       return;
     }
-    const auto found = live_or_throw(live_, ptr);
-    const size_t size = found->second;
-    live_.erase(found);
-    count_free(size);
-    if (cached_ + size > kMaxCached) {
-      source_.release(place.device, ptr);
-      return;
-    }
-    free_[size].push_back(ptr);
-    cached_ += size;
+    to_cache(cache_, ptr, place.device);
   }
 
  private:
-  struct Where {
+  struct BlockPosition {
     Segment* segment;
     Segment::iterator block;
   };
 
-  void* from_bucket(size_t size, Place place) {
-    void* ptr = nullptr;
-    std::vector<void*>& list = free_[size];
-    if (list.empty()) {
-      ptr = from_driver(size, place.device);
-    } else {
-      ptr = list.back();
-      list.pop_back();
-      cached_ -= size;
-    }
-    live_.emplace(ptr, size);
-    count_allocation(size);
-    return ptr;
-  }
-
   void* from_segment(size_t size, Place place) {
-    Where best{nullptr, {}};
+    BlockPosition best{nullptr, {}};
     for (Segment& segment : segments_) {
       for (auto block = segment.begin(); block != segment.end(); ++block) {
         const bool fits = block->is_free && block->size >= size;
@@ -125,11 +90,9 @@ class BlockPool : public CountedAllocator {
     }
   }
 
-  std::unordered_map<size_t, std::vector<void*>> free_;
-  std::unordered_map<void*, size_t> live_;
-  size_t cached_ = 0;
+  SizeCache cache_;
   std::list<Segment> segments_;
-  std::unordered_map<void*, Where> blocks_;
+  std::unordered_map<void*, BlockPosition> blocks_;
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Phase 4, second step: small blocks just freed wait, whole, for a request of their exact size.
+// Phase 4, second step: recently freed small blocks are kept whole for requests of their exact
+// size.
 //
-// They are merged when their place is needed, and before the pool grows.
+// They are merged when nothing else fits, and before the pool grows.
+#include "allocation_counts.h"
 #include "exact_front.h"
-#include "tally.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ class ExactFrontTlsf : public Allocator {
       return nullptr;
     }
     if (bytes > kMaxRequest) {
-      out_of_memory(arena_, tally_, bytes);
+      out_of_memory(arena_, counts_, bytes);
     }
     const size_t size = rounded(bytes);
     const bool is_small = size <= kSmallRequest;
@@ -28,10 +29,10 @@ class ExactFrontTlsf : public Allocator {
     if (block == nullptr && (block = pool.grow(size)) == nullptr) {
       trim(0, 0);
       if ((block = pool.grow(size)) == nullptr) {
-        out_of_memory(arena_, tally_, bytes);
+        out_of_memory(arena_, counts_, bytes);
       }
     }
-    return tally_.allocated(block, bytes);
+    return counts_.allocated(block, bytes);
   }
 
   void deallocate(void* ptr, Place /*place*/) override {
@@ -39,7 +40,7 @@ class ExactFrontTlsf : public Allocator {
       return;
     }
     Block* block = used_block(arena_, ptr);
-    tally_.freed(block);
+    counts_.freed(block);
     if (block->size <= kSmallRequest) {
       front_.push(block);
     } else {
@@ -54,17 +55,17 @@ class ExactFrontTlsf : public Allocator {
   }
 
   void set_limit(int /*device*/, size_t bytes) override { arena_.limit = bytes; }
-  Statistics statistics(int /*device*/) override { return tally_.statistics(arena_); }
+  Statistics statistics(int /*device*/) override { return counts_.statistics(arena_); }
   std::vector<BlockInfo> snapshot(int /*device*/) override { return snapshot_of(arena_); }
 
   void reset_statistics(int device) override {
     arena_.source.reset_counts(device);
-    tally_.reset();
+    counts_.reset();
   }
 
  private:
   Arena arena_;
-  Tally tally_;
+  AllocationCounts counts_;
   Pool small_{arena_, true};
   Pool large_{arena_, false};
   ExactFront front_;

@@ -1,14 +1,14 @@
-// Phase 4, as it is meant to be used: a heap for each device and stream, reuse across streams held
-// back until it is safe, threads, limits, and everything tried before memory counts as exhausted.
+// Phase 4, complete: a heap per device and stream, reuse across streams delayed until it is safe,
+// thread safety, limits, and every attempt before memory counts as exhausted.
 #include <array>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
 
+#include "allocation_counts.h"
+#include "deferred_frees.h"
 #include "exact_front.h"
 #include "spin_lock.h"
-#include "tally.h"
-#include "waiting_room.h"
 
 namespace {
 
@@ -26,24 +26,24 @@ struct Heap {
 
 class Device {
  public:
-  // The heap of the default stream is made here: its first request waits for the driver alone.
+  // Makes the heap of the default stream, so that its first request waits for the driver only.
   Device(MemorySource& source, int device) : arena_{source, device} { heap_of(0); }
 
   void* allocate(size_t bytes, Stream stream) {
     const Lock lock(lock_);
     if (bytes > kMaxRequest) {
-      out_of_memory(arena_, tally_, bytes);
+      out_of_memory(arena_, counts_, bytes);
     }
     const size_t size = rounded(bytes);
     const bool is_small = size <= kSmallRequest;
     Heap& heap = heap_of(stream);
     Pool& pool = is_small ? heap.small : heap.large;
     Block* block = is_small ? heap.front.pop(size) : nullptr;
-    if (block == nullptr && (block = pool.take_part(size)) == nullptr &&
+    if (block == nullptr && (block = pool.take_from_used_segment(size)) == nullptr &&
         (block = find_room(heap, pool, size)) == nullptr) {
-      out_of_memory(arena_, tally_, bytes);
+      out_of_memory(arena_, counts_, bytes);
     }
-    return tally_.allocated(block, bytes);
+    return counts_.allocated(block, bytes);
   }
 
   void deallocate(void* ptr, const uint64_t* ticket) {
@@ -53,9 +53,9 @@ class Device {
       throw InvalidPointer("ticket: expected that of the live allocation, " +
                            std::to_string(block->ticket) + ", got " + std::to_string(*ticket));
     }
-    tally_.freed(block);
+    counts_.freed(block);
     if (!block->users.empty()) {
-      waiting_.add(block);
+      deferred_.add(block);
     } else if (block->size <= kSmallRequest) {
       heap_of(block->pool->stream()).front.push(block);
     } else {
@@ -76,8 +76,8 @@ class Device {
 
   void trim(size_t keep) {
     const Lock lock(lock_);
-    waiting_.seal();
-    waiting_.poll_all();
+    deferred_.seal();
+    deferred_.poll_all();
     release(keep);
   }
 
@@ -93,7 +93,7 @@ class Device {
 
   Statistics statistics() {
     const Lock lock(lock_);
-    return tally_.statistics(arena_);
+    return counts_.statistics(arena_);
   }
 
   std::vector<BlockInfo> snapshot() {
@@ -104,7 +104,7 @@ class Device {
   void reset_statistics() {
     const Lock lock(lock_);
     arena_.source.reset_counts(arena_.device);
-    tally_.reset();
+    counts_.reset();
   }
 
  private:
@@ -116,13 +116,13 @@ class Device {
     return *recent;
   }
 
-  // What is tried when no part of a segment fits, the cheapest first; nullptr where all of it
-  // failed. A whole segment is broken up only after what is kept or waiting was let go of: else
-  // what is live would spread over more segments than it needs, and the heap grow once in a while.
+  // Tries every other source of memory, the cheapest first; nullptr where all fail. An unused
+  // segment is split only after cached and pending blocks were released: otherwise live blocks
+  // would spread over more segments than they need, and the heap would grow now and then.
   Block* find_room(Heap& heap, Pool& pool, size_t size) {
-    if (!waiting_.is_empty()) {
-      waiting_.seal();
-      waiting_.poll_all();
+    if (!deferred_.is_empty()) {
+      deferred_.seal();
+      deferred_.poll_all();
     }
     heap.front.flush();
     if (Block* block = pool.take(size)) {
@@ -135,7 +135,7 @@ class Device {
     if (Block* block = pool.grow(size)) {
       return block;
     }
-    waiting_.wait();
+    deferred_.wait();
     if (Block* block = pool.take(size)) {
       return block;
     }
@@ -153,10 +153,10 @@ class Device {
 
   SpinLock lock_;
   Arena arena_;
-  Tally tally_;
-  WaitingRoom waiting_{arena_};
+  AllocationCounts counts_;
+  DeferredFrees deferred_{arena_};
   std::unordered_map<Stream, Heap> heaps_;
-  std::array<Heap*, 16> recent_{};  // saves looking up the few streams in use
+  std::array<Heap*, 16> recent_{};  // a cache of heaps_, to skip most look-ups
 };
 
 class Final : public Allocator {

@@ -1,7 +1,8 @@
 // Phase 4, first step: segregated fit in constant time over segments of PyTorch's sizes.
 //
-// Blocks know their neighbours, so that merging is constant, too. One stream, one thread.
-#include "tally.h"
+// Blocks are linked to their neighbours, so merging takes constant time, too. One stream, one
+// thread.
+#include "allocation_counts.h"
 
 namespace {
 
@@ -14,7 +15,7 @@ class Tlsf : public Allocator {
       return nullptr;
     }
     if (bytes > kMaxRequest) {
-      out_of_memory(arena_, tally_, bytes);
+      out_of_memory(arena_, counts_, bytes);
     }
     const size_t size = rounded(bytes);
     Pool& pool = size <= kSmallRequest ? small_ : large_;
@@ -22,10 +23,10 @@ class Tlsf : public Allocator {
     if (block == nullptr && (block = pool.grow(size)) == nullptr) {
       trim(0, 0);
       if ((block = pool.grow(size)) == nullptr) {
-        out_of_memory(arena_, tally_, bytes);
+        out_of_memory(arena_, counts_, bytes);
       }
     }
-    return tally_.allocated(block, bytes);
+    return counts_.allocated(block, bytes);
   }
 
   void deallocate(void* ptr, Place /*place*/) override {
@@ -33,7 +34,7 @@ class Tlsf : public Allocator {
       return;
     }
     Block* block = used_block(arena_, ptr);
-    tally_.freed(block);
+    counts_.freed(block);
     block->pool->give(block);
   }
 
@@ -43,17 +44,17 @@ class Tlsf : public Allocator {
   }
 
   void set_limit(int /*device*/, size_t bytes) override { arena_.limit = bytes; }
-  Statistics statistics(int /*device*/) override { return tally_.statistics(arena_); }
+  Statistics statistics(int /*device*/) override { return counts_.statistics(arena_); }
   std::vector<BlockInfo> snapshot(int /*device*/) override { return snapshot_of(arena_); }
 
   void reset_statistics(int device) override {
     arena_.source.reset_counts(device);
-    tally_.reset();
+    counts_.reset();
   }
 
  private:
   Arena arena_;
-  Tally tally_;
+  AllocationCounts counts_;
   Pool small_{arena_, true};
   Pool large_{arena_, false};
 };

@@ -1,7 +1,7 @@
-// Phase 5 with all that PyTorch's allocator does for each call.
-#include "complete.h"
-#include "dropin_over.h"
+// Phase 5 with the feature set of PyTorch's allocator.
+#include "full_featured.h"
+#include "make_dropin.h"
 
 std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_over<dropin::Complete>(source);
+  return dropin::make_dropin<dropin::FullFeatured>(source);
 }

@@ -1,8 +1,8 @@
-// Phase 5 with a lock that puts to sleep whoever waits for it.
+// Phase 5 with a mutex that blocks waiting threads.
 #include <mutex>
 
-#include "dropin_over.h"
+#include "make_dropin.h"
 
 std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_over<dropin::Dropin<std::mutex>>(source);
+  return dropin::make_dropin<dropin::Dropin<std::mutex>>(source);
 }

@@ -1,8 +1,8 @@
-// Phase 5, the allocator alone: p4_final without its faults among streams, captures and a driver
+// Phase 5 without observers: p4_final made safe for streams that end, for captures and for a driver
 // that refuses.
-#include "dropin_over.h"
+#include "make_dropin.h"
 #include "spin_lock.h"
 
 std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_over<dropin::Dropin<SpinLock>>(source);
+  return dropin::make_dropin<dropin::Dropin<SpinLock>>(source);
 }

@@ -1,16 +1,16 @@
 // Phase 5 as in p5_dropin, with the trace of the first device switched on.
-#include "complete.h"
-#include "dropin_over.h"
+#include "full_featured.h"
+#include "make_dropin.h"
 
 namespace {
 
-class Traced : public dropin::Complete {
+class Traced : public dropin::FullFeatured {
  public:
-  explicit Traced(MemorySource& source) : Complete(source) { record_trace(0, true); }
+  explicit Traced(MemorySource& source) : FullFeatured(source) { record_trace(0, true); }
 };
 
 }  // namespace
 
 std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_over<Traced>(source);
+  return dropin::make_dropin<Traced>(source);
 }

@@ -93,8 +93,8 @@ def _one(build: Callable[[Recorder], None], **options: Any) -> Pattern:
     return Pattern([recorder.tape()], **options)
 
 
-# The nine patterns that the write-up names. It says what each imitates; sizes and counts that it
-# does not print are our choice.
+# The nine patterns of the write-up. It describes each of them; sizes and counts that it does not
+# print are chosen here.
 
 TENSORS = [elements * ELEMENT_BYTES for elements in (1000, 10_000, 100_000, 1024 * 1024)]
 

@@ -1,19 +1,20 @@
-// Segments of one kind, cut into blocks: find, split, merge, grow, give back. One thread at a time;
-// sizes are in B, and those of blocks multiples of FreeIndex::kGranule.
+// Segments of one kind, split into blocks: find, split, merge, grow, release. One thread at a time;
+// sizes are in B, and block sizes are multiples of FreeIndex::kGranule.
 #pragma once
 
 #include <algorithm>
 
 #include "tlsf.h"
 
-constexpr size_t kSmallRequest = size_t{1} << 20;  // up to this from the small pool
-constexpr size_t kMaxRequest = size_t{1} << 44;    // beyond any device; FreeIndex has bins for it
+constexpr size_t kSmallRequest = size_t{1} << 20;  // served by the small pool up to this size
+constexpr size_t kMaxRequest = size_t{1}
+                               << 44;  // larger than any device; FreeIndex has bins for it
 
-// The size of the block that a request of `bytes` gets.
+// The block size for a request of `bytes`.
 inline size_t rounded(size_t bytes) { return round_up(bytes, FreeIndex::kGranule); }
 
-// What the pools of one device share. `limit` is the most they may reserve together. The arena owns
-// what is known of the blocks; the segments themselves are the source's.
+// The state that all pools of a device share. `limit` bounds the bytes that they reserve together.
+// The arena owns the metadata of blocks; the source owns the segments.
 struct Arena {
   Arena(MemorySource& source, int device) : source(source), device(device) {}
 
@@ -26,8 +27,8 @@ struct Arena {
   size_t reserved() const { return source.counts(device).reserved; }
 };
 
-// Segments of 2 MiB for small requests, else of 20 MiB, or of their own for the largest, and the
-// free blocks among them. All are memory of one stream. The arena outlives the pool.
+// Segments of 2 MiB for small requests, of 20 MiB for larger ones, and a dedicated segment for each
+// of the largest; with their free blocks. All belong to one stream. The arena outlives the pool.
 class Pool {
  public:
   Pool(Arena& arena, bool is_small, Stream stream = 0)
@@ -35,21 +36,21 @@ class Pool {
 
   Stream stream() const { return stream_; }
 
-  // A block of at least `size` bytes from what is there; nullptr where nothing fits.
+  // A block of at least `size` bytes from existing segments; nullptr where none fits.
   Block* take(size_t size) {
     Block* block = free_.find(size);
     return block != nullptr ? use(block, size) : nullptr;
   }
 
-  // The same, but of the small segments only from those that are in use already.
-  Block* take_part(size_t size) {
+  // The same, but not from a small segment that is entirely free.
+  Block* take_from_used_segment(size_t size) {
     Block* block = free_.find(size);
     const bool is_part = block != nullptr && !(is_small_ && block->size == kSmallSegment);
     return is_part ? use(block, size) : nullptr;
   }
 
-  // A block of at least `size` bytes from a new segment; nullptr where the driver or the limit
-  // has no room for one.
+  // A block of at least `size` bytes from a new segment; nullptr where the driver has no memory or
+  // the limit is reached.
   Block* grow(size_t size) {
     const size_t bytes = segment_size(size);
     if (bytes > arena_.limit || arena_.reserved() > arena_.limit - bytes) {
@@ -64,7 +65,7 @@ class Pool {
     return cut(block, size);
   }
 
-  // Makes a block of this pool free and one with its free neighbours; `block` may be gone then.
+  // Frees a block of this pool and merges it with its free neighbours, which may delete `block`.
   void give(Block* block) {
     block->state = BlockState::kFree;
     if (Block* after = block->after; after != nullptr && after->state == BlockState::kFree) {
@@ -95,13 +96,14 @@ class Pool {
  private:
   static constexpr size_t kSmallSegment = size_t{2} << 20;
   static constexpr size_t kLargeSegment = size_t{20} << 20;
-  static constexpr size_t kOwnSegment = size_t{10} << 20;  // from this on a segment of its own
+  static constexpr size_t kDedicatedSegment =
+      size_t{10} << 20;  // requests from this size on get a whole segment
 
   size_t segment_size(size_t size) const {
     if (is_small_) {
       return kSmallSegment;
     }
-    return size < kOwnSegment ? kLargeSegment : round_up(size, kSmallSegment);
+    return size < kDedicatedSegment ? kLargeSegment : round_up(size, kSmallSegment);
   }
 
   Block* use(Block* block, size_t size) {
@@ -109,7 +111,7 @@ class Pool {
     return cut(block, size);
   }
 
-  // Uses the first `size` bytes of a block; the rest is free, unless it is too little to be useful.
+  // Uses the first `size` bytes of a block; the rest becomes free unless it is too small.
   Block* cut(Block* block, size_t size) {
     block->state = BlockState::kUsed;
     const size_t rest = block->size - size;
@@ -144,7 +146,7 @@ class Pool {
   FreeIndex free_;
 };
 
-// Every block of the arena by address, and the segment it lies in.
+// All blocks of the arena with their segments, sorted by address.
 inline std::vector<BlockInfo> snapshot_of(const Arena& arena) {
   std::vector<BlockInfo> blocks;
   arena.table.for_each([&](const Block* first) {

@@ -1,4 +1,4 @@
-// Which streams are being captured into CUDA graphs, and the pools that the graphs' memory is of.
+// The captures in progress, and the private pools of their CUDA graphs.
 #pragma once
 
 #include <algorithm>
@@ -15,31 +15,31 @@ constexpr PoolId kNoPool{0, 0};
 // One thread at a time.
 class PrivatePools {
  public:
-  size_t captures() const { return underway_.size(); }
+  size_t captures() const { return ongoing_.size(); }
 
-  // The pool that memory for `stream` comes from now.
+  // The pool that serves `stream` now.
   PoolId pool_of(Stream stream) const {
-    const auto found = std::find_if(underway_.begin(), underway_.end(),
-                                    [&](const Underway& one) { return one.takes(stream); });
-    return found != underway_.end() ? found->pool : kNoPool;
+    const auto found = std::find_if(ongoing_.begin(), ongoing_.end(),
+                                    [&](const Ongoing& one) { return one.takes(stream); });
+    return found != ongoing_.end() ? found->pool : kNoPool;
   }
 
-  // Whether a graph may still use the memory of a pool that is in no block.
+  // Whether a graph may still use the free memory of a pool.
   bool is_held(PoolId pool) const { return graphs_.count(pool) > 0; }
 
   void begin(PoolId pool, std::function<bool(Stream)> takes) {
     if (pool == kNoPool) {
       throw std::invalid_argument("pool: expected another than {0, 0}");
     }
-    underway_.push_back({pool, std::move(takes)});
+    ongoing_.push_back({pool, std::move(takes)});
     ++graphs_[pool];
   }
 
   void end(PoolId pool) {
-    const auto found = std::find_if(underway_.rbegin(), underway_.rend(),
-                                    [&](const Underway& one) { return one.pool == pool; });
-    require(found != underway_.rend(), pool, "that is being captured with");
-    underway_.erase(std::next(found).base());
+    const auto found = std::find_if(ongoing_.rbegin(), ongoing_.rend(),
+                                    [&](const Ongoing& one) { return one.pool == pool; });
+    require(found != ongoing_.rend(), pool, "that is being captured with");
+    ongoing_.erase(std::next(found).base());
   }
 
   void release(PoolId pool) {
@@ -51,7 +51,7 @@ class PrivatePools {
   }
 
  private:
-  struct Underway {
+  struct Ongoing {
     PoolId pool;
     std::function<bool(Stream)> takes;
   };
@@ -64,7 +64,7 @@ class PrivatePools {
     }
   }
 
-  std::vector<Underway> underway_;
+  std::vector<Ongoing> ongoing_;
   std::map<PoolId, size_t> graphs_;
 };
 

@@ -31,7 +31,7 @@ class RecordingError(Exception):
 def rows(
     segments: Iterable[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]
 ) -> Iterator[Row]:
-    """Rows of a trace: what was live in `segments` when recording began, then the `events`.
+    """Rows of a trace: the allocations live in `segments` when recording began, then the `events`.
 
     Both come from torch.cuda.memory._snapshot. RecordingError for a free of an unknown address.
     """

@@ -1,4 +1,4 @@
-"""SHA-256 of each recorded trace: a different trace is a different pattern. Written by
+"""SHA-256 of each recorded trace, so that results belong to the trace. Written by
 record_traces.py."""
 
 SHA256: dict[str, str] = {

@@ -1,4 +1,4 @@
-// Replays a tape of operations on an allocator: checked, timed as a whole, or timed one by one.
+// Replays tapes of operations on an allocator: checked, timed as a whole, or timed one by one.
 // workload.py makes the tapes and calls it through bindings.cpp.
 #pragma once
 
@@ -20,19 +20,19 @@
 
 enum class OpKind : uint32_t { kAllocate, kFree, kRecord, kWrite };
 
-// One operation on the allocation a slot holds; `stream` counts from 0 for the default stream.
+// One operation on the allocation in a slot; `stream` is an index, 0 for the default stream.
 struct Op {
   OpKind kind;
   uint32_t slot;
-  uint64_t bytes;  // of an allocation, or of it that are written
+  uint64_t bytes;  // to allocate, or to write
   uint64_t stream;
 };
 using Tape = std::vector<Op>;
 
-// Enqueues work on a stream that writes the first `bytes` bytes at `ptr`.
+// Enqueues a write of the first `bytes` bytes at `ptr` on a stream.
 using Write = void (*)(void* ptr, uint64_t bytes, Stream stream);
 
-// Counts durations in bins a few per cent wide, from 1 to 2^40 ticks of the time-stamp counter.
+// Histogram of durations, from 1 to 2^40 ticks of the time-stamp counter, with bins of about 3 %.
 class Histogram {
  public:
   void add(uint64_t ticks) {
@@ -94,19 +94,18 @@ struct Latencies {
   double p50_s, p99_s, p999_s, max_s;
 };
 
-// What a checked replay found: the peak of the bytes asked for, and the first fault, if any.
+// Result of a checked replay: the peak of requested bytes, and the first fault or an empty string.
 struct Checked {
   uint64_t peak_requested = 0;
   std::string fault;
 };
 
-// Every replay frees all it allocated, so that the next begins as this one did. What an allocator
-// throws ends the replay of its thread and comes out of the call; what it held then is not freed.
+// Every replay frees all of its allocations, so the next one starts in the same state. An exception
+// of the allocator ends its thread's replay and leaves the call; live allocations then leak.
 class Runner {
  public:
-  // One tape a thread, each with slots of its own; `streams` are those that tapes count from 0.
-  // Throws std::invalid_argument, which names the operation that makes no sense. `allocator`
-  // outlives it.
+  // Takes one tape per thread, each with separate slots, and the `streams` that tapes index. Throws
+  // std::invalid_argument, which names the first invalid operation. `allocator` outlives it.
   Runner(Allocator& allocator, std::vector<Tape> tapes, std::vector<Stream> streams, int device,
          Write write)
       : allocator_(allocator),
@@ -119,7 +118,7 @@ class Runner {
     }
   }
 
-  // Seconds from the common start until the last thread has replayed its tape `times` times.
+  // Replays `times` times; returns the seconds from the common start until the last thread ends.
   double run(int times) {
     std::vector<Clock::time_point> ends(tapes_.size());
     const Clock::time_point start = in_threads([&](size_t thread) {
@@ -132,7 +131,7 @@ class Runner {
         .count();
   }
 
-  // How long single operations take, over all threads and `times` replays.
+  // Latencies of single operations over all threads and `times` replays.
   Latencies latencies(int times) {
     std::vector<Histogram> histograms(tapes_.size());
     const Clock::time_point before = Clock::now();
@@ -157,9 +156,9 @@ class Runner {
             all.max() * tick_s};
   }
 
-  // Replays once and looks at every address handed out: aligned to 256 B, and apart from all others
-  // that are live. `touch(ptr, bytes, stream)` is called for each allocation, by one thread at a
-  // time, so that it can be written. Throws std::runtime_error with the first fault.
+  // Replays once and checks every address: aligned to 256 B, and disjoint from all live
+  // allocations. Calls `touch(ptr, bytes, stream)` for each allocation, from one thread at a time.
+  // Throws std::runtime_error with the first fault.
   template <typename Touch>
   Checked check(Touch touch) {
     std::mutex mutex;
@@ -195,7 +194,7 @@ class Runner {
     return result;
   }
 
-  // Of the longest tape.
+  // Number of operations of the longest tape.
   size_t operations() const {
     size_t longest = 0;
     for (const Tape& tape : tapes_) {
@@ -211,9 +210,9 @@ class Runner {
     Stream stream = 0;
   };
 
-  // How many slots a tape uses; refuses one that does not make sense, or leaves something behind.
+  // Number of slots of a tape; throws for one that is invalid or does not free all allocations.
   size_t validated(const Tape& tape) const {
-    std::vector<uint64_t> sizes;  // of what the slots hold; 0 where that is nothing
+    std::vector<uint64_t> sizes;  // bytes in each slot; 0 for an empty one
     size_t live = 0;
     for (size_t i = 0; i < tape.size(); ++i) {
       const Op& op = tape[i];
@@ -294,8 +293,8 @@ class Runner {
     }
   }
 
-  // Runs work(thread) for every tape, all from one start; here if there is only one. The first
-  // error of any is thrown once all have ended.
+  // Runs work(thread) for every tape from a common start, in this thread if there is only one.
+  // Rethrows the first error after all threads have ended.
   template <typename Work>
   Clock::time_point in_threads(Work work) {
     if (tapes_.size() == 1) {

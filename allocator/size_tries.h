@@ -1,8 +1,9 @@
-// Free blocks by size: the best fit in as many steps as a size has bits, however many there are.
+// Free blocks by size: finds the best fit in as many steps as a size has bits, for any number of
+// blocks.
 //
-// Bins as those of tlsf.h lead to the sizes close to a request. Each is a binary trie over the bits
-// of the size that its bin leaves open; blocks of one size share a node. So are the large bins of
-// Doug Lea's malloc 2.8.
+// Bins like those of tlsf.h group similar sizes. Each bin is a binary trie over the remaining bits
+// of the size; blocks of one size share a node. The large bins of Doug Lea's malloc 2.8 are the
+// same.
 #pragma once
 
 #include <array>
@@ -12,13 +13,13 @@
 
 namespace dropin {
 
-// It owns none of the blocks: their trie links, `next` and `previous` are its own while they are
-// in. Sizes are multiples of kGranule, up to kMaxRequest (pool.h). One thread at a time.
+// Non-owning: it uses the trie links, `next` and `previous` of the blocks that it holds.
+// Sizes are multiples of kGranule, up to kMaxRequest (pool.h). One thread at a time.
 class SizeTries {
  public:
   static constexpr size_t kGranule = 512;
 
-  // A block that is not in.
+  // Adds a block.
   void insert(HeapBlock* block) {
     Bin bin = bin_of(block->size);
     HeapBlock* parent = nullptr;
@@ -29,7 +30,7 @@ class SizeTries {
     }
     block->child[0] = block->child[1] = nullptr;
     if (HeapBlock* node = *link; node != nullptr) {
-      // Behind the node, so that the last that came can leave again without a change of the trie.
+      // Behind the node, so that the newest block can be removed without changing the trie.
       block->previous = node;
       block->next = node->next;
       if (node->next != nullptr) {
@@ -45,7 +46,7 @@ class SizeTries {
     second_[bin.first] |= 1u << bin.second;
   }
 
-  // A block that is in, and whose size has not changed since.
+  // Removes a block, whose size must be unchanged since insert.
   void remove(HeapBlock* block) {
     if (block->previous != nullptr) {
       block->previous->next = block->next;
@@ -76,13 +77,13 @@ class SizeTries {
     }
   }
 
-  // The smallest block of at least `size` bytes, a multiple of kGranule; of those of one size one
-  // that came last. nullptr where none fits.
+  // The smallest block of at least `size` bytes, a multiple of kGranule, and among equal sizes a
+  // recent one; nullptr where none fits.
   HeapBlock* find(size_t size) const {
-    const Bin own = bin_of(size);
-    HeapBlock* best = fit_in(own, size);
+    const Bin bin = bin_of(size);
+    HeapBlock* best = fit_in(bin, size);
     if (best == nullptr) {
-      best = least(root_of_larger_bin(own));
+      best = least(root_of_larger_bin(bin));
     }
     return best != nullptr && best->next != nullptr ? best->next_of_size() : best;
   }
@@ -92,7 +93,7 @@ class SizeTries {
   static constexpr uint32_t kSecond = 1u << kSecondBits;
   static constexpr uint32_t kFirst = 33;
 
-  // Where a size belongs, and the bits of it that the bin leaves open, the highest first.
+  // The bin of a size, and the bits of the size below it, the highest first.
   struct Bin {
     uint32_t first;
     uint32_t second;
@@ -116,10 +117,10 @@ class SizeTries {
     return {uint32_t(width + 1), uint32_t(granules >> width) % kSecond, granules << (64 - width)};
   }
 
-  // The smallest of the bin's blocks that have `size` bytes.
+  // The best fit in a bin.
   HeapBlock* fit_in(Bin bin, size_t size) const {
     HeapBlock* best = nullptr;
-    HeapBlock* larger = nullptr;  // the nearest branch in which all are
+    HeapBlock* larger = nullptr;  // the nearest branch in which all blocks are larger
     for (HeapBlock* node = roots_[bin.index()]; node != nullptr;) {
       if (node->size >= size && (best == nullptr || node->size < best->size)) {
         best = node;
@@ -147,7 +148,7 @@ class SizeTries {
     return best;
   }
 
-  // Any leaf below a node, taken out; nullptr where the node is one.
+  // Detaches any leaf below a node; nullptr where the node is a leaf.
   static HeapBlock* take_leaf(HeapBlock* node) {
     HeapBlock* leaf = node;
     while (leaf->child[0] != nullptr || leaf->child[1] != nullptr) {
@@ -170,9 +171,9 @@ class SizeTries {
     }
   }
 
-  HeapBlock* root_of_larger_bin(Bin own) const {
-    uint32_t first = own.first;
-    uint32_t second = second_[first] & (~0u << (own.second + 1));
+  HeapBlock* root_of_larger_bin(Bin bin) const {
+    uint32_t first = bin.first;
+    uint32_t second = second_[first] & (~0u << (bin.second + 1));
     if (second == 0) {
       const uint64_t above = first_ & (~uint64_t{0} << (first + 1));
       if (above == 0) {

@@ -1,4 +1,4 @@
-// A lock for sections of some ten nanoseconds: one atomic exchange to take it, one store to let go.
+// A lock for critical sections of some 10 ns: one atomic exchange to lock, one store to unlock.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@ class SpinLock {
  public:
   void lock() {
     for (int spins = 0; locked_.exchange(true, std::memory_order_acquire); ++spins) {
-      // Reading keeps the cache line shared until it changes. The holder may be inside a call of
-      // the driver, or not running at all, so after a while its core is offered to it.
+      // Reading keeps the cache line shared until it changes. The holder may be in a driver call or
+      // descheduled, so yield after a while.
       while (locked_.load(std::memory_order_relaxed)) {
         if (++spins < kSpins) {
           __builtin_ia32_pause();

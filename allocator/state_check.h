@@ -1,5 +1,4 @@
-// Drives an allocator over the host source and holds it, after every step, against what must be
-// true.
+// Drives an allocator over the simulated source and checks its invariants after every step.
 #pragma once
 
 #include <algorithm>
@@ -10,25 +9,25 @@
 #include <string>
 #include <vector>
 
+#include "allocation_counts.h"
 #include "host_source.h"
-#include "tally.h"
 
-// What was expected and what came.
+// A violated invariant: expected and got.
 struct Broken : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// The allocator must serve streams, tickets and limits and give snapshots: p4_final. Every action
-// checks everything and throws Broken where something is not as it must be. Sizes are in B. `index`
-// picks a live allocation, counted round. Tests call it through bindings.cpp, from one thread.
+// The allocator must support streams, tickets, limits and snapshots, as p4_final does. Every action
+// checks all invariants and throws Broken. Sizes are in B. `index` selects a live
+// allocation, modulo their number. Tests call it through bindings.cpp, from one thread.
 class StateCheck {
  public:
   // A device of `capacity` bytes with nothing allocated.
   explicit StateCheck(size_t capacity)
       : source_(capacity), allocator_(make_allocator(source_)), limit_(SIZE_MAX) {}
 
-  // Index of the new allocation among the live ones, or -1 where memory is exhausted, which is
-  // accepted only if nothing could have served it.
+  // Allocates; returns the index among the live allocations, or -1 where memory is exhausted, which
+  // is accepted only if no memory could have served the request.
   int64_t allocate(uint64_t bytes, uint64_t stream) {
     const std::vector<BlockInfo> before = snapshot();
     const uint64_t calls = source_.counts(kDevice).allocations;
@@ -55,10 +54,10 @@ class StateCheck {
             "beyond");
     const uintptr_t start = reinterpret_cast<uintptr_t>(ptr);
     require(start % 512 == 0, "512-byte alignment", "another");
-    for (const Busy& busy : busy_) {
-      const bool overlaps = busy.start < start + bytes && start < busy.start + busy.size;
+    for (const Busy& use : pending_uses_) {
+      const bool overlaps = use.start < start + bytes && start < use.start + use.size;
       if (overlaps) {
-        for (const auto& [user, position] : busy.until) {
+        for (const auto& [user, position] : use.until) {
           require(source_.done(kDevice, user) >= position, "no reuse before the event",
                   "memory that stream " + std::to_string(user) + " still uses");
         }
@@ -69,54 +68,54 @@ class StateCheck {
     return int64_t(live_.size()) - 1;
   }
 
-  // Frees a live allocation, by its ticket if asked to; nothing where none is live.
+  // Frees a live allocation, optionally by its ticket; does nothing if none is live.
   void free(uint64_t index, bool with_ticket) {
     if (live_.empty()) {
       return;
     }
     const size_t which = index % live_.size();
-    const Live own = live_[which];
-    void* ptr = reinterpret_cast<void*>(own.start);
+    const Live live = live_[which];
+    void* ptr = reinterpret_cast<void*>(live.start);
     if (with_ticket) {
-      allocator_->deallocate_ticket(ptr, {kDevice, own.stream}, own.ticket);
+      allocator_->deallocate_ticket(ptr, {kDevice, live.stream}, live.ticket);
     } else {
-      allocator_->deallocate(ptr, {kDevice, own.stream});
+      allocator_->deallocate(ptr, {kDevice, live.stream});
     }
-    if (!own.users.empty()) {
-      Busy busy{own.start, own.bytes, {}};
-      for (const uint64_t user : own.users) {
-        busy.until.emplace_back(user, source_.enqueued(kDevice, user));
+    if (!live.users.empty()) {
+      Busy use{live.start, live.bytes, {}};
+      for (const uint64_t user : live.users) {
+        use.until.emplace_back(user, source_.enqueued(kDevice, user));
       }
-      busy_.push_back(busy);
+      pending_uses_.push_back(use);
     }
-    stale_ = own;
+    stale_ = live;
     live_.erase(live_.begin() + int64_t(which));
     forget_done();
     check();
   }
 
-  // The live allocation is used by `stream`, which has work to do then.
+  // Enqueues work on `stream` and records the stream as a user of a live allocation.
   void record(uint64_t index, uint64_t stream) {
     if (live_.empty()) {
       return;
     }
-    Live& own = live_[index % live_.size()];
+    Live& live = live_[index % live_.size()];
     source_.enqueue(kDevice, stream);
-    allocator_->record_stream(reinterpret_cast<void*>(own.start), {kDevice, stream});
-    if (stream != own.stream) {
-      own.users.insert(stream);
+    allocator_->record_stream(reinterpret_cast<void*>(live.start), {kDevice, stream});
+    if (stream != live.stream) {
+      live.users.insert(stream);
     }
     check();
   }
 
-  // The stream gets the next `count` pieces of its work done.
+  // Completes the next `count` work items of a stream.
   void complete(uint64_t stream, uint64_t count) {
     source_.complete(kDevice, stream, count);
     forget_done();
     check();
   }
 
-  // Afterwards no free segment is kept beyond `keep` bytes.
+  // Trims, and checks that no free segment is kept beyond `keep` bytes.
   void trim(uint64_t keep) {
     allocator_->trim(kDevice, keep);
     for (const BlockInfo& block : snapshot()) {
@@ -129,17 +128,17 @@ class StateCheck {
     check();
   }
 
-  // From now on growth beyond `bytes` is a fault.
+  // Sets the limit; growth beyond `bytes` is a violation from then on.
   void set_limit(uint64_t bytes) {
     limit_ = bytes;
     allocator_->set_limit(kDevice, bytes);
     check();
   }
 
-  // The next `count` calls of the driver for memory fail.
+  // Lets the next `count` allocations of the source fail.
   void fail_driver(uint64_t count) { source_.fail_next(kDevice, count); }
 
-  // Everything that must be refused is, and changes nothing.
+  // Checks that invalid frees are refused and change nothing.
   void misuse(uint64_t index) {
     refuse(0x1000, "a foreign pointer");
     for (const BlockInfo& block : snapshot()) {
@@ -149,11 +148,11 @@ class StateCheck {
       }
     }
     if (!live_.empty()) {
-      const Live& own = live_[index % live_.size()];
-      refuse(own.start + 512 * (own.bytes > 512), "an interior pointer", own.bytes > 512);
-      refuse(own.start + 1, "a pointer off by one");
+      const Live& live = live_[index % live_.size()];
+      refuse(live.start + 512 * (live.bytes > 512), "an interior pointer", live.bytes > 512);
+      refuse(live.start + 1, "a pointer off by one");
       try {
-        allocator_->deallocate_ticket(reinterpret_cast<void*>(own.start), {kDevice, own.stream},
+        allocator_->deallocate_ticket(reinterpret_cast<void*>(live.start), {kDevice, live.stream},
                                       stale_.ticket);
         require(false, "a stale ticket refused", "a free");
       } catch (const InvalidPointer&) {
@@ -167,7 +166,7 @@ class StateCheck {
     check();
   }
 
-  // `count` random actions from `seed`; sizes of up to 2^`max_log2` bytes.
+  // Performs `count` random actions from `seed`, with sizes of up to 2^`max_log2` bytes.
   void burst(uint64_t seed, uint64_t count, uint64_t max_log2) {
     std::mt19937_64 random(seed);
     for (uint64_t i = 0; i < count; ++i) {
@@ -197,7 +196,7 @@ class StateCheck {
     operations_ += count;
   }
 
-  // Frees everything, completes all work and returns all memory: nothing may be left.
+  // Frees everything, completes all work, returns all memory, and checks that none is left.
   void drain() {
     while (!live_.empty()) {
       free(0, false);
@@ -210,15 +209,15 @@ class StateCheck {
     require(source_.events_alive(kDevice) == 0, "every event recycled", "some left");
   }
 
-  // Random actions so far, and allocations that are live.
+  // Number of random actions so far, and of live allocations.
   uint64_t operations() const { return operations_; }
   size_t live() const { return live_.size(); }
 
-  // Segments are tiled by their blocks, free neighbours merged, live allocations in used blocks of
-  // their stream, and the tallies add up.
+  // Checks all invariants: blocks tile their segments, free neighbours are merged, live allocations
+  // lie in used blocks of their stream, and statistics add up.
   void check() {
     const std::vector<BlockInfo> blocks = snapshot();
-    const Statistics told = allocator_->statistics(kDevice);
+    const Statistics stats = allocator_->statistics(kDevice);
     std::map<uintptr_t, const BlockInfo*> used;
     size_t active = 0, requested = 0, tiled = 0, segments = 0;
     const BlockInfo* before = nullptr;
@@ -249,23 +248,24 @@ class StateCheck {
     require(before == nullptr || is_end(*before), "segments tiled to their end", "a gap");
     require(segments == source_.ranges(kDevice).size(), "every segment known", "one lost");
     require(used.size() == live_.size(), "a used block for each live allocation", "another count");
-    for (const Live& own : live_) {
-      const auto found = used.find(own.start);
+    for (const Live& live : live_) {
+      const auto found = used.find(live.start);
       require(found != used.end(), "a live allocation in use", "none at its address");
       const BlockInfo& block = *found->second;
-      require(block.requested == own.bytes && block.size >= own.bytes, "room for what was asked",
+      require(block.requested == live.bytes && block.size >= live.bytes, "room for what was asked",
               "less");
-      require(block.stream == own.stream, "memory of the stream that asked", "another stream's");
+      require(block.stream == live.stream, "memory of the stream that asked", "another stream's");
     }
-    require(told.active == active && told.requested == requested, "the tallies of used blocks",
+    require(stats.active == active && stats.requested == requested, "the tallies of used blocks",
             "others");
-    require(told.reserved == tiled && tiled == source_.counts(kDevice).reserved,
+    require(stats.reserved == tiled && tiled == source_.counts(kDevice).reserved,
             "reserved bytes that add up", "others");
-    require(told.allocations - told.frees == live_.size(), "allocations less frees live", "others");
+    require(stats.allocations - stats.frees == live_.size(), "allocations less frees live",
+            "others");
   }
 
  private:
-  static constexpr int kDevice = 1;  // not 0, so that nobody forgets to pass it on
+  static constexpr int kDevice = 1;  // not 0, so that a call that ignores it is noticed
 
   struct Live {
     uintptr_t start = 0;
@@ -274,7 +274,7 @@ class StateCheck {
     std::set<uint64_t> users;
     uint64_t ticket = 0;
   };
-  // Freed memory that streams use up to a point of their work.
+  // Freed memory that streams use until certain work items are complete.
   struct Busy {
     uintptr_t start;
     uint64_t size;
@@ -293,8 +293,8 @@ class StateCheck {
     return block.ptr + block.size == block.segment + source_.ranges(kDevice).at(block.segment);
   }
 
-  // Whether blocks that are free, or kept and could be merged, have room for the request side by
-  // side in a segment of its stream and kind.
+  // Whether adjacent free or cached blocks of the request's stream and segment kind have room for
+  // it.
   bool fits_free(const std::vector<BlockInfo>& blocks, uint64_t bytes, uint64_t stream) {
     const uint64_t size = rounded(bytes);
     const bool is_small = size <= kSmallRequest;
@@ -318,11 +318,11 @@ class StateCheck {
     return false;
   }
 
-  // Whether a new segment for the request would have room even beside everything reserved now.
+  // Whether a new segment for the request fits beside all reserved memory.
   bool could_grow(uint64_t bytes) {
-    const uint64_t most = std::max<uint64_t>(rounded(bytes) + (2u << 20), 20u << 20);
+    const uint64_t segment = std::max<uint64_t>(rounded(bytes) + (2u << 20), 20u << 20);
     const uint64_t room = std::min<uint64_t>(limit_, source_.capacity());
-    return source_.counts(kDevice).reserved + most <= room;
+    return source_.counts(kDevice).reserved + segment <= room;
   }
 
   void refuse(uintptr_t ptr, const std::string& what, bool applies = true) {
@@ -338,21 +338,22 @@ class StateCheck {
   }
 
   void forget_done() {
-    busy_.erase(std::remove_if(busy_.begin(), busy_.end(),
-                               [&](const Busy& busy) {
-                                 return std::all_of(
-                                     busy.until.begin(), busy.until.end(), [&](const auto& use) {
-                                       return source_.done(kDevice, use.first) >= use.second;
-                                     });
-                               }),
-                busy_.end());
+    pending_uses_.erase(
+        std::remove_if(pending_uses_.begin(), pending_uses_.end(),
+                       [&](const Busy& use) {
+                         return std::all_of(
+                             use.until.begin(), use.until.end(), [&](const auto& work) {
+                               return source_.done(kDevice, work.first) >= work.second;
+                             });
+                       }),
+        pending_uses_.end());
   }
 
   HostSource source_;
   std::unique_ptr<Allocator> allocator_;
   uint64_t limit_;
   std::vector<Live> live_;
-  std::vector<Busy> busy_;
+  std::vector<Busy> pending_uses_;
   Live stale_;
   uint64_t operations_ = 0;
 };

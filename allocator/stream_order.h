@@ -1,14 +1,13 @@
-// Streams that wait for each other on the device, while the host goes on.
+// Streams that wait for each other on the device without blocking the host.
 #pragma once
 
 #include "memory_source.h"
 
-// What a source may offer besides MemorySource, and under the same conditions.
+// An optional interface of a MemorySource, with the same threading rules.
 class StreamOrder {
  public:
   virtual ~StreamOrder() = default;
 
-  // What `stream` is given from now on begins when `event` is reached. Not for a stream that is
-  // being captured.
-  virtual void put_behind(int device, Stream stream, Event event) = 0;
+  // Lets all later work of `stream` wait for `event`. Not for a stream that is being captured.
+  virtual void wait_for_event(int device, Stream stream, Event event) = 0;
 };

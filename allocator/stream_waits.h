@@ -1,5 +1,5 @@
-// Freed blocks that other streams may still use, in a line for each of these streams: one that is
-// slow holds back nothing else.
+// Freed blocks that other streams may still use, in one queue per stream: a slow stream delays only
+// the blocks that it uses.
 #pragma once
 
 #include <deque>
@@ -9,87 +9,88 @@
 
 namespace dropin {
 
-// A block that every stream is through with goes back to its side. One thread at a time.
+// Holds freed blocks until every stream has finished with them, then returns each to its pool. One
+// thread at a time.
 class StreamWaits {
  public:
   explicit StreamWaits(Memory& memory) : memory_(memory) { keep(0); }
 
-  // A stream that is never destroyed: an event behind a later point of its work is as good as one
-  // behind the free, so that one serves several.
-  void keep(Stream stream) { lines_[stream].lasts = true; }
-  void forget(Stream stream) { lines_[stream].lasts = stream == 0; }
+  // Marks a stream as never destroyed. An event recorded after a later free then covers the earlier
+  // frees, so one event serves several blocks.
+  void keep(Stream stream) { queues_[stream].is_persistent = true; }
+  void forget(Stream stream) { queues_[stream].is_persistent = stream == 0; }
 
   bool is_empty() const { return bytes_ == 0; }
 
-  // Takes a freed block with users. The event is recorded now, unless the stream lasts or is being
-  // captured; it may be destroyed as soon as this returns. What the driver refuses to record throws
-  // std::runtime_error, and is tried again with the next that is recorded.
+  // Takes a freed block with users. The event is recorded at once, unless the stream is persistent
+  // or being captured, so the stream may be destroyed after this returns. If the driver refuses to
+  // record, throws std::runtime_error; the next record tries again.
   void add(HeapBlock* block) {
     block->state = BlockState::kWaiting;
-    block->events = block->users.size();
+    block->pending_events = block->users.size();
     bytes_ += block->size;
     const std::vector<Stream> users = std::exchange(block->users, {});
     for (const Stream user : users) {
-      lines_[user].add(block);
+      queues_[user].add(block);
     }
     for (const Stream user : users) {
-      Line& line = lines_[user];
-      const bool is_due = line.new_blocks >= kBatchBlocks || line.new_bytes >= kBatchBytes;
-      if (!line.lasts || is_due) {
-        seal(user, line);
+      Queue& queue = queues_[user];
+      const bool is_due = queue.new_blocks >= kBatchBlocks || queue.new_bytes >= kBatchBytes;
+      if (!queue.is_persistent || is_due) {
+        record_event(user, queue);
       }
       if (is_due && memory_.captures == 0) {
-        let_go(line);
+        release_completed(queue);
       }
     }
   }
 
-  // Records the events that are still to be recorded, where no capture stands against it.
-  void seal() {
-    for (auto& [stream, line] : lines_) {
-      seal(stream, line);
+  // Records the outstanding events of all streams that are not being captured.
+  void record_events() {
+    for (auto& [stream, queue] : queues_) {
+      record_event(stream, queue);
     }
   }
 
-  // Lets go of whatever is done; outside of captures only, as wait.
+  // Releases all blocks whose events are complete. Outside of captures only, like wait.
   void poll() {
-    seal();
-    for (auto own = lines_.begin(); own != lines_.end();) {
-      let_go(own->second);
-      own = own->second.is_spent() ? lines_.erase(own) : std::next(own);
+    record_events();
+    for (auto entry = queues_.begin(); entry != queues_.end();) {
+      release_completed(entry->second);
+      entry = entry->second.is_unused() ? queues_.erase(entry) : std::next(entry);
     }
   }
 
-  // Where much is waiting, puts the side's stream behind points up to the first that makes a block
-  // of `size` bytes free for it, so that the host need not wait; whether there is one. After a
-  // poll, and outside of captures only.
-  bool order(Side& side, size_t size) {
-    const Stream stream = side.heap.stream;
-    if (memory_.order == nullptr || bytes_ < memory_.arena.reserved() / kMuch ||
+  // Lets the pool's stream wait on the device for pending blocks, so that the host need not wait,
+  // once much memory is pending. It waits for events up to the first that frees a block of `size`
+  // bytes for the pool; false where there is none. After a poll, and outside of captures only.
+  bool wait_on_device(SegmentPool& segment_pool, size_t size) {
+    const Stream stream = segment_pool.heap.stream;
+    if (memory_.order == nullptr || bytes_ < memory_.arena.reserved() / kMinPendingDivisor ||
         is_captured(stream)) {
       return false;
     }
-    for (auto& [user, line] : lines_) {
+    for (auto& [user, queue] : queues_) {
       const auto first =
-          std::find_if(line.points.begin(), line.points.end(),
-                       [&](const Point& point) { return point.has_block_for(side, size); });
-      if (first != line.points.end()) {
-        // Behind each of the earlier points, too: they may be of a stream that had the same handle.
-        std::for_each(line.points.begin(), std::next(first),
-                      [&](Point& point) { take_over(point, side.heap); });
-        drop_spent(line);
+          std::find_if(queue.batches.begin(), queue.batches.end(),
+                       [&](const Batch& batch) { return batch.has_block_for(segment_pool, size); });
+      if (first != queue.batches.end()) {
+        // Earlier events count, too: they may be of a destroyed stream with the same handle.
+        std::for_each(queue.batches.begin(), std::next(first),
+                      [&](Batch& batch) { wait_for_batch(batch, segment_pool.heap); });
+        drop_empty_batches(queue);
         return true;
       }
     }
     return false;
   }
 
-  // Waits until all is done.
+  // Waits until all events are complete.
   void wait() {
-    seal();
-    for (auto& [stream, line] : lines_) {
-      for (const Point& point : line.points) {
-        memory_.arena.source.wait(memory_.arena.device, point.event);
+    record_events();
+    for (auto& [stream, queue] : queues_) {
+      for (const Batch& batch : queue.batches) {
+        memory_.arena.source.wait(memory_.arena.device, batch.event);
       }
     }
     poll();
@@ -97,91 +98,94 @@ class StreamWaits {
 
  private:
   using Blocks = std::vector<HeapBlock*>;
-  struct Point {
+  // Blocks that wait for one event.
+  struct Batch {
     Event event;
     Blocks blocks;
 
-    // Whether one of them waits for nothing else.
-    bool has_block_for(const Side& side, size_t size) const {
+    // Whether a block of the pool fits and waits for this event only.
+    bool has_block_for(const SegmentPool& segment_pool, size_t size) const {
       return std::any_of(blocks.begin(), blocks.end(), [&](const HeapBlock* block) {
-        return block->side == &side && block->size >= size && block->events == 1;
+        return block->segment_pool == &segment_pool && block->size >= size &&
+               block->pending_events == 1;
       });
     }
   };
-  struct Line {
-    bool lasts = false;
-    Blocks open;               // their event is not recorded yet
-    std::deque<Point> points;  // the oldest first
-    size_t new_blocks = 0;     // since it was looked at last
+  // The blocks that one stream still uses.
+  struct Queue {
+    bool is_persistent = false;
+    Blocks unrecorded;          // blocks whose event is not recorded yet
+    std::deque<Batch> batches;  // the oldest first
+    size_t new_blocks = 0;      // since the last release_completed
     size_t new_bytes = 0;
 
     void add(HeapBlock* block) {
-      open.push_back(block);
+      unrecorded.push_back(block);
       ++new_blocks;
       new_bytes += block->size;
     }
-    bool is_spent() const { return !lasts && open.empty() && points.empty(); }
+    bool is_unused() const { return !is_persistent && unrecorded.empty() && batches.empty(); }
   };
   static constexpr size_t kBatchBlocks = 32;
   static constexpr size_t kBatchBytes = size_t{32} << 20;
-  static constexpr size_t kMuch = 12;  // a twelfth of what is reserved
+  static constexpr size_t kMinPendingDivisor = 12;  // a twelfth of the reserved bytes is much
 
   bool is_captured(Stream stream) const {
     return memory_.streams != nullptr &&
            memory_.streams->capture_of(memory_.arena.device, stream) != Capture::kNone;
   }
 
-  void seal(Stream stream, Line& line) {
-    if (!line.open.empty() && !is_captured(stream)) {
+  void record_event(Stream stream, Queue& queue) {
+    if (!queue.unrecorded.empty() && !is_captured(stream)) {
       const Event event = memory_.arena.source.record(memory_.arena.device, stream);
-      line.points.push_back({event, std::exchange(line.open, {})});
+      queue.batches.push_back({event, std::exchange(queue.unrecorded, {})});
     }
   }
 
-  // The oldest points of a line, as far as the stream is through with them.
-  void let_go(Line& line) {
+  // Releases the oldest batches of a queue, up to the first whose event is not complete.
+  void release_completed(Queue& queue) {
     MemorySource& source = memory_.arena.source;
     const int device = memory_.arena.device;
-    line.new_blocks = line.new_bytes = 0;
-    while (!line.points.empty() && source.is_done(device, line.points.front().event)) {
-      source.recycle(device, line.points.front().event);
-      for (HeapBlock* block : line.points.front().blocks) {
-        leave(block);
+    queue.new_blocks = queue.new_bytes = 0;
+    while (!queue.batches.empty() && source.is_done(device, queue.batches.front().event)) {
+      source.recycle(device, queue.batches.front().event);
+      for (HeapBlock* block : queue.batches.front().blocks) {
+        finish_event(block);
       }
-      line.points.pop_front();
+      queue.batches.pop_front();
     }
   }
 
-  // Puts the heap's stream behind a point where that has blocks of the heap, and lets go of those.
-  void take_over(Point& point, const Heap& heap) {
-    const auto own =
-        std::partition(point.blocks.begin(), point.blocks.end(),
-                       [&](const HeapBlock* block) { return &block->side->heap != &heap; });
-    if (own != point.blocks.end()) {
-      memory_.order->put_behind(memory_.arena.device, heap.stream, point.event);
+  // Lets the heap's stream wait for a batch that holds blocks of the heap, and releases these.
+  void wait_for_batch(Batch& batch, const Heap& heap) {
+    const auto of_heap =
+        std::partition(batch.blocks.begin(), batch.blocks.end(),
+                       [&](const HeapBlock* block) { return &block->segment_pool->heap != &heap; });
+    if (of_heap != batch.blocks.end()) {
+      memory_.order->wait_for_event(memory_.arena.device, heap.stream, batch.event);
     }
-    std::for_each(own, point.blocks.end(), [&](HeapBlock* block) { leave(block); });
-    point.blocks.erase(own, point.blocks.end());
+    std::for_each(of_heap, batch.blocks.end(), [&](HeapBlock* block) { finish_event(block); });
+    batch.blocks.erase(of_heap, batch.blocks.end());
   }
 
-  // The oldest points of a line that nothing waits for; streams that were put behind stay so.
-  void drop_spent(Line& line) {
-    while (!line.points.empty() && line.points.front().blocks.empty()) {
-      memory_.arena.source.recycle(memory_.arena.device, line.points.front().event);
-      line.points.pop_front();
+  // Drops the oldest batches that hold no blocks; streams that wait for their events still do.
+  void drop_empty_batches(Queue& queue) {
+    while (!queue.batches.empty() && queue.batches.front().blocks.empty()) {
+      memory_.arena.source.recycle(memory_.arena.device, queue.batches.front().event);
+      queue.batches.pop_front();
     }
   }
 
-  // One of the streams that the block waits for uses it no longer.
-  void leave(HeapBlock* block) {
-    if (--block->events == 0) {
+  // Counts one event of the block as complete; the last one releases the block.
+  void finish_event(HeapBlock* block) {
+    if (--block->pending_events == 0) {
       bytes_ -= block->size;
-      block->side->give(block);
+      block->segment_pool->give(block);
     }
   }
 
   Memory& memory_;
-  std::unordered_map<Stream, Line> lines_;
+  std::unordered_map<Stream, Queue> queues_;
   size_t bytes_ = 0;  // of all blocks that wait
 };
 

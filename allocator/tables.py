@@ -1,6 +1,6 @@
-"""The heap over time: built allocators replay a tape over the source that only counts.
+"""The heap over time: built allocators replay a tape over the simulated source.
 
-What lies where does not depend on a GPU.
+The placement of blocks does not depend on a GPU.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from analysis.api.study import Study
 from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Tape
 
 REPLAYED: Final = ("trace_transformer_training", "gradient_accumulation")
-"""The first of these patterns that is there is replayed; the last is no trace."""
+"""Patterns to replay, by preference; the last needs no recorded trace."""
 MAPPED: Final = "p4_final"
 RESERVING: Final = ("p1_exact_cache", "p3_block_pool", MAPPED)
 GPU_BYTES: Final = 79 * 2**30
 SHORT: Final = (("A", 6), ("B", 3), ("C", 5), ("A", 0), ("C", 0), ("D", 7), ("E", 4))
-"""A tape short enough to be drawn: the allocation, and how many MiB it asks for, or 0 for a free.
-D fits in what A and C leave only where sizes are rounded or neighbours merged."""
+"""A tape short enough to be drawn: the allocation, and its size in MiB, or 0 for a free. D fits
+into the memory of A and C only where sizes are rounded or neighbours merged."""
 STEPS: Final = ("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool", MAPPED)
 POINTS: Final = 400
-"""Points in time at which the heap is looked at."""
+"""Number of points in time at which the heap is sampled."""
 
 
 def memory_map(study: Study, modules: Path) -> pd.DataFrame:
-    """Where MAPPED puts each allocation: a row each, in the order they are freed.
+    """The placement of allocations by MAPPED: a row for each, in the order of their frees.
 
-    `begin` and `end` count operations; `low` and `high` are addresses in B, segments stacked in
-    the order they come; `bytes` is the size asked for, `pattern` what was replayed.
+    `begin` and `end` count operations; `low` and `high` are addresses in B, with segments stacked
+    in the order of their creation; `bytes` is the requested size, `pattern` the replayed pattern.
     HotpathError where the module is not built.
     """
     allocator, _ = _empty(study, modules, MAPPED)
@@ -59,7 +59,7 @@ def memory_map(study: Study, modules: Path) -> pd.DataFrame:
 
 
 def heap(study: Study, modules: Path) -> pd.DataFrame:
-    """Bytes asked for and bytes reserved by each of RESERVING, at POINTS of the same pattern.
+    """Bytes requested, and bytes reserved by each of RESERVING, at POINTS of the same pattern.
 
     Columns `operation`, `what`, `bytes` and `pattern`. HotpathError where a module is not built.
     """
@@ -86,7 +86,7 @@ def heap(study: Study, modules: Path) -> pd.DataFrame:
 
 
 def after_short(study: Study, modules: Path) -> pd.DataFrame:
-    """The heap of each of STEPS after the tape SHORT: a row a segment and a live allocation.
+    """The heap of each of STEPS after the tape SHORT: a row for each segment and live allocation.
 
     Columns `variant`, `what` (`segment`, or the allocation's name), `low` and `high` (addresses in
     B, segments side by side) and `driver_calls`, of the whole tape. HotpathError where a module is
@@ -124,20 +124,20 @@ def after_short(study: Study, modules: Path) -> pd.DataFrame:
 
 
 def _empty(study: Study, modules: Path, name: str) -> tuple[Any, Any]:
-    """A variant's allocator that holds nothing, and the source it takes segments from."""
+    """An empty allocator of a variant, and its source."""
     module = load_module(modules, study, study.variant(name))
     source = module.HostSource(GPU_BYTES)
     return module.Allocator(source), source
 
 
 def _tape() -> tuple[str, Tape]:
-    """Name and tape of the pattern that is replayed."""
+    """Name and tape of the replayed pattern."""
     for name in REPLAYED:
         try:
             return name, PATTERNS[name]().tapes[0]
         except MissingTrace:
             continue
-    raise AssertionError("the last of REPLAYED is no trace")
+    raise AssertionError("the last of REPLAYED needs no trace")
 
 
 TABLES: Final = {"memory_map": memory_map, "heap": heap, "after_short": after_short}

@@ -9,13 +9,13 @@
 
 #include "blocks.h"
 
-// It owns none of the blocks: their `next` and `previous` are its own while they are in. Sizes are
-// multiples of kGranule, up to kMaxRequest (pool.h). One thread at a time.
+// Non-owning: it uses `next` and `previous` of the blocks that it holds. Sizes are multiples of
+// kGranule, up to kMaxRequest (pool.h). One thread at a time.
 class FreeIndex {
  public:
   static constexpr size_t kGranule = 512;
 
-  // A block that is not in any list.
+  // Adds a block that is in no list.
   void insert(Block* block) {
     const Bin bin = bin_of(block->size);
     Block*& head = heads_[bin.index()];
@@ -29,7 +29,7 @@ class FreeIndex {
     second_[bin.first] |= 1u << bin.second;
   }
 
-  // A block that is in, and whose size has not changed since.
+  // Removes a block, whose size must be unchanged since insert.
   void remove(Block* block) {
     if (block->next != nullptr) {
       block->next->previous = block->previous;
@@ -48,18 +48,19 @@ class FreeIndex {
     }
   }
 
-  // A block of at least `size` bytes, a multiple of kGranule, close to the smallest there is;
-  // nullptr only where none fits.
+  // A block of at least `size` bytes, a multiple of kGranule, close to the best fit; nullptr only
+  // where none fits.
   Block* find(size_t size) const {
-    const Bin own = bin_of(size);
-    // Some blocks of the request's own bin may be too small. A short look finds most that are not.
-    if (Block* block = smallest(heads_[own.index()], size, kLook)) {
+    const Bin bin = bin_of(size);
+    // Blocks in the bin of the request may be too small. Inspecting a few finds most that fit.
+    if (Block* block = smallest(heads_[bin.index()], size, kMaxInspected)) {
       return block;
     }
-    if (Block* block = from_larger_bin(own)) {
+    if (Block* block = from_larger_bin(bin)) {
       return block;
     }
-    return smallest(heads_[own.index()], size, SIZE_MAX);  // before the driver is asked
+    return smallest(heads_[bin.index()], size,
+                    SIZE_MAX);  // a full search is cheaper than the driver
   }
 
   // Calls visit(block) for every block, the smallest bins first.
@@ -78,7 +79,7 @@ class FreeIndex {
   static constexpr int kSecondBits = 5;
   static constexpr uint32_t kSecond = 1u << kSecondBits;
   static constexpr uint32_t kFirst = 32;
-  static constexpr size_t kLook = 8;
+  static constexpr size_t kMaxInspected = 8;
 
   struct Bin {
     uint32_t first;
@@ -95,9 +96,9 @@ class FreeIndex {
     return {uint32_t(log - kSecondBits + 1), uint32_t(granules >> (log - kSecondBits)) % kSecond};
   }
 
-  Block* from_larger_bin(Bin own) const {
-    uint32_t first = own.first;
-    uint32_t second = second_[first] & (own.second + 1 < kSecond ? ~0u << (own.second + 1) : 0);
+  Block* from_larger_bin(Bin bin) const {
+    uint32_t first = bin.first;
+    uint32_t second = second_[first] & (bin.second + 1 < kSecond ? ~0u << (bin.second + 1) : 0);
     if (second == 0) {
       const uint32_t above = first_ & (first + 1 < kFirst ? ~0u << (first + 1) : 0);
       if (above == 0) {
@@ -106,11 +107,11 @@ class FreeIndex {
       first = uint32_t(__builtin_ctz(above));
       second = second_[first];
     }
-    const Bin bin{first, uint32_t(__builtin_ctz(second))};
-    return smallest(heads_[bin.index()], 0, kLook);
+    const Bin larger{first, uint32_t(__builtin_ctz(second))};
+    return smallest(heads_[larger.index()], 0, kMaxInspected);
   }
 
-  // The best of the first `look` blocks of a list that have at least `size` bytes.
+  // The best fit among the first `look` blocks of a list.
   static Block* smallest(Block* block, size_t size, size_t look) {
     Block* best = nullptr;
     for (; block != nullptr && look > 0; block = block->next, --look) {

@@ -1,7 +1,6 @@
-// PyTorch's own allocator, by its C++ interface.
+// PyTorch's allocator, through its C++ interface.
 //
-// Compiled against PyTorch's headers where it is installed. Elsewhere the module still builds, and
-// says so when it is used.
+// Without PyTorch's headers the module still builds, and make_allocator throws.
 #include "allocator.h"
 
 #if __has_include(<c10/cuda/CUDACachingAllocator.h>)
@@ -18,12 +17,12 @@ constexpr size_t kAll = static_cast<size_t>(StatType::AGGREGATE);
 
 class TorchCaching : public Allocator {
  public:
-  // Made empty, like any other allocator; PyTorch has only one.
+  // Empties the cache, since PyTorch has one allocator for the process.
   TorchCaching() { caching::emptyCache(); }
   ~TorchCaching() override { caching::emptyCache(); }
 
-  // The device is the current one of the thread, and for the default stream so is the stream:
-  // raw_alloc looks both up.
+  // raw_alloc looks up the thread's current device and stream, so the current device must be
+  // place.device.
   void* allocate(size_t bytes, Place place) override {
     if (place.stream == 0) {
       return caching::raw_alloc(bytes);
@@ -34,7 +33,7 @@ class TorchCaching : public Allocator {
   void deallocate(void* ptr, Place /*place*/) override { caching::raw_delete(ptr); }
 
   void record_stream(void* ptr, Place place) override {
-    // PyTorch records only what is held the way a tensor holds it.
+    // recordStream takes only a DataPtr, as tensors hold it.
     c10::DataPtr held(ptr, ptr, caching::get()->raw_deleter(), device(place.device));
     caching::recordStream(
         held, c10::cuda::getStreamFromExternal(reinterpret_cast<cudaStream_t>(place.stream),

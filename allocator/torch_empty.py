@@ -1,4 +1,4 @@
-"""What a user of PyTorch writes: an empty tensor."""
+"""An empty tensor, as a user of PyTorch creates it."""
 
 from __future__ import annotations
 

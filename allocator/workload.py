@@ -1,4 +1,4 @@
-"""Replays patterns on an allocator: from C++, from Python, and through storages."""
+"""Replays allocation patterns from C++, from Python, and through tensor storages."""
 
 from __future__ import annotations
 
@@ -22,35 +22,36 @@ REPEATS: Final = 3
 """Number of timings per cell; the median counts."""
 
 FRESH_REPEATS: Final = 301
-"""The same for a tape that starts with an empty allocator: mostly driver time, which varies."""
+"""Maximum number of timings for a tape that starts with an empty allocator, whose driver time
+varies."""
 
 FRESH_S: Final = 0.04
-"""Time limit in seconds for these timings."""
+"""Time limit in seconds for the timings of such a tape."""
 
-ENOUGH_S: Final = 0.0015
+MIN_TIMING_S: Final = 0.0015
 """Minimum duration of a timing in seconds; the tape is replayed as often as necessary."""
 
-WARM_UPS: Final = 60
+MAX_WARM_UPS: Final = 60
 """Maximum number of replays before the first timing."""
 
-QUIET: Final = 12
+QUIET_REPLAYS: Final = 12
 """Number of consecutive replays without a driver call that ends the warm-up."""
 
 WARM_UP_S: Final = 0.02
 """Time limit in seconds for the warm-up. A tape that takes longer is timed only once."""
 
-VARYING_WARM_UPS: Final = 100
+MAX_VARYING_WARM_UPS: Final = 100
 VARYING_WARM_UP_S: Final = 0.1
-"""The same for a pattern that does not repeat exactly. Its warm-up does not end early: many replays
-are needed to reach the maximum that it ever holds at once."""
+"""The same limits for a pattern that does not repeat exactly. Its warm-up does not end early, since
+peak memory is reached only after many replays."""
 
-HELD_AGAINST: Final = ("p4_final", "torch_caching")
-"""Variants for which memory and single operations are reported in addition to times."""
+FULLY_REPORTED: Final = ("p4_final", "torch_caching")
+"""Variants whose memory and single operations are reported in addition to times."""
 
 COUNTED_PATTERNS: Final = (
     *("varying_sizes", "transformer_training", "gradient_accumulation", "memory_pressure"),
 )
-"""Patterns for which the driver calls of every step are reported."""
+"""Patterns in which the driver calls of every step are reported."""
 
 LATENCY_PATTERNS: Final = ("hot_pair", "random_pair")
 FRAGMENTATION_PATTERNS: Final = ("random_pair", "transformer_training")
@@ -58,8 +59,8 @@ FRAGMENTATION_PATTERNS: Final = ("random_pair", "transformer_training")
 DIGITS: Final = 5
 """Significant digits of reported values, to limit the size of the results in the repository."""
 
-OWN_STREAMS: list[int] = []
-"""Streams created for patterns with several streams; kept until the process ends."""
+CREATED_STREAMS: list[int] = []
+"""Streams for patterns with several streams; kept until the process ends."""
 
 
 class Workload:
@@ -88,17 +89,17 @@ class Workload:
             torch.cuda.empty_cache()
         match self._caller:
             case "":
-                return FromCpp(module, self._pattern, told(variant, self._name))
+                return CppReplay(module, self._pattern, reported(variant, self._name))
             case "python":
-                return FromPython(self._pattern, lambda: raw_calls(module))
+                return PythonReplay(self._pattern, lambda: raw_calls(module))
             case "storage":
-                return FromPython(self._pattern, lambda: storage_calls(module))
+                return PythonReplay(self._pattern, lambda: storage_calls(module))
             case other:
                 raise FieldError("case: pattern", "python. or storage. before its name", other)
 
 
-class Told(Flag):
-    """What is reported for a cell in addition to its time."""
+class Reported(Flag):
+    """Metrics of a cell in addition to its time."""
 
     NOTHING = 0
     CALLS = auto()
@@ -107,14 +108,14 @@ class Told(Flag):
     LATENCIES = auto()
 
 
-def told(variant: Variant, pattern: str) -> Told:
-    """What is reported for this variant in this pattern, to keep the results within their limit."""
-    if variant.name not in HELD_AGAINST:
+def reported(variant: Variant, pattern: str) -> Reported:
+    """The metrics of a variant in a pattern; fewer for most, to limit the size of results."""
+    if variant.name not in FULLY_REPORTED:
         is_counted = variant.role == "step" and pattern in COUNTED_PATTERNS
-        return Told.CALLS if is_counted else Told.NOTHING
-    parts = Told.CALLS | Told.MEMORY
-    parts |= Told.FRAGMENTATION if pattern in FRAGMENTATION_PATTERNS else Told.NOTHING
-    return parts | (Told.LATENCIES if pattern in LATENCY_PATTERNS else Told.NOTHING)
+        return Reported.CALLS if is_counted else Reported.NOTHING
+    parts = Reported.CALLS | Reported.MEMORY
+    parts |= Reported.FRAGMENTATION if pattern in FRAGMENTATION_PATTERNS else Reported.NOTHING
+    return parts | (Reported.LATENCIES if pattern in LATENCY_PATTERNS else Reported.NOTHING)
 
 
 def streams(count: int) -> list[int]:
@@ -123,14 +124,14 @@ def streams(count: int) -> list[int]:
 
     from analysis.api.memory import cuda
 
-    while len(OWN_STREAMS) < count - 1:
+    while len(CREATED_STREAMS) < count - 1:
         flags = cudart.cudaStreamNonBlocking
-        OWN_STREAMS.append(int(cuda(cudart.cudaStreamCreateWithFlags(flags))))
-    return [0, *OWN_STREAMS[: count - 1]]
+        CREATED_STREAMS.append(int(cuda(cudart.cudaStreamCreateWithFlags(flags))))
+    return [0, *CREATED_STREAMS[: count - 1]]
 
 
-class FromCpp(Operation):
-    """Tapes replayed by the C++ runner. A test without a GPU passes its own memory `source`."""
+class CppReplay(Operation):
+    """Tapes replayed by the C++ runner. Tests without a GPU pass a memory `source`."""
 
     waits = True
 
@@ -138,7 +139,7 @@ class FromCpp(Operation):
         self,
         module: Any,
         pattern: Pattern,
-        parts: Told,
+        parts: Reported,
         source: Callable[[], Any] | None = None,
     ) -> None:
         self._module = module
@@ -154,7 +155,7 @@ class FromCpp(Operation):
         self._renew()
 
     def _renew(self) -> None:
-        """Create an allocator without memory. The old one returns its memory first."""
+        """Replace the allocator by an empty one. The old one returns its memory first."""
         self._runner = self._allocator = None
         self._allocator = self._module.Allocator(self._make_source())
         self._runner = self._module.Runner(
@@ -187,14 +188,14 @@ class FromCpp(Operation):
         values = {"op_time": seconds / self._runner.operations}
         after = self._allocator.statistics()
         reserved, active = after["peak_reserved"], after["peak_active"]
-        if Told.CALLS in self._parts:
+        if Reported.CALLS in self._parts:
             values["driver_calls"] = after["driver_calls"] / self._replays
-        if Told.MEMORY in self._parts:
+        if Reported.MEMORY in self._parts:
             values["reserved"] = reserved
-        if Told.FRAGMENTATION in self._parts:
+        if Reported.FRAGMENTATION in self._parts:
             values["internal_fragmentation"] = 1 - self._peak_requested / active
             values["external_fragmentation"] = 1 - active / reserved
-        if Told.LATENCIES in self._parts:
+        if Reported.LATENCIES in self._parts:
             latencies = self._runner.latencies(max(1, 20_000 // self._runner.operations))
             names = ("latency_p50", "latency_p99", "latency_p999", "latency_max")
             values |= dict(zip(names, latencies, strict=True))
@@ -205,16 +206,18 @@ class FromCpp(Operation):
         if self._pattern.streams > 1:
             self._renew()  # work of the check may have delayed frees, so that more was reserved
         exactly = self._pattern.repeats_exactly
-        replays, limit = (WARM_UPS, WARM_UP_S) if exactly else (VARYING_WARM_UPS, VARYING_WARM_UP_S)
+        replays, limit = (
+            (MAX_WARM_UPS, WARM_UP_S) if exactly else (MAX_VARYING_WARM_UPS, VARYING_WARM_UP_S)
+        )
         started = time.perf_counter()
         quiet = 0
         for _ in range(replays):
             self._allocator.reset_statistics()
             once = self._runner.run(1)
             quiet = 0 if self._allocator.statistics()["driver_calls"] else quiet + 1
-            if (exactly and quiet == QUIET) or time.perf_counter() - started > limit:
+            if (exactly and quiet == QUIET_REPLAYS) or time.perf_counter() - started > limit:
                 break
-        times = max(1, min(1000, int(ENOUGH_S / max(once, 1e-7))))
+        times = max(1, min(1000, int(MIN_TIMING_S / max(once, 1e-7))))
         repeats = REPEATS if once < WARM_UP_S else 1
         self._allocator.reset_statistics()
         self._replays = times * repeats
@@ -252,7 +255,7 @@ class RawCalls:
 
 
 def raw_calls(module: Any) -> RawCalls:
-    """Calls that exchange plain pointers: the variant's own, or those of its compiled allocator."""
+    """Calls with plain pointers: functions of the variant, or methods of its compiled allocator."""
     if hasattr(module, "allocate"):
         return RawCalls(module.allocate, module.free)
     allocator = module.Allocator(module.DriverSource())
@@ -284,7 +287,7 @@ class Driver:
 
 
 class Storage:
-    """The memory of a tensor and nothing else; freed with its last reference."""
+    """The memory of a tensor without the tensor; freed with its last reference."""
 
     __slots__ = ("_memory", "nbytes", "pointer")
 
@@ -299,7 +302,7 @@ class Storage:
 
 
 def storage_calls(module: Any) -> RawCalls:
-    """Storages of a new memory manager of the variant, or those that the variant creates itself."""
+    """Calls that create storages: of the variant, or of a new memory manager of the variant."""
     if hasattr(module, "make_storage"):
         module.forget()
         return RawCalls(module.make_storage, lambda held: None)
@@ -312,8 +315,8 @@ def plain(rows: Iterable[Sequence[int]]) -> list[tuple[int, int, int]]:
     return [(kind, slot, size) for kind, slot, size, _ in rows if kind in (ALLOCATE, FREE)]
 
 
-class FromPython(Operation):
-    """A tape replayed by a Python loop, whose own cost is part of every figure."""
+class PythonReplay(Operation):
+    """A tape replayed by a Python loop, whose cost is included in the times."""
 
     waits = True
 
@@ -360,7 +363,7 @@ class FromPython(Operation):
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         del stream, count
         once = self._replay()
-        times = 1 if self._pattern.fresh else max(1, min(100, int(ENOUGH_S / max(once, 1e-7))))
+        times = 1 if self._pattern.fresh else max(1, min(100, int(MIN_TIMING_S / max(once, 1e-7))))
         repeats = REPEATS if once < WARM_UP_S else 1
         seconds = []
         for _ in range(repeats):

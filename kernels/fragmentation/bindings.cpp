@@ -1,2 +1,2 @@
-// The allocator study's way in.
+// The bindings of the allocator study.
 #include "../../allocator/bindings.cpp"

@@ -13,7 +13,7 @@ from analysis.api.quantities import quantity, ratio
 REFERENCE: Final = "torch_caching"
 BYTES: Final = ("reserved", "active", "requested")
 SEGMENT_BYTES: Final = 2 << 20
-"""The least that any of the allocators reserves."""
+"""Smallest segment of any allocator."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -22,7 +22,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def kept(facts: StudyFacts) -> Chart | None:
-    """How many bytes each allocator reserves for one that is requested, in every pattern."""
+    """Reserved over requested bytes of each allocator in every pattern."""
     table = kept_table(facts)
     if table.empty:
         return None
@@ -42,7 +42,7 @@ def kept(facts: StudyFacts) -> Chart | None:
 def kept_table(facts: StudyFacts) -> pd.DataFrame:
     """A row for each machine, variant and pattern with medians of BYTES, `over` and labels.
 
-    Of patterns that hold less than a segment, the ratio says nothing: they are left out.
+    Patterns that hold less than a segment are left out, since their ratio means nothing.
     """
     rows = [
         (row.machine, row.variant, row.case.removeprefix("pattern="), row.metric, row.median)

@@ -1,2 +1,2 @@
-// The allocator study's fifth phase, with all that PyTorch's does for each call.
+// The allocator study's fifth phase, with the feature set of PyTorch's allocator.
 #include "../../allocator/p5_dropin.cpp"

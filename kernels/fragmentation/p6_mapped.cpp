@@ -1,7 +1,7 @@
-// Phase 5 with all its duties, over pages that are mapped where a heap needs them.
-#include "../../allocator/complete.h"
-#include "../../allocator/dropin_over.h"
+// Phase 5 over pages that are mapped on demand.
+#include "../../allocator/full_featured.h"
+#include "../../allocator/make_dropin.h"
 
 std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_over<dropin::Complete, CudaMapping>(source);
+  return dropin::make_dropin<dropin::FullFeatured, CudaMapping>(source);
 }

@@ -1,7 +1,7 @@
-// Phase 6 with streams that wait for each other where much of the memory waits.
-#include "../../allocator/complete.h"
-#include "../../allocator/dropin_over.h"
+// Phase 6 with streams that wait on the device for pending memory.
+#include "../../allocator/full_featured.h"
+#include "../../allocator/make_dropin.h"
 
 std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_over<dropin::Complete, CudaOrder>(source);
+  return dropin::make_dropin<dropin::FullFeatured, CudaOrder>(source);
 }

@@ -1,7 +1,7 @@
-"""Patterns whose sizes hardly ever come back: what is left free fits nothing, or not much.
+"""Patterns whose sizes rarely recur, so that free blocks fit few requests.
 
-They are tapes as those of the allocator study, with fixed seeds. Sizes are in B, and those of
-models round: what matters is how they follow each other.
+They are tapes like those of the allocator study, with fixed seeds. Sizes are in B; sizes of models
+are rounded, since only their order matters.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from allocator.patterns import ALLOCATE, FREE, KIB, MIB, Pattern, Recorder, thre
 GIB: Final = 2**30
 
 HIDDEN_BYTES: Final = 8 * KIB
-"""One token's state: 4,096 values of 2 B."""
+"""Hidden state of one token: 4,096 values of 2 B."""
 
 
 @dataclass(frozen=True)
-class Ahead(Pattern):
-    """A pattern in which the host runs ahead of the GPU. Each replay has to begin with an idle GPU:
-    else the next one waits for what the last one has enqueued."""
+class HostAhead(Pattern):
+    """A pattern in which the host runs ahead of the GPU. Each replay has to begin with an idle GPU;
+    otherwise it would wait for work of the previous one."""
 
 
 @dataclass(frozen=True)
 class Limited(Pattern):
-    """A pattern during which at most `limit` B may be reserved: what an allocator keeps has to go
-    back to the driver where another request needs it."""
+    """A pattern during which at most `limit` B may be reserved, so that an allocator has to return
+    cached memory for other requests."""
 
     limit: int = 0
 
@@ -38,8 +38,8 @@ class Limited(Pattern):
 def recomputed_lengths(tape: Recorder) -> None:
     """Training on sequences of any length up to 8,192, with activations recomputed.
 
-    The forward pass keeps the input of each of 16 layers. The backward pass allocates what is
-    inside a layer again, up to six times as wide, and frees it with the layer's input.
+    The forward pass keeps the input of each of 16 layers. The backward pass allocates the
+    activations of a layer again, up to six times as wide, and frees them with the layer's input.
     """
     rng = np.random.default_rng(11)
     for tokens in rng.integers(256, 8193, 12):
@@ -59,7 +59,7 @@ def recomputed_lengths(tape: Recorder) -> None:
 
 
 def growing_batch(tape: Recorder) -> None:
-    """64 steps, each with a batch that is larger by one: eight activations of 256 KiB an item."""
+    """64 steps with a batch that grows by one item each: eight activations of 256 KiB per item."""
     for batch in range(64, 128):
         held = [tape.allocate(batch * 256 * KIB) for _ in range(8)]
         for slot in reversed(held):
@@ -67,8 +67,8 @@ def growing_batch(tape: Recorder) -> None:
 
 
 def concatenated_cache(tape: Recorder) -> None:
-    """A key-value cache that is concatenated with each new token: 48 tensors of 64 KiB a token,
-    from 128 tokens on, each copied into one that is a token longer."""
+    """A KV cache that is concatenated with each new token: 48 tensors of 64 KiB per token, each
+    copied into a tensor one token longer, from 128 to 192 tokens."""
     held = [tape.allocate(128 * 64 * KIB) for _ in range(48)]
     for tokens in range(129, 193):
         for i, old in enumerate(held):
@@ -77,8 +77,8 @@ def concatenated_cache(tape: Recorder) -> None:
 
 
 def mixture_of_experts(tape: Recorder) -> None:
-    """8,192 tokens go to 16 experts, to some more than to others and in each layer anew. Inputs
-    and the four times as wide insides of the experts are kept until the backward pass."""
+    """8,192 tokens are distributed unevenly over 16 experts, differently in each layer. Inputs of
+    the experts and their hidden states, four times as wide, are kept until the backward pass."""
     rng = np.random.default_rng(12)
     for _ in range(4):
         kept: list[list[int]] = []
@@ -95,9 +95,9 @@ def mixture_of_experts(tape: Recorder) -> None:
 
 
 def gathered_shards(tape: Recorder) -> None:
-    """Parameters in shards: those of a layer are gathered on a stream of their own before they are
-    used, the next layer's at the same time, and freed afterwards; the backward pass gathers them
-    again and reduces gradients as large. Activations of three lengths lie in between."""
+    """Sharded parameters: a separate stream gathers those of the next layer while a layer computes;
+    they are freed after use. The backward pass gathers them again and reduces gradients of the same
+    size. Activations have three lengths."""
     rng = np.random.default_rng(13)
     layers = [int(mib) * MIB + 512 * KIB for mib in rng.integers(180, 420, 12)]
     for length in (4096, 2731, 3517):
@@ -120,9 +120,9 @@ def gathered_shards(tape: Recorder) -> None:
 
 
 def checkpoint_copy(tape: Recorder) -> None:
-    """A model of 256 tensors, about 8 GiB, is copied while training goes on: each tensor is cloned,
-    another stream uses the clone, and it is freed at once. Writing stands for its use, which takes
-    the GPU longer than the host takes for the next clone."""
+    """A model of 256 tensors, about 8 GiB, is copied during training: each tensor is cloned,
+    another stream uses the clone, and it is freed at once. A write represents that use; on the GPU
+    it takes longer than the host needs for the next clone."""
     rng = np.random.default_rng(14)
     sizes = [int(size) for size in rng.choice([8, 12, 32, 48, 64], 256) * MIB]
     model = [tape.allocate(size) for size in sizes]
@@ -138,8 +138,8 @@ def checkpoint_copy(tape: Recorder) -> None:
 
 
 def jagged_tensors(tape: Recorder) -> None:
-    """A recommender's batches: 40 features, each with as many values as its users happen to have,
-    and an embedding of 256 B for each value; all are kept until the end of the step."""
+    """Batches of a recommender: 40 features with a varying number of values, and an embedding of
+    256 B per value; all are kept until the end of the step."""
     rng = np.random.default_rng(15)
     scales = rng.lognormal(9.0, 1.2, 40)
     for _ in range(20):
@@ -152,9 +152,9 @@ def jagged_tensors(tape: Recorder) -> None:
 
 
 def one_bin(tape: Recorder) -> None:
-    """Requests of 121.5 KiB, for which 512 free blocks are just large enough. 2,048 of 120 KiB,
-    freed after them, lie before them in the same bin of sizes, and nothing larger is free. Blocks
-    that stay live keep them from their neighbours; 16 of both fill a segment."""
+    """Requests of 121.5 KiB, for which 512 free blocks are just large enough. 2,048 blocks of 120
+    KiB, freed later, precede them in the same bin, and no larger block is free. Live blocks in
+    between prevent merging; 16 pairs fill a segment."""
     sizes = [243 * 512] * 512 + [240 * 512] * 2048
     held = []
     for size in sizes:
@@ -167,8 +167,8 @@ def one_bin(tape: Recorder) -> None:
 
 
 def sawtooth(tape: Recorder) -> None:
-    """Memory rises to 4 GiB and falls to a tenth of that, six times, each time in sizes up to
-    another bound; what is left of one tooth lies where the next one would go."""
+    """Memory rises to 4 GiB and falls to a tenth of that, six times, each time with another maximum
+    size; the blocks left of one tooth fragment the memory of the next."""
     rng = np.random.default_rng(17)
     live: list[tuple[int, int]] = []
     used = 0
@@ -199,7 +199,7 @@ def host_ahead(tape: Recorder) -> None:
 def _on(
     streams: int, *patterns: Callable[[Recorder], None], kind: type[Pattern] = Pattern
 ) -> dict[str, Callable[[], Pattern]]:
-    """The patterns that these functions record, by their names."""
+    """The patterns that these functions record, by name."""
 
     def pattern(build: Callable[[Recorder], None]) -> Pattern:
         recorder = Recorder()
@@ -213,16 +213,16 @@ PATTERNS: Final[Mapping[str, Callable[[], Pattern]]] = {
     **_on(1, recomputed_lengths, growing_batch, concatenated_cache, mixture_of_experts),
     **_on(1, jagged_tensors, one_bin, sawtooth),
     **_on(2, gathered_shards),
-    **_on(2, checkpoint_copy, host_ahead, kind=Ahead),
+    **_on(2, checkpoint_copy, host_ahead, kind=HostAhead),
 }
-"""Every pattern of this study alone, by its name in a case."""
+"""The patterns of this study that every allocator replays, by name in a case."""
 
 LIMITS: Final = (272, 384, 768)
-"""What may be reserved in limited batches, in MiB. They hold up to 248 MiB."""
+"""Limits on reserved memory in MiB, for batches that hold up to 248 MiB."""
 
 
 def limited_batch(limit: int) -> Limited:
-    """16 steps of growing_batch, each with a batch larger by four, and a limit in MiB."""
+    """16 steps of growing_batch, each with a batch larger by four, under a limit in MiB."""
     tape = Recorder()
     for batch in range(64, 128, 4):
         held = [tape.allocate(batch * 256 * KIB) for _ in range(8)]
@@ -233,7 +233,7 @@ def limited_batch(limit: int) -> Limited:
 
 def long_run() -> Pattern:
     """1,000,000 operations on 2,000 live allocations, of which a random one is repeatedly replaced.
-    Sizes follow a distribution that changes every 6,000 times: no part is like another."""
+    The distribution of sizes changes every 6,000 replacements."""
     slots, parts, steps = 2_000, 83, 6_000
     rng = np.random.default_rng(19)
     medians = np.repeat(np.exp(rng.uniform(np.log(16 * KIB), np.log(2 * MIB), parts)), steps)
@@ -253,9 +253,9 @@ ALONE: Final[Mapping[str, Callable[[], Pattern]]] = {
     **{f"limited_{limit}mib": partial(limited_batch, limit) for limit in LIMITS},
     "long_run": long_run,
 }
-"""Patterns that some variants replay only."""
+"""Patterns that only some variants replay."""
 
 MORE_THREADS: Final[Mapping[str, Callable[[], Pattern]]] = {
     f"threads_{count}": partial(threads, count) for count in (16, 48)
 }
-"""The allocator study's pattern of threads, with as many as a server has cores, and with more."""
+"""The pattern of threads of the allocator study, with more threads."""

@@ -1,8 +1,7 @@
-// The pool of RAPIDS RMM, by its C++ interface: a block is cut out of the best fit among what
-// cudaMalloc gave, and merged with its neighbours when it is freed.
+// The pool of RAPIDS RMM, through its C++ interface: a request is cut from the best-fitting free
+// block of the memory from cudaMalloc, and a freed block is merged with its neighbours.
 //
-// Compiled against RMM's headers where it is installed. Elsewhere the module still builds, and says
-// so when it is used.
+// Without RMM's headers the module still builds, and make_allocator throws.
 #include "../../allocator/counted.h"
 
 #if __has_include(<rmm/mr/pool_memory_resource.hpp>)
@@ -14,16 +13,15 @@
 #include <rmm/mr/pool_memory_resource.hpp>
 #include <rmm/version_config.hpp>
 #include <string>
-#include <unordered_map>
 
 static_assert(RMM_VERSION_MAJOR * 100 + RMM_VERSION_MINOR >= 2606, "expected RMM 26.06 or newer");
 
 namespace {
 
-constexpr size_t kAlignment = rmm::CUDA_ALLOCATION_ALIGNMENT;
+constexpr size_t kRmmAlignment = rmm::CUDA_ALLOCATION_ALIGNMENT;
 
-// What rmm::mr::cuda_memory_resource is to a pool, with its calls and bytes counted by the source,
-// of whose first device it is. Copies are the same resource.
+// The upstream resource of the pool, like rmm::mr::cuda_memory_resource, on the first device of a
+// source that counts calls and bytes. Copies are the same resource.
 class Upstream {
  public:
   explicit Upstream(MemorySource& source) : source_(&source) {}
@@ -36,8 +34,8 @@ class Upstream {
     return ptr;
   }
 
-  // Without a limit, a pool gives memory back only when it goes, and whoever drops it cannot be
-  // told of errors. The source frees what is left.
+  // A pool without a limit releases memory only in its destructor, which cannot report errors. The
+  // source frees the rest.
   void deallocate_sync(void* ptr, size_t /*bytes*/, size_t /*alignment*/) noexcept {
     try {
       source_->release(kDevice, ptr);
@@ -63,8 +61,8 @@ class Upstream {
   MemorySource* source_;
 };
 
-// A pool that begins with nothing and has no limit. RMM's callers tell the size of what they free,
-// so that of live allocations is kept here.
+// A pool that starts empty and has no limit. RMM needs the size with each free, which the base
+// class stores.
 class RmmPool : public CountedAllocator {
  public:
   explicit RmmPool(MemorySource& source)
@@ -74,32 +72,25 @@ class RmmPool : public CountedAllocator {
     if (bytes == 0) {
       return nullptr;
     }
-    const size_t size = round_up(bytes, kAlignment);
+    const size_t size = round_up(bytes, kRmmAlignment);
     void* ptr = nullptr;
     try {
-      ptr = pool_.allocate(reinterpret_cast<cudaStream_t>(place.stream), size, kAlignment);
+      ptr = pool_.allocate(reinterpret_cast<cudaStream_t>(place.stream), size, kRmmAlignment);
     } catch (const std::bad_alloc& error) {
       throw OutOfMemory(error.what());
     }
-    live_.emplace(ptr, size);
-    count_allocation(size);
-    return ptr;
+    return add_live(ptr, size);
   }
 
   void deallocate(void* ptr, Place place) override {
-    if (ptr == nullptr) {
-      return;
+    if (ptr != nullptr) {
+      const size_t size = remove_live(ptr);
+      pool_.deallocate(reinterpret_cast<cudaStream_t>(place.stream), ptr, size, kRmmAlignment);
     }
-    const auto found = live_or_throw(live_, ptr);
-    const size_t size = found->second;
-    live_.erase(found);
-    count_free(size);
-    pool_.deallocate(reinterpret_cast<cudaStream_t>(place.stream), ptr, size, kAlignment);
   }
 
  private:
   rmm::mr::pool_memory_resource pool_;
-  std::unordered_map<void*, size_t> live_;
 };
 
 }  // namespace

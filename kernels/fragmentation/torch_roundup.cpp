@@ -1,2 +1,2 @@
-// PyTorch's allocator, with the settings that workload.py gives it.
+// PyTorch's allocator with the settings of this variant in workload.py.
 #include "../../allocator/torch_caching.cpp"

@@ -1,4 +1,4 @@
-"""Replays the allocator study's patterns and those of this study, with their memory told of all."""
+"""Replays the patterns of the allocator study and of this study, and reports memory for all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from allocator.patterns import PATTERNS as USUAL
 from allocator.patterns import MissingTrace, Pattern
-from allocator.workload import FromCpp, Told
+from allocator.workload import CppReplay, Reported
 from analysis.api.measure import Operation, Skip
 from analysis.api.study import Case, FieldError, Variant
 
-from .patterns import ALONE, MORE_THREADS, PATTERNS, Ahead, Limited
+from .patterns import ALONE, MORE_THREADS, PATTERNS, HostAhead, Limited
 
 KNOWN: Final = {**USUAL, **PATTERNS, **ALONE, **MORE_THREADS}
 
@@ -23,16 +23,16 @@ SETTINGS: Final = {
     "torch_expandable": "expandable_segments:True",
     "torch_roundup": "expandable_segments:False,roundup_power2_divisions:8",
 }
-"""Of PyTorch's allocator, by variant, as in PYTORCH_ALLOC_CONF. What is not named is as it is where
-nothing is set."""
+"""Settings of PyTorch's allocator by variant, as in PYTORCH_ALLOC_CONF; all others have
+defaults."""
 
 AHEAD_REPEATS: Final = 5
-"""Number of timings of a pattern in which the host runs ahead, and of replays before the first."""
+"""Number of timings, and of warm-up replays, of a pattern in which the host runs ahead."""
 
 
-MOST_WRITTEN: Final = 100_000
-"""Operations up to which the check of a replay writes to every allocation. It looks at no more than
-addresses where a tape is longer."""
+MAX_WRITTEN_OPERATIONS: Final = 100_000
+"""Maximum length of a tape whose check writes to every allocation. For longer tapes it checks
+addresses only."""
 
 
 class Workload:
@@ -54,12 +54,12 @@ class Workload:
     def bind(self, variant: Variant, module: Any) -> Operation:
         if variant.name in SETTINGS:
             set_up_torch(SETTINGS[variant.name], self._pattern)
-        return Replay(module, self._pattern, Told.CALLS | Told.MEMORY)
+        return Replay(module, self._pattern, Reported.CALLS | Reported.MEMORY)
 
 
 def set_up_torch(settings: str, pattern: Pattern) -> None:
-    """Give PyTorch's allocator its settings, which hold for segments that are made from now on; it
-    has none from before. Its limit is a share of the GPU's memory."""
+    """Configure PyTorch's empty allocator; settings apply to segments that it makes from now on.
+    Its limit is a fraction of the GPU's memory."""
     import torch
 
     torch.cuda.init()
@@ -70,8 +70,8 @@ def set_up_torch(settings: str, pattern: Pattern) -> None:
     torch.cuda.set_per_process_memory_fraction(share, 0)
 
 
-class Replay(FromCpp):
-    """Tapes replayed by the C++ runner, with the bytes that were asked for and handed out."""
+class Replay(CppReplay):
+    """Tapes replayed by the C++ runner, with requested and allocated bytes as metrics."""
 
     def _renew(self) -> None:
         super()._renew()
@@ -79,8 +79,8 @@ class Replay(FromCpp):
             self._allocator.set_limit(0, self._pattern.limit)
 
     def launch(self, stream: int) -> None:
-        """As any replay; one that ends without memory is a fault and not an error."""
-        if self._runner.operations > MOST_WRITTEN:
+        """Replay once; running out of memory is a fault of the cell, not an error."""
+        if self._runner.operations > MAX_WRITTEN_OPERATIONS:
             self._fault = None  # nothing is written where a replay was checked before
         try:
             super().launch(stream)
@@ -93,7 +93,7 @@ class Replay(FromCpp):
         return {**values, "active": [active], "requested": [self._peak_requested]}
 
     def _steady(self) -> float:
-        if not isinstance(self._pattern, Ahead):
+        if not isinstance(self._pattern, HostAhead):
             return super()._steady()
         self._renew()
         for _ in range(AHEAD_REPEATS):
@@ -103,11 +103,11 @@ class Replay(FromCpp):
         return statistics.median(self._from_idle() for _ in range(AHEAD_REPEATS))
 
     def _from_idle(self) -> float:
-        """Seconds of a replay that begins when its streams have nothing to do."""
+        """Seconds of a replay that begins with idle streams."""
         if self._on_gpu:
             from analysis.api.memory import synchronize
 
-            for own in self._streams:
-                synchronize(own)
+            for stream in self._streams:
+                synchronize(stream)
         seconds: float = self._runner.run(1)
         return seconds

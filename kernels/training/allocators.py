@@ -1,4 +1,4 @@
-"""How a process gets the allocator of a variant, and what that tells of itself."""
+"""Selects the allocator of a process, and reads its statistics."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes at most since the last reset, and calls of the driver that allocate and free memory."""
+    """Peak bytes since the last reset, and driver calls that allocate or free memory."""
 
     reserved: int
     active: int
     driver_calls: int
 
 
-class Spent:
-    """Seconds in calls of the allocator while this is entered, and how many of them allocated; 0
-    where nobody counts."""
+class TimeInCalls:
+    """Seconds in calls of the allocator while this context is entered, and number of allocations; 0
+    where calls are not counted."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -34,38 +34,38 @@ class Spent:
 
 
 class Allocator(ABC):
-    """The one allocator of this process."""
+    """The allocator of this process."""
 
     @abstractmethod
     def memory(self) -> Memory: ...
 
     @abstractmethod
     def reset(self) -> None:
-        """Peaks become what there is now."""
+        """Set peaks to current values."""
 
-    def counting(self) -> Spent:
-        """What counts where this allocator can be counted."""
-        return Spent()
+    def counting(self) -> TimeInCalls:
+        """A context that counts calls where the allocator supports it."""
+        return TimeInCalls()
 
 
 class Native(Allocator):
-    """PyTorch's own, with settings as in PYTORCH_ALLOC_CONF."""
+    """PyTorch's allocator, with settings as in PYTORCH_ALLOC_CONF."""
 
     def __init__(self, settings: str) -> None:
         import torch
 
         torch.cuda.init()
-        # By its newer name where that is: the older one then warns.
+        # Prefer the new name: where it exists, the old one warns.
         change = getattr(torch._C, "_accelerator_setAllocatorSettings", None)
         (change or torch.cuda.memory._set_allocator_settings)(settings)
         self._cuda: Any = torch.cuda
 
     def memory(self) -> Memory:
-        told = self._cuda.memory_stats()
+        stats = self._cuda.memory_stats()
         return Memory(
-            told["reserved_bytes.all.peak"],
-            told["allocated_bytes.all.peak"],
-            told["num_device_alloc"] + told["num_device_free"],
+            stats["reserved_bytes.all.peak"],
+            stats["allocated_bytes.all.peak"],
+            stats["num_device_alloc"] + stats["num_device_free"],
         )
 
     def reset(self) -> None:
@@ -73,33 +73,33 @@ class Native(Allocator):
 
 
 class Plugged(Allocator):
-    """That of a built variant, at the path `module`."""
+    """The allocator of a built variant, at the path `module`."""
 
     def __init__(self, module: str) -> None:
-        self._module = load(module)  # before anything is plugged in
+        self._module = load(module)  # before another allocator is plugged in
         import torch
 
         memory = torch.cuda.memory
-        own = memory.CUDAPluggableAllocator(module, "plug_allocate", "plug_free")
+        pluggable = memory.CUDAPluggableAllocator(module, "plug_allocate", "plug_free")
         for setter, address in self._module.HOOKS.items():
-            getattr(own.allocator(), setter)(address)
-        memory.change_current_allocator(own)
+            getattr(pluggable.allocator(), setter)(address)
+        memory.change_current_allocator(pluggable)
         torch.cuda.init()
-        self._kept = own
+        self._kept = pluggable
 
     def memory(self) -> Memory:
-        told = self._module.statistics()
-        return Memory(told["peak_reserved"], told["peak_active"], told["driver_calls"])
+        stats = self._module.statistics()
+        return Memory(stats["peak_reserved"], stats["peak_active"], stats["driver_calls"])
 
     def reset(self) -> None:
         self._module.reset_statistics()
 
-    def counting(self) -> Spent:
+    def counting(self) -> TimeInCalls:
         return Counted(self._module)
 
 
-class Counted(Spent):
-    """By the built variant itself."""
+class Counted(TimeInCalls):
+    """Counts calls in the built variant."""
 
     def __init__(self, module: Any) -> None:
         super().__init__()
@@ -124,5 +124,5 @@ def load(path: str) -> Any:
 
 
 def make(settings: str | None, module: str | None) -> Allocator:
-    """PyTorch's own with `settings`, or that of the built variant at `module`."""
+    """PyTorch's allocator with `settings`, or that of the built variant at `module`."""
     return Plugged(module) if module is not None else Native(settings or "")

@@ -1,7 +1,6 @@
-// How a variant is plugged into PyTorch, and what it tells of itself. Called by allocators.py and
-// by tests.
+// Plugs a variant into PyTorch, and reports its statistics. Called by allocators.py and tests.
 //
-// PyTorch takes two functions by name, and further ones, the hooks, by address.
+// PyTorch takes two functions by name and further ones, the hooks, by address.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -45,7 +44,7 @@ uintptr_t address(Function* function) {
 
 }  // namespace
 
-// What CUDAPluggableAllocator finds by name.
+// The functions that CUDAPluggableAllocator looks up by name.
 extern "C" {
 
 __attribute__((visibility("default"))) void* plug_allocate(size_t bytes, int device,
@@ -71,14 +70,14 @@ PYBIND11_MODULE(variant, m) {
   m.attr("HOOKS") = hooks;
 
   m.def("use_host", &Plug::use_host, py::arg("capacity"),
-        "Make the allocator over a host that only counts, before anything else is called.");
+        "Simulate a device of `capacity` bytes. It must be called before all others here.");
   m.def(
       "allocate",
       [](size_t bytes, int device, Stream stream) {
         return reinterpret_cast<uintptr_t>(Plug::instance().allocate(bytes, device, stream));
       },
       py::arg("bytes"), py::arg("device") = 0, py::arg("stream") = 0,
-      "As PyTorch calls it, and so are those that follow.");
+      "Called by PyTorch, like the functions that follow.");
   m.def(
       "free",
       [](uintptr_t ptr, int device, Stream stream) {
@@ -100,25 +99,25 @@ PYBIND11_MODULE(variant, m) {
       "statistics",
       [](int device) {
         const Statistics all = Plug::instance().pooled().statistics(device);
-        py::dict told;
-        told["reserved"] = all.reserved;
-        told["peak_reserved"] = all.peak_reserved;
-        told["peak_active"] = all.peak_active;
-        told["driver_calls"] = all.driver_calls;
-        return told;
+        py::dict statistics;
+        statistics["reserved"] = all.reserved;
+        statistics["peak_reserved"] = all.peak_reserved;
+        statistics["peak_active"] = all.peak_active;
+        statistics["driver_calls"] = all.driver_calls;
+        return statistics;
       },
-      py::arg("device") = 0, "Bytes, and calls of the driver, since the last reset.");
+      py::arg("device") = 0, "Bytes and the driver call count since the last reset.");
   m.def(
       "reset_statistics", [](int device) { Plug::instance().pooled().reset_statistics(device); },
-      py::arg("device") = 0, "Peaks become what there is now.");
+      py::arg("device") = 0, "Reset peaks to the present use.");
   m.def(
       "start_counting", [] { Plug::instance().start_counting(); },
       "Count time and number of calls from now on.");
   m.def(
       "stop_counting",
       [] {
-        const Spent spent = Plug::instance().stop_counting();
-        return py::make_tuple(spent.seconds, spent.allocations);
+        const TimeInCalls counted = Plug::instance().stop_counting();
+        return py::make_tuple(counted.seconds, counted.allocations);
       },
       "Seconds in calls that allocate and free since start_counting, and allocations.");
 }

@@ -1,5 +1,5 @@
-"""Charts of this study: speed beside PyTorch's allocator, the allocator's share of a step, and the
-memory that each reserves."""
+"""Charts of this study: speed relative to PyTorch's allocator, the allocator's share of a step, and
+reserved memory."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from analysis.api.quantities import percent, quantity, ratio, ratio_interval
 
 KEY: Final = "work="
 SITUATIONS: Final = ("graphs_2", "graphs_10", "out_of_memory")
-"""Cases whose memory is that of what is done in them, whatever the allocator."""
+"""Cases whose memory hardly depends on the allocator."""
 
-TIPS: Final = ["machine:N", "variant:N", "case:N", alt.Tooltip("told:N", title="median")]
+TIPS: Final = ["machine:N", "variant:N", "case:N", alt.Tooltip("label:N", title="median")]
 CASES: Final = alt.Color("case:N", title=None, legend=alt.Legend(orient="top"))
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`speed`: beside PyTorch's own; `share`: time in the allocator over host time; `memory`: peak
-    of reserved bytes. All by variant, a colour for each case."""
+    """`speed`: relative to PyTorch's allocator; `share`: time in the allocator over host time;
+    `memory`: peak of reserved bytes. Rows are variants, colours are cases."""
     return {"speed": speed(facts), "share": share(facts), "memory": memory(facts)}
 
 
 def speed(facts: StudyFacts) -> Chart | None:
-    """How many steps each does while PyTorch's own allocator does one, with intervals."""
+    """Speed relative to PyTorch's allocator, with intervals."""
     table = medians(facts, "relative_speed")
     if table.empty:
         return None
     ends = zip(table["low"], table["high"], strict=True)
     table = table.assign(
-        told=table["value"].map(ratio), interval=[ratio_interval(*pair) for pair in ends]
+        label=table["value"].map(ratio), interval=[ratio_interval(*pair) for pair in ends]
     )
     scale, axis = alt.Scale(zero=False), alt.Axis(format=".2f", tickMinStep=0.01)
     low, value = (
-        alt.X(f"{name}:Q", title="speed beside PyTorch's own", scale=scale, axis=axis)
+        alt.X(f"{name}:Q", title="speed relative to PyTorch's allocator", scale=scale, axis=axis)
         for name in ("low", "value")
     )
     base = alt.Chart().encode(
@@ -48,32 +48,32 @@ def speed(facts: StudyFacts) -> Chart | None:
         base.mark_point(filled=True, size=45, opacity=1).encode(x=value, tooltip=tips),
         base.mark_rule(strokeWidth=1.4).encode(x=low, x2="high:Q"),
     ).properties(height=alt.Step(12))
-    what = "Speed beside PyTorch's allocator, by variant and case, with intervals."
+    what = "Speed relative to PyTorch's allocator, by variant and case, with intervals."
     return finish(panels(layers, table), what, margin=150, compact_margin=110)
 
 
 def share(facts: StudyFacts) -> Chart | None:
-    """How much of a step is spent in the allocator, where that is counted."""
+    """Share of a step in the allocator, where calls are counted."""
     table = medians(facts, "allocation_share")
     axis = alt.Axis(format="%")
     what = "Time in the allocator as a share of host time, by variant and case."
     x = alt.X("value:Q", title="share of host time", axis=axis)
-    return dots(facts, table.assign(told=table["value"].map(percent)), x, what)
+    return dots(facts, table.assign(label=table["value"].map(percent)), x, what)
 
 
 def memory(facts: StudyFacts) -> Chart | None:
-    """The most bytes that each allocator had reserved in training and inference."""
+    """Peak of reserved bytes in training and inference."""
     table = medians(facts, "reserved")
     table = table[~table["case"].isin(SITUATIONS)]
     what = "Peak of reserved bytes, by variant and case."
-    told = [quantity(value, "B") for value in table["value"]]
-    x = alt.X("value:Q", title="most reserved, GB")
-    return dots(facts, table.assign(told=told, value=table["value"] / 1e9), x, what)
+    labels = [quantity(value, "B") for value in table["value"]]
+    x = alt.X("value:Q", title="peak reserved, GB")
+    return dots(facts, table.assign(label=labels, value=table["value"] / 1e9), x, what)
 
 
 def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
-    """A row for each machine, variant and case with a median of `metric` that is not stale, and
-    the ends of its interval."""
+    """A row for each machine, variant and case with the fresh median of `metric`, and the ends of
+    its interval."""
     rows = [
         (
             row.machine,
@@ -89,7 +89,7 @@ def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
 
 
 def dots(facts: StudyFacts, table: pd.DataFrame, x: alt.X, what: str) -> Chart | None:
-    """A panel a machine, a row a variant, a dot a case at its `x`; None if nothing is there."""
+    """A panel per machine, a row per variant, a dot per case at its `x`; None without data."""
     if table.empty:
         return None
     marks: Any = (

@@ -1,8 +1,8 @@
-"""Processes with one allocator each, forked from one that has imported PyTorch.
+"""Processes with one allocator each, forked from a server that has imported PyTorch.
 
-Each message to that one comes with a socket for a new process, on which the new one receives its
-allocator, then what to do, and answers in dicts. It begins with its number. What goes wrong is
-answered as {"error": one line} and ends the process.
+Each message to the server carries a socket for a new process. The new process sends its id,
+receives its allocator, then answers requests; all messages are dicts. An error is answered as
+{"error": one line} and ends the process.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from typing import Any, Final, Protocol
 
 from analysis.api.measure import end_with_parent
 
-from .allocators import Allocator, Spent, make
+from .allocators import Allocator, TimeInCalls, make
 from .works import WORKS, Work
 
 IMPORTED_ONCE: Final = "torch._dynamo"
-"""Before any process is forked; it makes no call of CUDA. PyTorch's optimisers import it, which
-takes nearly as long as PyTorch itself. A round has both already, as study.yaml says."""
+"""Imported by the server before it forks; makes no CUDA calls. PyTorch's optimisers import it,
+which takes nearly as long as importing PyTorch."""
 
 ENVIRONMENT: Final = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-"""What makes cuBLAS deterministic."""
+"""Makes cuBLAS deterministic."""
 
 Message = dict[str, Any]
 
 
-class Answering(Protocol):
-    """Does what it is asked for."""
+class Responder(Protocol):
+    """Answers requests."""
 
     def answer(self, request: Message) -> Message: ...
 
 
 class Worker:
-    """The works of a process, one at a time. Nothing of it runs, on the GPU either, from an answer
-    to the next request."""
+    """The workloads of a process, one at a time. Between an answer and the next request it is idle,
+    on the GPU, too."""
 
     def __init__(self, order: Message) -> None:
         import torch
@@ -51,7 +51,7 @@ class Worker:
         self._cpus = os.sched_getaffinity(0)
         self._allocator: Allocator = make(order["settings"], order["module"])
         torch.use_deterministic_algorithms(True)
-        # Filling what is only allocated would add a kernel to every other allocation.
+        # Filling empty tensors would add a kernel to many allocations.
         torch.utils.deterministic.fill_uninitialized_memory = False
         self._work: Work | None = None
 
@@ -64,8 +64,8 @@ class Worker:
         return self._run(request["cpu"], counted=request["counted"])
 
     def _drop(self) -> Message:
-        """Have no work, so that the next one's memory begins with nothing of it; the bytes that are
-        free then."""
+        """Drop the current work and all cached memory, so that the next one starts without; returns
+        the free bytes of the GPU."""
         self._work = None
         gc.collect()
         self._torch._C._cuda_clearCublasWorkspaces()
@@ -76,21 +76,21 @@ class Worker:
         return {"free": cuda.mem_get_info()[0]}
 
     def _begin(self, name: str) -> Message:
-        """Make a work and do it once, on any CPU."""
+        """Create a work and run it once, on any CPU."""
         stay_on(self._cpus)
         make_work, _ = WORKS[name]
         self._work = make_work()
-        values = self._work.run(Spent()).values
+        values = self._work.run(TimeInCalls()).values
         self._torch.cuda.synchronize()
         return {"values": values}
 
     def _run(self, cpu: int, *, counted: bool) -> Message:
-        """Do the work once, on one CPU."""
+        """Run the work once, on one CPU."""
         if self._work is None:
             raise RuntimeError("no work was begun")
         stay_on({cpu})
         before = self._allocator.memory()
-        spent = self._allocator.counting() if counted else Spent()
+        spent = self._allocator.counting() if counted else TimeInCalls()
         run = self._work.run(spent)
         after = self._allocator.memory()
         per_step = {
@@ -100,7 +100,7 @@ class Worker:
             "allocation_time": spent.seconds,
             "allocations": spent.allocations,
         }
-        driver_calls = after.driver_calls - before.driver_calls  # of the untimed steps as well
+        driver_calls = after.driver_calls - before.driver_calls  # includes the untimed steps
         return {
             "values": run.values,
             "steps": run.times.steps,
@@ -115,13 +115,13 @@ class Worker:
 
 
 def stay_on(cpus: set[int]) -> None:
-    """Let this process run on these CPUs alone, with all threads that it has or makes."""
+    """Pin this process, with its current and future threads, to these CPUs."""
     for thread in Path("/proc/self/task").iterdir():
-        with suppress(ProcessLookupError):  # it has ended meanwhile
+        with suppress(ProcessLookupError):  # the thread has ended
             os.sched_setaffinity(int(thread.name), cpus)
 
 
-def serve(connection: Connection, make_answering: Callable[[Message], Answering]) -> None:
+def serve(connection: Connection, make_answering: Callable[[Message], Responder]) -> None:
     """Answer on `connection` until it is closed."""
     connection.send({"pid": os.getpid()})
     try:
@@ -130,21 +130,21 @@ def serve(connection: Connection, make_answering: Callable[[Message], Answering]
             connection.send(answering.answer(connection.recv()))
     except EOFError:
         return
-    except Exception as error:  # whatever it is, whoever asked hears of it
+    except Exception as error:  # every error is reported to the parent
         if not isinstance(error, (ImportError, RuntimeError)):
             traceback.print_exception(error)
         connection.send({"error": " ".join(str(error).split()) or repr(error)})
 
 
-def fork_for(orders: socket.socket, make_answering: Callable[[Message], Answering]) -> None:
+def fork_for(orders: socket.socket, make_answering: Callable[[Message], Responder]) -> None:
     """Fork a process for each message on `orders`, until that is closed."""
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is told, too, and ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(ENVIRONMENT)
-    with suppress(ImportError):  # whoever needs it will say so
+    with suppress(ImportError):  # a process that needs it reports the error
         import_module(IMPORTED_ONCE)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the processes
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # child processes are not waited for
     with orders:
         while True:
             asked, (*descriptors,), _, _ = socket.recv_fds(orders, 1, 1)

@@ -1,4 +1,4 @@
-"""The processes that have an allocator each, as seen by whoever asks them."""
+"""The parent's side of the processes with one allocator each."""
 
 from __future__ import annotations
 
@@ -13,65 +13,67 @@ from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from typing import Any, Final
 
-from .child import Answering, Message, Worker, fork_for
+from .child import Message, Responder, Worker, fork_for
 
 ANSWERS_WITHIN_S: Final = 60.0
-"""Seconds after which a process that says nothing counts as hanging: far more than any takes."""
+"""Seconds without an answer after which a process counts as hanging; far more than any request
+takes."""
 
 ENDS_WITHIN_S: Final = 10.0
 
 
 class ChildError(RuntimeError):
-    """What a process said before it ended, or that it ended without a word; one line."""
+    """One line: the error that ended a process, or that it ended without an answer."""
 
 
 class Child:
-    """A process with the allocator that `order` says. ChildError where it cannot be had."""
+    """A process with the allocator that `order` describes. ChildError where it cannot start."""
 
     def __init__(self, name: str, connection: Connection, order: Message) -> None:
         self._name = name
         self._connection = connection
         self._process: int | None = None
-        number = self.hear()["pid"]
-        with suppress(ProcessLookupError):  # it has ended already, as the next question will tell
+        number = self.receive()["pid"]
+        with suppress(ProcessLookupError):  # it has already ended; the next request reports that
             self._process = os.pidfd_open(number)
-        self.tell(order)
+        self.send_request(order)
 
     def ask(self, within_s: float = ANSWERS_WITHIN_S, **request: Any) -> Message:
-        """Its answer; ChildError where it ends, or has not answered in time. Then it is gone."""
-        self.tell(request)
-        return self.hear(within_s)
+        """The answer to a request; ChildError if the process ends or does not answer in time, and
+        then it is gone."""
+        self.send_request(request)
+        return self.receive(within_s)
 
-    def tell(self, request: Message) -> None:
-        with suppress(BrokenPipeError):  # what it said before it ended can still be read
+    def send_request(self, request: Message) -> None:
+        with suppress(BrokenPipeError):  # its last answer can still be read
             self._connection.send(request)
 
-    def hear(self, within_s: float = ANSWERS_WITHIN_S) -> Message:
-        """The answer to what it was told; ChildError as above."""
+    def receive(self, within_s: float = ANSWERS_WITHIN_S) -> Message:
+        """The next answer; ChildError as in `ask`."""
         try:
             if not self._connection.poll(within_s):
                 raise ChildError(f"{self._name}: no answer within {within_s:g} s")
-            told: Message = self._connection.recv()
-            if "error" in told:
-                raise ChildError(f"{self._name}: {told['error']}")
+            answer: Message = self._connection.recv()
+            if "error" in answer:
+                raise ChildError(f"{self._name}: {answer['error']}")
         except (EOFError, ConnectionResetError):
             self.end()
             raise ChildError(f"{self._name}: its process ended without a word") from None
         except ChildError:
             self.end(within_s=0)
             raise
-        return told
+        return answer
 
     @property
     def is_gone(self) -> bool:
         return self._connection.closed
 
     def leave(self) -> None:
-        """Let it end."""
+        """Let the process end."""
         self._connection.close()
 
     def end(self, within_s: float = ENDS_WITHIN_S) -> None:
-        """Let it end, and wait until it is gone with all that it had on the GPU."""
+        """Let the process end, and wait until its GPU memory is released."""
         self.leave()
         if self._process is not None:
             poll = select.poll()
@@ -84,13 +86,13 @@ class Child:
 
 
 class Children:
-    """Processes by name, each started when it is first asked for, and again when it has ended.
+    """Processes by name, each started at its first use, and again after it has ended.
 
-    All are forked from one that is forked from this process when this is made, which must not have
-    used CUDA by then: what is forked later cannot use it.
+    All are forked from a server, which is forked from this process at construction. This process
+    must not have used CUDA before: a forked process could not use it then.
     """
 
-    def __init__(self, make_answering: Callable[[Message], Answering] = Worker) -> None:
+    def __init__(self, make_answering: Callable[[Message], Responder] = Worker) -> None:
         self._children: dict[str, Child] = {}
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -98,11 +100,11 @@ class Children:
                 target=self._serve, args=(theirs, make_answering)
             )
             self._server.start()
-        # The next round must not find them on the GPU. A round runs no functions of atexit.
+        # The next round needs their GPU memory. A round does not run atexit functions.
         Finalize(None, self.close, exitpriority=0)
 
     def get(self, name: str, **order: Any) -> Child:
-        """The process of this name, which has the allocator that `order` says."""
+        """The process of this name, with the allocator that `order` describes."""
         if name not in self._children or self._children[name].is_gone:
             ours, theirs = socket.socketpair()
             with theirs:
@@ -113,10 +115,10 @@ class Children:
     def ask_all(
         self, orders: Mapping[str, Message], **request: Any
     ) -> tuple[dict[str, Message], dict[str, str]]:
-        """Ask processes of these names and orders at the same time, and wait for all: what they
-        answer, and what is wrong with those that have ended instead."""
+        """Send a request to all of these processes, then wait for all: their answers, and the
+        errors of those that have ended."""
         asked: dict[str, Child] = {}
-        told: dict[str, Message] = {}
+        answers: dict[str, Message] = {}
         wrong: dict[str, str] = {}
         for name, order in orders.items():
             try:
@@ -124,21 +126,21 @@ class Children:
             except ChildError as error:
                 wrong[name] = str(error)
         for child in asked.values():
-            child.tell(request)
+            child.send_request(request)
         for name, child in asked.items():
             try:
-                told[name] = child.hear()
+                answers[name] = child.receive()
             except ChildError as error:
                 wrong[name] = str(error)
-        return told, wrong
+        return answers, wrong
 
-    def _serve(self, theirs: socket.socket, make_answering: Callable[[Message], Answering]) -> None:
-        self._orders.close()  # so that it ends when its only other end does
+    def _serve(self, theirs: socket.socket, make_answering: Callable[[Message], Responder]) -> None:
+        self._orders.close()  # so that the server ends with this process
         fork_for(theirs, make_answering)
 
     def close(self) -> None:
         for child in self._children.values():
-            child.leave()  # all tidy up at the same time
+            child.leave()  # so that all clean up at the same time
         for child in self._children.values():
             child.end()
         self._children.clear()

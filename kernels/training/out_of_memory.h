@@ -1,6 +1,6 @@
-// The error that PyTorch knows as torch.OutOfMemoryError.
+// The error that PyTorch turns into torch.OutOfMemoryError.
 //
-// Compiled against PyTorch's headers where it is installed. Elsewhere the variant still builds.
+// Without PyTorch's headers the variant still builds, and throws OutOfMemory.
 #pragma once
 
 #include "plug.h"

@@ -1,4 +1,4 @@
-// An allocator as PyTorch's CUDAPluggableAllocator takes it: one for the process, behind functions.
+// The process's allocator behind the functions of PyTorch's CUDAPluggableAllocator.
 #pragma once
 
 #include <pthread.h>
@@ -12,28 +12,27 @@
 #include "../../allocator/host_source.h"
 #include "../../allocator/pooled_allocator.h"
 
-// Throws the error that PyTorch knows as torch.OutOfMemoryError. Each variant defines it, by
-// including out_of_memory.h: only variants are compiled with PyTorch's headers.
+// Throws the error that PyTorch turns into torch.OutOfMemoryError. Each variant defines it by
+// including out_of_memory.h, since only variants are compiled with PyTorch's headers.
 [[noreturn]] void throw_out_of_memory(const std::string& what);
 
-// Seconds in calls that allocate and free while they were counted, and how many allocated.
-struct Spent {
+// Seconds in allocate and deallocate while counting was on, and the number of allocations.
+struct TimeInCalls {
   double seconds;
   uint64_t allocations;
 };
 
-// The variant's allocator, and what PyTorch needs beside it. All calls may be made by several
-// threads at once, but for those that start and stop counting.
+// The variant's allocator with the operations that PyTorch needs. Thread-safe, except for the calls
+// that start and stop counting.
 class Plug {
  public:
-  // Made over the driver by whoever asks first. It is never destroyed: tensors are freed until the
-  // very end of a process.
+  // Made at the first call and never destroyed: tensors are freed until the process ends.
   static Plug& instance() {
-    static Plug* const only = new Plug;
-    return *only;
+    static Plug* const plug = new Plug;
+    return *plug;
   }
 
-  // Has the allocator be made over a host that only counts, with so many bytes. To be called before
+  // Simulates a device of `capacity` bytes instead of using the driver. To be called before
   // anything else.
   static void use_host(size_t capacity) { host_capacity() = capacity; }
 
@@ -52,7 +51,7 @@ class Plug {
     }
   }
 
-  // In a fork nothing is done: it tidies up what its parent still uses.
+  // Does nothing in a fork, which would free memory that its parent still uses.
   void deallocate(void* ptr, int device, Stream stream) {
     if (!is_fork()) {
       const Timed timed(*this);
@@ -71,7 +70,7 @@ class Plug {
     allocator_->set_limit(device, fraction < 1 ? size_t(fraction * double(total)) : total);
   }
 
-  // On all devices that were used.
+  // Trims all devices that were used.
   void empty_cache() {
     refuse_fork();
     for (int device = 0; device < kMaxDevices; ++device) {
@@ -81,7 +80,7 @@ class Plug {
     }
   }
 
-  // With the allocator's private pools, for graphs.
+  // The allocator, for its private pools and statistics.
   PooledAllocator& pooled() {
     refuse_fork();
     return *allocator_;
@@ -94,7 +93,7 @@ class Plug {
     counting_ = true;
   }
 
-  Spent stop_counting() {
+  TimeInCalls stop_counting() {
     counting_ = false;
     const auto passed = double(__rdtsc() - started_ticks_);
     const std::chrono::duration<double> seconds = Clock::now() - started_;
@@ -104,7 +103,7 @@ class Plug {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Adds the length of its own life, where that is counted.
+  // Adds its lifetime to the counted ticks while counting is on.
   class Timed {
    public:
     explicit Timed(Plug& plug)
@@ -141,7 +140,7 @@ class Plug {
     return is;
   }
 
-  // Its locks may be held by threads that a fork has not, and it has no context of the driver.
+  // In a fork, locks may be held by threads that do not exist, and there is no CUDA context.
   static void refuse_fork() {
     if (is_fork()) {
       throw std::runtime_error(
@@ -188,7 +187,7 @@ class Plug {
 
   std::unique_ptr<MemorySource> source_ = make_source();
   PooledAllocator* allocator_;
-  std::atomic<uint32_t> used_{0};  // a bit for each device
+  std::atomic<uint32_t> used_{0};  // one bit per device
   std::atomic<bool> counting_{false};
   std::atomic<uint64_t> ticks_{0}, allocations_{0};
   Clock::time_point started_;

@@ -1,3 +1,3 @@
-"""PyTorch's allocator as it is where nothing is set."""
+"""PyTorch's allocator with default settings."""
 
 SETTINGS = "expandable_segments:False"

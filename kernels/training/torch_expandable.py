@@ -1,3 +1,3 @@
-"""PyTorch's allocator with segments that grow."""
+"""PyTorch's allocator with expandable segments."""
 
 SETTINGS = "expandable_segments:True"

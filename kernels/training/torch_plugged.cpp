@@ -1,4 +1,4 @@
-// PyTorch's own allocator, plugged into PyTorch as a foreign one.
+// PyTorch's allocator, plugged into PyTorch as a pluggable allocator.
 #include "out_of_memory.h"
 
 #if __has_include(<c10/cuda/CUDACachingAllocator.h>)
@@ -12,7 +12,7 @@ using c10::CachingAllocator::StatType;
 
 constexpr size_t kAll = static_cast<size_t>(StatType::AGGREGATE);
 
-// The module is loaded before anything is plugged in.
+// Initialised when the module is loaded, before another allocator is plugged in.
 caching::CUDAAllocator* const native = caching::get();
 
 c10::DeviceIndex index(int device) { return static_cast<c10::DeviceIndex>(device); }
@@ -23,14 +23,14 @@ class TorchPlugged : public PooledAllocator {
  public:
   TorchPlugged() { native->init(c10::cuda::device_count()); }
 
-  // The device is the current one of the thread, as PyTorch calls it.
+  // PyTorch has made place.device the current device.
   void* allocate(size_t bytes, Place place) override {
     return native->raw_alloc_with_stream(bytes, handle(place.stream));
   }
   void deallocate(void* ptr, Place /*place*/) override { native->raw_delete(ptr); }
 
   void record_stream(void* ptr, Place place) override {
-    // PyTorch records only what is held the way a tensor holds it.
+    // recordStream takes only a DataPtr, as tensors hold it.
     const c10::Device device(c10::DeviceType::CUDA, index(place.device));
     c10::DataPtr held(ptr, ptr, native->raw_deleter(), device);
     native->recordStream(
@@ -50,7 +50,7 @@ class TorchPlugged : public PooledAllocator {
     native->releasePool(index(device), id(pool));
   }
 
-  // PyTorch has no such calls.
+  // PyTorch's allocator has no such calls.
   void keep_stream(Place /*place*/) override {}
   void stream_ends(Place /*place*/) override {}
   void on_out_of_memory(OutOfMemoryHook /*hook*/) override {}
@@ -73,7 +73,7 @@ class TorchPlugged : public PooledAllocator {
     return all;
   }
 
-  // Calls go on being counted.
+  // Does not reset the count of driver calls.
   void reset_statistics(int device) override { native->resetPeakStats(index(device)); }
 };
 

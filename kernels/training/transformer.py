@@ -1,4 +1,4 @@
-"""A small transformer, written out: each of its operations is deterministic, backwards, too."""
+"""A small transformer whose operations are deterministic, in the backward pass, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a model is. `longest` is the most tokens of a sequence."""
+    """Dimensions of a model. `longest` is the maximum number of tokens of a sequence."""
 
     layers: int
     width: int
@@ -29,15 +29,15 @@ class Layer:
 
 
 class Cache:
-    """Keys and values of the tokens so far by layer, [batch, heads, tokens, channels], in tensors
-    that are copied into longer ones with every token."""
+    """KV cache by layer, [batch, heads, tokens, channels], in tensors that are copied into longer
+    ones with every token."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Any, Any]] = {}
         self.length = 0
 
     def extend(self, layer: int, keys: Any, values: Any) -> tuple[Any, Any]:
-        """Those of a layer with the new tokens behind them."""
+        """Append new tokens; returns all keys and values of the layer."""
         import torch
 
         if layer in self._kept:
@@ -48,10 +48,10 @@ class Cache:
 
 
 class Transformer:
-    """A decoder whose output weights are those of its embedding. Weights are random."""
+    """A decoder that shares the weights of output and embedding. Weights are random."""
 
     def __init__(self, shape: Shape, device: str, dtype: Any = None) -> None:
-        """With weights of `dtype`, float32 where there is none."""
+        """Create weights of `dtype`, float32 by default."""
         import torch
 
         random = torch.Generator(device).manual_seed(0)
@@ -81,8 +81,8 @@ class Transformer:
         return [self._tokens, self._positions, *(one for layer in layers for one in layer)]
 
     def logits(self, tokens: Any, cache: Cache | None = None) -> Any:
-        """[batch, tokens, vocabulary] of int64 [batch, tokens], which come behind those in `cache`
-        and are put there."""
+        """Logits [batch, tokens, vocabulary] of int64 [batch, tokens], which follow the tokens in
+        `cache` and are added to it."""
         from torch.nn import functional
 
         width = (self._shape.width,)

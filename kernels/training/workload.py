@@ -19,13 +19,13 @@ from .torch_caching import SETTINGS as DEFAULT
 from .works import WORKS
 
 REFERENCE: Final = "torch_caching"
-"""Whose values those of all others have to be."""
+"""The variant whose values all others must reproduce."""
 
 REFERENCE_ORDER: Final[Message] = {"settings": DEFAULT, "module": None}
 
 LOOPS: Final[Mapping[str, int]] = {"training_small": 8, "training_large": 3, "decoding": 8}
-"""Works whose speed is compared, and of which it is counted what the allocator takes: how many runs
-of each there are in a round, each beside one of the reference, in changing order."""
+"""Works whose speed is compared and whose allocator calls are counted: runs of each per round. Each
+run is paired with one of the reference, in alternating order."""
 
 PER_RUN: Final = ("host_time", "submit_time", "gpu_time", "driver_calls")
 
@@ -33,19 +33,19 @@ COUNTED_METRICS: Final = ("allocation_time", "allocation_share", "allocations")
 
 
 class Workload:
-    """What is done in a case, and the processes that do it: one for each variant, kept for the
-    whole round."""
+    """The work of a case, and the processes that do it: one per variant, kept for the whole
+    round."""
 
     _children: ClassVar[Children]
 
     @classmethod
     def before_cuda(cls) -> None:
-        """Fork what the processes are forked from."""
+        """Fork the server of the processes."""
         cls._children = Children()
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
-        del constants  # what is computed is PyTorch's draw, with fixed seeds: the same in every run
-        # CPUs differ by what their neighbours do, so each turn is on another.
+        del constants  # inputs are drawn by PyTorch with fixed seeds
+        # CPUs differ in the load of their neighbours, so each turn uses another one.
         self._cpus = [int(cpu) for cpu in rng.permutation(sorted(os.sched_getaffinity(0)))]
         self._work = ""
         self._first: dict[str, list[float]] = {}
@@ -58,14 +58,14 @@ class Workload:
         self._first, self._wrong = {}, {}
 
     def before_bind(self, variants: Sequence[tuple[Variant, Any]]) -> None:
-        """Skip where the GPU has too little memory for all of them."""
-        self._begin({variant.name: order_of(module) for variant, module in variants})
+        """Start all processes; Skip where the GPU has too little memory for them."""
+        self._begin({variant.name: allocator_order(module) for variant, module in variants})
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         """Skip where the GPU has too little memory."""
-        name, order = variant.name, order_of(module)
+        name, order = variant.name, allocator_order(module)
         self._begin({name: order})
-        return Asked(
+        return RemoteWork(
             partial(self._ask, name, order),
             partial(self._ask, REFERENCE, REFERENCE_ORDER),
             self._first.get(REFERENCE, []),
@@ -76,15 +76,15 @@ class Workload:
         )
 
     def _begin(self, orders: Mapping[str, Message]) -> None:
-        """Let the processes that have not done so make the work and do it once, the reference's
-        among them: all at the same time, so that none of them does while one is timed."""
+        """Let all processes, the reference's included, create the work and run it once unless they
+        have: at the same time, so that no process does so while another is timed."""
         orders = {REFERENCE: REFERENCE_ORDER, **orders}
         done = {*self._first, *self._wrong}
         orders = {name: order for name, order in orders.items() if name not in done}
         ready, wrong = self._children.ask_all(orders, drop=True)
         self._wrong |= wrong
-        # Once all have used the GPU, the last one to look sees what all of them have freed.
-        free = max((told["free"] for told in ready.values()), default=0)
+        # The last process to report sees the memory that all others have freed.
+        free = max((answer["free"] for answer in ready.values()), default=0)
         _, room = WORKS[self._work]
         if free < len(ready) * room:
             raise Skip(
@@ -94,11 +94,11 @@ class Workload:
         orders = {name: orders[name] for name in ready}
         begun, wrong = self._children.ask_all(orders, begin=self._work)
         self._wrong |= wrong
-        self._first |= {name: told["values"] for name, told in begun.items()}
+        self._first |= {name: answer["values"] for name, answer in begun.items()}
 
     def _ask(self, name: str, order: Message, cpu: int, *, counted: bool = False) -> Message:
-        """What a process answers when it has done the work once. ChildError where it has ended, in
-        this case for good."""
+        """Run the work once in a process; returns its answer. ChildError where the process has
+        ended, now or earlier in this case."""
         if name in self._wrong:
             raise ChildError(self._wrong[name])
         try:
@@ -111,15 +111,15 @@ class Workload:
         return difference(self._first[name], self._first[REFERENCE])
 
 
-def order_of(module: Any) -> Message:
-    """The allocator of a variant, as its process is told."""
+def allocator_order(module: Any) -> Message:
+    """The message that selects the allocator of a variant in its process."""
     settings = getattr(module, "SETTINGS", None)
     path = str(Path(module.__file__).resolve()) if settings is None else None
     return {"settings": settings, "module": path}
 
 
 def difference(values: Sequence[float], expected: Sequence[float]) -> str | None:
-    """The first value that is not as expected; None where all are."""
+    """A description of the first value that differs; None where all are equal."""
     if len(values) != len(expected):
         return f"values: expected {len(expected)}, got {len(values)}"
     pairs = enumerate(zip(values, expected, strict=True), start=1)
@@ -129,18 +129,18 @@ def difference(values: Sequence[float], expected: Sequence[float]) -> str | None
     return next(wrong, None)
 
 
-def least(runs: Iterable[Message]) -> float:
-    """Device time of a run whose every step takes as long as in the fastest of `runs`: neighbours
-    only ever add to it, and leave no whole run alone."""
+def fastest_steps(runs: Iterable[Message]) -> float:
+    """Device time of a run in which each step takes its least time in any of `runs`: load of other
+    processes only adds time, and disturbs some step of every run."""
     steps: Iterable[float] = map(min, zip(*(run["steps"] for run in runs), strict=True))
     return sum(steps)
 
 
-class Asked(Operation):
-    """A work done by a variant's process each time it is launched.
+class RemoteWork(Operation):
+    """A work that a variant's process runs at each launch.
 
-    An error of the process is a fault of the cell, not of the round, unless it comes while samples
-    are taken. So is `fault`, what was wrong before; after either, nothing is done any more.
+    An error of the process is a fault of the cell, not of the round, unless samples are being
+    taken. `fault` is an earlier error; after an error, nothing runs any more.
     """
 
     waits = True
@@ -164,14 +164,14 @@ class Asked(Operation):
         self._is_loop = work in LOOPS
         self._is_counted = is_plugged and self._is_loop
         self._ended = fault
-        self._told: Message = {}
+        self._answer: Message = {}
         self._fault: str | None = "never done"
 
     def launch(self, stream: int) -> None:
         del stream
         if self._ended is None:
             try:
-                self._told = self._ask(self._cpus[0])
+                self._answer = self._ask(self._cpus[0])
             except ChildError as error:
                 self._ended = str(error)
         self._fault = self._ended
@@ -180,19 +180,19 @@ class Asked(Operation):
         self._fault = "never done"
 
     def check(self) -> str | None:
-        return self._fault or difference(self._told["values"], self._expected)
+        return self._fault or difference(self._answer["values"], self._expected)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """All metrics, in the units of study.yaml, per step but for bytes and shares."""
+        """All metrics, in the units of study.yaml; per step, except for bytes and shares."""
         del stream, count
         samples: dict[str, list[float]] = {}
         if self._is_loop:
-            # In turns, so that both have the same neighbours on the host.
+            # In turns, so that both have the same load on the host.
             turns = [self._turn(turn) for turn in range(LOOPS[self._work])]
             native, runs = zip(*turns, strict=True)
-            samples["relative_speed"] = [least(native) / least(runs)]
+            samples["relative_speed"] = [fastest_steps(native) / fastest_steps(runs)]
         else:
-            runs = (self._told, self._run(self._ask))
+            runs = (self._answer, self._run(self._ask))
         metrics = [run["metrics"] for run in runs]
         samples |= {name: [run[name] for run in metrics] for name in PER_RUN}
         samples |= {name: [metrics[-1][name]] for name in ("reserved", "active")}
@@ -202,15 +202,15 @@ class Asked(Operation):
         return samples
 
     def _turn(self, turn: int) -> tuple[Message, Message]:
-        """A run on the reference and one on this allocator, on the same CPU."""
+        """A run with the reference and one with this allocator, on the same CPU."""
         asked = [self._ask_reference, self._ask]
-        told = [self._run(ask, turn) for ask in (asked if turn % 2 == 0 else asked[::-1])]
-        native, own = told if turn % 2 == 0 else told[::-1]
-        return native, own
+        answers = [self._run(ask, turn) for ask in (asked if turn % 2 == 0 else asked[::-1])]
+        native, variant = answers if turn % 2 == 0 else answers[::-1]
+        return native, variant
 
     def _run(self, ask: Callable[..., Message], turn: int = 0) -> Message:
-        """What comes of another run. RuntimeError where its values are wrong."""
-        told = ask(self._cpus[turn % len(self._cpus)])
-        if wrong := difference(told["values"], self._expected):
+        """The answer of another run. RuntimeError where its values are wrong."""
+        answer = ask(self._cpus[turn % len(self._cpus)])
+        if wrong := difference(answer["values"], self._expected):
             raise RuntimeError(f"{self._work}: {wrong}")
-        return told
+        return answer

@@ -1,4 +1,4 @@
-"""What a process does with its allocator: training, inference, graphs, running out of memory."""
+"""The workloads of a process: training, inference, graphs, running out of memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ON_GPU: Final = "cuda"
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds from the first call until the last has returned, until all work is done, and between
+    """Seconds from the first call until the last returns, until all work is complete, and between
     the device events before and after each step."""
 
     submit: float
@@ -33,7 +33,7 @@ class Times:
         return sum(self.steps)
 
 
-def together(times: Sequence[Times]) -> Times:
+def combined(times: Sequence[Times]) -> Times:
     return Times(
         sum(one.submit for one in times),
         sum(one.host for one in times),
@@ -43,22 +43,22 @@ def together(times: Sequence[Times]) -> Times:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run came to: numbers that have to be the same with every allocator, and times."""
+    """Result of a run: values that must not depend on the allocator, and times."""
 
     values: list[float]
     times: Times
 
 
 Counting = AbstractContextManager[Any]
-"""Entered while what is timed runs; graphs and limits are not counted."""
+"""A context around the timed part; calls in graphs and limits are not counted."""
 
 NOT_COUNTED: Final[Counting] = nullcontext()
 
 
 class Work(ABC):
-    """Something that can be done again and again, each time with the same result.
+    """A workload that can be repeated, each time with the same result.
 
-    `steps` is how many steps of a run are timed, `untimed` how many come before these.
+    `steps` is the number of timed steps of a run, `untimed` the number of steps before these.
     """
 
     steps: int
@@ -66,12 +66,12 @@ class Work(ABC):
 
     @abstractmethod
     def run(self, counting: Counting) -> Run:
-        """Do all of it once."""
+        """Run the workload once."""
 
 
 def timed(steps: Iterable[object], counting: Counting, device: str = ON_GPU) -> Times:
-    """Times of going through `steps`, each of which enqueues its work on the current stream of an
-    idle GPU when it is asked for."""
+    """Times of iterating over `steps`: each enqueues its work on the current stream, beginning with
+    an idle GPU."""
     import torch
 
     if device != ON_GPU:
@@ -99,7 +99,7 @@ def recorded_event() -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """A training: `batch` sequences in each step, as long as `lengths` says in turn."""
+    """A training run: `batch` sequences in each step, whose length is that step's in `lengths`."""
 
     shape: Shape
     batch: int
@@ -107,7 +107,7 @@ class Plan:
 
 
 class Training(Work):
-    """Steps of AdamW, in bfloat16 where PyTorch's autocast has it. Values are the losses.
+    """Steps of AdamW under PyTorch's bfloat16 autocast. Values are the losses.
 
     Every run begins with the same weights.
     """
@@ -132,7 +132,7 @@ class Training(Work):
     def run(self, counting: Counting = NOT_COUNTED) -> Run:
         import torch
 
-        self._step(self._batches[0])  # warms caches that another process used last
+        self._step(self._batches[0])  # warms caches that another process has used
         self._begin()
         losses: list[Any] = []
         times = timed(self._trained(losses), counting, self._device)
@@ -149,7 +149,7 @@ class Training(Work):
                     moment.zero_()
 
     def _trained(self, losses: list[Any]) -> Iterator[None]:
-        """Add a loss to `losses` with each step."""
+        """Append a loss to `losses` in each step."""
         for tokens in self._batches:
             losses.append(self._step(tokens))
             yield
@@ -169,8 +169,8 @@ class Training(Work):
 
 
 class OutOfMemory(Training):
-    """Steps under limits, of which one asks for more than there is: it is left out, and training
-    goes on. Values are the losses under each limit, RAN_OUT where a step found no memory."""
+    """Training under limits, where one step runs out of memory, is skipped, and training goes on.
+    Values are the losses under each limit, RAN_OUT for the skipped step."""
 
     RAN_OUT: Final = -1.0
     LIMITS: Final = (1 * GIB, 2 * GIB, 3 * GIB)
@@ -195,7 +195,7 @@ class OutOfMemory(Training):
         values = [loss for run in runs for loss in run.values]
         if values.count(self.RAN_OUT) != len(self.LIMITS):
             raise RuntimeError(f"expected to run out once under each limit, got losses {values}")
-        return Run(values, together([run.times for run in runs]))
+        return Run(values, combined([run.times for run in runs]))
 
     def _step(self, tokens: Any) -> Any:
         import torch
@@ -208,8 +208,8 @@ class OutOfMemory(Training):
 
 
 class Decoding(Work):
-    """Tokens that follow prompts, the likeliest each time, with a cache that grows by each. Values
-    are the tokens."""
+    """Greedy decoding after prompts, with a KV cache that grows by each token. Values are the
+    tokens."""
 
     def __init__(
         self, shape: Shape, batch: int, prompts: Sequence[int], tokens: int, device: str = ON_GPU
@@ -231,12 +231,12 @@ class Decoding(Work):
 
         found: list[Any] = []
         with torch.inference_mode():
-            self._model.logits(self._prompts[0])  # warms caches that another process used last
+            self._model.logits(self._prompts[0])  # warms caches that another process has used
             times = timed(self._decoded(found), counting, self._device)
             return Run(torch.cat(found).flatten().tolist(), times)
 
     def _decoded(self, found: list[Any]) -> Iterator[None]:
-        """Add a token to `found` with each step."""
+        """Append a token to `found` in each step."""
         for prompt in self._prompts:
             cache, tokens = Cache(), prompt
             for _ in range(self._tokens):
@@ -247,7 +247,7 @@ class Decoding(Work):
 
 @dataclass(frozen=True)
 class Captured:
-    """A graph that computes result = factor * read + 1, and the tensors that it leaves behind."""
+    """A graph that computes result = factor * read + 1, and its output tensors."""
 
     graph: Any
     factor: int
@@ -255,7 +255,7 @@ class Captured:
     total: Any
 
     def wrong(self, read: int) -> bool:
-        """Whether a tensor is not what it has to be, where `read` was full of one number."""
+        """Whether an output tensor is wrong, where all elements of the input were `read`."""
         expected = self.factor * read + 1
         return bool((self.result != expected).any()) or int(self.total) != (
             expected * self.result.numel()
@@ -263,12 +263,13 @@ class Captured:
 
 
 class Graphs(Work):
-    """So many graphs captured, with memory of their own and then all with the same, and replayed,
-    also after empty_cache: the former in every order or in random ones, the latter in the order of
-    capture, which PyTorch asks for where a graph may lie in what an earlier one has freed.
+    """Captured graphs, with separate memory pools and then with a shared one, and their replay,
+    also after empty_cache. Graphs with separate pools are replayed in every order or in random
+    ones; with a shared pool in the order of capture, as PyTorch requires, since a graph may reuse
+    memory that an earlier one has freed.
 
-    A step is a capture. There are no values: run raises RuntimeError where a result is wrong in any
-    replay, or a word beside the results has changed.
+    A step is a capture. There are no values: run raises RuntimeError if a result is wrong in any
+    replay, or if a word beside the results has changed.
     """
 
     WORDS: Final = 2**19
@@ -282,7 +283,7 @@ class Graphs(Work):
         self.steps = 2 * graphs
         self._graphs = graphs
         self._read = torch.zeros(self.WORDS, dtype=torch.int64, device=ON_GPU)
-        self._compute(1)  # loads the kernels, which a capture may not be able to
+        self._compute(1)  # loads the kernels, which may be impossible during a capture
 
     def _compute(self, factor: int) -> tuple[Any, Any]:
         product = self._read * factor
@@ -293,10 +294,10 @@ class Graphs(Work):
     def run(self, counting: Counting = NOT_COUNTED) -> Run:
         import torch
 
-        own = orders(self._graphs, self.ORDERS)
-        as_captured = [range(self._graphs)] * len(own)
+        any_order = orders(self._graphs, self.ORDERS)
+        as_captured = [range(self._graphs)] * len(any_order)
         wrong, changed, times = 0, 0, []
-        for pool, replayed in ((None, own), (torch.cuda.graph_pool_handle(), as_captured)):
+        for pool, replayed in ((None, any_order), (torch.cuda.graph_pool_handle(), as_captured)):
             captured: list[Captured] = []
             kept: list[Any] = []
             times.append(timed(self._captures(pool, captured, kept), NOT_COUNTED))
@@ -309,11 +310,11 @@ class Graphs(Work):
             raise RuntimeError(
                 f"graphs: {wrong} results were wrong and {changed} words beside them had changed"
             )
-        return Run([], together(times))
+        return Run([], combined(times))
 
     def _captures(self, pool: Any, captured: list[Captured], kept: list[Any]) -> Iterator[None]:
-        """Capture a graph with each step. It frees temporaries, which the next one may use; beside
-        them lie tensors that no graph has to do with."""
+        """Capture a graph in each step. It frees temporaries, whose memory the next one may reuse;
+        tensors outside of the graphs lie beside them."""
         import torch
 
         for number in range(self._graphs):
@@ -326,7 +327,7 @@ class Graphs(Work):
             yield
 
     def _replay(self, captured: Sequence[Captured], replayed: Sequence[Sequence[int]]) -> int:
-        """How many results were wrong when all graphs were replayed in each of these orders."""
+        """Number of wrong results after replaying all graphs in each of these orders."""
         wrong = 0
         for read, order in enumerate(replayed, start=1):
             self._read.fill_(read)
@@ -339,7 +340,7 @@ class Graphs(Work):
 
 
 def orders(count: int, most: int) -> list[Sequence[int]]:
-    """All orders of so many, or `most` random ones, the same each time."""
+    """All orders of `count` graphs, or `most` random orders, with a fixed seed."""
     if count <= 3:
         return list(permutations(range(count)))
     draws = random.Random(1)
@@ -347,7 +348,7 @@ def orders(count: int, most: int) -> list[Sequence[int]]:
 
 
 def lengths(count: int, least: int, most: int, multiple: int) -> list[int]:
-    """So many lengths of sequences from `least` to `most`, the same each time."""
+    """`count` sequence lengths from `least` to `most`, with a fixed seed."""
     draws = np.random.default_rng(2)
     return [multiple * int(n) for n in draws.integers(least // multiple, most // multiple, count)]
 
@@ -364,5 +365,4 @@ WORKS: Final[Mapping[str, tuple[Callable[[], Work], int]]] = {
     "graphs_10": (lambda: Graphs(10), 2 * GIB),
     "out_of_memory": (lambda: OutOfMemory(Plan(SMALL, 8, (96, 64, 2047, 80, 128))), 4 * GIB),
 }
-"""What is done in each case, and how many bytes of GPU memory have to be free for each process that
-does it."""
+"""The workload of each case, and the bytes of GPU memory that each process needs for it."""

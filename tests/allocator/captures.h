@@ -47,7 +47,7 @@ inline void a_trim_does_not_end_a_capture(Shadow& gpu) {
   try {
     gpu.allocator->trim(Shadow::kDevice, 0);
   } catch (const std::runtime_error&) {
-    // It may be told.
+    // The caller may report it.
   }
   gpu.end_capture(graph, stream);
   gpu.destroy_graph(graph);

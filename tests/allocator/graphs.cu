@@ -60,7 +60,8 @@ class Bench {
     auto* result = words(place());
     uint32_t* read = words({0, 0});
     cudaGraph_t graph;
-    allocator().begin_capture(0, pool, [own = place().stream](Stream one) { return one == own; });
+    allocator().begin_capture(0, pool,
+                              [captured = place().stream](Stream one) { return one == captured; });
     check(cudaStreamBeginCapture(stream_, mode), "begin");
     uint32_t* temporary = words(place());
     fill<<<kBlocks, kThreads, 0, stream_>>>(temporary, tag);
@@ -153,17 +154,17 @@ unsigned long long replayed(size_t graphs, bool share, unsigned flags, cudaStrea
 // The default streams of two threads share no memory, and each may free what the other uses.
 bool threads_are_apart() {
   Bench bench(cudaStreamNonBlocking);
-  const Place own{0, reinterpret_cast<Stream>(cudaStreamPerThread)};
-  void* first = bench.allocator().allocate(kBytes, own);
-  bench.allocator().deallocate(first, own);
+  const Place place{0, reinterpret_cast<Stream>(cudaStreamPerThread)};
+  void* first = bench.allocator().allocate(kBytes, place);
+  bench.allocator().deallocate(first, place);
   bool apart = false;
   std::thread([&] {
-    void* second = bench.allocator().allocate(kBytes, own);
+    void* second = bench.allocator().allocate(kBytes, place);
     apart = second != first;
     void* shared = bench.allocator().allocate(kBytes, {0, 0});
-    bench.allocator().record_stream(shared, own);
+    bench.allocator().record_stream(shared, place);
     bench.allocator().deallocate(shared, {0, 0});
-    bench.allocator().deallocate(second, own);
+    bench.allocator().deallocate(second, place);
   }).join();
   bench.allocator().trim(0, 0);
   return apart && bench.allocator().statistics(0).reserved == 0;
@@ -180,7 +181,7 @@ int main() {
                                 cudaStreamCaptureModeRelaxed}) {
           const unsigned long long found = replayed(graphs, share, flags, mode);
           std::printf("%zu graphs, %s, stream of kind %u, mode %d: %llu wrong\n", graphs,
-                      share ? "one pool" : "pools of their own", flags, int(mode), found);
+                      share ? "one pool" : "separate pools", flags, int(mode), found);
           faults += found != 0;
         }
       }

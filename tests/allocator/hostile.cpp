@@ -124,7 +124,7 @@ void each_thread_has_its_own_default_stream(Shadow& gpu) {
       fault = error.what();
     }
   }).join();
-  require(fault.empty(), "memory of its own", fault);
+  require(fault.empty(), "exclusive memory", fault);
 }
 
 void another_thread_frees_what_a_default_stream_reads(Shadow& gpu) {
@@ -141,7 +141,7 @@ void another_thread_frees_what_a_default_stream_reads(Shadow& gpu) {
       fault = error.what();
     }
   }).join();
-  require(fault.empty(), "memory of its own", fault);
+  require(fault.empty(), "exclusive memory", fault);
 }
 
 void no_memory_needs_no_stream(Shadow& gpu) {
@@ -166,7 +166,7 @@ void a_refused_free_keeps_the_segment(Shadow& gpu) {
   try {
     gpu.allocator->trim(Shadow::kDevice, 0);
   } catch (const std::runtime_error&) {
-    // It may be told.
+    // The caller may report it.
   }
   gpu.free(gpu.allocate(512 * kMiB, 0));
   require(gpu.reserved() == 512 * kMiB, "the segment used again", mib(gpu.reserved()));
@@ -190,7 +190,7 @@ void a_refused_event_loses_no_memory(Shadow& gpu) {
     try {
       i == 0 ? gpu.free(read) : gpu.allocator->trim(Shadow::kDevice, 0);
     } catch (const std::runtime_error&) {
-      // It may be told.
+      // The caller may report it.
     }
   }
   gpu.allocate(600 * kMiB, owner);

@@ -64,7 +64,7 @@ class HostileOrder : public HostilePages, public StreamOrder {
  public:
   using HostilePages::HostilePages;
 
-  void put_behind(int /*device*/, Stream stream, Event event) override {
+  void wait_for_event(int /*device*/, Stream stream, Event event) override {
     const Lock lock(mutex_);
     give_wait(stream, event);
   }

@@ -30,7 +30,7 @@ class HostileSource : public StreamSource {
 
   explicit HostileSource(size_t capacity) : capacity_(capacity) { work_.add(0, true); }
 
-  // What the driver does.
+  // Calls of the driver.
 
   void* allocate(int device, size_t bytes) override {
     const Lock lock(mutex_);
@@ -101,20 +101,20 @@ class HostileSource : public StreamSource {
     const Lock lock(mutex_);
     ++counts_.event_queries;
     refuse_in_capture("cudaEventQuery");
-    Recorded& own = uncaptured(event, "cudaEventQuery");
-    if (!work_.is_reached(own.point)) {
+    Recorded& recorded = uncaptured(event, "cudaEventQuery");
+    if (!work_.is_reached(recorded.point)) {
       return false;
     }
-    return own.late == 0 || own.late-- == 0;
+    return recorded.late == 0 || recorded.late-- == 0;
   }
 
   void wait(int /*device*/, Event event) override {
     const Lock lock(mutex_);
     ++counts_.event_waits;
     refuse_in_capture("cudaEventSynchronize");
-    Recorded& own = uncaptured(event, "cudaEventSynchronize");
-    own.late = 0;
-    work_.reach(own.point);
+    Recorded& recorded = uncaptured(event, "cudaEventSynchronize");
+    recorded.late = 0;
+    work_.reach(recorded.point);
   }
 
   void recycle(int /*device*/, Event event) override {
@@ -122,7 +122,7 @@ class HostileSource : public StreamSource {
     events_.erase(event);
   }
 
-  // That of a thread's own default stream is odd, as no handle is.
+  // The identity of a per-thread default stream is odd, which no handle is.
   Stream identity(Stream stream) override {
     const Lock lock(mutex_);
     return stream == kPerThread ? Stream(2 * live(stream, "a call") + 1) : stream;
@@ -143,7 +143,7 @@ class HostileSource : public StreamSource {
     counts_ = {counts_.reserved, counts_.reserved, 0, 0, 0, 0, 0};
   }
 
-  // What a program does.
+  // Actions of a program.
 
   // The handle of a stream that ended last comes back first.
   Stream create_stream() {
@@ -158,7 +158,7 @@ class HostileSource : public StreamSource {
     return handle;
   }
 
-  // What it was given is still done.
+  // Work that was enqueued before is still completed.
   void destroy_stream(Stream stream) {
     const Lock lock(mutex_);
     live(stream, "cudaStreamDestroy");
@@ -213,7 +213,7 @@ class HostileSource : public StreamSource {
     }
   }
 
-  // What a test sees.
+  // State for tests.
 
   Id id_of(Stream stream) {
     const Lock lock(mutex_);
@@ -247,7 +247,7 @@ class HostileSource : public StreamSource {
     return events_.size();
   }
 
-  // The next so many calls fail; events recorded from now on complete so many queries late.
+  // Lets the next `count` calls fail, or events recorded from now on complete `count` queries late.
   std::atomic<uint64_t> failing_allocations{0};
   std::atomic<uint64_t> failing_releases{0};
   std::atomic<uint64_t> failing_records{0};
@@ -275,12 +275,12 @@ class HostileSource : public StreamSource {
   // The stream is given a piece of work that is done when the event is reached.
   void give_wait(Stream stream, Event event) {
     const Id id = live(stream, "cudaStreamWaitEvent");
-    const Recorded& own = events_.at(event);
-    if (own.is_captured || capture_of_id(id) != Capture::kNone) {
+    const Recorded& recorded = events_.at(event);
+    if (recorded.is_captured || capture_of_id(id) != Capture::kNone) {
       invalidate("cudaStreamWaitEvent");
       throw std::runtime_error("cudaStreamWaitEvent: dependency created on uncaptured work");
     }
-    work_.give_wait(id, own.point);
+    work_.give_wait(id, recorded.point);
   }
 
   mutable std::recursive_mutex mutex_;
@@ -297,11 +297,11 @@ class HostileSource : public StreamSource {
   static constexpr size_t kPage = size_t{2} << 20;
 
   Recorded& uncaptured(Event event, const std::string& call) {
-    Recorded& own = events_.at(event);
-    if (own.is_captured) {
+    Recorded& recorded = events_.at(event);
+    if (recorded.is_captured) {
       throw std::runtime_error(call + ": operation not permitted on a captured event");
     }
-    return own;
+    return recorded;
   }
 
   Id live(Stream stream, const std::string& call) {
@@ -309,8 +309,8 @@ class HostileSource : public StreamSource {
       return 0;
     }
     if (stream == kPerThread) {
-      thread_local std::map<uint64_t, Id> own;
-      const auto [found, is_new] = own.try_emplace(serial_, last_id_ + 1);
+      thread_local std::map<uint64_t, Id> ids;
+      const auto [found, is_new] = ids.try_emplace(serial_, last_id_ + 1);
       if (is_new) {
         work_.add(++last_id_, true);
       }

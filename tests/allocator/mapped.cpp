@@ -1,6 +1,6 @@
 // Random actions over a source that maps pages, everything checked after each: allocator_mapped
 //
-// Ends with 0 where every allocation has memory of its own that is mapped, blocks tile what is
+// Ends with 0 where every allocation has exclusive, mapped memory, blocks tile what is
 // mapped, and all of it goes back.
 #include <cstdio>
 #include <random>
@@ -50,7 +50,7 @@ class MappedSource : public HostSource, public Mapping {
     return all;
   }
 
-  // Bytes at and behind `address` that are there.
+  // Mapped bytes from `address` on.
   size_t room_at(uintptr_t address) {
     for (const auto& [range, pieces] : ranges_) {
       const auto start = reinterpret_cast<uintptr_t>(range);
@@ -138,7 +138,7 @@ void begins_with_a_segment() {
   require(source.counts(0).reserved == 24 * kMiB, "more than there is room for");
 }
 
-// What is free between blocks is used before the end of the range, however well that fits.
+// Free blocks between others are used before the end of the range, however well that fits.
 void takes_the_end_last() {
   MappedSource source(kGiB);
   const std::unique_ptr<Allocator> allocator = make_allocator(source);
@@ -163,9 +163,9 @@ void random_actions(unsigned seed) {
         void* ptr = allocator->allocate(bytes, {0, stream});
         const auto start = reinterpret_cast<uintptr_t>(ptr);
         require(source.room_at(start) >= bytes, "an allocation without memory");
-        for (const Live& own : live) {
-          const auto other = reinterpret_cast<uintptr_t>(own.ptr);
-          require(other + own.bytes <= start || start + bytes <= other, "memory given out twice");
+        for (const Live& one : live) {
+          const auto other = reinterpret_cast<uintptr_t>(one.ptr);
+          require(other + one.bytes <= start || start + bytes <= other, "memory given out twice");
         }
         live.push_back({ptr, bytes, stream});
       } catch (const OutOfMemory&) {
@@ -185,8 +185,8 @@ void random_actions(unsigned seed) {
     }
     check_heap(*allocator, source, live);
   }
-  for (const Live& own : live) {
-    allocator->deallocate(own.ptr, {0, own.stream});
+  for (const Live& one : live) {
+    allocator->deallocate(one.ptr, {0, one.stream});
   }
   allocator->trim(0, 0);
   require(source.counts(0).reserved == 0, "memory that was not returned");

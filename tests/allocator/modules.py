@@ -30,10 +30,10 @@ class Host:
     def __init__(self, module: Any, capacity: int = GPU_BYTES) -> None:
         self.module = module
         self.source = module.HostSource(capacity)
-        self.own = module.Allocator(self.source)
+        self.allocator = module.Allocator(self.source)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.own, name)
+        return getattr(self.allocator, name)
 
     @property
     def calls(self) -> tuple[int, int]:

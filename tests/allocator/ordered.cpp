@@ -1,4 +1,4 @@
-// Streams that are told to wait for others instead of the host: allocator_ordered
+// Streams that wait for others on the device instead of on the host: allocator_ordered
 //
 // Ends with 0 where memory comes back as soon as it may, else with 1 and what was expected and what
 // came.
@@ -68,7 +68,7 @@ void a_handle_that_comes_back_is_another_stream(Shadow& gpu) {
   gpu.allocate(32 * kMiB, streams.owner);
 }
 
-// Who waits gets its own memory, and nobody else's.
+// A waiting stream gets memory of its heap only.
 void others_keep_what_is_theirs(Shadow& gpu) {
   const Streams streams(gpu);
   const Stream other = gpu.source.create_stream();
@@ -90,7 +90,7 @@ void all_users_are_waited_for(Shadow& gpu) {
   gpu.allocate(64 * kMiB, streams.owner);
 }
 
-// A graph that nobody has told of can have no wait for work outside of it.
+// A graph that was not announced cannot wait for work outside of it.
 void a_captured_stream_is_left_alone(Shadow& gpu) {
   const Streams streams(gpu);
   free_while_read(gpu, 64 * kMiB, streams.owner, streams.user);

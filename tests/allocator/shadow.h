@@ -9,12 +9,12 @@
 #include "hostile_pages.h"
 #include "pooled_allocator.h"
 
-// What the allocator is given: the least, unless a test names another.
+// The parameters of the allocator: minimal, unless a test sets others.
 #ifndef SOURCE
 #define SOURCE HostileSource
 #endif
 
-// What was expected and what came.
+// A violation: expected and got.
 struct Fault : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -26,7 +26,7 @@ inline void require(bool holds, const std::string& expected, const std::string& 
 }
 
 // A program on a GPU: it allocates, works on streams, frees, captures. Throws Fault where it gets
-// memory that it must not. Several threads may act at once, each on allocations of its own.
+// memory that it must not. Several threads may act at once, each on separate allocations.
 class Shadow {
  public:
   static constexpr int kDevice = 1;  // not 0, so that nobody forgets to pass it on
@@ -35,7 +35,7 @@ class Shadow {
     uintptr_t start;
     size_t bytes;
     Stream stream;
-    HostileSource::Id own;  // of that stream
+    HostileSource::Id id;  // of that stream
     std::set<HostileSource::Id> users;
   };
   using Allocation = std::list<Held>::iterator;
@@ -49,11 +49,11 @@ class Shadow {
   Allocation allocate(size_t bytes, Stream stream) {
     void* ptr = allocator->allocate(bytes, {kDevice, stream});
     const Lock lock(mutex_);
-    const HostileSource::Id own = source.id_of(stream);
-    const Held held{reinterpret_cast<uintptr_t>(ptr), bytes, stream, own, {own}};
+    const HostileSource::Id id = source.id_of(stream);
+    const Held held{reinterpret_cast<uintptr_t>(ptr), bytes, stream, id, {id}};
     require(held.start % 512 == 0, "512-byte alignment", "another");
     for (const Held& other : held_) {
-      require(!overlap(held, other), "memory of its own", "that of a live allocation");
+      require(!overlap(held, other), "exclusive memory", "that of a live allocation");
     }
     check_freed(held);
     check_graphs(held);
@@ -88,9 +88,10 @@ class Shadow {
   // is destroyed. Its graphs have numbers from 0.
   size_t begin_capture(Stream stream, PoolId pool) {
     if (pooled != nullptr) {
-      const Stream own = source.identity(stream);
-      pooled->begin_capture(kDevice, pool,
-                            [this, own](Stream other) { return source.identity(other) == own; });
+      const Stream captured = source.identity(stream);
+      pooled->begin_capture(kDevice, pool, [this, captured](Stream other) {
+        return source.identity(other) == captured;
+      });
     }
     source.begin_capture(stream);
     const Lock lock(mutex_);
@@ -176,8 +177,8 @@ class Shadow {
       }
       if (overlap(held, freed->held)) {
         HostileSource::Point others = freed->until;
-        others.erase(held.own);
-        require(source.is_before(held.own, others), "memory that no stream uses",
+        others.erase(held.id);
+        require(source.is_before(held.id, others), "memory that no stream uses",
                 "some that a stream still reads");
       }
       ++freed;
@@ -185,21 +186,21 @@ class Shadow {
   }
 
   void check_graphs(const Held& held) {
-    Graph* own = nullptr;
+    Graph* owner = nullptr;
     for (Graph& graph : graphs_) {
-      if (graph.is_captured && graph.stream == held.own) {
-        own = &graph;
+      if (graph.is_captured && graph.stream == held.id) {
+        owner = &graph;
       }
     }
     for (const Graph& graph : graphs_) {
-      const bool is_shared = own != nullptr && own->pool == graph.pool;
+      const bool is_shared = owner != nullptr && owner->pool == graph.pool;
       for (const Held& range : graph.ranges) {
         require(!graph.is_alive || is_shared || !overlap(held, range),
                 "memory that no graph writes", "some of a captured graph");
       }
     }
-    if (own != nullptr) {
-      own->ranges.push_back(held);
+    if (owner != nullptr) {
+      owner->ranges.push_back(held);
     }
   }
 

@@ -9,13 +9,13 @@ int main(int count, char** arguments) {
   const uint64_t seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
   constexpr uint64_t kBurst = 500;
   for (uint64_t done = 0; done < operations; done += kBurst) {
-    const uint64_t own = seed * 1000003 + done;
+    const uint64_t burst_seed = seed * 1000003 + done;
     try {
       StateCheck states(size_t{256} << 20);
-      states.burst(own, kBurst, 12 + own % 15);
+      states.burst(burst_seed, kBurst, 12 + burst_seed % 15);
       states.drain();
     } catch (const std::exception& error) {
-      std::printf("seed %llu: %s\n", static_cast<unsigned long long>(own), error.what());
+      std::printf("seed %llu: %s\n", static_cast<unsigned long long>(burst_seed), error.what());
       return 1;
     }
   }

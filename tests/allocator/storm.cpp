@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kCapacity = 512 * kMiB;
 constexpr size_t kReads = 0, kOwns = 1, kPassing = 2;  // the streams of a thread that pass
-constexpr size_t kMostLive = 40, kMostGraphs = 3;
+constexpr size_t kMaxLive = 40, kMaxGraphs = 3;
 
-// What one thread of the program has and does. It keeps what pooled_allocator.h asks of callers.
+// One thread of the program, which keeps the rules of pooled_allocator.h.
 class Actor {
  public:
   Actor(Shadow& gpu, const std::vector<Stream>& lasting, uint64_t seed, uint64_t number)
@@ -31,7 +31,7 @@ class Actor {
 
   void act() {
     const uint64_t which = random_() % 1000;
-    const bool is_crowded = live_.size() >= kMostLive;
+    const bool is_crowded = live_.size() >= kMaxLive;
     const std::pair<uint64_t, void (Actor::*)()> actions[] = {
         {is_crowded ? 150 : 400, &Actor::allocate},
         {620, &Actor::free},
@@ -117,7 +117,7 @@ class Actor {
     if (captured_ != kNone) {
       gpu_.end_capture(graphs_.back(), captured_);
       captured_ = kNone;
-    } else if (graphs_.size() < kMostGraphs) {
+    } else if (graphs_.size() < kMaxGraphs) {
       captured_ = random_() % 4 == 0 ? kPerThread : passing_[kOwns];
       const PoolId pool{number_ + 1, random_() % 2};
       graphs_.push_back(gpu_.begin_capture(captured_, pool));
@@ -172,7 +172,7 @@ class Actor {
     try {
       gpu_.allocator->trim(Shadow::kDevice, random_() % 2 == 0 ? 0 : any_size(29));
     } catch (const std::runtime_error&) {
-      // Another thread captures, or the driver was told to refuse.
+      // Another thread captures, or the driver is set to refuse.
     }
   }
 

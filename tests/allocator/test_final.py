@@ -112,7 +112,7 @@ SETTLING = [
 @pytest.mark.parametrize("name", SETTLING)
 def test_a_tape_seen_before_is_replayed_without_the_driver(ours: Host, name: str) -> None:
     pattern = patterns.PATTERNS[name]()
-    runner = ours.module.Runner(ours.own, pattern.tapes, list(range(pattern.streams)))
+    runner = ours.module.Runner(ours.allocator, pattern.tapes, list(range(pattern.streams)))
     runner.run(5)
     ours.reset_statistics()
     runner.run(60)

@@ -42,21 +42,21 @@ FAULTS = {
     },
     "p5_dropin": {},
 }
-"""What each step does wrong, and what is told of it. All else it must do right."""
+"""The situations in which each variant fails, and the error. It must pass all others."""
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("step", FAULTS)
 def test_only_known_faults_are_left(step: str, situation: str) -> None:
-    # The compiler counts what is run, so that no clock has to tell how long a search is.
+    # The compiler counts executed blocks, so that no clock has to measure a search.
     flags = "-fsanitize-coverage=trace-pc"
     done = ran(native(f"hostile-{step}", "hostile.cpp", flags, variant=step), situation)
-    told = FAULTS[step].get(situation)
-    assert done.returncode == (0 if told is None else 1), done.stdout + done.stderr
-    assert told is None or re.search(told, done.stdout.strip())
+    expected = FAULTS[step].get(situation)
+    assert done.returncode == (0 if expected is None else 1), done.stdout + done.stderr
+    assert expected is None or re.search(expected, done.stdout.strip())
 
 
 @pytest.mark.parametrize(("step", "trace"), [("p5_dropin", "off"), ("p5_traced", "on")])
-def test_duties_tell_what_has_happened(step: str, trace: str) -> None:
-    done = ran(native(f"duties-{step}", "duties.cpp", variant=step), trace)
+def test_observers_record_events(step: str, trace: str) -> None:
+    done = ran(native(f"observers-{step}", "observers.cpp", variant=step), trace)
     assert done.returncode == 0, done.stdout + done.stderr

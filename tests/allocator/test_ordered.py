@@ -1,4 +1,4 @@
-"""Streams that are told to wait for others where much of the memory waits."""
+"""Streams that wait for others on the device when much freed memory is in use."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ FAULTS = {
         "expected 64 MiB, got 128 MiB",
     ),
     "streams always wait": (
-        "bytes_ < memory_.arena.reserved() / kMuch",
+        "bytes_ < memory_.arena.reserved() / kMinPendingDivisor",
         "false",
         "expected 544 MiB, got 528 MiB",
     ),
-    "the stream is not told to wait": (
-        "if (own != point.blocks.end()) {",
+    "the stream does not wait": (
+        "if (of_heap != batch.blocks.end()) {",
         "if (false) {",
         STILL_READ,
     ),
-    "memory behind later points is handed out": (
-        "std::for_each(line.points.begin(), std::next(first),",
-        "std::for_each(line.points.begin(), line.points.end(),",
+    "memory of later batches is handed out": (
+        "std::for_each(queue.batches.begin(), std::next(first),",
+        "std::for_each(queue.batches.begin(), queue.batches.end(),",
         "expected a wait for the first use",
     ),
-    "the stream waits for the last point alone": (
-        "point.event);\n    }",
-        "lines_.begin()->second.points.back().event);\n    }",
+    "the stream waits for the last event alone": (
+        "batch.event);\n    }",
+        "queues_.begin()->second.batches.back().event);\n    }",
         "expected a wait for the first use",
     ),
     "memory of other streams is handed out": (
-        "return &block->side->heap != &heap;",
+        "return &block->segment_pool->heap != &heap;",
         "return false;",
         STILL_READ,
     ),
     "one of two users is enough": (
-        "if (--block->events == 0) {",
-        "--block->events;\n    {",
+        "if (--block->pending_events == 0) {",
+        "--block->pending_events;\n    {",
         STILL_READ,
     ),
     "a captured stream waits": (
-        "reserved() / kMuch ||\n        is_captured(stream)) {",
-        "reserved() / kMuch) {",
+        "reserved() / kMinPendingDivisor ||\n        is_captured(stream)) {",
+        "reserved() / kMinPendingDivisor) {",
         "dependency created on uncaptured work",
     ),
 }
@@ -64,9 +64,9 @@ def test_what_waits_is_used_again_behind_those_that_use_it() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(fault: str, tmp_path: Path) -> None:
-    right, wrong, told = FAULTS[fault]
+    right, wrong, expected = FAULTS[fault]
     changed = with_fault(STUDY.folder, tmp_path / "allocator", "stream_waits.h", right, wrong)
     name = f"ordered-{list(FAULTS).index(fault)}"
     done = ran(native(name, "ordered.cpp", ORDER, variant="p5_dropin", folder=changed))
     assert done.returncode == 1, done.stdout + done.stderr
-    assert told in done.stdout
+    assert expected in done.stdout

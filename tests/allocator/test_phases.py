@@ -90,6 +90,15 @@ def test_phase_3_never_gives_a_segment_back() -> None:
         host.allocate(512)
 
 
+@pytest.mark.parametrize(
+    "name", ["p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool"]
+)
+def test_early_phases_refuse_a_limit(name: str) -> None:
+    expected = rf"^limit: expected an allocator that can be bounded, got {name}$"
+    with pytest.raises(ValueError, match=expected):
+        Host(built(name)).set_limit(0, MIB)
+
+
 @pytest.mark.parametrize("name", ["p1_exact_cache", "p2_size_buckets", "p3_block_pool"])
 def test_early_phases_do_not_know_streams(name: str) -> None:
     host = Host(built(name))

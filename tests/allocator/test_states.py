@@ -134,7 +134,7 @@ FAULTS = {
         "no reuse before the event",
     ),
     "batches are let go at once": (
-        *("waiting_room.h", "return batch.events.empty();", "return true;"),
+        *("deferred_frees.h", "return batch.events.empty();", "return true;"),
         "",
     ),
     "neighbours are not merged": (
@@ -175,9 +175,9 @@ QUICK_FAULTS = ("the event is not waited for", "neighbours are not merged")
     ],
 )
 def test_a_fault_is_found(tmp_path: Path, fault: str) -> None:
-    name, old, new, told = FAULTS[fault]
+    name, old, new, expected = FAULTS[fault]
     changed = with_fault(STUDY.folder, tmp_path / "allocator", name, old, new)
     program = native(f"states-{list(FAULTS).index(fault)}", "states.cpp", folder=changed)
     done = ran("timeout", "60", program, "50000", "1")
     assert done.returncode != 0
-    assert told in done.stdout
+    assert expected in done.stdout

@@ -12,7 +12,7 @@ from tests.compiled import with_fault
 
 STEP = "p5_dropin"
 SOURCES = ("HostileSource", "HostilePages", "HostileOrder")
-"""What the step is over: with it alone it is p5_dropin, with pages p6_mapped, with streams that
+"""Sources of the step: the first makes it p5_dropin, pages make it p6_mapped, streams that
 wait for each other p7_ordered."""
 SANITIZERS = {
     "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
@@ -28,7 +28,7 @@ def storm(
     folder: Path = STUDY.folder,
     limit_s: int = 300,
 ) -> str | None:
-    """What 8 threads found wrong in so many operations, if anything."""
+    """The fault that 8 threads found in `operations` operations, or an empty string."""
     flags = (f"-DSOURCE={source}", *flags)
     program = native(f"storm-{name}-{source}", "storm.cpp", *flags, variant=STEP, folder=folder)
     done = ran("timeout", str(limit_s), program, str(operations), "1", "8")
@@ -65,19 +65,27 @@ FAULTS = {
         STILL_READ,
     ),
     "the event is recorded later": (
-        *("stream_waits.h", "if (!line.lasts || is_due) {", "if (is_due) {"),
+        *("stream_waits.h", "if (!queue.is_persistent || is_due) {", "if (is_due) {"),
         STILL_READ,
     ),
     "events are not asked": (
-        *("stream_waits.h", "source.is_done(device, line.points.front().event)", "true"),
+        *("stream_waits.h", "source.is_done(device, queue.batches.front().event)", "true"),
         STILL_READ,
     ),
     "one of several streams is enough": (
-        *("stream_waits.h", "if (--block->events == 0) {", "--block->events;\n    {"),
+        *(
+            "stream_waits.h",
+            "if (--block->pending_events == 0) {",
+            "--block->pending_events;\n    {",
+        ),
         "",
     ),
     "an event becomes part of a graph": (
-        *("stream_waits.h", "!line.open.empty() && !is_captured(stream)", "!line.open.empty()"),
+        *(
+            "stream_waits.h",
+            "!queue.unrecorded.empty() && !is_captured(stream)",
+            "!queue.unrecorded.empty()",
+        ),
         "captured event",
     ),
     "memory outlives its address": (
@@ -130,8 +138,8 @@ FAULTS = {
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_in_a_storm(tmp_path: Path, fault: str) -> None:
-    name, old, new, told = FAULTS[fault]
+    name, old, new, expected = FAULTS[fault]
     changed = with_fault(STUDY.folder, tmp_path / "allocator", name, old, new)
     found = storm(f"fault-{list(FAULTS).index(fault)}", 50_000, folder=changed, limit_s=20)
     assert found is not None
-    assert told in found
+    assert expected in found

@@ -19,9 +19,9 @@ def test_a_trace_nobody_recorded_is_skipped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(patterns, "TRACES", tmp_path)
-    own = workload.Workload({}, np.random.default_rng(0))
+    work = workload.Workload({}, np.random.default_rng(0))
     with pytest.raises(Skip, match="not recorded"):
-        own.prepare(Case({"pattern": "trace_cnn_training"}, 0, "default"))
+        work.prepare(Case({"pattern": "trace_cnn_training"}, 0, "default"))
 
 
 def recorder() -> Any:
@@ -79,7 +79,7 @@ def test_a_trace_becomes_a_tape(final: Host) -> None:
         "allocate,9,5",
     ]
     rows = patterns.replayable(patterns.read_trace(lines))
-    final.module.Runner(final.own, [rows], [0])
+    final.module.Runner(final.allocator, [rows], [0])
     assert rows.tolist() == [
         [0, 0, 1000, 0],
         [0, 1, 2000, 0],

@@ -1,4 +1,4 @@
-"""The tapes, the runner that replays them, and what the study tells of it."""
+"""The tapes, the runner that replays them, and the reported metrics."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_a_tape_that_makes_no_sense_is_refused(
     final: Host, rows: list[tuple[int, int, int, int]], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        final.module.Runner(final.own, [tape(*rows)], [0])
+        final.module.Runner(final.allocator, [tape(*rows)], [0])
 
 
 def test_the_runner_counts_what_a_tape_asks_for(final: Host) -> None:
     rows = tape(
         (0, 0, 1000, 0), (0, 1, 500, 0), (1, 0, 0, 0), (0, 0, 100, 0), (1, 1, 0, 0), (1, 0, 0, 0)
     )
-    runner = final.module.Runner(final.own, [rows, rows], [0])
+    runner = final.module.Runner(final.allocator, [rows, rows], [0])
     assert runner.operations == 6
     assert 1500 <= runner.check(False) <= 3000
     assert runner.run(3) > 0
@@ -71,7 +71,7 @@ def test_the_runner_counts_what_a_tape_asks_for(final: Host) -> None:
 @pytest.mark.parametrize("name", QUICKLY_DRAWN)
 def test_every_pattern_frees_what_it_allocates(final: Host, name: str) -> None:
     pattern = patterns.PATTERNS[name]()
-    final.module.Runner(final.own, pattern.tapes, list(range(pattern.streams)))
+    final.module.Runner(final.allocator, pattern.tapes, list(range(pattern.streams)))
     again = patterns.PATTERNS[name]()
     assert all(np.array_equal(a, b) for a, b in zip(pattern.tapes, again.tapes, strict=True))
 
@@ -93,8 +93,10 @@ def test_rmm_random_keeps_its_parameters() -> None:
 def test_the_workload_measures_every_allocator(name: str) -> None:
     module = built(name)
     pattern = patterns.PATTERNS["varying_sizes"]()
-    told = workload.Told.CALLS | workload.Told.MEMORY | workload.Told.LATENCIES
-    operation = workload.FromCpp(module, pattern, told, source=lambda: module.HostSource(GPU_BYTES))
+    parts = workload.Reported.CALLS | workload.Reported.MEMORY | workload.Reported.LATENCIES
+    operation = workload.CppReplay(
+        module, pattern, parts, source=lambda: module.HostSource(GPU_BYTES)
+    )
     operation.poison()
     assert operation.check() == "never replayed"
     operation.launch(0)
@@ -127,13 +129,13 @@ class CountingDriver:
 
 @pytest.mark.parametrize("phase", range(4))
 def test_phases_in_python_call_the_driver_as_those_in_cpp(phase: int) -> None:
-    seed = STUDY.variant(f"seed_p{phase}")
+    seed = STUDY.variant(f"published_p{phase}")
     compiled = ALLOCATORS[phase]
     for name in (str(case["pattern"]) for case in STUDY.variant(compiled).cases):
         pattern = patterns.PATTERNS[name]()
         driver = CountingDriver()
         memory = load_module(Path(), STUDY, seed).Memory(driver)
-        operation = workload.FromPython(
+        operation = workload.PythonReplay(
             pattern,
             lambda memory=memory: workload.RawCalls(
                 lambda size: workload.Storage(memory, size), lambda held: None
@@ -142,13 +144,13 @@ def test_phases_in_python_call_the_driver_as_those_in_cpp(phase: int) -> None:
         operation.launch(0)
         assert operation.check() is None
         host = Host(built(compiled))
-        host.module.Runner(host.own, pattern.tapes, [0]).run(1)
+        host.module.Runner(host.allocator, pattern.tapes, [0]).run(1)
         assert driver.calls == sum(host.calls), name
 
 
 def test_memory_handed_out_twice_is_a_fault() -> None:
     pattern = patterns.PATTERNS["same_size"]()
     calls = workload.RawCalls(lambda size: 4096, lambda held: None)
-    operation = workload.FromPython(pattern, lambda: calls)
+    operation = workload.PythonReplay(pattern, lambda: calls)
     operation.launch(0)
     assert "live allocation" in operation.check()

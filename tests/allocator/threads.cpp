@@ -1,4 +1,4 @@
-// Threads that share one p4_final over host memory, each with marks of its own in what it holds.
+// Threads that share one p4_final over host memory, each with separate marks in its memory.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -172,7 +172,10 @@ def readable(name: Place | str) -> str:
     symbol = name.partition("+")[0]
     if not symbol.startswith("_Z"):
         return name  # `s` would be read as the type short
-    return str(pycxxfilt.itanium_demangle(symbol) or name)
+    try:
+        return str(pycxxfilt.itanium_demangle(symbol) or name)
+    except ValueError:  # it cannot parse some of GCC's names of templates
+        return name
 
 
 def entries_at(section: Section, offset: int) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allocator.workload import Told
+from allocator.workload import Reported
 from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
@@ -13,11 +13,11 @@ WORKLOAD = load_python(STUDY, "workload")
 
 
 def replay(module: Any, pattern: str, capacity: int = 139 * 2**30) -> Any:
-    """Of a pattern by the allocator of `module`, where the driver has so many bytes."""
+    """A replay of a pattern by the allocator of `module` over a driver with `capacity` bytes."""
     return WORKLOAD.Replay(
         module,
         WORKLOAD.KNOWN[pattern](),
-        Told.CALLS | Told.MEMORY,
+        Reported.CALLS | Reported.MEMORY,
         source=lambda: module.HostSource(capacity),
     )
 

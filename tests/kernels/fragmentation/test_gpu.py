@@ -19,7 +19,7 @@ STUDY = STUDIES["fragmentation"]
 
 
 def measured(name: str, pattern: str) -> Any:
-    """What a variant's replay of a pattern comes to, its output checked."""
+    """Samples of a variant's replay of a pattern, after its check."""
     for need in PACKAGES.keys() & set(STUDY.variant(name).needs):
         pytest.importorskip(PACKAGES[need].module)
     workload = load_python(STUDY, "workload").Workload({}, np.random.default_rng(0))
@@ -50,6 +50,13 @@ def test_each_reference_has_its_own_settings_though_one_process_has_one_allocato
     again = measured("torch_caching", "growing_batch")["reserved"]
     assert reserved["torch_expandable"] < reserved["torch_roundup"] < reserved["torch_caching"]
     assert again == reserved["torch_caching"]
+
+
+def test_pytorch_keeps_a_limit_and_the_drivers_pool_refuses_one() -> None:
+    assert 0 < measured("torch_caching", "limited_272mib")["reserved"] <= 272 * 2**20
+    expected = "^limit: expected an allocator that can be bounded, got cuda_malloc_async"
+    with pytest.raises(ValueError, match=expected):
+        measured("cuda_malloc_async", "limited_272mib")
 
 
 def test_what_is_mapped_grows_in_place() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allocator.patterns import ALLOCATE, FREE, MIB
-from kernels.fragmentation.patterns import ALONE, PATTERNS, Ahead
+from kernels.fragmentation.patterns import ALONE, PATTERNS, HostAhead
 from tests.allocator.modules import Host, built
 
 GPU_BYTES = 139 * 2**30
@@ -15,7 +15,7 @@ GPU_BYTES = 139 * 2**30
 def replayed(name: str, pattern: str) -> tuple[Host, int]:
     """A variant that has replayed a pattern ten times, and the most bytes that were live."""
     host, tapes = Host(built(name), GPU_BYTES), PATTERNS[pattern]()
-    runner = host.module.Runner(host.own, tapes.tapes, list(range(tapes.streams)))
+    runner = host.module.Runner(host.allocator, tapes.tapes, list(range(tapes.streams)))
     most = runner.check(False)
     runner.run(9)
     return host, most
@@ -54,7 +54,7 @@ def test_what_grows_fits_into_nothing_that_was_freed() -> None:
 
 
 def test_all_that_is_free_in_one_bin_is_nearly_large_enough() -> None:
-    """A request of the larger size takes one of its own: nothing is left to cut it from."""
+    """Each request of the larger size takes a block of that size: no larger one is free."""
     host, most = replayed("p4_final", "one_bin")
     assert host.statistics()["reserved"] == most
 
@@ -78,5 +78,5 @@ def test_no_part_of_a_long_run_is_like_another() -> None:
 
 
 def test_a_replay_begins_with_an_idle_gpu_where_the_host_runs_ahead() -> None:
-    ahead = {name for name, build in PATTERNS.items() if isinstance(build(), Ahead)}
+    ahead = {name for name, build in PATTERNS.items() if isinstance(build(), HostAhead)}
     assert ahead == {"checkpoint_copy", "host_ahead"}

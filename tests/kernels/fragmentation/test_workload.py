@@ -1,4 +1,4 @@
-"""What the study tells of a replay, and how it sets PyTorch's allocator up."""
+"""The metrics of a replay, and the configuration of PyTorch's allocator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that do as they are told, in place of those with an allocator each."""
+"""Scripted processes in place of those with an allocator each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process does with its work when it is told to, on a PyTorch that only notes calls."""
+"""The work of a process on request, with a PyTorch that only notes calls."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_work_is_begun_once_and_is_gone_before_memory_is_freed(notes: list[str
     assert worker.answer({"drop": True}) == {"free": 7}
     assert notes == emptied
     assert worker.answer({"begin": "noted"}) == {"values": [1.5]}
-    assert notes[4:] == ["made", "done Spent", "synchronize"]
+    assert notes[4:] == ["made", "done TimeInCalls", "synchronize"]
     worker.answer({"drop": True})
     assert notes[7:] == ["gone", *emptied]
     with pytest.raises(RuntimeError, match=r"^no work was begun$"):

@@ -69,8 +69,8 @@ def test_an_allocator_that_cannot_be_had_is_told_when_it_is_asked(children: Any)
 
 def test_all_are_asked_whatever_becomes_of_one(children: Any) -> None:
     orders = {"first": {"module": "a"}, "broken": {"is_broken": True}, "second": {"module": "b"}}
-    told, wrong = children.ask_all(orders, work="")
-    assert {name: answer["order"]["module"] for name, answer in told.items()} == {
+    answers, wrong = children.ask_all(orders, work="")
+    assert {name: answer["order"]["module"] for name, answer in answers.items()} == {
         "first": "a",
         "second": "b",
     }
@@ -134,5 +134,5 @@ def test_what_a_process_runs_is_part_of_a_result() -> None:
     from analysis.study.source import source_files
 
     names = {Path(file).name for file in source_files(STUDY, STUDY.variant("p5_dropin"))}
-    own = {"child.py", "children.py", "works.py", "transformer.py", "allocators.py"}
-    assert own | {"plug.h", "out_of_memory.h", "device_memory.h", "driver_source.h"} <= names
+    files = {"child.py", "children.py", "works.py", "transformer.py", "allocators.py"}
+    assert files | {"plug.h", "out_of_memory.h", "device_memory.h", "driver_source.h"} <= names

@@ -50,9 +50,9 @@ def test_memory_is_kept_until_the_cache_is_emptied(plug: Any) -> None:
     plug.free(first)
     assert plug.allocate(4 * MIB) == first
     plug.free(first)
-    told = plug.statistics()
-    assert told["peak_active"] >= 4 * MIB
-    assert told["peak_reserved"] == told["reserved"] > 0
+    stats = plug.statistics()
+    assert stats["peak_active"] >= 4 * MIB
+    assert stats["peak_reserved"] == stats["reserved"] > 0
     plug.empty_cache()
     assert plug.statistics()["reserved"] == 0
 

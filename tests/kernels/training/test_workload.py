@@ -1,4 +1,4 @@
-"""What a cell is told by its process: metrics, and whether values are those of PyTorch's own."""
+"""The answers of a process to a cell: metrics, and the comparison of values with PyTorch's."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Scripted:
         if "drop" in request:
             return {name: {"free": self._free - n} for n, name in enumerate(orders)}, {}
         self.begun += [list(orders)] if orders else []
-        told, wrong = {}, {}
+        answers, wrong = {}, {}
         for name in orders:
             try:
-                told[name] = self._answer(name)
+                answers[name] = self._answer(name)
             except CHILDREN.ChildError as error:
                 wrong[name] = str(error)
-        return told, wrong
+        return answers, wrong
 
     def _answer(self, name: str, cpu: int = -1, counted: bool = False) -> Any:
         self.asked.append(name)
@@ -128,8 +128,8 @@ def test_each_step_counts_with_its_least_time_over_all_turns(
     assert checked(operation) is None
     before = len(children.asked)
     samples = operation.own_samples(0, 1)
-    native, own = "torch_caching", "p5_dropin"
-    assert children.asked[before:] == [native, own, own, native, native, own, own]
+    native, variant = "torch_caching", "p5_dropin"
+    assert children.asked[before:] == [native, variant, variant, native, native, variant, variant]
     assert samples["relative_speed"] == [(4.0 + 5.0) / (2.0 + 3.0)]
     assert samples["gpu_time"] == [13.0, 12.0, 6.0]
 
@@ -249,7 +249,7 @@ def test_who_has_begun_does_not_begin_again_before_the_next_case() -> None:
 
 
 class Noting:
-    """Begins when all have been told to, and notes from when to when it did what."""
+    """Begins when all have been asked to, and notes the start and end of each action."""
 
     def __init__(self, notes: Path, all_begin: Barrier) -> None:
         self._notes = notes

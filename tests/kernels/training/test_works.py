@@ -1,4 +1,4 @@
-"""What is done with an allocator, as far as it needs no GPU."""
+"""The workloads, as far as they need no GPU."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_sequences_differ_in_length_and_are_the_same_each_time() -> None:
 
 
 def test_times_of_several_parts_are_added() -> None:
-    times = WORKS.together([WORKS.Times(1, 2, (1, 2)), WORKS.Times(10, 20, (30,))])
+    times = WORKS.combined([WORKS.Times(1, 2, (1, 2)), WORKS.Times(10, 20, (30,))])
     assert times == WORKS.Times(11, 22, (1, 2, 30))
     assert times.gpu == 33
 

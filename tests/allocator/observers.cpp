@@ -1,4 +1,4 @@
-// The duties of phase 5, told over a source that only counts: allocator_duties off|on
+// The observers of phase 5 over a simulated source: allocator_observers off|on
 //
 // The argument is what the trace of the variant is at first.
 #include <atomic>
@@ -6,13 +6,13 @@
 #include <string>
 #include <thread>
 
-#include "complete.h"
+#include "full_featured.h"
 #include "host_source.h"
 
 namespace {
 
 constexpr size_t kKiB = size_t{1} << 10, kMiB = size_t{1} << 20;
-using dropin::Complete;
+using dropin::FullFeatured;
 using dropin::SizeStatistics;
 using dropin::TraceRing;
 
@@ -27,20 +27,20 @@ void expect(bool holds, const char* what) {
 
 void statistics_tell_small_and_large_apart() {
   HostSource source(256 * kMiB);
-  Complete allocator(source);
+  FullFeatured allocator(source);
   void* small = allocator.allocate(1000, {0, 0});
   void* large = allocator.allocate(3 * kMiB, {0, 0});
   allocator.deallocate(large, {0, 0});
   allocator.trim(0, 0);
-  const auto told = allocator.duty<SizeStatistics>(0);
-  expect(told.all.allocations.added == 2 && told.all.allocations.current == 1, "one of two live");
-  expect(told.small.requested_bytes.current == 1000, "1,000 B requested");
-  expect(told.small.allocated_bytes.current == kKiB, "1 KiB allocated");
-  expect(told.large.allocated_bytes.peak == 3 * kMiB, "3 MiB at most");
-  expect(told.large.reserved_bytes.peak == 20 * kMiB, "a large segment at most");
-  expect(told.large.segments.current == 0 && told.large.segments.removed == 1, "it returned");
-  expect(told.all.reserved_bytes.current == source.counts(0).reserved, "what the source gave");
-  expect(told.by_size[10].current == 1 && told.by_size[21].removed == 1, "both sizes counted");
+  const auto stats = allocator.observer<SizeStatistics>(0);
+  expect(stats.all.allocations.added == 2 && stats.all.allocations.current == 1, "one of two live");
+  expect(stats.small.requested_bytes.current == 1000, "1,000 B requested");
+  expect(stats.small.allocated_bytes.current == kKiB, "1 KiB allocated");
+  expect(stats.large.allocated_bytes.peak == 3 * kMiB, "3 MiB at most");
+  expect(stats.large.reserved_bytes.peak == 20 * kMiB, "a large segment at most");
+  expect(stats.large.segments.current == 0 && stats.large.segments.removed == 1, "it returned");
+  expect(stats.all.reserved_bytes.current == source.counts(0).reserved, "what the source gave");
+  expect(stats.by_size[10].current == 1 && stats.by_size[21].removed == 1, "both sizes counted");
   allocator.deallocate(small, {0, 0});
 }
 
@@ -50,7 +50,7 @@ void allocate_and_free(Allocator& allocator, int device = 0) {
 
 void a_trace_is_off_until_it_is_switched_on() {
   HostSource source(256 * kMiB);
-  Complete allocator(source);
+  FullFeatured allocator(source);
   allocate_and_free(allocator);
   expect(allocator.trace(0).empty(), "nothing recorded before");
   allocator.record_trace(0, true);
@@ -69,7 +69,7 @@ void a_trace_is_off_until_it_is_switched_on() {
 
 void a_trace_holds_what_came_last() {
   HostSource source(256 * kMiB);
-  Complete allocator(source);
+  FullFeatured allocator(source);
   allocator.record_trace(0, true);
   allocate_and_free(allocator);
   const auto first = allocator.trace(0);
@@ -89,7 +89,7 @@ void a_trace_holds_what_came_last() {
 
 void a_trace_is_switched_while_threads_allocate() {
   HostSource source(256 * kMiB);
-  Complete allocator(source);
+  FullFeatured allocator(source);
   std::atomic<bool> is_over{false};
   std::thread other([&] {
     while (!is_over) {
@@ -110,15 +110,15 @@ void a_trace_is_switched_while_threads_allocate() {
 void the_variant_has_its_trace(bool on) {
   HostSource source(256 * kMiB);
   const auto allocator = make_allocator(source);
-  auto* complete = dynamic_cast<Complete*>(allocator.get());
-  expect(complete != nullptr, "all duties in the variant");
+  auto* complete = dynamic_cast<FullFeatured*>(allocator.get());
+  expect(complete != nullptr, "all observers in the variant");
   allocate_and_free(*complete);
   expect(complete->trace(0).empty() != on, on ? "its trace on" : "its trace off");
 }
 
 void a_hook_may_free_memory_before_a_request_fails() {
   HostSource source(64 * kMiB);
-  Complete allocator(source);
+  FullFeatured allocator(source);
   void* spare = allocator.allocate(48 * kMiB, {0, 0});
   allocator.on_out_of_memory([&](int device, size_t bytes) {
     expect(device == 0 && bytes == 32 * kMiB, "the request that found nothing");

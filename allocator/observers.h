@@ -1,8 +1,8 @@
-// What PyTorch's allocator does beside serving each call. A step names the duties it has, so that
-// each can be measured by itself.
+// Statistics and a trace as PyTorch's allocator keeps them. A variant names its observers, so that
+// the cost of each can be measured separately.
 //
-// A duty is told what happens, under the lock of the device: allocated and freed of each block that
-// is handed out and comes back, grown and returned of each segment.
+// The device notifies each observer under its lock: `allocated` and `freed` for a block, `grown`
+// and `returned` for a segment.
 #pragma once
 
 #include <x86intrin.h>
@@ -14,7 +14,7 @@
 
 namespace dropin {
 
-// Now, at most, and all that was ever added and taken away.
+// Current value, peak, and totals of all increases and decreases.
 struct Count {
   uint64_t current = 0, peak = 0, added = 0, removed = 0;
 
@@ -29,41 +29,26 @@ struct Count {
   }
 };
 
-// Numbers and bytes, over all and by the two kinds of segments, as torch.cuda.memory_stats, and
-// live allocations by the power of two of their block's size.
+// Counts and bytes in total and for small and large segments, like torch.cuda.memory_stats. Live
+// allocations are also counted by the power of two of their block's size.
 class SizeStatistics {
  public:
   struct Kind {
     Count allocations, allocated_bytes, requested_bytes, segments, reserved_bytes;
   };
 
-  void allocated(const HeapBlock& block) {
-    for (Kind* kind : kinds_of(block.side->is_small)) {
-      kind->allocations.add(1);
-      kind->allocated_bytes.add(block.size);
-      kind->requested_bytes.add(block.requested);
-    }
-    by_size[log2_of(block.size)].add(1);
-  }
+  void allocated(const HeapBlock& block) { count<&Count::add>(block); }
+  void freed(const HeapBlock& block) { count<&Count::remove>(block); }
 
-  void freed(const HeapBlock& block) {
-    for (Kind* kind : kinds_of(block.side->is_small)) {
-      kind->allocations.remove(1);
-      kind->allocated_bytes.remove(block.size);
-      kind->requested_bytes.remove(block.requested);
-    }
-    by_size[log2_of(block.size)].remove(1);
-  }
-
-  void grown(const Side& side, size_t bytes) {
-    for (Kind* kind : kinds_of(side.is_small)) {
+  void grown(const SegmentPool& segment_pool, size_t bytes) {
+    for (Kind* kind : kinds_of(segment_pool.is_small)) {
       kind->segments.add(1);
       kind->reserved_bytes.add(bytes);
     }
   }
 
-  void returned(const Side& side, size_t bytes) {
-    for (Kind* kind : kinds_of(side.is_small)) {
+  void returned(const SegmentPool& segment_pool, size_t bytes) {
+    for (Kind* kind : kinds_of(segment_pool.is_small)) {
       kind->segments.remove(1);
       kind->reserved_bytes.remove(bytes);
     }
@@ -73,11 +58,21 @@ class SizeStatistics {
   std::array<Count, 48> by_size{};
 
  private:
+  template <void (Count::*Change)(uint64_t)>
+  void count(const HeapBlock& block) {
+    for (Kind* kind : kinds_of(block.segment_pool->is_small)) {
+      (kind->allocations.*Change)(1);
+      (kind->allocated_bytes.*Change)(block.size);
+      (kind->requested_bytes.*Change)(block.requested);
+    }
+    (by_size[log2_of(block.size)].*Change)(1);
+  }
+
   std::array<Kind*, 2> kinds_of(bool is_small) { return {&all, is_small ? &small : &large}; }
   static size_t log2_of(size_t size) { return size_t(63 - __builtin_clzll(size)); }
 };
 
-// The last things that happened, for whoever asks why memory is as it is.
+// The last kEntries events, to explain the state of memory afterwards.
 class TraceRing {
  public:
   enum class Action : uint8_t { kAllocated, kFreed, kGrown, kReturned };
@@ -91,14 +86,14 @@ class TraceRing {
 
   void allocated(const HeapBlock& block) { add(Action::kAllocated, block); }
   void freed(const HeapBlock& block) { add(Action::kFreed, block); }
-  void grown(const Side& side, size_t bytes) {
-    add({Action::kGrown, nullptr, bytes, side.heap.stream, __rdtsc()});
+  void grown(const SegmentPool& segment_pool, size_t bytes) {
+    add({Action::kGrown, nullptr, bytes, segment_pool.heap.stream, __rdtsc()});
   }
-  void returned(const Side& side, size_t bytes) {
-    add({Action::kReturned, nullptr, bytes, side.heap.stream, __rdtsc()});
+  void returned(const SegmentPool& segment_pool, size_t bytes) {
+    add({Action::kReturned, nullptr, bytes, segment_pool.heap.stream, __rdtsc()});
   }
 
-  // At most kEntries, the oldest first.
+  // The recorded events, the oldest first.
   std::vector<Entry> entries() const {
     const uint64_t oldest = count_ > kEntries ? count_ - kEntries : 0;
     std::vector<Entry> all;
@@ -112,7 +107,7 @@ class TraceRing {
 
  private:
   void add(Action action, const HeapBlock& block) {
-    add({action, block.ptr, block.requested, block.side->heap.stream, __rdtsc()});
+    add({action, block.ptr, block.requested, block.segment_pool->heap.stream, __rdtsc()});
   }
   void add(const Entry& entry) { ring_[count_++ % kEntries] = entry; }
 

@@ -1,18 +1,14 @@
-// What allocators over an arena count of their allocations, and the errors they tell.
+// Counts of allocations for allocators over an arena, and the errors that they throw.
 #pragma once
 
 #include "pool.h"
 
-// In B and calls, as Statistics says. One thread at a time, the one that changes the arena.
-struct Tally {
-  size_t requested = 0;
-  size_t active = 0;
-  size_t peak_active = 0;
-  uint64_t allocations = 0;
-  uint64_t frees = 0;
-  uint64_t tickets = 0;
+// In B and calls, like Statistics. One thread at a time, the one that changes the arena.
+struct AllocationCounts {
+  size_t requested = 0, active = 0, peak_active = 0;
+  uint64_t allocations = 0, frees = 0, tickets = 0;
 
-  // Counts a block that is handed out for a request of `bytes`, and gives it a ticket of its own.
+  // Counts a block that is handed out for a request of `bytes`, and gives it a new ticket.
   void* allocated(Block* block, size_t bytes) {
     block->requested = bytes;
     block->ticket = ++tickets;
@@ -23,7 +19,7 @@ struct Tally {
     return block->ptr;
   }
 
-  // Counts a block that comes back; its size and request are still those it was handed out with.
+  // Counts a block that is freed; its size and request must be unchanged since `allocated`.
   void freed(const Block* block) {
     ++frees;
     requested -= block->requested;
@@ -48,8 +44,7 @@ struct Tally {
   }
 };
 
-// The used block that starts at `ptr`; throws InvalidPointer, which says what the pointer is
-// instead.
+// The used block that starts at `ptr`; throws InvalidPointer with a description of the pointer.
 inline Block* used_block(const Arena& arena, const void* ptr) {
   Block* block = arena.table.find(ptr);
   if (__builtin_expect(block != nullptr && block->state == BlockState::kUsed, 1)) {
@@ -71,11 +66,12 @@ inline Block* used_block(const Arena& arena, const void* ptr) {
                        std::to_string(arena.device) + ", got " + got);
 }
 
-// Throws OutOfMemory for a request of `bytes`, with the heap as it is.
-[[noreturn]] inline void out_of_memory(const Arena& arena, const Tally& tally, size_t bytes) {
+// Throws OutOfMemory for a request of `bytes`, with a snapshot of the heap.
+[[noreturn]] inline void out_of_memory(const Arena& arena, const AllocationCounts& counts,
+                                       size_t bytes) {
   const std::string limit = arena.limit == SIZE_MAX ? "" : ", limit " + std::to_string(arena.limit);
   throw OutOfMemory("out of memory on device " + std::to_string(arena.device) + ": asked for " +
-                        std::to_string(bytes) + " B, active " + std::to_string(tally.active) +
+                        std::to_string(bytes) + " B, active " + std::to_string(counts.active) +
                         " B, reserved " + std::to_string(arena.reserved()) + " B" + limit,
                     snapshot_of(arena));
 }

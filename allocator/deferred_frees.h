@@ -1,4 +1,4 @@
-// Freed blocks that other streams may still use, let go in batches when those streams are through.
+// Freed blocks that other streams may still use, released in batches when those streams are done.
 #pragma once
 
 #include <algorithm>
@@ -6,16 +6,16 @@
 
 #include "pool.h"
 
-// A block that is let go of goes back to its pool. The arena outlives the room, whose owner waits
-// for what is in it or leaves it to the source. One thread at a time.
-class WaitingRoom {
+// A released block goes back to its pool. The arena outlives this object; blocks that are pending
+// when it is destroyed are left to the source. One thread at a time.
+class DeferredFrees {
  public:
-  explicit WaitingRoom(Arena& arena) : arena_(arena) {}
+  explicit DeferredFrees(Arena& arena) : arena_(arena) {}
 
   bool is_empty() const { return open_.blocks.empty() && sealed_.empty(); }
 
-  // Takes a freed block with users. An event behind a later point of their streams is as good as
-  // one behind this, so that one event a stream serves a whole batch.
+  // Takes a freed block with users. An event recorded later on their streams covers this block,
+  // too, so one event per stream serves a whole batch.
   void add(Block* block) {
     block->state = BlockState::kWaiting;
     for (const Stream user : block->users) {
@@ -32,7 +32,7 @@ class WaitingRoom {
     }
   }
 
-  // Records the events that the blocks added so far wait for.
+  // Records the events of the blocks added since the last call.
   void seal() {
     if (open_.blocks.empty()) {
       return;
@@ -46,18 +46,18 @@ class WaitingRoom {
     open_bytes_ = 0;
   }
 
-  // Lets go of the oldest batches as far as their events are done.
+  // Releases the oldest batches, up to the first whose events are not complete.
   void poll() {
     while (!sealed_.empty() && is_done(sealed_.front())) {
-      let_go_of_oldest();
+      release_oldest_batch();
     }
   }
 
-  // Lets go of whatever is done, old or not.
+  // Releases every batch whose events are complete.
   void poll_all() {
     for (size_t left = sealed_.size(); left > 0; --left) {
       if (is_done(sealed_.front())) {
-        let_go_of_oldest();
+        release_oldest_batch();
       } else {
         sealed_.push_back(std::move(sealed_.front()));
         sealed_.pop_front();
@@ -65,7 +65,7 @@ class WaitingRoom {
     }
   }
 
-  // Waits until all is done.
+  // Waits for all events and releases all blocks.
   void wait() {
     seal();
     while (!sealed_.empty()) {
@@ -74,14 +74,14 @@ class WaitingRoom {
         arena_.source.wait(arena_.device, events.back());
         arena_.source.recycle(arena_.device, events.back());
       }
-      let_go_of_oldest();
+      release_oldest_batch();
     }
   }
 
  private:
   struct Batch {
     std::vector<Block*> blocks;
-    std::vector<Event> events;  // those not yet known to be done
+    std::vector<Event> events;  // not yet known to be complete
   };
   static constexpr size_t kBatchBlocks = 32;
   static constexpr size_t kBatchBytes = size_t{1} << 19;
@@ -94,7 +94,7 @@ class WaitingRoom {
     return batch.events.empty();
   }
 
-  void let_go_of_oldest() {
+  void release_oldest_batch() {
     for (Block* block : sealed_.front().blocks) {
       block->pool->give(block);
     }
@@ -105,5 +105,5 @@ class WaitingRoom {
   Batch open_;
   std::vector<Stream> users_;  // of the blocks in the open batch
   size_t open_bytes_ = 0;
-  std::deque<Batch> sealed_;  // oldest first, but for what poll_all turned over
+  std::deque<Batch> sealed_;  // oldest first, unless poll_all has rotated it
 };
