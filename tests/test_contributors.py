@@ -56,7 +56,7 @@ def test_hosted_tests_are_those_of_every_commit() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
 
 
-def test_links_of_the_first_page_for_contributors_lead_somewhere() -> None:
+def test_first_page_for_contributors_has_no_broken_link() -> None:
     links = LINK.findall((ROOT / "CONTRIBUTING.md").read_text())
     assert len(links) > 5
     for path, heading in links:

@@ -40,7 +40,7 @@ def test_any_user_may_take_the_lock_next(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o666
 
 
-def test_a_file_that_was_removed_while_it_was_waited_for_locks_nothing(tmp_path: Path) -> None:
+def test_lock_file_removed_during_a_wait_locks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     first = take(path, "first", refuse)
 

@@ -107,7 +107,7 @@ def test_child_ends_when_its_parent_is_killed() -> None:
     wait_for(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie")
 
 
-def test_a_program_ends_with_whatever_started_it_after_tidying_up() -> None:
+def test_program_cleans_up_and_ends_with_its_parent() -> None:
     starter = start(SLEEP)
     program = start(PROGRAM, **{STARTER: str(starter.pid)})
     assert first_line(program) == "ready"

@@ -337,7 +337,7 @@ def test_interrupted_publication_is_completed_first(
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_journal_that_no_command_can_resume_is_dropped_with_a_word(
+def test_journal_without_a_resuming_command_is_dropped_and_reported(
     tmp_path: Path, where: Target, build_folder: Path
 ) -> None:
     study = write_study(tmp_path / "apart", {"name": "trouble"}, {"name": "one"})

@@ -81,9 +81,7 @@ def test_the_newest_run_counts(study: Study, where: Target) -> None:
     assert pace.overhead == ROUND_S - 9
 
 
-def test_a_cell_of_an_older_run_lasts_until_the_next_one_of_that_run(
-    study: Study, where: Target
-) -> None:
+def test_duration_of_a_cell_ends_at_the_next_cell_of_its_run(study: Study, where: Target) -> None:
     """The newest run measured one of the variants only."""
     path = where.root / where.machine / study.name / "one.csv"
     write_run(where, study, "one", [[("n=1", 0), ("n=2", 40)]])

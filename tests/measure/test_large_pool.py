@@ -159,9 +159,7 @@ def test_memory_copied_to_the_device_in_vain_is_freed(monkeypatch: pytest.Monkey
     assert fake.names() == ["cudaMalloc", "cudaFree"]
 
 
-def test_pages_of_a_gigabyte_that_were_not_set_aside_are_a_skip(
-    fake: FakeCudart, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_1_gib_pages_are_a_skip(fake: FakeCudart, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise OSError(12, "Cannot allocate memory")
 
@@ -218,7 +216,7 @@ def test_memory_on_the_hosts_node_is_mapped_and_given_back(
     assert stub.calls[-3:] == ["cuMemUnmap", "cuMemAddressFree", "cuMemRelease"]
 
 
-def test_memory_on_the_hosts_node_that_cannot_be_mapped_is_given_back(
+def test_unmappable_memory_of_a_numa_node_is_freed(
     fake: FakeCudart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub = FakeDriver(failing="cuMemMap")

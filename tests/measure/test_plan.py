@@ -25,7 +25,7 @@ from tests.measure.studies import (
 )
 
 
-def test_a_journal_of_other_code_or_another_grid_is_not_gone_on_with(
+def test_journal_of_other_code_or_another_grid_is_not_resumed(
     tmp_path: Path, where: Target
 ) -> None:
     study = write_study(tmp_path / "digests", {"name": "one"}, {"name": "two"})

@@ -62,7 +62,7 @@ def order(study: Study, number: int) -> list[str]:
     return [str(cell) for cell in Bench(job(study, number), []).schedule()]
 
 
-def test_each_round_covers_every_cell_once_in_an_order_of_its_own(many_cells: Study) -> None:
+def test_each_round_covers_every_cell_once_in_random_order(many_cells: Study) -> None:
     orders = [order(many_cells, number) for number in range(4)]
     every = sorted(
         f"{variant.name} {case.id}"
@@ -361,7 +361,7 @@ def test_host_times_are_kept_by_metric(
     assert dict(cell.values) == pytest.approx({"host_time": 0.022, "submit_time": 0.002})
 
 
-def test_before_the_first_cell_a_machine_works_until_its_clocks_have_risen(
+def test_clocks_rise_before_the_first_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     monkeypatch.setattr(rounds, "time", clock)

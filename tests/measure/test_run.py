@@ -166,7 +166,7 @@ def test_round_is_reported_after_it_is_kept(
         ("hang", "took longer than 0.01 s (round_limit_s)"),
     ],
 )
-def test_a_round_that_ends_badly_names_its_cell_and_costs_no_other_round(
+def test_failed_round_names_its_cell_and_keeps_other_rounds(
     tmp_path: Path, where: Target, trouble: str, reason: str
 ) -> None:
     study = write_study(tmp_path / trouble, {"name": "trouble"})
@@ -220,7 +220,7 @@ def test_file_of_a_round_holds_its_samples(tmp_path: Path, where: Target) -> Non
     assert Journal(plan).round_file(0).stat().st_mtime_ns == before
 
 
-def test_the_host_is_tried_out_once_for_all_variants_when_they_are_published(
+def test_host_is_measured_once_for_all_published_variants(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = write_study(tmp_path / "several", *({"name": name} for name in ("one", "two", "three")))

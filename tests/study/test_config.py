@@ -66,7 +66,7 @@ def test_overrides_replace_settings_of_the_file() -> None:
 
 
 @pytest.mark.parametrize(("word", "means"), [("true", True), (True, True), ("false", False)])
-def test_true_and_false_of_a_command_line_are_what_they_are_in_yaml(word: Any, means: bool) -> None:
+def test_booleans_of_a_command_line_are_those_of_yaml(word: Any, means: bool) -> None:
     assert load_config({"managed": word}).managed is means
 
 

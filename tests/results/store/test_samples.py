@@ -34,22 +34,10 @@ from analysis.results.store.samples import (
 from tests.synthetic import RUN
 
 OK = Sample(
-    study="calls",
-    variant="kernel",
-    case="calls=100",
-    metric="host_time",
-    unit="s",
-    value=1.25e-7,
-    run=RUN,
-    round=3,
-    sample=0,
-    verified=1,
-    status="ok",
-    reason="",
-    throttle="sw_power_cap|sync_boost",
-    sm_mhz=1980.0,
-    started_at="2026-01-02T03:04:06.789Z",
-)
+    study="calls", variant="kernel", case="calls=100", metric="host_time", unit="s", value=1.25e-7,
+    run=RUN, round=3, sample=0, verified=1, status="ok", reason="",
+    throttle="sw_power_cap|sync_boost", sm_mhz=1980.0, started_at="2026-01-02T03:04:06.789Z",
+)  # fmt: skip
 NOTHING: dict[str, Any] = {"metric": "", "unit": "", "value": None, "verified": 0, "sm_mhz": None}
 SKIPPED = replace(OK, **NOTHING, case="calls=1", status="skipped", reason="no GPU")
 PATH = Path("results/box/calls/kernel.csv")

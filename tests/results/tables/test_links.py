@@ -29,13 +29,13 @@ def test_a_fit_is_the_same_after_it_was_a_file(tmp_path: Path) -> None:
     assert math.isfinite(after.link_rate)
 
 
-def test_a_machine_with_few_runs_has_nothing_to_hold_one_against(tmp_path: Path) -> None:
+def test_machine_with_few_runs_has_no_comparison_of_runs(tmp_path: Path) -> None:
     root = made_up(tmp_path)
     found = collect_links(root / "results", discover(root))
     assert set(found.every) == {"box"} and not found.kept and not found.held
 
 
-def test_each_fit_is_to_its_own_runs_and_to_checked_times_with_half_their_width(
+def test_each_fit_uses_its_runs_and_checked_times_with_half_their_width(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]

@@ -25,7 +25,7 @@ from tests.roots import write_tables
 from tests.synthetic import CALLS, COPY, STUDIES, write_machine
 
 
-def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None:
+def test_step_is_compared_with_the_previous_one_references_and_ceilings() -> None:
     pairs = {(variant.name, other.name) for variant, other in COPY.comparisons()}
     others = {variant.name for variant in COPY.with_role("reference", "ceiling")}
     assert {other for name, other in pairs if name == "in_flight"} == {
@@ -38,7 +38,7 @@ def test_a_step_is_held_against_the_one_before_references_and_ceilings() -> None
     assert len(listed) == len(pairs)
 
 
-def test_in_its_shown_case_a_step_is_held_against_all_before_it() -> None:
+def test_step_is_compared_with_all_previous_ones_in_its_shown_case() -> None:
     further = {(step.name, other.name) for step, other in rankings(COPY)}
     assert ("in_flight", "bytewise") in further
     assert ("in_flight", "warps") not in further and ("warps", "in_flight") not in further

@@ -128,7 +128,7 @@ def test_confirmed_figures_of_the_newest_run_are_counted(tmp_path: Path) -> None
     assert (row["claims"], row["claims_flipped"]) == (3, 1)
 
 
-def test_no_prediction_knows_of_the_run_that_it_is_held_against(
+def test_predictions_exclude_the_run_that_they_are_compared_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[object] = []

@@ -46,6 +46,6 @@ def test_range_below_a_decade_has_labels(tmp_path: Path) -> None:
     assert len(labels(tmp_path, [5.2, 9.1])) >= 3
 
 
-def test_ticks_of_its_own_and_those_of_another_base_are_kept(tmp_path: Path) -> None:
+def test_given_ticks_and_those_of_another_base_are_kept(tmp_path: Path) -> None:
     assert labels(tmp_path, [1, 100], values=[3, 30]) == [3, 30]
     assert labels(tmp_path, [1, 64], base=2) == [1, 2, 4, 8, 16, 32, 64]

@@ -121,7 +121,7 @@ def test_count_names_its_unit_and_has_a_bare_bound(
     assert (shown.counted(study), shown.bound()) == (counted, bound)
 
 
-def test_without_surprising_claims_it_is_the_step_that_lost_most(tmp_path: Path) -> None:
+def test_without_surprising_claims_the_slowest_step_is_the_surprise(tmp_path: Path) -> None:
     study = discover(make_root(tmp_path))["copy"]
     steps = study.with_role("step")[:3]
     slower = {step.name: factor for step, factor in zip(steps, (1.0, 4.0, 6.0), strict=True)}

@@ -117,7 +117,7 @@ def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
         }
 
 
-def test_charts_draw_a_dot_a_run_and_hold_each_host_against_the_machine(tmp_path: Path) -> None:
+def test_charts_show_one_dot_per_run_and_hosts_beside_the_machine(tmp_path: Path) -> None:
     runs = [Run("a", seconds=2.0), Run("b", seconds=1.0), Run("a", seconds=4.0)]
     facts = facts_of(tmp_path, runs)
     steps = steps_chart(facts)

@@ -68,7 +68,7 @@ def test_unjudged_points_have_a_reason(calibrated: Inputs) -> None:
     assert counts == sorted(counts, key=lambda count: not count.startswith(("none", "0 ")))
 
 
-def test_points_further_off_than_accepted_are_listed_the_worst_first(calibrated: Inputs) -> None:
+def test_points_beyond_the_tolerance_are_listed_worst_first(calibrated: Inputs) -> None:
     table = calibrated.tables["model"].copy()
     judged_rows = table.index[(table["study"] == GATHER.name) & judged(table)]
     for residuals, listed in (([0.0, 0.0, 0.0], []), ([0.04, -0.2, 0.029], ["-20.0 %", "+4.0 %"])):

@@ -293,9 +293,7 @@ def test_on_a_narrow_screen_charts_are_not_wider_than_it(browser: Browser, addre
     visit.page.context.close()
 
 
-def test_on_a_narrow_screen_the_evidence_of_a_claim_is_not_wider_than_it(
-    browser: Browser, address: str
-) -> None:
+def test_evidence_of_a_claim_fits_on_a_narrow_screen(browser: Browser, address: str) -> None:
     visit = Visit(browser, address, width=390)
     visit.open(f"studies/{STUDY}/")
     for claim in visit.page.locator(".hp-claims > details").all()[:4]:
@@ -307,9 +305,7 @@ def test_on_a_narrow_screen_the_evidence_of_a_claim_is_not_wider_than_it(
     visit.page.context.close()
 
 
-def test_on_a_narrow_screen_all_columns_of_a_table_of_rates_are_seen(
-    browser: Browser, address: str
-) -> None:
+def test_tables_of_rates_fit_on_a_narrow_screen(browser: Browser, address: str) -> None:
     visit = Visit(browser, address, width=390)
     visit.open("studies/pool_gather/")
     rates = visit.page.locator(".hp-table:has(caption:text('GB/s of payload'))")
