@@ -30,7 +30,7 @@ class FakeDevice:
 
 
 def outcome(operation: Operation) -> str | None:
-    """What is wrong after one launch; None if nothing is."""
+    """Error of one launch, or None."""
     operation.poison()
     operation.launch(0)
     return operation.check()

@@ -40,7 +40,7 @@ def study() -> Study:
 
 
 def outcome(study: Study, name: str, stream: int, at: Case, seed: int = 0) -> str | None:
-    """What the study's own check says of one launch."""
+    """Result of the study's check of one launch."""
     from analysis.measure.memory import synchronize
 
     variant = study.variant(name)
