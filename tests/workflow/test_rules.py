@@ -195,6 +195,7 @@ def test_results_and_pages_are_inputs_of_the_rules_that_show_them(
         assert ("results/published/copy.csv" in inputs) == (rule in ("summarise", "report"))
     assert "build/tables/calls/summary.csv" in rules["charts"]["inputs"]
     shown = {
+        "analysis/site/templates/table.html",
         "docs/index.md",
         "config/config.yaml",
         "pyproject.toml",

@@ -71,7 +71,7 @@ rule report:
         "config/config.yaml",
         "pyproject.toml",
         "Snakefile",
-        sources("docs/**/*.*", "analysis/**/*.py"),
+        sources("docs/**/*.*", "analysis/**/*.py", "analysis/site/templates/*.html"),
     output:
         touch(WHOLE_SITE),
     log:

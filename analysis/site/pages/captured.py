@@ -9,7 +9,7 @@ from markupsafe import Markup
 from analysis.base.quantities import listing
 from analysis.site.facts.captures import STALE, Capture
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import NO_HTML, code, folded, joined, plain
+from analysis.site.pages.html import NO_HTML, code, folded, joined, listed, plain
 from analysis.study import Variant
 
 CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
@@ -28,14 +28,12 @@ def uncaptured(facts: StudyFacts) -> Markup:
     for variant in facts.study.variants:
         for sentence in gaps(facts, variant):
             variants.setdefault(sentence, []).append(code(variant.name))
-    items = NO_HTML.join(
-        Markup("<li>{}{}</li>").format(
-            Markup(sentence),
-            folded(f"{len(names)} variant{'s' * (len(names) > 1)}", joined(", ", names)),
-        )
+    items = [
+        Markup(sentence)
+        + folded(f"{len(names)} variant{'s' * (len(names) > 1)}", joined(", ", names))
         for sentence, names in variants.items()
-    )
-    return Markup("<ul>{}</ul>").format(items) if items else NO_HTML
+    ]
+    return listed("ul", items) if items else NO_HTML
 
 
 def gaps(facts: StudyFacts, variant: Variant) -> list[str]:

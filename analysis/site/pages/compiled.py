@@ -10,7 +10,7 @@ from analysis.base.quantities import listing, quantity, whole
 from analysis.site.facts.captures import kernel_name
 from analysis.site.facts.rows import KernelResources
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import NO_HTML, code, joined, table
+from analysis.site.pages.html import NO_HTML, code, joined, paragraph, table
 from analysis.study import Variant
 
 
@@ -28,11 +28,11 @@ def _resources(facts: StudyFacts, variant: Variant) -> Markup:
     if not names:
         return NO_HTML
     if len(names) <= len({kernel.arch for kernel in kernels}):
-        return Markup("<p>Compiled: {}.</p>").format("; ".join(names))
+        return paragraph(f"Compiled: {'; '.join(names)}.")
     by_kernel = [
         Markup("{} with {}").format(Markup(listing(found)), taken) for taken, found in names.items()
     ]
-    return Markup("<p>Compiled: {}.</p>").format(joined("; ", by_kernel))
+    return paragraph("Compiled: ", joined("; ", by_kernel), ".")
 
 
 def _taken(kernel: KernelResources) -> str:
@@ -52,7 +52,7 @@ def _machine_code(facts: StudyFacts, variant: Variant) -> Markup:
     if built is None:
         return NO_HTML
     if built.reason:
-        return Markup("<p>The machine code could not be read: {}.</p>").format(built.reason)
+        return paragraph(f"The machine code could not be read: {built.reason}.")
     has_several = len({kernel.kernel for kernel in built.kernels}) > 1
     rows = []
     for name in filter(None, (variant.after, variant.name)):

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from analysis.base.errors import require_known
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import NO_HTML
 from analysis.site.pages.svg import Canvas, element
+from analysis.site.pages.templates import macros
 from analysis.toolchain.modules import load_python
 
 SOURCE: Final = "drawings"
@@ -56,12 +56,8 @@ def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
 
 def figure(drawing: Drawing, name: str, caption: str) -> Markup:
     """`drawing` for wide and for narrow screens, with its caption; `name` begins its ids."""
-    pictures = NO_HTML.join(
-        _picture(drawing, f"{name}-{size}", size, width) for size, width in WIDTHS.items()
-    )
-    return Markup('<figure class="hp-picture">{}<figcaption>{}</figcaption></figure>').format(
-        pictures, caption
-    )
+    pictures = [_picture(drawing, f"{name}-{size}", size, width) for size, width in WIDTHS.items()]
+    return macros("figure.html").drawing(pictures, caption)
 
 
 def _picture(drawing: Drawing, name: str, size: str, width: float) -> Markup:

@@ -9,7 +9,8 @@ from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.findings import ClaimResult, findings
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
-from analysis.site.pages.html import joined, link
+from analysis.site.pages.html import NO_HTML, listed
+from analysis.site.pages.templates import macros
 from analysis.study.claims.findings import Finding
 from analysis.study.claims.verdicts import NOT_TESTED
 
@@ -20,22 +21,20 @@ def finding_list(facts: StudyFacts) -> Markup:
         finding_item(facts, finding, result, f"#{claim_anchor(facts.study.name, result.claim.id)}")
         for finding, result in findings(facts)
     ]
-    return (
-        Markup('<ul class="hp-findings">{}</ul>').format(joined("", items)) if items else Markup()
-    )
+    return listed("ul", items, "hp-findings") if items else NO_HTML
 
 
 def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evidence: str) -> Markup:
     """A finding with its figure on one machine, what became of it on others, and a link to its
     `evidence`, unless that is empty."""
-    return Markup('<li><strong>{}</strong> {}<span class="hp-quiet">{}{}{}{}{}</span></li>').format(
-        headline(finding, result),
-        f"Belief: {finding.belief} " if finding.belief else "",
-        f"{interval} on " if (interval := result.interval()) else "On ",
-        _where(facts, result),
-        _elsewhere(facts, result),
-        _by_which_runs(result),
-        Markup(". {}").format(link(evidence, "Evidence")) if evidence else "",
+    return macros("claim.html").finding(
+        sentence=headline(finding, result),
+        belief=finding.belief,
+        interval=result.interval(),
+        where=_where(facts, result),
+        elsewhere=_elsewhere(facts, result),
+        runs=_by_which_runs(result),
+        evidence=evidence,
     )
 
 

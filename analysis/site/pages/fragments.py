@@ -8,14 +8,10 @@ from typing import Final
 
 from markupsafe import Markup
 
+from analysis.site.pages.templates import macros
+
 ASSETS: Final = ("hotpath.css", "fragment.css")
-_PAGE: Final = Markup(
-    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<title>{title}</title>{styles}</head>"
-    '<body class="md-typeset"><header><h1>{title}</h1></header><main>{content}</main></body>'
-    "</html>\n"
-)
+_EVIDENCE: Final = macros("evidence.html")
 
 
 def root_from(path: str) -> str:
@@ -38,7 +34,6 @@ class Place:
     ) -> Markup:
         """Write `content` to `path` in the site, as a page called `title`, and fold it in here.
 
-        assets/fragments.js puts it in when it is opened; without a script, `summary` leads to it.
         Links in `content` are relative to the written page. `anchor` is an id: that of anything
         in `content` begins with it and a hyphen, so that a link to it opens it. `data` are further
         `data-` attributes of the fold.
@@ -47,19 +42,11 @@ class Place:
         given = {f"data-{name}": value for name, value in data.items()}
         if anchor:
             given["id"] = anchor
-        attributes = Markup().join(Markup(' {}="{}"').format(*one) for one in given.items())
-        return Markup(
-            '<details class="hp-fold" data-fragment="{address}"{attributes}>'
-            '<summary><a href="{address}">{summary}</a></summary></details>'
-        ).format(address=self.root + path, attributes=attributes, summary=summary)
+        return _EVIDENCE.fold(self.root + path, summary, given)
 
     def write_page(self, path: str, title: str, content: Markup) -> None:
         """Write `content` as a page of the site that needs no script."""
-        styles = Markup().join(
-            Markup('<link rel="stylesheet" href="{}assets/{}">').format(root_from(path), name)
-            for name in ASSETS
-        )
-        self.write(path, _PAGE.format(title=title, styles=styles, content=content))
+        self.write(path, _EVIDENCE.page(title, root_from(path), ASSETS, content))
 
     def write(self, path: str, text: str) -> None:
         """Write a file of the site."""

@@ -25,38 +25,43 @@ from analysis.site.facts.journeys import MODEL, REFERENCE, Journey, Step, journe
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.agreement import agreement_sentence
 from analysis.site.pages.findings import finding_item
-from analysis.site.pages.html import code, joined, link
+from analysis.site.pages.html import code, link, listed, paragraph
 from analysis.site.pages.pictures import Mark, columns, times
 from analysis.site.pages.sentences import NOTHING
+from analysis.site.pages.templates import macros
 
 Address = Callable[[str], str]
 """A page of a study as the address it has from the page that is built; empty if it has none."""
 
+_CARDS: Final = macros("card.html")
 COUNTS: Final = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 
 
 def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
     """A card a study: what its steps gained, how far they are from the limit, what surprised."""
-    made = [_card(facts, address(facts.study.name)) for facts in studies]
-    return Markup('<div class="hp-cards" data-search-exclude>{}</div>').format(joined("", made))
+    return _CARDS.cards([_card(facts, address(facts.study.name)) for facts in studies])
 
 
 def _card(facts: StudyFacts, address: str) -> Markup:
-    title = facts.study.title
-    heading = link(address, title) if address else title
     journey = journey_of(facts)
-    parts = (
-        [Markup("<p>{}</p>").format(NOTHING if not facts.machines else _unmeasured(facts))]
-        if journey is None
-        else [
-            _picture(facts, journey),
-            _gain(facts, journey),
-            Markup('<p class="hp-surprise">{}</p>').format(_surprise(facts, journey.machine)),
-            Markup('<p class="hp-quiet">{}</p>').format(_standing(facts, journey)),
-        ]
-    )
-    return Markup('<section class="hp-card"><h3>{}</h3>{}</section>').format(
-        heading, joined("", parts)
+    if journey is None:
+        content = paragraph(_unmeasured(facts) if facts.machines else NOTHING)
+    else:
+        content = _journey(facts, journey)
+    return _CARDS.card(facts.study.title, address, content)
+
+
+def _journey(facts: StudyFacts, journey: Journey) -> Markup:
+    """From the first step to the last: as a picture, figures, names and shares of the limit."""
+    steps = {step.variant.name: step for step in (journey.first, journey.last)}.values()
+    return _CARDS.journey(
+        picture=_picture(facts, journey),
+        speeds=[_speed(facts, step) for step in steps],
+        gain=_gain_of(facts, journey) if len(steps) > 1 else "",
+        titles=[step.variant.title for step in steps],
+        shares=_shares(journey),
+        surprise=_surprise(facts, journey.machine),
+        standing=_standing(facts, journey),
     )
 
 
@@ -103,20 +108,6 @@ def _speed(facts: StudyFacts, step: Step) -> str:
     assert step.time is not None
     payload = facts.study.shown_case(step.variant).payload_bytes
     return speed(payload if facts.figures.are_rates else 0, step.time.median)
-
-
-def _gain(facts: StudyFacts, journey: Journey) -> Markup:
-    """From the first step to the last: as figures, by their names and as shares of the limit."""
-    steps = {step.variant.name: step for step in (journey.first, journey.last)}.values()
-    speeds = (Markup("<strong>{}</strong>").format(_speed(facts, step)) for step in steps)
-    gain = _gain_of(facts, journey) if len(steps) > 1 else ""
-    template = Markup('<p class="hp-gain"><span>{}</span><span>{}</span></p><p>{}</p><p>{}</p>')
-    return template.format(
-        joined(" → ", speeds),
-        gain,
-        joined(" → ", (step.variant.title for step in steps)),
-        _shares(journey),
-    )
 
 
 def _gain_of(facts: StudyFacts, journey: Journey) -> str:
@@ -222,8 +213,7 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
     plural = "" if len(items) == 1 else "s"
     heading = f"## {number} finding{plural} against common beliefs"
-    listed = Markup('<ol class="hp-findings">{}</ol>').format(joined("", items))
-    return f"{heading}\n\n{listed if items else NOTHING}"
+    return f"{heading}\n\n{listed('ol', items, 'hp-findings') if items else NOTHING}"
 
 
 def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:

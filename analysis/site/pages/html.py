@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from markupsafe import Markup, escape
 
+from analysis.site.pages.templates import macros
+
 NO_HTML = Markup()
 _MARKDOWN: Final = re.compile(r"[][(){}`*_~^|!\\]")
+_TEXT: Final = macros("text.html")
+_TABLE: Final = macros("table.html")
 
 
 def plain(text: str) -> Markup:
@@ -23,21 +27,25 @@ def plain(text: str) -> Markup:
 
 
 def code(text: object) -> Markup:
-    return Markup("<code>{}</code>").format(text)
+    return _TEXT.code(text)
 
 
 def link(address: str, text: object) -> Markup:
-    return Markup('<a href="{}">{}</a>').format(address, text)
+    return _TEXT.link(address, text)
 
 
 def moment(time: str) -> Markup:
     """A time of day as files have it, on one line."""
-    return Markup("<time>{}</time>").format(time)
+    return _TEXT.moment(time)
 
 
-def copied(text: object) -> Markup:
-    """`text` as code, with a button beside it that copies it; assets/copy.js makes the button."""
-    return Markup("<code data-copy>{}</code>").format(text)
+def paragraph(*parts: object) -> Markup:
+    return _TEXT.paragraph(*parts)
+
+
+def listed(tag: Literal["ul", "ol"], items: Iterable[object], kind: str = "") -> Markup:
+    """A list; `kind` is its class."""
+    return _TEXT.listed(tag, items, kind)
 
 
 def joined(separator: str, parts: Iterable[object]) -> Markup:
@@ -47,9 +55,7 @@ def joined(separator: str, parts: Iterable[object]) -> Markup:
 
 def folded(summary: object, content: object) -> Markup:
     """`content` below a line that opens it."""
-    return Markup('<details class="hp-more"><summary>{}</summary>{}</details>').format(
-        summary, content
-    )
+    return _TEXT.folded(summary, content)
 
 
 def table(
@@ -61,14 +67,12 @@ def table(
     ids: Sequence[str] = (),
 ) -> Markup:
     """A table with a header row; `numeric` columns are set right, `ids` are the rows' anchors."""
-    body = NO_HTML.join(
-        Markup("<tr{}>{}</tr>").format(
-            Markup(' id="{}"').format(ids[index]) if ids else NO_HTML, _cells(columns, row, numeric)
-        )
-        for index, row in enumerate(rows)
-    )
-    title = Markup("<caption>{}</caption>").format(caption) if caption else NO_HTML
-    return _framed(title, _head(columns, numeric), Markup("<tbody>{}</tbody>").format(body))
+    return _TABLE.table(columns, rows, caption, numeric, ids)
+
+
+def wide(table: Markup) -> Markup:
+    """A table whose last column is prose."""
+    return _TABLE.wide(table)
 
 
 def without_empty(
@@ -95,33 +99,3 @@ def folded_tables(
             for name, rows in groups.items()
         ),
     )
-
-
-def _head(columns: Sequence[str], numeric: Sequence[str]) -> Markup:
-    cells = NO_HTML.join(
-        Markup('<th scope="col"{}>{}</th>').format(_align(name, numeric), _breakable(name))
-        for name in columns
-    )
-    return Markup("<thead><tr>{}</tr></thead>").format(cells)
-
-
-def _breakable(name: str) -> Markup:
-    """`name`, which may be that of a variant, with places where a line may end."""
-    return Markup("_<wbr>").join(name.split("_"))
-
-
-def _cells(columns: Sequence[str], row: Sequence[object], numeric: Sequence[str]) -> Markup:
-    return NO_HTML.join(
-        Markup("<td{}>{}</td>").format(_align(name, numeric), value)
-        for name, value in zip(columns, row, strict=True)
-    )
-
-
-def _framed(*parts: Markup) -> Markup:
-    return Markup(
-        '<div class="hp-table" tabindex="0" data-search-exclude><table class="hp">{}</table></div>'
-    ).format(NO_HTML.join(parts))
-
-
-def _align(name: str, numeric: Sequence[str]) -> Markup:
-    return Markup(' class="hp-number"') if name in numeric else NO_HTML

@@ -19,10 +19,21 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import PUBLISHED, UNDECIDED, chosen_after, judges_phrase
 from analysis.site.pages.badges import badge, outcome
 from analysis.site.pages.fragments import Place, root_from
-from analysis.site.pages.html import NO_HTML, code, folded, joined, link, table, without_empty
+from analysis.site.pages.html import (
+    NO_HTML,
+    code,
+    folded,
+    joined,
+    link,
+    paragraph,
+    table,
+    without_empty,
+)
+from analysis.site.pages.templates import macros
 from analysis.study.claims import Claim
 from analysis.study.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 
+_CLAIMS: Final = macros("claim.html")
 COLUMNS: Final = ["on", "measured", INTERVAL, "runs", "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
 SUMMED: Final = {
@@ -69,9 +80,7 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
         return "No study has claims yet."
     counted = f"{len(verdicts)} verdicts, one per claim and machine: {_sum_up(verdicts)}."
     names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
-    # assets/ledger.js puts the filters before it.
-    status = Markup('<p class="hp-ledger" role="status" data-names="{}">{}</p>')
-    return "\n\n".join([status.format(names, counted), *parts])
+    return "\n\n".join([_CLAIMS.counted(names, counted), *parts])
 
 
 def _sum_up(verdicts: Sequence[str]) -> str:
@@ -105,7 +114,7 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
         if not ids or any(map(_is_fitted, claims)):
             parts.append(_count(facts, claims))
         # An anchor is on the page once: where all claims are.
-        boxes = _listed(facts, claims, place, anchored=not ids)
+        boxes = _CLAIMS.claims([_folded(facts, one, place, anchored=not ids) for one in claims])
         parts.append(folded(f"The {len(claims)} claims", boxes) if len(claims) > most else boxes)
     if untested:
         names = (
@@ -119,12 +128,6 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
 def _judge(facts: StudyFacts, claim: Claim) -> Judged:
     rows = facts.verdicts.by_claim.get(claim.id, [])
     return Judged(claim, [(row, facts.verdicts.shown(row)) for row in rows])
-
-
-def _listed(facts: StudyFacts, claims: Sequence[Judged], place: Place, *, anchored: bool) -> Markup:
-    listed = NO_HTML.join(_folded(facts, judged, place, anchored=anchored) for judged in claims)
-    # Each is in the index of search by itself.
-    return Markup('<div class="hp-claims" data-search-exclude>{}</div>').format(listed)
 
 
 def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
@@ -165,14 +168,12 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
     columns, lines = without_empty(COLUMNS, _lines(facts, judged, root))
     content = NO_HTML.join(
         [
-            Markup("<p>{}</p>").format(_origin(facts, judged)),
+            paragraph(_origin(facts, judged)),
             table(columns, lines, numeric=COLUMNS[1:3]),
-            Markup(
-                '<p class="hp-badge"><img src="{}" alt="{}"> <code data-copy>{}</code></p>'
-            ).format(root + picture, f"Badge: {outcome(judged.verdicts)}", embedded),
+            _CLAIMS.badge(root + picture, outcome(judged.verdicts), embedded),
         ]
     )
-    summary = Markup("{}<span>{}</span>").format(claim.says, _verdicts(facts, judged))
+    summary = _CLAIMS.summary(claim.says, _verdicts(facts, judged))
     return place.folded(
         path,
         summary,
@@ -251,8 +252,7 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
 
 def _verdict(verdict: str, mark: str = "") -> Markup:
     kind = {HOLDS: " hp-holds", FAILS: " hp-fails"}.get(verdict, "")
-    found = Markup('<span class="hp-verdict{}">{}</span>').format(kind, verdict)
-    return joined("<br>", filter(None, [found, mark]))
+    return _CLAIMS.verdict(verdict, kind, mark)
 
 
 def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:

@@ -11,7 +11,7 @@ from analysis.base.quantities import digits, gigabytes_per_second, quantity, sig
 from analysis.results.model.hardware import MEANING, Parameter, read_links
 from analysis.site.facts.links import LinkRate, calibrated_machine, link_rates
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import code, folded_tables
+from analysis.site.pages.html import code, folded_tables, wide
 from analysis.site.pages.model import UNCALIBRATED
 
 
@@ -55,8 +55,7 @@ def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
         ]
         for link in read_links()
     }
-    listed = folded_tables(["parameter", "value", "from"], groups, numeric=["value"])
-    return Markup('<div class="hp-prose">{}</div>').format(listed)
+    return wide(folded_tables(["parameter", "value", "from"], groups, numeric=["value"]))
 
 
 def _value(parameter: Parameter, calibrated: float | None) -> str:

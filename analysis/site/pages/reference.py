@@ -16,7 +16,7 @@ from analysis.base.keys import adapter, is_required, keys_of
 from analysis.base.quantities import listing
 from analysis.site.interface import FILES, programs
 from analysis.site.pages import __main__ as report
-from analysis.site.pages.html import code, table
+from analysis.site.pages.html import code, table, wide
 from analysis.study import Study
 from analysis.study.access import READS, WORDS, Access, keys_for
 from analysis.study.claims.comparison import BOUNDS, KINDS, Bounded
@@ -157,12 +157,7 @@ def _keys(mapping: Schema, places: list[str], settings: Mapping[str, Any]) -> st
     heading = [f"### {title}"] if title else []
     if len(places) == 1 and title and "description" in mapping:
         heading.append(mapping["description"])
-    return "\n\n".join([*heading, _wide(table(["key", "type", "default", "meaning"], rows))])
-
-
-def _wide(inner: str) -> Markup:
-    """A table whose last column is prose, which stays readable on a narrow screen."""
-    return Markup(f'<div class="hp-prose">{inner}</div>')
+    return "\n\n".join([*heading, wide(table(["key", "type", "default", "meaning"], rows))])
 
 
 def _at(settings: Mapping[str, Any], path: list[str]) -> Any:
@@ -201,7 +196,7 @@ def _kind(schema: Schema, kind: str) -> str:
         values = [part for part in _values(schema) if "properties" not in part]
         return f"mapping of names to {_type(values[0])}" if values else "mapping"
     if kind == "string" and "pattern" in schema:
-        return f"text like <code>{escape(schema['pattern'])}</code>"
+        return f"text like {code(schema['pattern'])}"
     return _TYPES[kind]
 
 
@@ -233,7 +228,7 @@ def claim_kinds() -> str:
                 _prose((inspect.getdoc(kind) or "").replace("\n\n", " ").replace("\n", " ")),
             ]
         )
-    return _wide(table(["kind", "needs", "may have", "one of", "meaning"], rows))
+    return wide(table(["kind", "needs", "may have", "one of", "meaning"], rows))
 
 
 def link_keys() -> str:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from markupsafe import Markup, escape
+from markupsafe import escape
 
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.badges import outcome
+from analysis.site.pages.html import code, paragraph
 
 INDEX: Final = Path("search/search_index.json")
 """Of a site, as mkdocs writes it: sections with `location`, `title` and `text`, which is HTML."""
@@ -28,7 +29,7 @@ def _entries(facts: StudyFacts) -> Iterator[dict[str, str]]:
     for claim in facts.study.claims:
         rows = facts.verdicts.by_claim.get(claim.id, [])
         verdicts = [facts.verdicts.shown(row) for row in rows]
-        text = Markup("<p><code>{}</code>: {}</p>").format(claim.id, outcome(verdicts))
+        text = paragraph(code(claim.id), ": ", outcome(verdicts))
         yield {
             "location": f"ledger/#{claim_anchor(facts.study.name, claim.id)}",
             "title": str(escape(claim.says)),

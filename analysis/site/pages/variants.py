@@ -34,8 +34,9 @@ from analysis.site.pages.differences import (
     setting_difference,
 )
 from analysis.site.pages.fragments import Place, root_from
-from analysis.site.pages.html import NO_HTML, copied, folded, joined, link, plain, table
+from analysis.site.pages.html import NO_HTML, link, plain, table
 from analysis.site.pages.sentences import reach_sentence, result_sentence
+from analysis.site.pages.templates import macros
 from analysis.study import Variant
 
 SHORT_LINES: Final = 30
@@ -113,7 +114,7 @@ def _evidence(facts: StudyFacts, variant: Variant, place: Place, difference: str
         "machine_code": ("Machine code", compiled(facts, variant)),
         "counters": ("Hardware counters", counter_tables(facts, variant, root_from(f"{folder}/"))),
     }
-    pages = (
+    pages = [
         place.folded(
             f"{folder}/{what}.html",
             summary,
@@ -123,20 +124,10 @@ def _evidence(facts: StudyFacts, variant: Variant, place: Place, difference: str
         )
         for what, (summary, content) in found.items()
         if content
-    )
+    ]
     figures = _figures(facts, variant, place.root)
-    return Markup('<div class="hp-evidence">{}{}{}</div>').format(
-        folded("Figures", figures) if figures else NO_HTML,
-        joined("", pages),
-        folded("Measure it again", _command(facts, variant)),
-    )
-
-
-def _command(facts: StudyFacts, variant: Variant) -> Markup:
-    """What measures the variant again."""
-    target = f"build/measured/{facts.study.name}/{variant.name}"
-    command = copied(f"snakemake --cores 8 -f {target}")
-    return Markup('<p class="hp-command">{}</p>').format(command)
+    command = f"snakemake --cores 8 -f build/measured/{facts.study.name}/{variant.name}"
+    return macros("evidence.html").variant(figures, pages, command)
 
 
 def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:

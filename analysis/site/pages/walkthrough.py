@@ -11,7 +11,7 @@ from analysis import ROOT
 from analysis.site.pages.differences import highlighted
 from analysis.site.pages.drawings import Drawing, figure
 from analysis.site.pages.fragments import Place
-from analysis.site.pages.html import NO_HTML, code
+from analysis.site.pages.html import code, link, listed
 from analysis.site.pages.svg import LETTER_PX, Canvas
 
 LANGUAGES: Final = {".py": "python", ".cu": "cuda", ".yaml": "yaml", ".md": "markdown"}
@@ -97,12 +97,10 @@ _FILES: Final = 41
 def reading_list(place: Place) -> Markup:
     """READING as a numbered list; each file links to a page with its text."""
     items = (
-        Markup('<li><a href="{}{}">{}</a>: {}.</li>').format(
-            place.root, _code_page(place, path), code(path), shown
-        )
+        link(place.root + _code_page(place, path), code(path)) + f": {shown}."
         for path, shown in READING.items()
     )
-    return Markup("<ol>{}</ol>").format(NO_HTML.join(items))
+    return listed("ol", items)
 
 
 def sample_path() -> Markup:
