@@ -10,16 +10,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Error, expect, sync_playwright
 
 from analysis.study import discover
 from tests.roots import build, copy_of_repository
-from tests.site.pages.site.walk import TIMEOUT_MS
 from tests.synthetic import write_machine
+from tests.waiting import DEADLINE_S
 
-expect.set_options(timeout=TIMEOUT_MS)
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 MEASURED = ("h2d_gather", "method", "pool_gather")
@@ -56,6 +57,10 @@ def executable() -> str | None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    # Here, because the quick tests read this file, too.
+    from playwright.sync_api import Error, expect, sync_playwright
+
+    expect.set_options(timeout=DEADLINE_S * 1000)
     with sync_playwright() as playwright:
         try:
             launched = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
