@@ -46,6 +46,8 @@ COMMON = ROOT / "kernels" / "common"
 ARCH = "sm_90"
 QUICK = "-O0"
 """For tests of neither speed nor optimisation."""
+INCLUDE = "-include"
+"""Begins a flag that includes a header before a source."""
 UNUSED_S = 7 * 24 * 3600
 """Age at which an unused entry is removed when a new one is made."""
 
@@ -225,8 +227,10 @@ def program(
         if source.suffix == ".o":
             return source
         command = [cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
-        # Headers of `folder` are found by name.
-        roots = [source, *headers(source.parent), *headers(folder)]
+        roots = [source]
+        roots += [Path(flag[len(INCLUDE) :]) for flag in flags if flag.startswith(INCLUDE)]
+        if '#include "' in source.read_text():  # headers of `folder` are found by name
+            roots += [*headers(source.parent), *headers(folder)]
         read = dict.fromkeys(path for root in roots for path in with_includes(root))
         made_of: list[Path | str] = [*read, *flags]
         made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
