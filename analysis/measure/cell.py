@@ -91,8 +91,7 @@ class Visit:
 class Cell:
     """One variant and case in this round, with the outcome of all its visits.
 
-    `looks` are the clocks in MHz that the GPU was found at in between, `reasons` those for lowered
-    ones.
+    `clocks_mhz` are the SM clocks that were read between timings, `reasons` the throttle reasons.
     """
 
     variant: Variant
@@ -101,7 +100,7 @@ class Cell:
     started_at: str = ""
     failure: str = ""
     skipped: str = ""
-    looks: list[float] = field(default_factory=list)
+    clocks_mhz: list[float] = field(default_factory=list)
     reasons: set[str] = field(default_factory=set)
     sm_mhz: float | None = None
 

@@ -33,20 +33,19 @@ from analysis.study import Study, load_study
 WARM_UP_S = 0.3
 """Seconds of work before the first cell: an idle GPU needs this long to raise its clocks."""
 
-NEGLIGIBLE_BESIDE_S = 0.015
-"""An operation that takes this long needs no warm-up before its host times. The first launch after
-device times is slower by up to 0.15 ms, which is 1 % of this time."""
-
+MIN_UNWARMED_S = 0.015
+"""Duration from which an operation needs no warm-up before its host times. The first launch after
+device times is slower by up to 0.15 ms, which is 1 % of this duration."""
 
 DISCARDED_HOST_PASSES = 1
-"""Host times that are taken and thrown away before those that count: below 0.1 ms the first one of
-a cell is several per cent slower than the next. Provenance says how many; older runs have 0."""
+"""Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
+several per cent slower than the next. Recorded in the provenance; older runs have 0."""
 
 
 @dataclass(frozen=True)
 class RoundJob:
-    """Everything that a round's process needs; passed to it by pickle. `cases` has the ids of those
-    to measure, by variant."""
+    """Input of a round's process, passed to it by pickle. `cases` are the ids of the cases to
+    measure, by variant."""
 
     study_file: Path
     cases: Mapping[str, tuple[str, ...]]
@@ -60,12 +59,12 @@ class RoundJob:
 
     @property
     def progress(self) -> Path:
-        """File that names the current cell: for the live line, and in case the process dies."""
+        """File that names the current cell, for the progress line and for a process that dies."""
         return self.out.with_suffix(".cell")
 
     @property
     def visits(self) -> Path:
-        """File with the visits to cells, in their order."""
+        """File with the visits to cells, in the order in which they were made."""
         return self.out.with_suffix(".visits.csv")
 
     @property
@@ -77,7 +76,7 @@ class RoundJob:
 def run_round(job: RoundJob) -> None:
     """Measure one round into `job.out`. An error ends the process and leaves its message in
     `job.failure`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent also gets it, and ends this one
     end_with_parent()
     try:
         with ExitStack() as stack:
@@ -128,8 +127,8 @@ class Bench:
         self._rig = Rig(self.study, job.modules, self._rng, self._variants)
         self._is_warm = False
         self.visits: list[Visit] = []
-        self._visits = 0
-        self._begun = 0
+        self._scheduled_visits = 0
+        self._started_visits = 0
 
     def schedule(self) -> list[Cell]:
         """Cells case by case, with the cases, and the variants within each case, in random order.
@@ -146,7 +145,7 @@ class Bench:
             group = cells[str(case_id)]
             for _ in range(group[0].case.visits):
                 order += [group[i] for i in self._rng.permutation(len(group))]
-        self._visits = len(order)
+        self._scheduled_visits = len(order)
         return order
 
     def measure(self, cell: Cell, stream: int = 0, time_device: TimeDevice | None = None) -> None:
@@ -155,10 +154,11 @@ class Bench:
         `time_device` takes the given number of device times of an operation; it is None without a
         GPU. A cell that failed or was skipped on an earlier visit is not measured again.
         """
-        self._begun += 1
+        self._started_visits += 1
         if cell.failure or cell.skipped:
             return
-        self.job.progress.write_text(f"cell {self._begun} of {self._visits}: {cell}")
+        position = f"cell {self._started_visits} of {self._scheduled_visits}"
+        self.job.progress.write_text(f"{position}: {cell}")
         started_at = utc_now()
         self.visits.append(
             Visit(started_at, self.job.run, self.job.number, cell.variant.name, cell.case.id)
@@ -168,44 +168,44 @@ class Bench:
             bound = self._rig.bind(cell.variant, cell.case, stream)
             if not self._is_warm:
                 self._warm_up(bound)
-            took = bound.poison_and_launch()
-            self._look(cell)
+            first_launch_s = bound.poison_and_launch()
+            self._read_clocks(cell)
             cell.failure = bound.check()
             if cell.failure:
                 return
-            self._take_samples(cell, bound, took, time_device)
+            self._take_samples(cell, bound, first_launch_s, time_device)
         except Skip as reason:
             cell.skipped = str(reason)
             return
-        self._look(cell)
+        self._read_clocks(cell)
 
-    def _look(self, cell: Cell) -> None:
-        """Note the first GPU's clock and why any is lowered, between two timings."""
+    def _read_clocks(self, cell: Cell) -> None:
+        """Record the first GPU's clock and all GPUs' throttle reasons, between two timings."""
         if self.gpus:
-            cell.looks.append(float(self.gpus[0].sm_clock_mhz()))
+            cell.clocks_mhz.append(float(self.gpus[0].sm_clock_mhz()))
             cell.reasons |= reasons(gpu.throttle_reasons() for gpu in self.gpus)
-            cell.sm_mhz = float(np.median(cell.looks))
+            cell.sm_mhz = float(np.median(cell.clocks_mhz))
 
     def _take_samples(
-        self, cell: Cell, bound: Bound, took: float, time_device: TimeDevice | None
+        self, cell: Cell, bound: Bound, first_launch_s: float, time_device: TimeDevice | None
     ) -> None:
-        """Take all metrics of a cell whose output is correct. `took` is the time of its first
-        launch in seconds."""
-        count = self._sample_count(cell, took)
+        """Take all metrics of a cell whose output is correct."""
+        count = self._sample_count(cell, first_launch_s)
         for name, values in bound.operation.own_samples(bound.stream, count).items():
             require_known("own_samples", name, self.study.metrics)
             cell.values += ((name, float(value)) for value in values)
-        asked = cell.case.metrics
-        metrics = [name for name in self.study.metrics if asked is None or name in asked]
+        wanted = cell.case.metrics
+        metrics = [name for name in self.study.metrics if wanted is None or name in wanted]
         by_host = [name for name in ("host_time", "submit_time") if name in metrics]
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(bound.operation, count)
-            self._look(cell)
+            self._read_clocks(cell)
         if by_host:
             # The first launch is slow, especially right after device times.
-            if took < NEGLIGIBLE_BESIDE_S:
+            needs_warm_up = first_launch_s < MIN_UNWARMED_S
+            if needs_warm_up:
                 bound.launch()
-            discarded = DISCARDED_HOST_PASSES if took < NEGLIGIBLE_BESIDE_S else 0
+            discarded = DISCARDED_HOST_PASSES if needs_warm_up else 0
             for times in islice(bound.host_times(discarded + count), discarded, None):
                 cell.values += ((name, times[name]) for name in by_host)
 
@@ -215,13 +215,13 @@ class Bench:
             bound.launch()
         self._is_warm = True
 
-    def _sample_count(self, cell: Cell, seconds: float) -> int:
-        affordable = max(1, int(self.job.sample_budget_s / max(seconds, 1e-9)))
+    def _sample_count(self, cell: Cell, launch_s: float) -> int:
+        affordable = max(1, int(self.job.sample_budget_s / max(launch_s, 1e-9)))
         return min(self.job.samples, affordable, cell.case.samples or affordable)
 
     def rows(self, cells: list[Cell]) -> Iterator[Sample]:
-        """The samples of the round. A failed or skipped cell is one row with its reason: what its
-        earlier visits took does not count."""
+        """Samples of the round. A failed or skipped cell is one row with its reason, without the
+        samples of its earlier visits."""
         for cell in dict.fromkeys(cells):
             row = Sample(
                 study=self.study.name,

@@ -1,4 +1,4 @@
-"""The results of one study on one machine, as the evidence that claims are tested by."""
+"""Results of one study on one machine: the evidence for its claims."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from analysis.study.claims import Claim
 from analysis.study.claims.evidence import Check, Statement
 from analysis.study.claims.verdicts import Figure, NotTested
 
-MOST_SLOWED: Final = 0.5
-"""Where the GPU was slowed down in a larger share of a cell's samples, no claim is tested on it."""
+MAX_SLOWED_SHARE: Final = 0.5
+"""Maximum share of a cell's samples with a slowed-down GPU for a claim to be tested on the cell."""
 
 
 @dataclass(frozen=True)
 class MachineResults:
-    """Evidence of one study on one machine, by which claims are tested.
+    """Evidence for the claims of one study on one machine.
 
-    `samples` are its rows of the collected samples, `counted` its rows of `fresh_counts`;
-    `published` and `model` the study's rows of those tables, the latter on this machine.
+    Rows about this study and machine: `samples` of the collected samples, `counted` of
+    `fresh_counts`, `model` of the model's table. `published` has the study's published figures.
     """
 
     study: Study
@@ -48,7 +48,7 @@ class MachineResults:
 
     @cached_property
     def by_visit(self) -> pd.Series:
-        """Median of the fresh, checked samples by variant, case, metric, run, round and visit."""
+        """Medians of fresh, checked samples by variant, case, metric, run, round and visit."""
         good = fresh(self.used)
         good = good[good["verified"] == 1]
         good = good.assign(visit=visits(good, {self.study.name: self.study}))
@@ -61,26 +61,28 @@ class MachineResults:
         return frozenset(self.samples["run"])
 
     def judging(self, claim: Claim) -> MachineResults:
-        """The same of the runs and profiles that name the bounds of the claim only."""
+        """Evidence of only the runs and profiles that recorded the bounds of the claim."""
         needed = claim.bounds_by_variant
         others = {
             run
             for variant, digests in needed.items()
-            for run, named in self._named.get(variant, {}).items()
-            if not digests <= named
+            for run, recorded in self._recorded_bounds.get(variant, {}).items()
+            if not digests <= recorded
         }
-        found = self._of_runs(self.runs - others)
+        evidence = self._of_runs(self.runs - others)
         if not claim.on_counters:
-            return found
-        names = [
-            needed.get(variant, frozenset()) <= named
-            for variant, named in zip(self.counted["variant"], self.counted["named"], strict=True)
+            return evidence
+        is_recorded = [
+            needed.get(variant, frozenset()) <= recorded
+            for variant, recorded in zip(
+                self.counted["variant"], self.counted["named"], strict=True
+            )
         ]
-        return replace(found, counted=self.counted[names])
+        return replace(evidence, counted=self.counted[is_recorded])
 
     @cached_property
     def _of_runs(self) -> Callable[[frozenset[str]], MachineResults]:
-        """The same of some runs only. Kept, as many claims are judged by the same runs."""
+        """Evidence of some runs only. Cached, because many claims are judged by the same runs."""
 
         @cache
         def of_runs(runs: frozenset[str]) -> MachineResults:
@@ -91,16 +93,16 @@ class MachineResults:
         return of_runs
 
     @cached_property
-    def _named(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
-        """By variant and run, the digests of today's claims that its provenance names."""
+    def _recorded_bounds(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        """Digests of current claims that provenance records, by variant and run."""
         once = self.samples.drop_duplicates(["variant", "run"])
         found: dict[str, dict[str, frozenset[str]]] = {}
-        for variant, run, named in zip(once["variant"], once["run"], once["named"], strict=True):
-            found.setdefault(variant, {})[run] = named
+        for variant, run, recorded in zip(once["variant"], once["run"], once["named"], strict=True):
+            found.setdefault(variant, {})[run] = recorded
         return found
 
     def runs_of(self, claim: Claim) -> frozenset[str]:
-        """The fresh runs that measured all that a comparison of the claim takes."""
+        """Fresh runs that measured every cell of at least one comparison of the claim."""
         nothing: frozenset[str] = frozenset()
         found = (
             frozenset.intersection(
@@ -117,7 +119,7 @@ class MachineResults:
 
     @cached_property
     def _runs_of_cells(self) -> Mapping[tuple[str, str], frozenset[str]]:
-        """By variant and case, the runs with fresh, checked samples."""
+        """Runs with fresh, checked samples, by variant and case."""
         good = fresh(self.used)
         good = good[good["verified"] == 1].drop_duplicates(["variant", "case", "run"])
         return {
@@ -126,8 +128,8 @@ class MachineResults:
         }
 
     def has(self, claim: Claim) -> bool:
-        """Whether each variant of the claim has been measured by the code of today, or profiled
-        where the claim takes that."""
+        """Whether each variant of the claim has been measured, or profiled for a claim on counters,
+        with its current code."""
         known = frozenset(self.counted["variant"]) if claim.on_counters else self.measured
         return known.issuperset(claim.variants)
 
@@ -138,7 +140,7 @@ class MachineResults:
 
     @cached_property
     def used(self) -> pd.DataFrame:
-        """The samples that a summary uses, of all fresh runs."""
+        """Samples of all fresh runs, as used by the summary."""
         return chosen(self.samples)
 
     def _rows_of(self, variant: str, case: str) -> pd.DataFrame:
@@ -147,7 +149,7 @@ class MachineResults:
 
     @cached_property
     def _cells(self) -> Mapping[Any, Any]:
-        """The places of the rows of each variant and case."""
+        """Row positions in `used`, by variant and case."""
         return self.used.groupby(["variant", "case"]).indices
 
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
@@ -156,7 +158,7 @@ class MachineResults:
         except KeyError:
             raise NotTested(self._absence(variant, case, metric)) from None
         share = slowed_share(self._rows_of(variant, case)["throttle"])
-        if share > MOST_SLOWED:
+        if share > MAX_SLOWED_SHARE:
             raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
         return found
 
@@ -209,7 +211,7 @@ class MachineResults:
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         rows = self._printed
         rows = rows[(rows["variant"] == variant) & (rows["case"] == case)]
-        # Of several sources, the first one's.
+        # With several sources, the first one counts.
         if rows.empty or metric not in ("", rows.iloc[0]["metric"]):
             return math.nan
         return float(rows.iloc[0]["seconds"])
@@ -256,10 +258,9 @@ def evidence_by_machine(
     model: pd.DataFrame,
     counted: pd.DataFrame,
 ) -> dict[str, MachineResults]:
-    """Evidence of the study on each machine that has measured it. Under PUBLISHED, it is only
-    what has been printed.
+    """Evidence of the study by machine; under PUBLISHED, that of the printed figures alone.
 
-    All tables are the study's rows of those that `MachineResults` has.
+    The tables are those of `MachineResults`, with the study's rows of all machines.
     """
     known = {PUBLISHED: MachineResults(study, samples[:0], published, model[:0], counted[:0])}
     for machine, measured in samples.groupby("machine", sort=True):
@@ -274,9 +275,9 @@ def _mean(runs: Sequence[Sequence[float]]) -> Estimate:
 
 
 def runs_of(by_visit: pd.Series) -> list[list[float]]:
-    """By run, the medians of its rounds. NotTested where no one figure stands for them."""
+    """Medians of the rounds of each run. Raises NotTested if the rounds have several modes."""
     by_round = by_visit.groupby(["run", "round"]).median()
     runs = [list(rounds) for _, rounds in by_round.groupby("run")]
     if (modes := count_modes(runs)) > 1:
-        raise NotTested(f"the rounds have {modes} modes: no one figure stands for them")
+        raise NotTested(f"the rounds have {modes} modes, which no single figure describes")
     return runs

@@ -190,11 +190,12 @@ class _Judged:
 class ClaimRow(_Judged, _OfClaim):
     """A claim and the results of one machine; figures in `unit`.
 
-    The verdict is made from `judged` and its interval, the figure of the runs that may judge;
-    `measured` is that of all runs. `bound` says whether its threshold was chosen `before` the runs
-    that judge it or `afterwards`; empty where no run judges it. `runs` have what the claim
-    compares, and of these `judging` name its bound; without any of these, all judge. `on_average`
-    is the verdict on the means over runs, where they decide what the figures do not.
+    The verdict follows from `judged`, the figure of the runs that the verdict uses, and its
+    interval; `measured` is that of all runs. `bound` says whether the threshold was chosen `before`
+    or `afterwards`, that is after the runs that the verdict uses; it is empty without such runs.
+    `runs` is the number of runs with all compared variants, `judging` the number of these that
+    recorded the bound; if it is 0, the verdict uses all. `on_average` is the verdict on the means
+    over runs, if they decide a claim that the figures leave undecided.
     """
 
     bound: str = ""
@@ -220,7 +221,7 @@ class ClaimPartRow(_Judged, _OfPart):
         shown = _figure(self.measured, self.ci_low, self.ci_high)
         judged = _figure(self.judged, self.judged_low, self.judged_high)
         verdict = ", ".join(filter(None, [judged, self.reason]))
-        of_all = "" if shown in ("", judged) else f"{shown}; of the runs that may judge: "
+        of_all = "" if shown in ("", judged) else f"{shown}; in the runs that the verdict uses: "
         return f"{self.comparison}{where}: {of_all}{verdict}"
 
 

@@ -1,4 +1,4 @@
-"""Addresses within the site that charts and pages lead to."""
+"""Addresses within the site, for links from charts and pages."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import pandas as pd
 
 
 def samples_anchor(machine: str, study: str, variant: str) -> str:
-    """The id of a variant's samples on the data page."""
+    """Anchor of a variant's samples on the data page."""
     return f"{machine}-{study}-{variant}"
 
 
 def samples_address(machine: str, study: str, variant: str) -> str:
-    """Where a variant's samples are listed, from the root of the site."""
+    """Address of a variant's samples, relative to the root of the site."""
     return f"data/#{samples_anchor(machine, study, variant)}"
 
 
 def samples_addresses(table: pd.DataFrame) -> list[str]:
-    """Those of the rows of a table, which are of a machine, study and variant."""
+    """Addresses of the samples for each row of a table with columns machine, study and variant."""
     keys = table[["machine", "study", "variant"]].itertuples(index=False, name=None)
     return [samples_address(*key) for key in keys]
 
 
 def claim_anchor(study: str, claim: str) -> str:
-    """The id of a claim on the page of its study and in the ledger."""
+    """Anchor of a claim on its study's page and in the ledger."""
     return f"{study}-{claim}"

@@ -1,4 +1,4 @@
-"""Captures of a variant: their state, whether they are of today's code, and counters."""
+"""Captures of a variant: whether they exist, whether they are stale, and their counters."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ MISSING: Final = "not captured"
 _KERNEL: Final = re.compile(
     r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
 )
-"""A kernel returns nothing and is no member, so what comes before its name are namespaces."""
+"""Kernels return void and are not members, so only namespaces precede the name."""
 _LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 UNTRIED: Final = "no profiler has been run"
 UNWANTED: Final = "the study requests none"
 REWORDED: Final = {"launches no kernel": counters.NO_KERNEL}
-"""Reasons in older results that say more than is known: a variant may divide its work so that none
-is left for its kernels."""
+"""Replacements for reasons in older results that claim too much: a variant may leave its kernels
+without work."""
 UNPROFILED: Final = "the variant lacks the profiled case"
 
 
 @dataclass(frozen=True)
 class Capture:
-    """What became of one capture of a variant: `captured`, `stale`, or `not captured` and why.
+    """Outcome of one capture of a variant: `captured`, `stale`, or `not captured` with a reason.
 
     `case` is that of the capture, and `path` its file.
     """
@@ -61,7 +61,7 @@ class Capture:
 
 @dataclass(frozen=True)
 class Captures:
-    """Captures of a study: files beside the samples, and what the provenance says of them."""
+    """Captures of a study: files beside the samples, and their status in the provenance."""
 
     inputs: Inputs
     study: Study
@@ -91,7 +91,7 @@ class Captures:
         return Capture(CAPTURED if is_current else STALE, "", case, path)
 
     def _untried(self, variant: Variant, kind: str) -> str:
-        """Why there is none where nobody tried to capture it."""
+        """Reason for a capture that was never tried."""
         if kind not in variant.captures:
             return UNWANTED
         if self.study.captured_of(variant):
@@ -100,9 +100,9 @@ class Captures:
 
 
 def read_counters(path: Path) -> dict[str, float]:
-    """A variant's counters: sums over its kernels, and for the rest the longest kernel's.
+    """Counters of a variant: sums over its kernels; for other metrics, the longest kernel's value.
 
-    HotpathError where the file is no table of counters.
+    Raises HotpathError if the file is not a table of counters.
     """
     rows = pd.DataFrame(
         [asdict(row) for row in counters.read_counters(path)], columns=list(counters.COLUMNS)
@@ -121,9 +121,9 @@ def read_counters(path: Path) -> dict[str, float]:
 
 
 def read_events(path: Path) -> pd.DataFrame:
-    """A timeline as captured, by `store.timelines.Event`, times in seconds from its first event.
+    """Events of a captured timeline, by `store.timelines.Event`; times in s from the first event.
 
-    HotpathError where the file is no timeline.
+    Raises HotpathError if the file is not a timeline.
     """
     events = pd.DataFrame([asdict(event) for event in timelines.read_events(path)])
     numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
@@ -131,14 +131,14 @@ def read_events(path: Path) -> pd.DataFrame:
 
 
 def kernel_name(symbol: str) -> str:
-    """The kernel's part of a mangled name: copy_rows<4, Wide>.
+    """Short kernel name from a mangled one: copy_rows<4, Wide>.
 
-    Template arguments are left out unless each is a number or one word. What is not mangled stays
-    as it is.
+    Template arguments are left out unless each is a number or one word. A name that is not mangled
+    is returned unchanged.
     """
     try:
         demangled = pycxxfilt.itanium_demangle(symbol)
-    except ValueError:  # it begins as a mangled name does, and is none
+    except ValueError:  # it only begins like a mangled name
         return symbol
     found = _KERNEL.match(demangled or "")
     if found is None:

@@ -1,5 +1,4 @@
-"""Machines side by side: each variant's figure on every machine and host, and as published, and the
-ratios between two of them."""
+"""Comparison of machines, their hosts and published sources: figures of variants, and ratios."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ PUBLISHED: Final = "published"
 
 @dataclass(frozen=True)
 class Subject:
-    """A machine, one of its hosts, or what one source printed; `machine` is empty of the last."""
+    """A machine, one of its hosts, or a published source, which has an empty `machine`."""
 
     name: str
     kind: str
@@ -56,7 +55,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as fast `of` is as `against`, two figures of one variant in one case."""
+    """Speed of `of` relative to `against`, two figures of one variant in one case."""
 
     base: Subject
     other: Subject
@@ -69,8 +68,8 @@ class Ratio:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """Both figures' intervals, taken as independent: the root of the sum of the squares of
-        their distances to the medians, as logarithms. NaN where one has none."""
+        """Interval of the ratio, with both figures' intervals taken as independent: the root of the
+        sum of their squared logarithmic distances from the medians. NaN if one has none."""
         of, against = self.of, self.against
         below = _root(against.seconds / against.low, of.high / of.seconds)
         above = _root(against.high / against.seconds, of.seconds / of.low)
@@ -103,8 +102,8 @@ UNKNOWN: Final = "no interval"
 
 
 def _root(*ratios: float) -> float:
-    """The root of the sum of the squares of their logarithms; a median may lie outside of its
-    interval, and then adds nothing."""
+    """The root of the sum of the squared logarithms of `ratios`. A ratio below 1, from a median
+    outside its interval, counts as 1."""
     if any(map(math.isnan, ratios)):
         return math.nan
     return math.hypot(*(max(math.log(ratio), 0.0) for ratio in ratios))
@@ -112,7 +111,7 @@ def _root(*ratios: float) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that can be held against each other of `studies`."""
+    """Figures of `studies` that can be compared."""
 
     inputs: Inputs
     studies: Mapping[str, StudyFacts]
@@ -123,7 +122,7 @@ class Comparison:
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """What pages call each machine and host, by the names of the subjects."""
+        """Names of machines and hosts on pages, by the names of the subjects."""
         return {one.name: self.called(one) for one in (*self.machines, *self.figures)}
 
     def called(self, subject: Subject) -> str:
@@ -133,8 +132,8 @@ class Comparison:
 
     @cached_property
     def figures(self) -> Mapping[Subject, Mapping[tuple[str, str, str, str], Figure]]:
-        """Fresh figures by subject and by study, variant, case and metric. The cases are those that
-        pages show, and those that were published."""
+        """Fresh figures by subject, then by study, variant, case and metric. The cases are those
+        shown on pages and those with published figures."""
         found: dict[Subject, dict[tuple[str, str, str, str], Figure]] = {
             machine: {} for machine in self.machines
         }
@@ -144,8 +143,8 @@ class Comparison:
         return found
 
     def ratios(self, base: Subject, other: Subject) -> list[Ratio]:
-        """Of what both have, in the order of the studies; of each variant and case, by the metric
-        that is preferred."""
+        """Ratios of all variants and cases that both have, in the order of the studies, each by the
+        preferred metric."""
         of, against = self.figures.get(base, {}), self.figures.get(other, {})
         found: dict[tuple[str, str, str], Ratio] = {}
         for key, figure in of.items():
@@ -164,8 +163,8 @@ class Comparison:
         ]
 
     def incomparable(self, base: Subject, other: Subject) -> dict[str, list[str]]:
-        """By reason, the variants `study/variant` of which `base` and `other` have no ratio, but
-        those that neither has measured."""
+        """Variants `study/variant` without a ratio of `base` and `other`, by reason. Variants that
+        neither has measured are left out."""
         compared = {(one.of.study, one.of.variant.name) for one in self.ratios(base, other)}
         reasons: dict[str, list[str]] = {}
         for facts in self.studies.values():
@@ -178,12 +177,12 @@ class Comparison:
 
     @property
     def published(self) -> list[Subject]:
-        """The sources of printed figures."""
+        """Published sources of figures."""
         return [one for one in self.figures if one.kind == PUBLISHED]
 
     def unmeasured(self, source: Subject) -> list[str]:
-        """The variants `study/variant` that a source printed figures of, in a case that no machine
-        has measured."""
+        """Variants `study/variant` with a figure from `source` in a case that no machine has
+        measured."""
         measured = {key for machine in self.machines for key in self.figures[machine]}
         missing = (key for key in self.figures[source] if key not in measured)
         return list(dict.fromkeys(f"{study}/{variant}" for study, variant, *_ in missing))
@@ -223,7 +222,7 @@ class Comparison:
     def _of_row(
         self, facts: StudyFacts, variant: Variant, payload: int, row: MeasuredRow
     ) -> Iterator[tuple[Subject, Figure]]:
-        """The machine's figure, and those of its hosts."""
+        """Figures of the machine and of its hosts."""
         place = (facts.study.name, variant, row.case, payload, row.metric)
         figure = Figure(*place, row.median, row.ci_low, row.ci_high)
         machine = Subject(row.machine, MACHINE, row.machine)
@@ -236,19 +235,19 @@ class Comparison:
 
 
 def _by_host(runs: Sequence[tuple[Mapping[str, Any], float]]) -> Iterator[tuple[str, float]]:
-    """Medians over each host's runs."""
+    """Hosts with the medians over their runs."""
     pairs = sorted((host_of(run), median) for run, median in runs)
     for host, group in groupby(pairs, key=lambda pair: pair[0]):
         yield host, float(np.median([median for _, median in group]))
 
 
 def host_of(run: Mapping[str, Any]) -> str:
-    """The host of a run by its provenance."""
+    """Name of a run's host, from its provenance."""
     return str(run["machine"].get("host") or "unnamed")
 
 
 def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:
-    """Why there is no fresh figure of the shown case on the machine; empty where there is one."""
+    """State of a missing or stale figure of the shown case; empty for a fresh one."""
     row = facts.figures.time(machine, variant)
     if row is not None:
         return "stale" if row.stale else ""
@@ -256,7 +255,7 @@ def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:
 
 
 def _printed(facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
-    """What each source printed as a time or a rate, of variants that the study has."""
+    """Published times and rates of variants that the study has, with their source."""
     for row in facts.figures.printed:
         variant = facts.study.variant(row.variant)
         place = (facts.study.name, variant, row.case, row.payload_bytes, row.metric)

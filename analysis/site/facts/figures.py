@@ -52,7 +52,7 @@ class Figures:
 
     @cached_property
     def machines(self) -> list[str]:
-        """Machines that have anything of this study."""
+        """Machines with results of this study, skipped and failed cases included."""
         tables = (self.inputs.tables["summary"], self.inputs.tables["skipped"])
         found = [self.inputs.of_study(table, self.study)["machine"] for table in tables]
         return sorted({str(machine) for machines in found for machine in machines})
@@ -65,7 +65,7 @@ class Figures:
 
     @cached_property
     def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:
-        """Ratios by machine, variant, against, case and metric: of payload rates, where the two
+        """Ratios by machine, variant, against, case and metric; ratios of payload rates if the two
         deliver different bytes."""
         table = self.inputs.of_study(self.inputs.tables["ratios"], self.study)
         rows = map(self._by_rate, rows_of(table, RatioRow))
@@ -91,8 +91,8 @@ class Figures:
 
     @cached_property
     def printed(self) -> list[PublishedRow]:
-        """The best statement of each source on a variant that the study has and a case, as a time
-        or a rate, by a metric of the study."""
+        """Published times and rates of the study's variants: the best statement of each source for
+        a variant and case, by a metric of the study."""
         study = self.study
         return [
             row if row.metric in study.metrics else replace(row, metric=study.time_metrics[0])
@@ -101,7 +101,7 @@ class Figures:
         ]
 
     def fresh(self, *metrics: str) -> list[MeasuredRow]:
-        """All that was measured by one of these metrics and is not stale."""
+        """Fresh figures by any of these metrics."""
         rows = self.measured.values()
         return [row for row in rows if row.metric in metrics and not row.stale]
 
@@ -117,8 +117,8 @@ class Figures:
         return rows[0] if rows else None
 
     def times(self, machine: str, *variants: Variant) -> list[MeasuredRow]:
-        """Times of all `variants` in the first one's shown case, by the preferred metric that may
-        compare them and was measured of each; empty where there is none."""
+        """Times of all `variants` in the first one's shown case, by the preferred common metric
+        that was measured for each; empty without one."""
         case = self.study.shown_case(variants[0]).id
         for metric in self.study.metrics_for(*variants):
             keys = [(machine, variant.name, case, metric) for variant in variants]
@@ -131,8 +131,8 @@ class Figures:
         return self.find(machine, variant.name, self.study.shown_case(variant).id, metric)
 
     def by_run(self, row: MeasuredRow) -> list[tuple[Provenance, float]]:
-        """The runs that a figure stands on, oldest first, and the median of each. None where it is
-        not known which these are: where only some of those kept have this case, or are fresh."""
+        """The runs of a figure, oldest first, each with its median. Empty if the runs are not
+        known, because only some of the kept ones have this case or are fresh."""
         entry = self.inputs.provenance.get((row.machine, row.study, row.variant))
         medians = [float(value) for value in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
         runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
@@ -148,12 +148,12 @@ class Figures:
         return None
 
     def is_of_rates(self, row: RatioRow) -> bool:
-        """Whether a ratio is one of payload rates, as the two deliver different bytes."""
+        """Whether a ratio compares payload rates, because the two deliver different bytes."""
         payload, other_payload = self._payloads(row)
         return payload != other_payload and bool(payload and other_payload)
 
     def _payloads(self, row: RatioRow) -> tuple[int, int]:
-        """Bytes that the two of a ratio deliver in its case; 0 for one that has no such case."""
+        """Bytes that both variants of a ratio deliver in its case; 0 for one without that case."""
         payload, other_payload = (
             self.study.payloads.get((name, row.case), 0) for name in (row.variant, row.against)
         )
@@ -162,7 +162,7 @@ class Figures:
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str
     ) -> LimitShare | None:
-        """How near the variant comes to the fastest of its ceilings, paired within runs."""
+        """Rate of the variant as a share of its fastest ceiling's, paired within runs."""
         shares = [
             LimitShare(share, ceiling.name)
             for ceiling in self.study.ceilings_of(variant)
@@ -177,7 +177,7 @@ class Figures:
         return row.ratio if row and all(self._payloads(row)) else None
 
     def reached(self, machine: str, variant: Variant) -> LimitShare | None:
-        """How near the variant comes to the fastest of its ceilings in its shown case; None if
+        """Rate of the variant as a share of its fastest ceiling's in its shown case; None if
         stale."""
         row = self.time(machine, variant)
         if row is None or row.stale:
@@ -185,14 +185,14 @@ class Figures:
         return self.limit_share(machine, variant, self.study.shown_case(variant), row.metric)
 
     def share_of(self, machine: str, variant: Variant, ceiling: Variant) -> float | None:
-        """How near the variant comes to this ceiling in its shown case; None if stale."""
+        """Rate of the variant as a share of this ceiling's in its shown case; None if stale."""
         row = self.time(machine, variant)
         if row is None or row.stale:
             return None
         return self._share(machine, variant, ceiling, self.study.shown_case(variant), row.metric)
 
     def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
-        """Why there is no figure of this case."""
+        """Reason for a missing figure of this case."""
         row = self.skipped.get((machine, variant.name, case.id))
         if row is not None:
             return Absence(row.status, row.reason)

@@ -1,4 +1,4 @@
-"""Everything the report is made from, read once."""
+"""Inputs of the site, read once."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from analysis.toolchain.sass import VariantCode, read_code
 
 @dataclass(frozen=True)
 class Inputs:
-    """The summary stage's tables, what they were made from, and the studies as they are now.
+    """Tables of the summary stage, their sources, and the current studies.
 
     The tables have the rows of `analysis.site.facts.rows`: `summary` MeasuredRow, `resources`
-    KernelResources, the others those of their names. `machine_code` is by study and variant.
-    `derived` are the tables of each study's tables.py by their name, and `absent` says why others
-    could not be made.
+    KernelResources, the others the class of their name. `machine_code` is by study and variant.
+    `derived` are the tables of each study's tables.py by name, and `absent` the reasons for missing
+    ones.
     """
 
     studies: Mapping[str, Study]
@@ -60,7 +60,7 @@ class Inputs:
 
     @cached_property
     def machine_names(self) -> dict[str, str]:
-        """What pages and charts call each machine, by `machine_names`."""
+        """Names of machines on pages and charts, by `machine_names`."""
         return machine_names(self.machines)
 
     def called(self, machine: str) -> str:
@@ -69,27 +69,28 @@ class Inputs:
 
     @property
     def parameters(self) -> list[ParameterRow]:
-        """The link model's parameters on every machine."""
+        """Parameters of the link model on every machine."""
         return rows_of(self.tables["model_parameters"], ParameterRow)
 
     def with_tables(self, **tables: pd.DataFrame) -> Inputs:
-        """The same with other tables of these names."""
+        """A copy in which `tables` replace those of the same names."""
         return replace(self, tables={**self.tables, **tables})
 
     def files(self, key: VariantKey) -> list[Path]:
-        """What there is of a variant on a machine: samples, provenance and captures."""
+        """Existing files of a variant on a machine: samples, provenance and captures."""
         machine, study, variant = key
         named = (self.results / machine / study / f"{variant}{kind}" for kind in sorted(KINDS))
         return [path for path in named if path.exists()]
 
     def runs_on(self, machine: str) -> Iterator[tuple[str, Provenance]]:
-        """Study and provenance of every run that is kept of each variant on a machine."""
+        """Study and provenance of every kept run of each variant on a machine."""
         for (where, study, _), newest in self.provenance.items():
             if where == machine:
                 yield from ((study, entry) for entry in (newest, *newest["runs"]))
 
     def is_current(self, key: VariantKey) -> bool:
-        """Whether the newest samples of a variant, which there is still, are of its code today."""
+        """Whether the newest samples of a variant are of its current code. The study must still
+        have the variant."""
         _, study, variant = key
         known = self.studies[study]
         now = fingerprint(known, known.variant(variant))
@@ -103,9 +104,8 @@ class Inputs:
 def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str, Study]) -> Inputs:
     """Read the tables under `tables` and the descriptions and provenance under `results`.
 
-    A table that is not there counts as empty. The compiler's figures come from resources.csv, or
-    where that is not there from the reports beside the built modules. HotpathError for tables of a
-    machine without results.
+    A missing table counts as empty. Compiler reports come from resources.csv or, without it, from
+    the files beside the built modules. Raises HotpathError for tables of a machine without results.
     """
     resources = tables / "resources.csv"
     reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
@@ -114,8 +114,8 @@ def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str
 
 
 def load_study_inputs(tables: Path, results: Path, derived: Path, study: Study) -> Inputs:
-    """As `load_inputs`, of one study only: `tables` are those of it alone, `derived` is the folder
-    of those of its code. Of what was compiled, nothing is known."""
+    """Like `load_inputs` for one study: `tables` has only its tables, and `derived` is the folder
+    of the tables derived from its code. Compiler reports are left out."""
     name = study.name
     return _load(tables, results, [], {name: derived}, {name: study}, only=name)
 

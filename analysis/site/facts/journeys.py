@@ -1,4 +1,4 @@
-"""A study in short: its steps on the machine that says most about it, and what limits them."""
+"""Summary of a study: its steps on the machine with most evidence, and their limit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ REFERENCE: Final = "reference"
 
 @dataclass(frozen=True)
 class Step:
-    """A variant's time in its shown case, None if there is none, and its speed as a share of the
-    limit's, None if that is not known."""
+    """A variant's time in its shown case, and its speed as a share of the limit's; None if
+    unknown."""
 
     variant: Variant
     time: MeasuredRow | None
@@ -27,9 +27,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Limit:
-    """What no step can exceed: the fastest `ceiling`; or a `calibrated` rate, a variant of another
-    study that moved as many bytes; or the prediction of the link `model`, which has no variant; or
-    only a `reference` to compare with."""
+    """The limit of a journey: the fastest `ceiling`; a `calibrated` rate, that is a variant of
+    another study with as many bytes; the prediction of the link `model`, without a variant; or only
+    a `reference` to compare with."""
 
     kind: str
     variant: Variant | None
@@ -37,9 +37,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Journey:
-    """`steps` are those of the journey and beyond that solve its problem in the headline case, in
-    their order on pages. `first` and `last` are of those that have been measured: `last` is
-    the study's goal or, if that is not among them, the fastest."""
+    """Steps, and variants beyond them, that solve the study's problem in the headline case, in
+    their order on pages. `first` and `last` are measured: `last` is the study's goal or, if that
+    was not measured, the fastest."""
 
     machine: str
     steps: list[Step]
@@ -53,10 +53,10 @@ class Journey:
 
 
 def machines_by_evidence(facts: StudyFacts) -> list[str]:
-    """The machines of a study, first the one whose fresh figures of variants stand on most hosts,
-    all added up; where that is equal, on most runs, then on the newest run.
+    """Machines of a study, by descending evidence: the sum of hosts over all fresh figures, then
+    the sum of runs, then the newest run.
 
-    One host says little of the next: one more behind a figure weighs as much as one more figure.
+    Hosts differ, so one more host for a figure counts as much as one more figure.
     """
 
     def evidence(machine: str) -> tuple[int, int, str]:
@@ -69,16 +69,16 @@ def machines_by_evidence(facts: StudyFacts) -> list[str]:
 
 
 def journey_of(facts: StudyFacts) -> Journey | None:
-    """The study in short; None where no step has been measured on any machine."""
+    """Summary of the study; None if no step has been measured on any machine."""
     for machine in machines_by_evidence(facts):
-        # Only what did the same work stands side by side.
+        # Only variants that did the same work are comparable.
         contenders = [v for v in facts.ranking.contenders(machine) if _has_headline(facts, v)]
         if not contenders:
             continue
         goal = facts.study.goal
         best = next((v for v in contenders if v.name == goal), contenders[0])
         limit = _limit(facts, machine, best)
-        # Of what goes beyond the steps, only what solves the same problem can be drawn beside them.
+        # Variants beyond the steps are drawn only if they solve the same problem.
         steps = [
             Step(
                 variant,
@@ -130,7 +130,7 @@ def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | Non
 def _calibrated(
     facts: StudyFacts, machine: str, variant: Variant
 ) -> tuple[Variant, MeasuredRow] | None:
-    """The variant that study.yaml names as the limit, and its fresh time for as many bytes."""
+    """The variant that study.yaml names as `limit`, and its fresh time for as many bytes."""
     named = facts.study.limit
     if named is None or named.study not in facts.inputs.studies:
         return None

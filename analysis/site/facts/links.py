@@ -14,7 +14,7 @@ from analysis.study import Variant
 from analysis.study.access import access_of
 
 ROLES = ("step", "ceiling")
-"""Of the variants that are predicted."""
+"""Roles of the predicted variants."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ class Calibrated:
 
 
 def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
-    """The machine with most parameters of the model, whose link is one of those known; None where
-    there is none."""
+    """The machine with a known link and most calibrated parameters; None without one."""
     found: list[tuple[int, Calibrated]] = []
     for facts in list(studies.values())[:1]:
         for machine, chip in chips(facts.inputs).items():
@@ -66,8 +65,10 @@ def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
 
 
 def link_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
-    """Of every link, the steps and ceilings of studies that the model knows the reads of, but those
-    of a calibration; none where no machine is calibrated."""
+    """Predicted rates of steps and ceilings over every link; empty without a calibrated machine.
+
+    Left out are variants whose reads the model does not know, and the calibrating studies.
+    """
     known = calibrated_machine(studies)
     if known is None:
         return []

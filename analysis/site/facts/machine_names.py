@@ -1,4 +1,4 @@
-"""What pages and charts call a machine: the model of its GPU, and how many of these it has."""
+"""Names of machines on pages and charts: the number and the model of their GPUs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*")
-"""What may stand in a sentence as it is, whatever that is written in."""
+"""Text that needs no escaping in any output format."""
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _DIGIT: Final = re.compile(r"\d")
 
 
 def machine_names(machines: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Short names of `machines`, which are descriptions by the names of their folders: `H100`, or
-    `2 × H200`.
+    """Short names such as `H100` or `2 × H200`, by folder; `machines` are descriptions by folder.
 
-    Each is the shortest that no other machine could have. Where there is none, because the
-    description names no GPU or the same as another's, it is the folder's.
+    A name is the shortest one that no other machine could have. Without one, because no GPU or the
+    same GPU as elsewhere is named, it is the name of the folder.
     """
     possible = {machine: [*_names(described)] for machine, described in machines.items()}
     counts = Counter(name for machine, names in possible.items() for name in {machine, *names})

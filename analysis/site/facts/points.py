@@ -1,4 +1,4 @@
-"""The table that charts draw: a point a machine, variant, case and time, measured or not."""
+"""Table for the charts: one point per machine, variant, case and time, measured or not."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
 from analysis.study import Case, Variant, parse_case
 
 CASE_PREFIX = "case_"
-"""Sets a case's keys apart from the columns of the table."""
+"""Prefix of the columns with keys of the case."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A figure to draw, or that there is none: `state` is `measured`, `stale`, `skipped`, `failed`,
-    `not measured` or `published`.
+    """A figure to draw, or a missing one: `state` is `measured`, `stale`, `skipped`, `failed`, `not
+    measured` or `published`.
 
-    `seconds*` are s, `rate*` GB/s; `share` is of the rate of its fastest ceiling. `is_default` is 1
-    where `metric` is the one that the variant is compared by. `label`, `short` and `interval` are
-    how the figure is written.
+    `seconds*` are in s, `rate*` in GB/s; `share` is relative to the fastest ceiling's rate.
+    `is_default` is 1 if `metric` is the one by which the variant is compared. `label`, `short` and
+    `interval` are the formatted figure.
     """
 
     machine: str
@@ -73,7 +73,7 @@ COLUMNS = list(columns(Point))
 
 
 def points_table(figures: Figures) -> pd.DataFrame:
-    """The fields of Point and one `case_<key>` a case key, missing where a case has no such key."""
+    """Columns of Point, and one column `case_<key>` per case key, empty for cases without it."""
     study = figures.study
     points = [
         _with_keys(point, case)
@@ -93,7 +93,7 @@ def _with_keys(point: Point, case: Case) -> dict[str, object]:
 
 
 def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> list[Point]:
-    """A point a metric that was measured, else one that says why there is none."""
+    """One point per measured metric, else one with the reason for its absence."""
     points: list[Point] = []
     preferred = figures.study.metrics_for(variant)
     for metric in figures.study.time_metrics:
@@ -124,7 +124,7 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
         return points
     state, reason = figures.absence(machine, variant, case)
     if state == NOT_MEASURED and case.grid == "full":
-        return []  # few machines measure those, and what nobody asked for is not missing
+        return []  # few machines measure the full grid, so such a case does not count as missing
     place = _place(figures, machine, variant, case, preferred[0])
     return [Point(**place, state=state, label=state, short=state, note=reason, is_default=1)]
 
@@ -132,7 +132,7 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
 def _place(
     figures: Figures, machine: str, variant: Variant, case: Case, metric: str
 ) -> dict[str, Any]:
-    """The fields that say what a point is of."""
+    """Fields of a point that identify its figure."""
     return {
         "machine": machine,
         "variant": variant.name,
@@ -149,7 +149,7 @@ def _place(
 def _values(
     figures: Figures, case: Case, seconds: float, low: float, high: float
 ) -> dict[str, Any]:
-    """Times in s and rates in GB/s, and how they are written beside the mark."""
+    """Times in s and rates in GB/s, and their formatted text for the mark."""
     values: dict[str, Any] = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
     short, interval = quantity(seconds, "s"), quantity_interval(seconds, low, high, "s")
     if case.payload_bytes:
@@ -173,7 +173,7 @@ def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
 
 
 def _published(figures: Figures) -> Iterator[tuple[Point, Case]]:
-    """What has been printed of the study, beside every machine."""
+    """Points of the published figures, repeated for every machine."""
     for row in figures.printed:
         variant = figures.study.variant(row.variant)
         case = Case(parse_case(row.case), row.payload_bytes, "default")

@@ -15,11 +15,11 @@ class Ranking:
     figures: Figures
 
     def contenders(self, machine: str) -> list[Variant]:
-        """Measured steps that solve the study's problem, the shortest time in its shown case
-        first.
+        """Measured steps that solve the study's problem, by ascending time in their shown case.
 
-        Those that deliver other bytes than the first, whose constants are not the study's, or that
-        say that no ceiling is theirs, solve another one. Repeats of a step do not count.
+        A variant solves another problem if its payload differs from the first step's, if it
+        changes the study's constants, or if it has an empty list of ceilings. Repeats of a step are
+        left out.
         """
         figures, study = self.figures, self.figures.study
         steps = study.with_role("step", "beyond")
@@ -36,11 +36,11 @@ class Ranking:
         return [step for _, step in sorted(measured, key=lambda pair: pair[0])]
 
     def fastest(self, machine: str) -> Variant | None:
-        """The first of the contenders, be it surely or not; None where nothing was measured."""
+        """The contender with the shortest time, even if others tie with it; None without any."""
         return next(iter(self.contenders(machine)), None)
 
     def ties(self, machine: str) -> list[Variant]:
-        """The contenders with fresh figures that the fastest is not surely faster than."""
+        """Contenders with fresh figures that are not measurably slower than the fastest."""
         contenders = self.contenders(machine)
         return [
             other
@@ -51,8 +51,8 @@ class Ranking:
         ]
 
     def is_surely_faster(self, machine: str, variant: Variant, other: Variant) -> bool:
-        """By the ratio of the two, which pairs them within their runs; of what was measured in no
-        run together, nothing is sure."""
+        """Whether `variant` is measurably faster than `other` by their paired ratio; False if no
+        run measured both."""
         if (row := self.figures.comparison(machine, variant, other)) is not None:
             return row.verdict == "faster"
         if (row := self.figures.comparison(machine, other, variant)) is not None:

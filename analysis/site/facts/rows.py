@@ -43,8 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MeasuredRow(SummaryRow):
-    """A row of the summary, the newest run that it stands on, and how many of its rounds were
-    disturbed."""
+    """A row of the summary, with its newest run and its number of disturbed rounds."""
 
     run: str
     disturbed: int

@@ -1,4 +1,4 @@
-"""All that is known of a study, for its page and its charts."""
+"""All facts about a study, for its page and its charts."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ class StudyFacts:
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """What charts draw, by `analysis.site.facts.points.points_table`."""
+        """Points of the charts, by `analysis.site.facts.points.points_table`."""
         return points_table(self.figures)
 
     @property
     def absent(self) -> Mapping[str, str]:
-        """Why tables of the study's tables.py could not be made, by their names."""
+        """Reasons for missing tables of the study's tables.py, by table."""
         return self.inputs.absent[self.study.name]
 
     @property
     def machines(self) -> list[str]:
-        """Machines that have anything of this study."""
+        """Machines with results of this study, skipped and failed cases included."""
         return self.figures.machines
 
     @property
@@ -71,7 +71,7 @@ class StudyFacts:
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """Times of shown cases round by round, beside how fast the host was, by RoundRow."""
+        """Times of shown cases by round, with the speed of the host, by RoundRow."""
         return self.inputs.of_study(self.inputs.tables["rounds"], self.study)
 
     @property
@@ -81,8 +81,8 @@ class StudyFacts:
 
     @cached_property
     def unreached(self) -> Mapping[str, str]:
-        """Why variants have a figure on no machine that tried them: the reasons for which they were
-        skipped, by their names."""
+        """Reasons for skipping, by variant, for variants that were skipped on every machine that
+        tried them."""
         without = self.skipped[~self.skipped["variant"].isin(self.summary["variant"])]
         return {
             str(variant): "; ".join(dict.fromkeys(tried["reason"]))
@@ -92,7 +92,7 @@ class StudyFacts:
 
     @property
     def published(self) -> list[PublishedRow]:
-        """What others printed."""
+        """Published figures of the study."""
         return rows_of(self.inputs.published[self.study.name], PublishedRow)
 
     @cached_property
@@ -112,18 +112,18 @@ class StudyFacts:
 
     @property
     def repeats(self) -> pd.DataFrame:
-        """Ratios between entries that are one program, by RepeatRow."""
+        """Ratios between repeated entries of one program, by RepeatRow."""
         table = self.inputs.tables["repeats"]
         return table[table["study"] == self.study.name].reset_index(drop=True)
 
     @property
     def is_about_repeats(self) -> bool:
-        """Whether every step that follows another is only that one listed again."""
+        """Whether every step after the first repeats its predecessor's program."""
         after = [variant for variant in self.study.with_role("step") if variant.after]
         return bool(after) and all(self.study.is_repeat(variant) for variant in after)
 
     def resources(self, variant: str) -> list[KernelResources]:
-        """Compiler reports of the variant's kernels, one each."""
+        """Compiler reports of the variant's kernels, one per kernel."""
         table = self.inputs.resources
         of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
         kernels = table[of_variant].drop_duplicates(["arch", "kernel"])

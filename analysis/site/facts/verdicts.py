@@ -1,4 +1,4 @@
-"""What became of a study's claims, and of the comparisons that make them up."""
+"""Verdicts on a study's claims, and on their comparisons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 __all__ = ["PUBLISHED", "UNDECIDED", "Verdicts", "chosen_after", "judges_phrase"]
 
 UNDECIDED: Final = "undecided"
-"""What pages call a claim that is not tested although all that it compares was measured."""
+"""Name on pages for an untested claim whose variants were all measured."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Verdicts:
 
     @cached_property
     def by_claim(self) -> Mapping[str, Sequence[ClaimRow]]:
-        """A row a machine of each claim that has been judged on one."""
+        """Rows of claims.csv by claim, one per machine."""
         table = self.inputs.tables["claims"]
         found: dict[str, list[ClaimRow]] = {}
         for row in rows_of(table[table["study"] == self.study.name], ClaimRow):
@@ -38,8 +38,8 @@ class Verdicts:
 
     @cached_property
     def parts(self) -> Mapping[tuple[str, str], Sequence[ClaimPartRow]]:
-        """By claim and machine, of claims that are made up of several comparisons; those first
-        that decide."""
+        """Rows of claim_parts.csv by claim and machine, for claims with several comparisons; the
+        deciding ones first."""
         table = self.inputs.tables["claim_parts"]
         found: dict[tuple[str, str], list[ClaimPartRow]] = {}
         for row in rows_of(table[table["study"] == self.study.name], ClaimPartRow):
@@ -47,7 +47,7 @@ class Verdicts:
         return found
 
     def shown(self, row: ClaimRow) -> str:
-        """The verdict as pages have it: that of the row, or `undecided`."""
+        """The verdict on pages: that of the row, or `undecided`."""
         if row.verdict != NOT_TESTED:
             return row.verdict
         parts = self.parts.get((row.claim, row.machine), [row])
@@ -56,19 +56,19 @@ class Verdicts:
 
 
 def chosen_after(row: ClaimRow) -> str:
-    """That the threshold is younger than all that judges the claim; empty where it is not."""
+    """A note that the threshold was chosen after the runs that the verdict uses; else empty."""
     if row.bound != AFTERWARDS:
         return ""
-    # A claim on hardware counters is judged by profiles.
+    # A claim on hardware counters is tested on profiles.
     judges = {0: "this profile", 1: "this run"}.get(row.runs, "these runs")
     return f"threshold chosen after {judges}"
 
 
 def judges_phrase(row: ClaimRow) -> str:
-    """`4 runs; 1 of them may judge: the others are older than the threshold`; empty where all of
-    them may."""
+    """`4 runs; the verdict uses 1: the others are older than the threshold`; empty if it uses
+    all."""
     others = row.runs - row.judging
     if row.bound != BEFORE or others < 1:
         return ""
     older = "the other is" if others == 1 else "the others are"
-    return f"{row.runs} runs; {row.judging} of them may judge: {older} older than the threshold"
+    return f"{row.runs} runs; the verdict uses {row.judging}: {older} older than the threshold"

@@ -1,4 +1,4 @@
-"""The package as a table: its parts by floor, what each is for and what it imports."""
+"""The package as a table: its parts by layer, what each is for and what it imports."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ PACKAGE: Final = "analysis"
 
 @dataclass(frozen=True)
 class Structure:
-    """Parts of the package by floor from the top, what each is for, and what each imports."""
+    """Parts of the package by layer from the top, what each is for, and what each imports."""
 
-    floors: Sequence[Sequence[str]]
+    layers: Sequence[Sequence[str]]
     purposes: Mapping[str, str]
     imports: Mapping[str, frozenset[str]]
 
 
 def read_structure() -> Structure:
-    """The floors of the contract in pyproject.toml, first sentences of docstrings, and imports."""
+    """The layers of the contract in pyproject.toml, first sentences of docstrings, and imports."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    floors = [
+    layers = [
         [name.strip() for name in line.split("|")] for line in settings["contracts"][0]["layers"]
     ]
     graph = grimp.build_graph(PACKAGE, cache_dir=None)
-    names = [name for floor in floors for name in floor]
+    names = [name for layer in layers for name in layer]
     return Structure(
-        floors=floors,
+        layers=layers,
         purposes={name: _first_sentence(f"{PACKAGE}.{name}") for name in names},
         imports={
             name: frozenset(
@@ -58,16 +58,16 @@ def _first_sentence(module: str) -> str:
 
 
 def part_table(structure: Structure) -> Markup:
-    """Every part from the top floor, its purpose, and the parts that it imports."""
-    order = [name for floor in structure.floors for name in floor]
+    """Every part from the top layer, its purpose, and the parts that it imports."""
+    order = [name for layer in structure.layers for name in layer]
     rows = [
         [
-            len(structure.floors) - above,
+            len(structure.layers) - above,
             code(name),
             structure.purposes[name],
             Markup(", ".join(code(other) for other in order if other in structure.imports[name])),
         ]
-        for above, floor in enumerate(structure.floors)
-        for name in floor
+        for above, layer in enumerate(structure.layers)
+        for name in layer
     ]
-    return table(["floor", "part", "purpose", "imports"], rows)
+    return table(["layer", "part", "purpose", "imports"], rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from analysis.base.quantities import listing
+from analysis.base.quantities import INTERVAL, listing
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.findings import ClaimResult, findings
 from analysis.site.facts.study_facts import StudyFacts
@@ -25,12 +25,13 @@ def finding_list(facts: StudyFacts) -> Markup:
 
 
 def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evidence: str) -> Markup:
-    """A finding with its figure on one machine, what became of it on others, and a link to its
-    `evidence`, unless that is empty."""
+    """A finding with its figure on one machine, its verdicts on others, and a link to its
+    `evidence` unless that is empty."""
+    interval = result.interval()
     return macros("claim.html").finding(
         sentence=headline(finding, result),
         belief=finding.belief,
-        interval=result.interval(),
+        interval=f"{INTERVAL}: {interval}" if interval else "",
         where=_where(facts, result),
         elsewhere=_elsewhere(facts, result),
         runs=_by_which_runs(result),
@@ -39,7 +40,7 @@ def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evide
 
 
 def _by_which_runs(result: ClaimResult) -> str:
-    """The runs that judge it, where these are not all, or are older than its threshold."""
+    """A note if the verdict uses only some runs, or runs that are older than the threshold."""
     notes = (chosen_after(result.row), judges_phrase(result.row))
     return "".join(f", {note}" for note in notes if note)
 
@@ -54,7 +55,7 @@ def headline(finding: Finding, result: ClaimResult) -> str:
 
 
 def _where(facts: StudyFacts, result: ClaimResult) -> str:
-    """The machine, and whether one run is all that stands behind the figure."""
+    """The machine, and a note if the figure is based on one run."""
     machine = result.row.machine
     times = [
         facts.figures.time(machine, facts.study.variant(name)) for name in result.claim.variants
@@ -65,7 +66,7 @@ def _where(facts: StudyFacts, result: ClaimResult) -> str:
 
 
 def _elsewhere(facts: StudyFacts, result: ClaimResult) -> str:
-    """What became of the finding on other machines."""
+    """Verdicts on other machines."""
     verdicts: dict[str, list[str]] = {}
     for row in result.others:
         verdicts.setdefault(facts.verdicts.shown(row), []).append(facts.inputs.called(row.machine))

@@ -31,14 +31,14 @@ from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
 
 Address = Callable[[str], str]
-"""A page of a study as the address it has from the page that is built; empty if it has none."""
+"""Relative address of a study's page; empty for a study without a page."""
 
 _CARDS: Final = macros("card.html")
 COUNTS: Final = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 
 
 def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
-    """A card a study: what its steps gained, how far they are from the limit, what surprised."""
+    """One card per study: gain of its steps, distance from the limit, largest surprise."""
     return _CARDS.cards([_card(facts, address(facts.study.name)) for facts in studies])
 
 
@@ -95,7 +95,7 @@ def _mark(facts: StudyFacts, step: Step, *, is_end: bool) -> Mark:
 
 
 def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
-    """The rate in B/s that the last step's share is one of."""
+    """The rate in B/s of the limit, from the rate and the share of the last step."""
     last = journey.last
     if journey.limit is None or last.time is None or last.share is None:
         return None
@@ -104,15 +104,14 @@ def _limit_rate(facts: StudyFacts, journey: Journey) -> float | None:
 
 
 def _speed(facts: StudyFacts, step: Step) -> str:
-    """The rate where the study has rates, else the time."""
+    """The rate of a step in a study with rates, otherwise its time."""
     assert step.time is not None
     payload = facts.study.shown_case(step.variant).payload_bytes
     return speed(payload if facts.figures.are_rates else 0, step.time.median)
 
 
 def _gain_of(facts: StudyFacts, journey: Journey) -> str:
-    """How many times as fast as the first step the last is, paired by rounds; empty where no run
-    has both."""
+    """Speed of the last step relative to the first, paired by rounds; empty if no run has both."""
     first, last = journey.first.variant, journey.last.variant
     if (row := facts.figures.comparison(journey.machine, last, first)) is not None:
         return ratio(row.ratio)
@@ -147,8 +146,7 @@ def _arrow(texts: Iterable[str]) -> str:
 
 
 def _standing(facts: StudyFacts, journey: Journey) -> str:
-    """The machine, what the figures of the card stand on, when they were taken, and what is
-    stale."""
+    """Machine, number of runs and hosts, date, and stale or missing steps of a card's figures."""
     rows = journey.measured
     ends = [step.time for step in (journey.first, journey.last) if step.time is not None]
     least_runs = min(ends, key=lambda row: row.runs)
@@ -166,7 +164,7 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
 
 
 def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
-    """One sentence on what came out farthest from what was expected."""
+    """One sentence about the claim that missed its expectation by most."""
     surprise = largest_surprise(facts, machine)
     if surprise is None:
         return ""
@@ -184,16 +182,17 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
 
 
 def _measured(facts: StudyFacts, result: ClaimResult) -> str:
-    """The measured figure with the thing that it counts, and its interval if that has a width."""
+    """The measured figure with the counted thing and, if it has a width, its interval."""
     counted = result.counted(facts.study)
     figure = with_interval(result.write(result.figures.measured), result.interval())
     return f"Measured, {counted}: {figure}" if counted else f"Measured: {figure}"
 
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:
-    """The findings of all studies that contradict a belief, each with its figures and its evidence;
-    Markdown and HTML. What bears on most readers comes first, else they are in the order of the
-    studies."""
+    """Findings of all studies that contradict a belief, with figures and evidence.
+
+    Markdown and HTML. Those that concern most readers come first, then in the order of the studies.
+    """
     found = [
         (facts, finding, result)
         for facts in studies
@@ -212,12 +211,13 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
     ]
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
     plural = "" if len(items) == 1 else "s"
-    heading = f"## {number} finding{plural} against common beliefs"
+    verb = "contradicts" if len(items) == 1 else "contradict"
+    heading = f"## {number} finding{plural} that {verb} common beliefs"
     return f"{heading}\n\n{listed('ol', items, 'hp-findings') if items else NOTHING}"
 
 
 def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:
-    """The questions of the studies that have no card, by group; Markdown."""
+    """Questions of the studies without a card, by group; Markdown."""
     parts = []
     for title, studies in groups.items():
         parts.append(f"### {title}")

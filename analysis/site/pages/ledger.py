@@ -44,29 +44,28 @@ SUMMED: Final = {
 }
 """Verb phrases of one verdict, and of several."""
 CHOSEN_AFTER: Final = "threshold chosen after seeing the data"
-"""Of verdicts that are counted together, made by runs that do not name their bound."""
+"""Label of the count of verdicts whose runs did not record the threshold."""
 IN_VIEW: Final = 20
-"""Maximum number of claims of one kind in view on the page of a study."""
+"""Maximum number of unfolded claims of one kind on the page of a study."""
 UNFOLDED: Final = 4
-"""Maximum number of comparisons of one claim in view."""
+"""Maximum number of unfolded comparisons of one claim."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its row of claims.csv on every machine, and the verdict that is shown of each;
-    without one, it has none."""
+    """A claim with its rows of claims.csv, one per machine, and the displayed verdict of each."""
 
     claim: Claim
     rows: Sequence[tuple[ClaimRow, str]]
 
     @property
     def verdicts(self) -> list[str]:
-        """One a machine; of a claim that has been judged on none, that it is not tested."""
+        """One verdict per machine; `not tested` for a claim without rows."""
         return [verdict for _, verdict in self.rows] or [NOT_TESTED]
 
 
 def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: Place) -> str:
-    """The claims of every study that has some; `pages` are addresses by study. Markdown."""
+    """Claims of every study that has any; `pages` are addresses by study. Markdown."""
     parts = []
     verdicts: list[str] = []
     for name, facts in studies.items():
@@ -90,8 +89,8 @@ def _sum_up(verdicts: Sequence[str]) -> str:
 
 
 def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: int = IN_VIEW) -> str:
-    """The write-up's claims and then ours, each kind counted and listed, and more than `most` of a
-    kind folded; Markdown and HTML.
+    """The write-up's claims and then ours, each kind counted and listed, and folded if it has more
+    than `most`; Markdown and HTML.
 
     `ids` selects claims, which are then not counted; untested ones are only named, because the list
     of all claims has their reasons. HotpathError names an unknown id.
@@ -108,12 +107,12 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
     for title, claims in (("Of the write-up", theirs), ("Ours", ours)):
         if not claims:
             continue
-        # Claims that a page selects are ours unless it names another author.
+        # Selected claims need a title only if they are the write-up's.
         if not ids or claims is theirs:
             parts.append(f"**{title}:**")
         if not ids or any(map(_is_fitted, claims)):
             parts.append(_count(facts, claims))
-        # An anchor is on the page once: where all claims are.
+        # Only the complete list has anchors, because an anchor must be unique on a page.
         boxes = _CLAIMS.claims([_folded(facts, one, place, anchored=not ids) for one in claims])
         parts.append(folded(f"The {len(claims)} claims", boxes) if len(claims) > most else boxes)
     if untested:
@@ -131,7 +130,7 @@ def _judge(facts: StudyFacts, claim: Claim) -> Judged:
 
 
 def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
-    """`On box: 5 hold and 2 are not tested.` for every machine."""
+    """`On box: 5 hold and 2 are not tested.`, a list item per machine."""
     verdicts: dict[str, list[str]] = {}
     for judged in claims:
         if not judged.rows:
@@ -142,12 +141,12 @@ def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
 
 
 def _is_fitted(judged: Judged) -> bool:
-    """Whether the claim has a verdict by a threshold that was chosen after its runs."""
+    """Whether the threshold of some verdict was chosen after the runs."""
     return any(row.bound == AFTERWARDS and row.verdict != NOT_TESTED for row, _ in judged.rows)
 
 
 def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:
-    """Where a verdict is counted; those by thresholds that were chosen after their runs apart."""
+    """Label under which a verdict is counted; separate for thresholds chosen after the runs."""
     if row.machine == PUBLISHED:
         return "From the published figures alone"
     is_fitted = row.bound == AFTERWARDS and row.verdict != NOT_TESTED
@@ -156,7 +155,7 @@ def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:
 
 
 def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) -> Markup:
-    """The claim and its verdicts in a line, which unfolds into its figures and its badge."""
+    """A line with the claim and its verdicts, which unfolds into its figures and badge."""
     study, claim = facts.study.name, judged.claim
     path = f"evidence/{study}/claims/{claim.id}.html"
     root = root_from(path)
@@ -187,7 +186,7 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
 
 
 def _verdicts(facts: StudyFacts, judged: Judged) -> Markup:
-    """Each verdict with the machines it is true of, and what they measured."""
+    """Each verdict with its machines and their measured figures."""
     machines: dict[str, list[str]] = {}
     for row, verdict in judged.rows:
         figure = _written(facts, judged.claim, row.measured)
@@ -219,8 +218,7 @@ def _place(row: ClaimRow) -> str:
 
 
 def _origin(facts: StudyFacts, judged: Judged) -> Markup:
-    """The claim's id, what it compares, unless that is several things, and the write-up's figure
-    where there is one."""
+    """The claim's id, its comparison if it has only one, and the published figure, if any."""
     claim = judged.claim
     published = judged.rows[0][0].published if judged.rows else claim.published
     written = _written(facts, claim, math.nan if published is None else published)
@@ -230,7 +228,7 @@ def _origin(facts: StudyFacts, judged: Judged) -> Markup:
 
 
 def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
-    """What COLUMNS show of the claim, a line a machine."""
+    """Cells of COLUMNS for the claim, a line per machine."""
     claim = judged.claim
     if not judged.rows:
         reason = claim.untested or UNMEASURED
@@ -256,8 +254,8 @@ def _verdict(verdict: str, mark: str = "") -> Markup:
 
 
 def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
-    """Of a claim that is made up of several comparisons all of them, one below the other; of many
-    only the first is open to view."""
+    """Reason of a verdict. For a claim with several comparisons, one line each; if there are many,
+    all but the first are folded."""
     parts = facts.verdicts.parts.get((claim.id, row.machine))
     if not parts:
         return ", ".join(filter(None, [_judged_by_few(facts, claim, row), row.reason]))
@@ -272,16 +270,16 @@ def _runs(runs: int) -> str:
 
 
 def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
-    """The figure of the runs that may judge, where these are not all; empty where there is none."""
+    """The figure of the runs that the verdict uses, if these are not all; else empty."""
     if not judges_phrase(row) or len(claim.tests) != 1 or math.isnan(row.judged):
         return ""
     few = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
     figure = with_interval(_written(facts, claim, row.judged), _interval(claim, few))
-    return f"of the runs that may judge: {figure}"
+    return f"in the runs that the verdict uses: {figure}"
 
 
 def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:
-    """The variants compared, each leading to its samples on this machine where there are some."""
+    """The compared variants, each with a link to its samples on this machine if there are any."""
     study = facts.study.name
     names = []
     for variant in claim.variants:
@@ -292,10 +290,10 @@ def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup
 
 
 def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
-    """A figure as its kind of comparison is written; empty where there is none."""
+    """A figure in the format of its kind of comparison; empty for NaN."""
     return "" if math.isnan(value) else claim.write(value, facts.study.units)
 
 
 def _interval(claim: Claim, row: ClaimRow) -> str:
-    """The interval of its figure, which only a single comparison has."""
+    """The interval of the figure; empty for a claim with several comparisons."""
     return written_interval(claim.tests[0], row) if len(claim.tests) == 1 else ""

@@ -278,7 +278,7 @@ def journeys(page: Page) -> str:
 
 @macro
 def findings(page: Page) -> str:
-    """Findings against common beliefs, with figures and evidence, under a heading."""
+    """Findings that contradict common beliefs, with figures and evidence, under a heading."""
     every = [facts for group in page.studies.values() for facts in group]
     return home.contradicted_beliefs(every, page.study_address)
 
@@ -381,7 +381,7 @@ def sample_path(page: Page) -> str:
 
 @macro
 def parts(page: Page) -> str:
-    """Every part of the package by floor, its purpose and its imports."""
+    """Every part of the package by layer, its purpose and its imports."""
     return architecture.part_table(architecture.read_structure())
 
 

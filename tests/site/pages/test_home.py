@@ -122,7 +122,7 @@ def test_card_names_the_counted_unit(tmp_path: Path) -> None:
 
 def test_finding_shows_its_figures_and_links_to_the_claim(measured: StudyFacts) -> None:
     html = contradicted_beliefs([measured], lambda name: f"studies/{name}/")
-    assert html.startswith("## One finding against common beliefs")
+    assert html.startswith("## One finding that contradicts common beliefs")
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in html
     assert "Belief: Bytes are as fast as vectors." in html
     assert 'href="studies/copy/#copy-vectors"' in html
@@ -131,7 +131,7 @@ def test_finding_shows_its_figures_and_links_to_the_claim(measured: StudyFacts) 
     foreseen = StudyFacts(measured.inputs.with_tables(claims=claims), measured.study)
     assert "on box (one run). " in contradicted_beliefs([foreseen], str)
     few = StudyFacts(measured.inputs.with_tables(claims=claims.assign(runs=4)), measured.study)
-    said = ", 4 runs; 1 of them may judge: the others are older than the threshold. "
+    said = ", 4 runs; the verdict uses 1: the others are older than the threshold. "
     assert f"on box (one run){said}" in contradicted_beliefs([few], str)
 
 

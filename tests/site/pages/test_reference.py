@@ -218,7 +218,7 @@ def structure() -> Structure:
 
 def test_the_structure_is_that_of_the_imports(structure: Structure) -> None:
     graph = grimp.build_graph("analysis", cache_dir=None)
-    parts = {name for floor in structure.floors for name in floor}
+    parts = {name for layer in structure.layers for name in layer}
     assert parts == {child.partition(".")[2] for child in graph.find_children("analysis")}
     crossing = {
         (one.split(".")[1], other.split(".")[1])
@@ -234,9 +234,9 @@ def test_the_structure_is_that_of_the_imports(structure: Structure) -> None:
 def test_the_table_has_every_part_on_its_floor(structure: Structure) -> None:
     words = part_table(structure)
     rows = re.findall(r"<tr><td[^>]*>(\d)</td><td[^>]*><code>(\w+)</code></td>", words)
-    count = len(structure.floors)
+    count = len(structure.layers)
     assert rows == [
-        (str(count - above), name) for above, floor in enumerate(structure.floors) for name in floor
+        (str(count - above), name) for above, layer in enumerate(structure.layers) for name in layer
     ]
 
 

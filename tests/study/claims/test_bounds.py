@@ -75,12 +75,12 @@ def test_a_run_that_may_judge_does_not_replace_the_others_in_the_figure(tmp_path
     assert 3.9 < row["judged_low"] < row["judged"] < row["judged_high"] < 4.1
     facts = StudyFacts(read(tmp_path / "now", study), study)
     place = Place(tmp_path / "site", "")
-    said = "4 runs; 1 of them may judge: the others are older than the threshold"
+    said = "4 runs; the verdict uses 1: the others are older than the threshold"
     page = page_of(facts, place)
     assert said in page and "- On box: 1 holds." in page
     folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
     assert f"<td>{said}</td>" in folded
-    assert "of the runs that may judge: 4.00×" in folded and "at least 3" in folded
+    assert "in the runs that the verdict uses: 4.00×" in folded and "at least 3" in folded
 
 
 def test_part_of_a_claim_shows_both_figures_if_they_differ(tmp_path: Path) -> None:
@@ -90,12 +90,14 @@ def test_part_of_a_claim_shows_both_figures_if_they_differ(tmp_path: Path) -> No
     first, second = (
         part.sentence(with_case=False) for part in parts_of(tmp_path / "now" / "results", study)
     )
-    assert first.startswith("fast over slow: 2") and "; of the runs that may judge: 4" in first
+    assert (
+        first.startswith("fast over slow: 2") and "; in the runs that the verdict uses: 4" in first
+    )
     assert first.endswith("not at least 5") and second.endswith("at least 3")
     for name in (OLD, OLDEST):
         measure(tmp_path / "now" / "results", study, HALF, run=name, then=study)
     (one, _) = parts_of(tmp_path / "now" / "results", study)
-    assert "may judge" not in one.sentence(with_case=False)
+    assert "verdict uses" not in one.sentence(with_case=False)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_rounds_with_several_modes_test_no_claim(tmp_path: Path) -> None:
 
     row = edited(tmp_path, jump)
     assert row["verdict"] == "not tested"
-    assert row["reason"] == "the rounds have 2 modes: no one figure stands for them"
+    assert row["reason"] == "the rounds have 2 modes, which no single figure describes"
 
 
 @pytest.mark.parametrize(
