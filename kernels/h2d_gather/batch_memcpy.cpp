@@ -1,4 +1,4 @@
-// One cudaMemcpyBatchAsync with an entry per row; the indices must first come back to the host.
+// One cudaMemcpyBatchAsync with an entry per row; the pairs must be copied to the host first.
 #include <vector>
 
 #include "../common/batch_copy.h"

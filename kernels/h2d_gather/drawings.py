@@ -1,4 +1,4 @@
-"""How a row is read: its loads over lines and sectors, and its completions on the wire."""
+"""Drawings of the read of a row: its loads over lines and sectors, and its completions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from analysis.api.quantities import percent, whole
 from analysis.api.study import Access, Study, access_of
 
 ROW: Final = 3
-"""The row that is drawn. A warp's two loads ask for one of its lines twice, as of most rows."""
+"""The drawn row. As for most rows, the two loads of a warp request one of its lines twice."""
 STEPS: Final = ("v0_byte_copy", "v1_vectorized", "v2_warp_per_token", "v3_loads_first")
-"""Those that read a row differently; the later ones differ in their launch."""
+"""Steps that read a row differently; later steps differ in their launch."""
 REQUEST_BYTES: Final = 16 + FRAMING_BYTES
 """A read request on the wire: four double words for a 64-bit address, no data (PCI Express Base
 Specification, section 2.2.7)."""
@@ -35,7 +35,7 @@ OVERHEAD_BYTES: Final = HEADER_BYTES + FRAMING_BYTES
 
 @dataclass(frozen=True)
 class RowRead:
-    """How one variant reads the row; positions are bytes from the line in which the row starts."""
+    """A variant's read of the row; positions are bytes from the line in which the row starts."""
 
     name: str
     access: Access
@@ -43,7 +43,7 @@ class RowRead:
 
     @property
     def is_alone(self) -> bool:
-        """Whether a thread reads the row by itself."""
+        """Whether one thread reads the whole row."""
         return self.access.reads == "thread_rows"
 
     @property
@@ -52,7 +52,7 @@ class RowRead:
 
     @property
     def loads(self) -> list[tuple[int, int]]:
-        """First byte and end of what each load instruction reads."""
+        """First byte and end of each load instruction."""
         bytes_ = self.access.access_bytes if self.is_alone else LOAD_BYTES
         return [(at, min(at + bytes_, self.end)) for at in range(self.start, self.end, bytes_)]
 
@@ -70,7 +70,7 @@ class RowRead:
 
 
 def row_read(study: Study, name: str) -> RowRead:
-    """How this variant of the study reads row ROW."""
+    """The variant's read of row ROW."""
     variant = study.variant(name)
     access = access_of(variant, study.shown_case(variant))
     assert access is not None, f"study.yaml says how {name} reads"
@@ -78,7 +78,7 @@ def row_read(study: Study, name: str) -> RowRead:
 
 
 def drawings(facts: StudyFacts) -> dict[str, Drawing]:
-    """`lines`: loads and requests of a row; `wire`: what crosses the link for it."""
+    """`lines`: loads and requests of a row; `wire`: its packets on the link."""
     steps = [row_read(facts.study, name) for name in STEPS]
     row = whole(steps[0].access.row_bytes)
     return {
@@ -138,7 +138,7 @@ def _draw_reads(canvas: Canvas, reads: Sequence[RowRead]) -> None:
 
 
 def _draw_read(canvas: Canvas, read: RowRead, y: float, scale: float) -> float:
-    """Loads above the line's sectors, requests below; returns where the next one may begin."""
+    """Draw loads above the sectors of the lines, requests below; return the y of the next read."""
     canvas.words(0, y + 12, read.name, "name")
     canvas.words(canvas.width, y + 12, _words(read), anchor="end")
     canvas.words(0, y + 26, _in_flight(read), "quiet")
@@ -165,11 +165,11 @@ def _draw_read(canvas: Canvas, read: RowRead, y: float, scale: float) -> float:
 
 
 Packet = tuple[int, int]
-"""Bytes of data in a completion, and those of them that belong to the row."""
+"""Bytes of data in a completion, and bytes of the row among them."""
 
 
 def _wires(reads: Sequence[RowRead]) -> list[tuple[str, list[Packet], int]]:
-    """What crosses the link by step, and what the copy engine needs for as many bytes."""
+    """Packets on the link by step, and those of the copy engine for as many bytes."""
     wires = [(read.name, _packets(read), read.access.row_bytes) for read in reads]
     row = reads[0].access.row_bytes
     engine = [
@@ -200,7 +200,7 @@ def _wire_words(packets: Sequence[Packet], row_bytes: int) -> str:
 
 
 def _draw_wires(canvas: Canvas, wires: Sequence[tuple[str, list[Packet], int]]) -> None:
-    """Each wire from the left to one scale; the first is far longer than the rest and cut off."""
+    """Draw all wires to one scale; the first is far longer than the others and cut off."""
     scale = canvas.width / max(_wire_bytes(packets) for _, packets, _ in wires[1:])
     y = canvas.legend(
         0,
@@ -229,7 +229,7 @@ def _draw_wires(canvas: Canvas, wires: Sequence[tuple[str, list[Packet], int]]) 
 def _wire_parts(
     packets: Sequence[Packet], scale: float, end: float
 ) -> Iterator[tuple[str, float, float]]:
-    """Kind, left and right of each request and of what answers it, up to `end`."""
+    """Kind, left and right of each request and the parts of its completion, up to `end`."""
     x = 0.0
     for data, used in packets:
         if x >= end - 1:

@@ -41,6 +41,11 @@ HOST_DEVICE inline uint8_t* destination_bytes(const Gather& gather, int64_t row)
 }
 
 #ifdef __CUDACC__
+// The calling thread among those of the grid.
+__device__ inline int64_t thread_index() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
 // Counts this block in the entry of its SM, if the launches are counted.
 __device__ inline void count_sm(const Gather& gather) {
   if (gather.sm_launches != nullptr) {

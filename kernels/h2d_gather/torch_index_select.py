@@ -1,5 +1,5 @@
-"""A gather on the CPU into pinned staging memory, then one non-blocking copy: what a PyTorch user
-writes."""
+"""A gather on the CPU into pinned staging memory, then one non-blocking copy, as in a PyTorch
+user's code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gather on the CPU into pinned staging memory, by threads that each have a core of their own,
+"""A gather on the CPU into pinned staging memory by threads that are each pinned to another core,
 then one non-blocking copy."""
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 TEAM_START = 2**22
-"""Elements of an operation that PyTorch gives to all of its threads."""
+"""Elements of an operation that PyTorch divides among all its threads."""
 
 
 class PinnedTeam:
-    """A thread and the OpenMP threads that work for it alone, each pinned to a core.
+    """A thread and its team of OpenMP threads, each pinned to a core.
 
     OpenMP keeps a team for every thread that starts parallel work. So neither the measuring thread
     nor the team that works for other variants is pinned.
@@ -29,7 +29,7 @@ class PinnedTeam:
         self.run(self._start)
 
     def run(self, work: Callable[[], object]) -> None:
-        """Do the work on the team, and return when it is done."""
+        """Do the work on the team; return when it is done."""
         self._leader.submit(work).result()
 
     @staticmethod
@@ -38,7 +38,7 @@ class PinnedTeam:
         before = _threads()
         torch.zeros(TEAM_START).add_(1)
         helpers = sorted(_threads() - before)
-        for number, thread in enumerate([0, *helpers]):  # 0 is the thread that asks
+        for number, thread in enumerate([0, *helpers]):  # 0 is the calling thread
             os.sched_setaffinity(thread, {cores[number % len(cores)]})
 
 
@@ -49,7 +49,7 @@ def _threads() -> set[int]:
 
 @cache
 def team() -> PinnedTeam:
-    """The one team of this process."""
+    """The team of this process."""
     return PinnedTeam()
 
 

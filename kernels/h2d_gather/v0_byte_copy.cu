@@ -2,11 +2,10 @@
 #include "operator.h"
 
 __global__ void gather_rows(Gather gather) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (row >= gather.rows) {
+  if (thread_index() >= gather.rows) {
     return;
   }
-  const int2 pair = gather.pairs[row];
+  const int2 pair = gather.pairs[thread_index()];
   const uint8_t* src = source_bytes(gather, pair.x);
   uint8_t* dst = destination_bytes(gather, pair.y);
   for (int i = 0; i < kRowBytes; ++i) {

@@ -2,13 +2,10 @@
 #include "operator.h"
 
 __global__ void gather_rows(Gather gather) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (row >= gather.rows) {
+  if (thread_index() >= gather.rows) {
     return;
   }
-  const int2 pair = gather.pairs[row];
-  const int4* src = source_vectors(gather, pair.x);
-  int4* dst = destination_vectors(gather, pair.y);
+  const auto [src, dst] = row_of_pair(gather, thread_index());
 #pragma unroll
   for (int i = 0; i < kRowVectors; ++i) {
     dst[i] = src[i];

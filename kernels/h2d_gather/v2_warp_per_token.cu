@@ -2,16 +2,12 @@
 #include "operator.h"
 
 __global__ void gather_rows(Gather gather) {
-  const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-  const int lane = threadIdx.x % kWarp;
-  if (row >= gather.rows) {
+  if (warp_index() >= gather.rows) {
     return;
   }
-  const int2 pair = gather.pairs[row];
-  const int4* src = source_vectors(gather, pair.x);
-  int4* dst = destination_vectors(gather, pair.y);
+  const auto [src, dst] = row_of_pair(gather, warp_index());
 #pragma unroll
-  for (int i = lane; i < kRowVectors; i += kWarp) {
+  for (int i = lane_index(); i < kRowVectors; i += kWarp) {
     dst[i] = src[i];
   }
 }

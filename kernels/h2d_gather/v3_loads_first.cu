@@ -1,31 +1,16 @@
 // A warp owns a row: every lane has all its loads in flight before its first store.
+#include "../common/loads_first.h"
 #include "operator.h"
 
 __global__ void gather_rows(Gather gather) {
-  const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-  const int lane = threadIdx.x % kWarp;
-  if (row >= gather.rows) {
+  const int lane = lane_index();
+  if (warp_index() >= gather.rows) {
     return;
   }
-  const int2 pair = gather.pairs[row];
-  const int4* src = source_vectors(gather, pair.x);
-  int4* dst = destination_vectors(gather, pair.y);
-  constexpr int kTurns = (kRowVectors + kWarp - 1) / kWarp;
-  int4 held[kTurns];
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kWarp + lane;
-    if (i < kRowVectors) {
-      held[turn] = src[i];
-    }
-  }
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kWarp + lane;
-    if (i < kRowVectors) {
-      dst[i] = held[turn];
-    }
-  }
+  const auto [src, dst] = row_of_pair(gather, warp_index());
+  int4 held[kWarpTurns<kRowVectors>];
+  load_vectors<Cached>(held, src, lane, kWarp, kRowVectors);
+  store_vectors<Cached>(dst, held, lane, kWarp, kRowVectors);
 }
 
 void launch(const Gather& gather, cudaStream_t stream) {

@@ -3,33 +3,19 @@
 #include <algorithm>
 
 #include "../common/check.h"
+#include "../common/loads_first.h"
 #include "operator.h"
 
 __global__ void gather_rows(Gather gather) {
   count_sm(gather);
-  const int64_t warp = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-  const int64_t warps = static_cast<int64_t>(gridDim.x) * blockDim.x / kWarp;
-  const int lane = threadIdx.x % kWarp;
+  const int64_t warp = warp_index();
+  const int64_t warps = warp_count();
+  const int lane = lane_index();
   for (int64_t row = warp; row < gather.rows; row += warps) {
-    const int2 pair = gather.pairs[row];
-    const int4* src = source_vectors(gather, pair.x);
-    int4* dst = destination_vectors(gather, pair.y);
-    constexpr int kTurns = (kRowVectors + kWarp - 1) / kWarp;
-    int4 held[kTurns];
-#pragma unroll
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const int i = turn * kWarp + lane;
-      if (i < kRowVectors) {
-        held[turn] = src[i];
-      }
-    }
-#pragma unroll
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const int i = turn * kWarp + lane;
-      if (i < kRowVectors) {
-        dst[i] = held[turn];
-      }
-    }
+    const auto [src, dst] = row_of_pair(gather, row);
+    int4 held[kWarpTurns<kRowVectors>];
+    load_vectors<Cached>(held, src, lane, kWarp, kRowVectors);
+    store_vectors<Cached>(dst, held, lane, kWarp, kRowVectors);
   }
 }
 

@@ -1,4 +1,4 @@
-"""The gather's pools, indices and output check, which every measuring process sets up."""
+"""The gather's pools, pairs and output check, set up by every measuring process."""
 
 from __future__ import annotations
 
@@ -101,8 +101,7 @@ class Workload:
         self._in_order = Rows(*self._dst.shape)
 
     def prepare(self, case: Case) -> None:
-        """Draw the rows of `case`. Ceilings move the same number of rows, the first ones in
-        order."""
+        """Draw the rows of `case`. Ceilings move as many rows, the first ones in order."""
         drawn = draw_pairs(case, len(self._src), self._rng)
         rows = drawn.size // 2
         if rows > min(len(self._src), len(self._dst)):
@@ -148,7 +147,8 @@ class Bound(Operation):
         self.sm_launches.fill(0)
 
     def check(self) -> str | None:
-        """None if the whole destination pool equals the CPU reference, else what differs."""
+        """None if the whole destination pool equals the CPU reference, else the first
+        difference."""
         landed = self.dst.get(self.landed)
         if same_bytes(landed, self.expected):
             return None
@@ -157,7 +157,6 @@ class Bound(Operation):
         return f"destination row {row}, byte {byte}: expected {expected}, got {got}"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """sms_used: number of multiprocessors that ran a block of the only launch so far, if
-        counted."""
+        """sms_used: SMs that ran a block of the only launch so far, if the variant counts them."""
         used = int(np.count_nonzero(self.sm_launches.get()))
         return {"sms_used": [used]} if used else {}

@@ -1,4 +1,4 @@
-// Each GPU's copy engine brings a share over its own link, and writes it to the first GPU.
+// Each GPU's copy engine copies a share over its link to the first GPU.
 #include "copy.h"
 
 const Plan kPlan = {"host", "all", "first", "copy", "none"};

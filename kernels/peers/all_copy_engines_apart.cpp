@@ -1,4 +1,4 @@
-// Each GPU's copy engine brings a share over its own link into its own memory.
+// Each GPU's copy engine copies a share over its link into its GPU's memory.
 #include "copy.h"
 
 const Plan kPlan = {"host", "all", "each", "copy", "none"};

@@ -1,4 +1,4 @@
-// Each GPU's copy engine takes a share to the host, over its own link.
+// Each GPU's copy engine copies a share to the host over its link.
 #include "copy.h"
 
 const Plan kPlan = {"each", "all", "host", "copy", "none"};

@@ -1,4 +1,4 @@
-// Each GPU gathers a share over its own link, and writes it to the first one.
+// Each GPU gathers a share over its link and writes it to the first GPU.
 #include "gather.h"
 
 const Plan kPlan = {"host", "all", "first", "gather", "none"};

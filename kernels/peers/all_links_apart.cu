@@ -1,4 +1,4 @@
-// Each GPU gathers a share over its own link, and keeps it.
+// Each GPU gathers a share over its link and keeps it.
 #include "gather.h"
 
 const Plan kPlan = {"host", "all", "each", "gather", "none"};

@@ -1,5 +1,5 @@
-// The multiprocessors of all GPUs gather the first rows, in order; at the same time the CPU packs
-// the others, and the copy engines of all GPUs move them.
+// The SMs of all GPUs gather the first rows, sorted, while the CPU packs the other rows and the
+// copy engines of all GPUs move them.
 #include "in_order.h"
 #include "packer.h"
 
@@ -14,7 +14,7 @@ Move prepare(const Share& share, const Resources& resources) {
   const auto packer =
       std::make_shared<Packer>(share.launch_rows - by_sms, share.row_bytes, resources);
   return [gather_some, packer, by_sms](const Share& of, cudaStream_t stream) {
-    const Share others = stretch(whole(of), by_sms, of.launch_rows);
+    const Share others = rows_of(whole(of), by_sms, of.launch_rows);
     packer->fetch(others, stream);
     gather_some(of, stream);
     packer->pack(others, stream);

@@ -1,4 +1,4 @@
-// Each GPU gathers the rows of a part of the pool, and translates addresses of that part only.
+// Each GPU gathers the rows of a part of the pool and translates addresses of that part only.
 #include "gather.h"
 
 namespace {
@@ -10,11 +10,11 @@ struct InPart {
   __device__ bool operator()(int2 pair) const { return begin <= pair.x && pair.x < end; }
 };
 
-// As large a part of the pool as the share is of the launch.
+// The part of the pool that corresponds to the share's part of the launch.
 InPart part_of(const Share& share) {
   const int64_t end = share.destination + share.rows;
-  return {share_of(share.pool_rows, share, share.destination),
-          share_of(share.pool_rows, share, end)};
+  return {boundary_in(share.pool_rows, share, share.destination),
+          boundary_in(share.pool_rows, share, end)};
 }
 
 }  // namespace
@@ -22,8 +22,8 @@ InPart part_of(const Share& share) {
 const Plan kPlan = {"host", "all", "first", "gather", "none"};
 
 Move prepare(const Share&, const Resources&) {
-  // Every GPU goes through all pairs: to pass one over takes less than to put those of a part
-  // together first.
+  // Every GPU goes through all pairs: to skip a pair is cheaper than to collect the pairs of a
+  // part.
   return [](const Share& share, cudaStream_t stream) {
     gather_picked(whole(share), part_of(share), stream);
   };

@@ -1,4 +1,4 @@
-// Each GPU puts all rows in the order of the pool, and gathers a stretch of them.
+// Each GPU sorts all rows by the order of the pool and gathers a range of them.
 #include "in_order.h"
 
 const Plan kPlan = {"host", "all", "first", "gather", "none"};

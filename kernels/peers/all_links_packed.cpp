@@ -1,4 +1,4 @@
-// The CPU, which translates addresses of its own, packs all rows; the copy engines of all GPUs move
+// The CPU, with page tables apart from the GPUs', packs all rows; the copy engines of all GPUs move
 // them.
 #include "packer.h"
 

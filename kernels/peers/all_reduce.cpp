@@ -1,4 +1,4 @@
-// All GPUs add up what each has. PyTorch's NCCL does it, which reduction.py calls.
+// An all-reduce by PyTorch's NCCL, which reduction.py calls.
 #include "operation.h"
 
 const Plan kPlan = {"each", "all", "each", "all_reduce", "none"};

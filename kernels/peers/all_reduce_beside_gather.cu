@@ -1,4 +1,4 @@
-// All GPUs add up what each has while one of them gathers from the host.
+// An all-reduce while one of the GPUs gathers from the host.
 #include "gather.h"
 
 const Plan kPlan = {"each", "all", "each", "all_reduce", "gather"};

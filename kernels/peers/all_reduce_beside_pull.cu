@@ -1,4 +1,4 @@
-// All GPUs add up what each has while one of them reads rows of another one's memory.
+// An all-reduce while one of the GPUs reads rows of another GPU's memory.
 #include "gather.h"
 
 const Plan kPlan = {"each", "all", "each", "all_reduce", "pull"};

@@ -1,4 +1,4 @@
-// Each GPU gathers a share of its own memory into the host's, over its own link.
+// Each GPU gathers a share of its memory into host memory, over its link.
 #include "gather.h"
 
 const Plan kPlan = {"each", "all", "host", "gather", "none"};

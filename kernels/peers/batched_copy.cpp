@@ -1,27 +1,12 @@
-// One cudaMemcpyBatchAsync with an entry per row; the indices must first come back to the host.
+// One cudaMemcpyBatchAsync with an entry per row; the pairs must be copied to the host first.
 #include <vector>
 
+#include "../common/batch_copy.h"
 #include "operation.h"
 
 const Plan kPlan = {"peer", "first", "first", "gather", "none"};
 
-#if CUDART_VERSION >= 12080
 namespace {
-
-cudaError_t copy_all(std::vector<void*>& destinations, std::vector<const void*>& sources,
-                     std::vector<size_t>& sizes, cudaStream_t stream) {
-  cudaMemcpyAttributes attributes{};
-  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-  size_t first = 0;
-#if CUDART_VERSION >= 13000
-  return cudaMemcpyBatchAsync(destinations.data(), sources.data(), sizes.data(), sizes.size(),
-                              &attributes, &first, 1, stream);
-#else
-  size_t failed = 0;
-  return cudaMemcpyBatchAsync(destinations.data(), const_cast<void**>(sources.data()), sizes.data(),
-                              sizes.size(), &attributes, &first, 1, &failed, stream);
-#endif
-}
 
 void copy_rows(const Share& share, cudaStream_t stream) {
   const auto rows = static_cast<size_t>(share.rows);
@@ -34,17 +19,12 @@ void copy_rows(const Share& share, cudaStream_t stream) {
   std::vector<void*> destinations(rows);
   std::vector<size_t> sizes(rows, static_cast<size_t>(share.row_bytes));
   for (size_t i = 0; i < rows; ++i) {
-    sources[i] = share.pool + int64_t{pairs[i].x} * share.row_bytes;
-    destinations[i] = share.dst + int64_t{pairs[i].y} * share.row_bytes;
+    sources[i] = source_bytes(share, pairs[i].x);
+    destinations[i] = destination_bytes(share, pairs[i].y);
   }
-  check(copy_all(destinations, sources, sizes, stream), "batch");
+  check(copy_batch(destinations, sources, sizes, stream), "batch");
 }
 
 }  // namespace
 
 Move prepare(const Share&, const Resources&) { return copy_rows; }
-#else
-Move prepare(const Share&, const Resources&) {
-  throw std::runtime_error("cudaMemcpyBatchAsync needs CUDA 12.8 or newer");
-}
-#endif

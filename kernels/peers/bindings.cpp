@@ -1,5 +1,5 @@
-// Python's way in, the same for every variant. workload.py answers for what addresses point to;
-// RuntimeError carries CUDA's own message.
+// Python bindings, the same for every variant. workload.py guarantees that addresses are valid.
+// RuntimeError carries CUDA's message.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

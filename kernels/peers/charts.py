@@ -1,5 +1,5 @@
-"""This study's own charts: where rows come from by size and number, over row sizes, pools and
-links, and how far the model of NVLink is off."""
+"""Charts of this study: sources of rows by size and number, rates over row sizes, pools and links,
+and the residuals of the NVLink model."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from .tier import tier_chart
 
 BASE: Final = "from_host"
 SOURCES: Final = ("own", "pushed", "pulled", BASE, "two_links", "four_links")
-"""Ways that are compared by size and number of rows."""
+"""Variants compared by size and number of rows."""
 OVER_SIZES: Final = ("copy_engine", *SOURCES[1:])
-"""Lines over row sizes and pools: beside the own memory, the others could not be told apart."""
+"""Lines over row sizes and pools, without local memory, beside which the other lines would
+merge."""
 OVER_POOLS: Final = (
     *OVER_SIZES,
     *("two_links_sorted", "four_links_sorted", "two_links_in_order", "four_links_in_order"),
@@ -62,9 +63,9 @@ MODEL: Final = "pulled, by the model"
 SMALL_POOL: Final = 188
 ROW_PX: Final = 34
 TICKS: Final = (-0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
-"""Of residuals, whose scale is logarithmic outside of what is accepted."""
+"""Ticks of residuals, whose scale is logarithmic outside the accepted band."""
 ROOM: Final = 0.5
-"""The residuals shown at least, so that the parameters stand above the points."""
+"""Minimum upper end of the residual axis, so that the parameters stand above the points."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -85,8 +86,8 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def gains(points: pd.DataFrame) -> pd.DataFrame:
-    """How many times as fast as from the host each source is, where rows of one size and number
-    were moved from both."""
+    """Speed of each source relative to the host, where rows of one size and number were measured
+    from both."""
     rows = points[points["variant"].isin(SOURCES)]
     base = rows[rows["variant"] == BASE].set_index(["machine", "case"])["seconds"]
     rows = rows[rows["variant"] != BASE].join(base.rename("base"), on=["machine", "case"])
@@ -101,7 +102,7 @@ def gains(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gains(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A panel a machine: size over number of rows, each cell with its gain over the host."""
+    """A panel per machine: size over number of rows, each cell with its gain over the host."""
     rows = gains(points)
     sizes = rows.groupby("case_rows")["case_row_bytes"].transform("nunique")
     rows = rows[sizes > 1]
@@ -117,8 +118,10 @@ def _gains(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         )
         .transform_filter("datum.variant === source_shown")
     )
-    most = float(np.maximum(rows["times"], 1 / rows["times"]).max())
-    scale = alt.Scale(type="log", scheme="blueorange", domain=[1 / most, most], reverse=True)
+    max_gain = float(np.maximum(rows["times"], 1 / rows["times"]).max())
+    scale = alt.Scale(
+        type="log", scheme="blueorange", domain=[1 / max_gain, max_gain], reverse=True
+    )
     colour = alt.Color("times:Q", title="times as fast", scale=scale)
     marks = alt.layer(
         base.mark_rect(cursor="pointer", opacity=0.6).encode(color=colour),
@@ -136,7 +139,7 @@ def _gains(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 
 def fits(points: pd.DataFrame) -> dict[str, NvLink]:
-    """The model of each machine's NVLink, from what was pulled from small pools."""
+    """The NVLink model of each machine, fitted to rows pulled from small pools."""
     found = {}
     for machine, rows in points[points["variant"] == MODELLED].groupby("machine"):
         fitted = fit(works(rows), rows["seconds"].to_numpy(float))
@@ -146,27 +149,27 @@ def fits(points: pd.DataFrame) -> dict[str, NvLink]:
 
 
 def works(rows: pd.DataFrame) -> np.ndarray:
-    """What each of these gathers moves over NVLink, [rows, 2]."""
+    """Data and packets of these gathers over NVLink, [rows, 2]."""
     keys = zip(rows["case_row_bytes"], rows["case_rows"], strict=True)
     return np.array([work_of(int(size), int(count)) for size, count in keys])
 
 
 def _sizes(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -> Chart | None:
-    """A panel a machine, a line a source: the rate over the size of a row, with the model's."""
+    """A panel per machine, a line per source: the rate over the size of a row, with the model's."""
     rows = points[points["variant"].isin(OVER_SIZES)]
     rows = rows[rows["case_row_bytes"] * rows["case_rows"] >= 2**22]
     widths = rows.groupby(["machine", "variant", "case_row_bytes"])["case_rows"].transform("max")
     rows = rows[rows["case_rows"] == widths]
     if rows["case_row_bytes"].nunique() < 2:
         return None
-    most = int(rows["case_rows"].max())
+    row_count = int(rows["case_rows"].max())
     sizes = range(16, int(rows["case_row_bytes"].max()) + 1, 16)
     predicted = [
         {"machine": machine, "variant": MODEL, "state": PREDICTED, "case_row_bytes": size}
-        | {"rate": size * most / float(seconds) / 1e9}
+        | {"rate": size * row_count / float(seconds) / 1e9}
         for machine, model in fitted.items()
         for size in sizes
-        for seconds in model.seconds(np.array([work_of(size, most)]))
+        for seconds in model.seconds(np.array([work_of(size, row_count)]))
     ]
     rows = pd.concat([rows, pd.DataFrame(predicted, columns=rows.columns)], ignore_index=True)
     x = alt.X(
@@ -195,12 +198,12 @@ def _pools(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 
 def _links(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The same over the number of GPUs that take part, a line a way."""
+    """The same over the number of GPUs, a line per way."""
     parts = []
     for way, names in WAYS.items():
         gpus = {name: number for number, name in enumerate(names, 1) if name}
-        own = points[points["variant"].isin(list(gpus))]
-        parts.append(own.assign(way=way, gpus=own["variant"].map(gpus)))
+        rows = points[points["variant"].isin(list(gpus))]
+        parts.append(rows.assign(way=way, gpus=rows["variant"].map(gpus)))
     rows = pd.concat(parts, ignore_index=True)
     rows = rows[(rows["case_row_bytes"] == 656) & (rows["case_rows"] == 262144)]
     rows = rows[rows.groupby(["machine", "way", "case"])["gpus"].transform("nunique") > 1]
@@ -218,7 +221,7 @@ FILTERS: Final = {
     "rows_shown": "datum.case_rows === rows_shown",
     "pool_shown": "datum.case_pool_mib === pool_shown",
 }
-"""What a select lets through, by its name."""
+"""Filter expressions by the name of their select."""
 
 
 def _lines(
@@ -239,8 +242,8 @@ def _lines(
 
 
 def residuals(points: pd.DataFrame, fitted: dict[str, NvLink]) -> pd.DataFrame:
-    """How much longer than predicted each gather from the peer takes. Those from larger pools are
-    held back, too."""
+    """Time of each gather from the peer relative to the prediction, less 1. Gathers from larger
+    pools are held back, too."""
     parts = []
     for machine, model in fitted.items():
         rows = points[(points["variant"] == MODELLED) & (points["machine"] == machine)]
@@ -255,7 +258,7 @@ def residuals(points: pd.DataFrame, fitted: dict[str, NvLink]) -> pd.DataFrame:
 
 
 def _nvlink(facts: StudyFacts, points: pd.DataFrame, fitted: dict[str, NvLink]) -> Chart | None:
-    """A panel a machine: residuals over the rate, with the accepted band and the parameters."""
+    """A panel per machine: residuals over the rate, with the accepted band and the parameters."""
     rows = residuals(points, fitted)
     if rows.empty:
         return None

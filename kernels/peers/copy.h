@@ -1,4 +1,4 @@
-// As many bytes, contiguous ones, moved by the copy engine of the GPU whose stream it is.
+// A copy of as many contiguous bytes, by the copy engine of the stream's GPU.
 #pragma once
 
 #include "operation.h"

@@ -1,4 +1,4 @@
-// The copy engine brings contiguous bytes of the peer's memory.
+// The copy engine copies contiguous bytes of the peer's memory.
 #include "copy.h"
 
 const Plan kPlan = {"peer", "first", "first", "copy", "none"};

@@ -1,4 +1,4 @@
-// The copy engine takes contiguous bytes to the host.
+// The copy engine copies contiguous bytes to the host.
 #include "copy.h"
 
 const Plan kPlan = {"first", "first", "host", "copy", "none"};

@@ -1,4 +1,4 @@
-"""Which rows of the pool each launch moves."""
+"""Draws of the source rows of each launch."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import numpy as np
 from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError
 
-FEWEST_SETS = 4
-FEWEST_ROWS = 2**19
-"""Sets are drawn until both are reached, so that no row or translation is still held when its set
-is launched again. The first one is only for the check."""
+MIN_SETS = 4
+MIN_ROWS_OF_SETS = 2**19
+"""Minimum numbers of sets and of rows in all sets: no row or translation may still be cached when
+its set is launched again. The first set is only for the check."""
 
 
 class Launches:
-    """Source rows int32 [sets, rows], a set for each launch. On a GPU they are pairs int32 [sets,
-    rows, 2], where row i of a set goes to row i."""
+    """Source rows int32 [sets, rows], a set per launch. On a GPU they are pairs int32 [sets, rows,
+    2], where row i of a set goes to row i."""
 
     def __init__(self, sources: np.ndarray) -> None:
         self.sources = sources
         self._pairs: dict[int, DeviceArray] = {}
 
     def pairs(self, gpu: int) -> int:
-        """Their address in memory of this GPU."""
+        """Address of the pairs in memory of this GPU."""
         if gpu not in self._pairs:
             rows = np.arange(self.sources.shape[1], dtype=np.int32)
             pairs = np.stack([self.sources, np.broadcast_to(rows, self.sources.shape)], axis=-1)
@@ -32,23 +32,23 @@ class Launches:
 
 
 def drawn(case: Case, pool_rows: int, rng: np.random.Generator) -> Launches:
-    """Distinct rows from anywhere in the pool. FieldError where it has too few."""
+    """Distinct rows from anywhere in the pool. FieldError if it has too few."""
     rows, sets = _shape(case, pool_rows)
     sources = [rng.choice(pool_rows, rows, replace=False) for _ in range(sets)]
     return Launches(np.stack(sources).astype(np.int32))
 
 
 def consecutive(case: Case, pool_rows: int, rng: np.random.Generator) -> Launches:
-    """In each set, consecutive rows from anywhere in the pool."""
+    """Consecutive rows in each set, from anywhere in the pool."""
     rows, sets = _shape(case, pool_rows)
     starts = rng.integers(0, pool_rows - rows, sets, endpoint=True)
     return Launches((starts[:, None] + np.arange(rows)).astype(np.int32))
 
 
 def _shape(case: Case, pool_rows: int) -> tuple[int, int]:
-    """Rows of a set, and how many sets there are."""
+    """Rows per set, and number of sets."""
     rows = case.number("rows")
     if not 1 <= rows <= pool_rows < 2**31:
         expected = f"1 to {pool_rows}, the rows of the pool, which are fewer than 2^31"
         raise FieldError(f"case {case.id}: rows", expected, rows)
-    return rows, max(FEWEST_SETS, -(-FEWEST_ROWS // rows))
+    return rows, max(MIN_SETS, -(-MIN_ROWS_OF_SETS // rows))

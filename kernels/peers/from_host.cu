@@ -1,4 +1,4 @@
-// A GPU gathers rows of the host's memory, over its own link.
+// A GPU gathers rows of host memory over its link.
 #include "gather.h"
 
 const Plan kPlan = {"host", "first", "first", "gather", "none"};

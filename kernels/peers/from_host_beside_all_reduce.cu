@@ -1,4 +1,4 @@
-// A GPU gathers rows of the host's memory while it and its peer add up what each has.
+// A GPU gathers rows of host memory during an all-reduce with its peer.
 #include "gather.h"
 
 const Plan kPlan = {"host", "first", "first", "gather", "all_reduce"};

@@ -1,5 +1,4 @@
-// A GPU gathers rows of the host's memory while the neighbour's copy engine brings contiguous
-// bytes.
+// A GPU gathers rows of host memory while a neighbour's copy engine copies contiguous bytes.
 #include "copy.h"
 #include "gather.h"
 

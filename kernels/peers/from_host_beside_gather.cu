@@ -1,4 +1,4 @@
-// A GPU gathers rows of the host's memory while its neighbour does the same.
+// A GPU gathers rows of host memory while a neighbour does the same.
 #include "gather.h"
 
 const Plan kPlan = {"host", "first", "first", "gather", "gather"};

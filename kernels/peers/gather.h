@@ -1,26 +1,16 @@
-// Rows moved by multiprocessors.
+// Gathers by the SMs.
 #pragma once
 
+#include "../common/loads_first.h"
 #include "operation.h"
 
-constexpr int kWarp = 32;
-constexpr int kBlock = 256;  // threads of a block
-
-__device__ inline const int4* source_vectors(const Share& share, int2 pair) {
-  return reinterpret_cast<const int4*>(share.pool + int64_t{pair.x} * share.row_bytes);
-}
-
-__device__ inline int4* destination_vectors(const Share& share, int2 pair) {
-  return reinterpret_cast<int4*>(share.dst + int64_t{pair.y} * share.row_bytes);
-}
-
-// Which pairs of a share are moved: all of them.
+// Picks all pairs of a share.
 struct Every {
   __device__ bool operator()(int2) const { return true; }
 };
 
-// A group of lanes owns a row: as many as it has vectors, at most a warp. Each of them has all of
-// its loads in flight before its first store.
+// A group of kLanes lanes, at most a warp, owns a row. Each lane has all its loads in flight before
+// its first store.
 template <int kLanes, int kTurns, class Picked>
 __global__ void gather_rows(Share share, Picked is_picked) {
   const int64_t row = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kLanes;
@@ -32,24 +22,12 @@ __global__ void gather_rows(Share share, Picked is_picked) {
   if (!is_picked(pair)) {
     return;
   }
-  const int4* src = source_vectors(share, pair);
-  int4* dst = destination_vectors(share, pair);
+  const int4* src = source_vectors(share, pair.x);
+  int4* dst = destination_vectors(share, pair.y);
   const int vectors = share.row_bytes / kVector;
   int4 held[kTurns];
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kLanes + lane;
-    if (i < vectors) {
-      held[turn] = src[i];
-    }
-  }
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kLanes + lane;
-    if (i < vectors) {
-      dst[i] = held[turn];
-    }
-  }
+  load_vectors<Cached>(held, src, lane, kLanes, vectors);
+  store_vectors<Cached>(dst, held, lane, kLanes, vectors);
 }
 
 template <int kLanes, int kTurns = 1, class Picked>

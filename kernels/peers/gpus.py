@@ -1,4 +1,4 @@
-"""The GPUs in use: their access to each other, and what waits for all of them."""
+"""Peer access of the GPUs in use, and a wait for all of them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def connect(count: int) -> None:
         with on_gpu(gpu):
             result = cudart.cudaDeviceEnablePeerAccess(peer, 0)
             if result[0] == cudart.cudaError_t.cudaErrorPeerAccessAlreadyEnabled:
-                cudart.cudaGetLastError()  # no later call shall find it
+                cudart.cudaGetLastError()  # clears the error for later calls
             else:
                 cuda(result)
 
 
 def synchronize(count: int) -> None:
-    """Wait for all that the first `count` GPUs were given."""
+    """Wait for all work of the first `count` GPUs."""
     for gpu in range(count):
         with on_gpu(gpu):
             cuda(cudart.cudaDeviceSynchronize())

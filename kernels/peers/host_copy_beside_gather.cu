@@ -1,5 +1,4 @@
-// The copy engine brings contiguous bytes of the host's memory while a neighbour gathers rows of
-// it.
+// The copy engine copies contiguous bytes of host memory while a neighbour gathers rows of it.
 #include "copy.h"
 #include "gather.h"
 

@@ -1,4 +1,4 @@
-// The copy engine brings contiguous bytes of the host's memory.
+// The copy engine copies contiguous bytes of host memory.
 #include "copy.h"
 
 const Plan kPlan = {"host", "first", "first", "copy", "none"};

@@ -1,4 +1,4 @@
-// Rows that all GPUs put in the order of the pool, so that each gathers from a part of it.
+// A gather that all GPUs sort by the order of the pool, so that each reads a part of it.
 #pragma once
 
 #include <memory>
@@ -6,17 +6,17 @@
 #include "gather.h"
 #include "sorter.h"
 
-// Rows in flight lie in many such ranges at once, so that the order within one cannot matter.
+// Rows in flight lie in many ranges of this size, so their order within a range cannot matter.
 constexpr int64_t kRangeBytes = int64_t{1} << 20;
 
-// Gathers, of the first `rows` rows of a launch, a share like this one, by order. So the GPUs
-// divide the pool however the rows lie in it, and nobody has to count which rows are whose.
+// Gathers a share of the first `rows` rows of each launch, in the order of the pool. The GPUs thus
+// divide the pool whatever rows are drawn, without counting the rows of each part.
 inline Move gather_in_order(const Share& share, int64_t rows) {
   const auto sorter = std::make_shared<Sorter>(share, rows, kRangeBytes);
   return [sorter, rows](const Share& of, cudaStream_t stream) {
-    Share all = stretch(whole(of), 0, rows);
+    Share all = rows_of(whole(of), 0, rows);
     all.pairs = sorter->sorted(all.pairs, stream);
     const int64_t end = of.destination + of.rows;
-    gather(stretch(all, share_of(rows, of, of.destination), share_of(rows, of, end)), stream);
+    gather(rows_of(all, boundary_in(rows, of, of.destination), boundary_in(rows, of, end)), stream);
   };
 }

@@ -1,9 +1,9 @@
-"""A model of NVLink like that of the link to the host: what data, packets and a start cost.
+"""A model of NVLink like that of the host link: the cost of data, of packets and of the start.
 
-Rows of the peer's memory are asked for as those of the host are, a packet for each line of 128
-bytes that a row touches, in whole sectors of 32 bytes. What a header costs is not known beforehand,
-so it is fitted, too. No gather is without the wait for its first answer, so that it is part of the
-start. Later ones are hidden where all multiprocessors ask, as they do here.
+A GPU reads rows of the peer's memory as it reads those of the host: a packet per line of 128 bytes
+that a row touches, in whole sectors of 32 bytes. The cost of a header is not known, so it is
+fitted. Every gather waits for its first answer, which is therefore part of the start. Later waits
+are hidden if all SMs read, as they do here.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MIN_CASES: Final = 6
 
 @dataclass(frozen=True)
 class NvLink:
-    """Parameters: the rate of the link in B/s on the wire, bytes of a packet beside its data, and
-    seconds of the start."""
+    """Parameters: the rate on the wire in B/s, bytes of a packet beside its data, and seconds of
+    the start."""
 
     rate: float
     header_bytes: float
@@ -60,7 +60,7 @@ def work_of(row_bytes: int, rows: int) -> tuple[float, float]:
 
 
 def fit(work: Floats, seconds: Floats) -> NvLink | None:
-    """Least squares over the cases that are not held back; None where there are too few."""
+    """Least-squares fit to the cases that are not held back; None for too few cases."""
     fitted = ~held_back(len(seconds))
     work, seconds = work[fitted], seconds[fitted]
     if len(seconds) < MIN_CASES:
@@ -72,7 +72,7 @@ def fit(work: Floats, seconds: Floats) -> NvLink | None:
         return np.asarray(np.log(predicted / seconds) / FLOOR)
 
     multiples = np.ones(len(start))
-    for loss in ("linear", "cauchy"):  # no case is left out before all have had their say
+    for loss in ("linear", "cauchy"):  # the robust loss starts from a fit to all cases
         multiples = least_squares(
             residuals,
             multiples,
@@ -84,11 +84,11 @@ def fit(work: Floats, seconds: Floats) -> NvLink | None:
 
 
 def held_back(count: int) -> np.ndarray:
-    """Which of so many cases, in their order, the fit does not see."""
+    """Mask of the cases held back from the fit, out of `count` in their order."""
     return np.array([is_third(number) for number in range(count)], dtype=bool)
 
 
 def hits(residuals: Floats) -> str:
-    """How many of these are no larger than WITHIN, in words."""
+    """A sentence with the number of residuals within WITHIN."""
     near = int((np.abs(residuals) <= WITHIN).sum())
     return f"{near} of {len(residuals)} held back within {WITHIN:.0%}"

@@ -1,9 +1,9 @@
-// The GPU that calls go to.
+// The current GPU of a thread.
 #pragma once
 
 #include "operation.h"
 
-// While it lives, this thread's calls go to another GPU.
+// Makes another GPU the current one of this thread during its lifetime.
 class OnGpu {
  public:
   explicit OnGpu(int gpu) {

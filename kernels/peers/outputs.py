@@ -1,4 +1,4 @@
-"""Where rows arrive, and which byte there is wrong."""
+"""Destinations of rows, and the first wrong byte in them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from analysis.api.memory import Bytes, DeviceArray, first_difference, pinned, sa
 
 POISON = 0xA5
 GUARD_ROWS = 16
-"""Rows behind the destination that must not change."""
+"""Rows after the destination that must not change."""
 HOST = -1
-"""Stands for the host where others are GPUs, by their place among those in use."""
+"""Place of the host; places of GPUs are their indices among the GPUs in use."""
 
 
 class Buffers:
-    """Host memory that is used again and again, since to touch new pages takes long."""
+    """Host memory that is reused, because touching new pages is slow."""
 
     def __init__(self) -> None:
         self._held: dict[str, Bytes] = {}
 
     def of(self, name: str, shape: tuple[int, int]) -> Bytes:
-        """Page-locked memory uint8 of this shape, the same for whoever asks by this name."""
+        """Pinned memory uint8 of this shape, the same for every caller with this name."""
         size = shape[0] * shape[1]
         if name not in self._held or self._held[name].size < size:
             self._held[name] = pinned((size,), np.uint8)
@@ -44,14 +44,14 @@ class Output:
             self._buffers.of("dst", self.shape)[:] = byte
 
     def landed(self) -> Bytes:
-        """What is there now; to be used before the next output is asked."""
+        """The present content, valid until the next output is read."""
         buffer = self._buffers.of("dst", self.shape)
         return self._array.get(buffer) if self._array else buffer
 
 
 def wrong_byte(got: Bytes, expected: Bytes, first_row: int, gpu: int) -> str | None:
-    """The first difference of rows that `gpu` has written, in words; the first one is `first_row`
-    of its output."""
+    """A description of the first difference in rows that `gpu` wrote, which begin at `first_row` of
+    their output."""
     if same_bytes(got, expected):
         return None
     row, byte = divmod(first_difference(got, expected), got.shape[1])
@@ -60,6 +60,6 @@ def wrong_byte(got: Bytes, expected: Bytes, first_row: int, gpu: int) -> str | N
 
 
 def touched(landed: Bytes, begin: int, end: int) -> str | None:
-    """Which of the rows [begin, end) is no longer poison, in words."""
+    """A description of the first of the rows [begin, end) that is no longer poison."""
     changed = (landed[begin:end] != POISON).any(axis=1)
     return f"row {begin + int(np.argmax(changed))} was written" if changed.any() else None

@@ -1,4 +1,4 @@
-// A GPU gathers rows of its own memory.
+// A GPU gathers rows of its memory.
 #include "gather.h"
 
 const Plan kPlan = {"first", "first", "first", "gather", "none"};

@@ -1,5 +1,5 @@
-// Threads pack scattered rows into page-locked staging memory. The copy engines of all GPUs bring
-// what is packed, each over its own link, and pass it on to the GPU that it is for.
+// Threads pack scattered rows into pinned staging memory. The copy engines of all GPUs fetch packed
+// rows, each over its GPU's link, and pass them on to the first GPU.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 #include "on_gpu.h"
 #include "operation.h"
 
-constexpr int64_t kPieceRows = 256;               // that a thread packs at a time
-constexpr int64_t kSentBytes = int64_t{2} << 20;  // of a copy, about
-constexpr int kStreams = 2;  // of each GPU: one brings bytes while those of the other are passed on
+constexpr int64_t kPieceRows = 256;               // packed by a thread at a time
+constexpr int64_t kCopyBytes = int64_t{2} << 20;  // about
+constexpr int kStreams = 2;  // per GPU: one fetches rows while the other passes rows on
 
-// Brings packed rows over the link of a GPU, in the order of a stream of it. Into the memory of
-// another GPU they go by way of its own: else CUDA takes the other one's link.
+// Copies packed rows over the link of a GPU, on one of its streams. Rows for another GPU pass
+// through this GPU's memory: a direct copy would use the other GPU's link.
 class Sender {
  public:
-  Sender(int gpu, size_t most_bytes) : gpu_(gpu) {
+  Sender(int gpu, size_t max_bytes) : gpu_(gpu) {
     const OnGpu there(gpu_);
     stream_ = new_stream();
     done_ = new_event();
     if (gpu_ != 0) {
-      passing_ = on_device<uint8_t>(most_bytes);
+      passing_ = on_device<uint8_t>(max_bytes);
     }
   }
 
@@ -46,7 +46,7 @@ class Sender {
     }
   }
 
-  // `caller` waits for all that was sent.
+  // Lets `caller` wait for all rows sent.
   void join(cudaStream_t caller) const {
     {
       const OnGpu there(gpu_);
@@ -62,24 +62,24 @@ class Sender {
   std::shared_ptr<uint8_t[]> passing_;  // null on the first GPU
 };
 
-// The rows of a launch are for the first GPU, which is the current one, and go to consecutive ones.
+// Destinations are consecutive rows of the first GPU, which is the current one.
 class Packer {
  public:
-  // For launches of so many rows.
+  // For launches of `rows` rows.
   Packer(int64_t rows, int row_bytes, const Resources& resources)
-      : sent_rows_(std::max<int64_t>(1, kSentBytes / (row_bytes * kPieceRows)) * kPieceRows),
+      : copy_rows_(std::max<int64_t>(1, kCopyBytes / (row_bytes * kPieceRows)) * kPieceRows),
         pairs_(page_locked<int2>(static_cast<size_t>(rows))),
         staging_(page_locked<uint8_t>(static_cast<size_t>(rows * row_bytes))),
         packed_(static_cast<size_t>((rows + kPieceRows - 1) / kPieceRows)),
         cpus_(worker_cpus(resources.cpus, resources.cpus.size())),
         workers_(cpus_) {
     for (int i = 0; i < kStreams * resources.gpus; ++i) {
-      senders_.emplace_back(i % resources.gpus, static_cast<size_t>(sent_rows_ * row_bytes));
+      senders_.emplace_back(i % resources.gpus, static_cast<size_t>(copy_rows_ * row_bytes));
     }
   }
 
-  // Enqueues the copy of the pairs to the host, behind what `caller` has to do before. pack() has
-  // to follow, with the same rows.
+  // Enqueues the copy of the pairs to the host, after all work of `caller`. pack() must follow,
+  // with the same rows.
   void fetch(const Share& share, cudaStream_t caller) {
     check(cudaEventRecord(begun_.get(), caller), "begun");
     for (const Sender& sender : senders_) {
@@ -90,14 +90,14 @@ class Packer {
           "pairs");
   }
 
-  // Packs the rows, and enqueues their copies as they are packed; `caller` waits for these. Returns
-  // when all are enqueued.
+  // Packs the rows, enqueues their copies as they are packed, and lets `caller` wait for the
+  // copies. Returns when all are enqueued.
   void pack(const Share& share, cudaStream_t caller) {
-    const OffCpus aside(cpus_);
-    // The pairs come behind all copies of the launch before: its staging memory is free.
+    const OffCpus off_worker_cpus(cpus_);
+    // With the pairs, all copies of the previous launch have arrived: staging memory is free.
     check(cudaStreamSynchronize(senders_.front().stream()), "pairs");
-    workers_.finish();  // where the launch before has failed
-    ++launch_;
+    workers_.finish();  // the previous launch may have failed
+    ++launch_id_;
     next_.store(0, std::memory_order_relaxed);
     workers_.start([this, share] { pack_pieces(share); });
     send(share);
@@ -107,7 +107,7 @@ class Packer {
   }
 
  private:
-  // Takes the next piece until there is none.
+  // Packs pieces until none is left.
   void pack_pieces(const Share& share) {
     for (;;) {
       const int64_t piece = next_.fetch_add(1, std::memory_order_relaxed);
@@ -118,15 +118,15 @@ class Packer {
       pack_rows<kMaxRowBytes>(
           staging_.get(), first, std::min(first + kPieceRows, share.rows), share.row_bytes,
           [&](int64_t row) { return share.pool + int64_t{pairs_[row].x} * share.row_bytes; });
-      packed_[static_cast<size_t>(piece)].store(launch_, std::memory_order_release);
+      packed_[static_cast<size_t>(piece)].store(launch_id_, std::memory_order_release);
     }
   }
 
-  // The GPUs take turns.
+  // Enqueues copies as rows are packed; the GPUs take turns.
   void send(const Share& share) {
     size_t turn = 0;
-    for (int64_t first = 0; first < share.rows; first += sent_rows_) {
-      const int64_t end = std::min(first + sent_rows_, share.rows);
+    for (int64_t first = 0; first < share.rows; first += copy_rows_) {
+      const int64_t end = std::min(first + copy_rows_, share.rows);
       await(first, end);
       const int64_t at = first * share.row_bytes;
       senders_[turn++ % senders_.size()].send(share.dst + share.destination * share.row_bytes + at,
@@ -135,23 +135,23 @@ class Packer {
     }
   }
 
-  // Until rows [first, end) are packed.
+  // Waits until rows [first, end) are packed.
   void await(int64_t first, int64_t end) const {
     for (int64_t row = first; row < end; row += kPieceRows) {
       const auto& packed = packed_[static_cast<size_t>(row / kPieceRows)];
-      while (packed.load(std::memory_order_acquire) != launch_) {
+      while (packed.load(std::memory_order_acquire) != launch_id_) {
         _mm_pause();
       }
     }
   }
 
-  int64_t sent_rows_;
+  int64_t copy_rows_;
   std::shared_ptr<int2[]> pairs_;
   std::shared_ptr<uint8_t[]> staging_;
   std::shared_ptr<CUevent_st> begun_ = new_event();
   std::vector<Sender> senders_;
-  std::vector<std::atomic<uint64_t>> packed_;  // the launch for which each piece was packed last
-  uint64_t launch_ = 0;
+  std::vector<std::atomic<uint64_t>> packed_;  // latest launch that each piece was packed for
+  uint64_t launch_id_ = 0;
   std::atomic<int64_t> next_{0};
   std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first

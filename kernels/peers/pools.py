@@ -1,4 +1,4 @@
-"""Pools of rows in the memory of each GPU and of the host, and what must arrive from them."""
+"""Pools of rows in the memory of each GPU and of the host, and the rows expected from them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from analysis.api.memory import TILE, Bytes, DeviceArray, LargePool, cuda, on_gp
 VECTOR = 16
 MAX_ROW_BYTES = 4096
 LARGEST_SHARE = 0.5
-"""Of a GPU's memory."""
+"""Largest share of a GPU's memory that a pool may take."""
 
 _CHUNK = 2**20
-"""Bytes that a thread gathers at a time."""
+"""Bytes gathered by a thread at a time."""
 
 
 class Pool:
-    """`size` bytes at `pointer`: a random `tile` again and again."""
+    """`size` bytes at `pointer` that repeat a random `tile`."""
 
     def __init__(self, pointer: int, size: int, tile: Bytes) -> None:
         self.pointer, self.size = pointer, size
         self._period = tile.size
-        # Whatever row begins in the tile lies in one piece here.
+        # A row that begins in the tile is contiguous here.
         self._bytes = np.resize(tile, tile.size + MAX_ROW_BYTES)
 
     def gather(self, rows: np.ndarray, out: Bytes) -> None:
-        """Copy these rows to `out`, uint8 [len(rows), row_bytes], by many threads."""
+        """Copy these rows to `out`, uint8 [len(rows), row_bytes], by several threads."""
         row_bytes = out.shape[1]
         row = np.dtype(f"V{row_bytes}")
         places = np.ndarray((self._period // VECTOR,), row, self._bytes, strides=(VECTOR,))
@@ -46,8 +46,8 @@ class Pool:
 
 
 class Pools:
-    """A pool in the host's memory and in that of each GPU, made when first asked for and kept for
-    the whole process."""
+    """A pool in host memory and in that of each GPU, made at first use and kept for the whole
+    process."""
 
     def __init__(self, largest: int, rng: np.random.Generator) -> None:
         """`largest`: bytes of the host's pool."""
@@ -56,18 +56,19 @@ class Pools:
         self._on_gpus: dict[int, tuple[DeviceArray, Pool]] = {}
 
     def of_host(self, size: int) -> Pool:
-        """At least `size` bytes. Skip where the host has no room for them.
+        """A pool of at least `size` bytes. Skip if the host has no room for them.
 
-        The pool is as large as it may be, so that it is filled and page-locked once, or as is asked
-        for where the host has no room for that.
+        The pool has the largest size, so that it is filled and pinned once, or `size` bytes if the
+        host has no room for that.
         """
         if self._host is None or self._host[1].size < size:
-            self._host = None  # frees it before another is made
+            self._host = None  # frees it before a new one is made
             try:
                 memory = LargePool(max(size, self._largest), self._rng)
             except Skip:
                 memory = LargePool(size, self._rng)
-            # Read at the end, where only the largest pool is: nothing else shall be in a cache.
+            # The tile is read at the end, which only the largest pool uses: no other row may be
+            # cached.
             period = min(memory.bytes.size, TILE)
             last = (memory.bytes.size // period - 1) * period
             tile = memory.bytes[last : last + period].copy()
@@ -75,8 +76,8 @@ class Pools:
         return self._host[1]
 
     def of_gpu(self, gpu: int, size: int) -> Pool:
-        """At least `size` bytes. Skip where they are more than half of its memory, or do not
-        fit."""
+        """A pool of at least `size` bytes. Skip if they are more than half of the GPU's memory, or
+        do not fit."""
         if gpu not in self._on_gpus or self._on_gpus[gpu][1].size < size:
             self._on_gpus.pop(gpu, None)
             if size > (limit := room(gpu)):
@@ -91,7 +92,7 @@ class Pools:
         return self._on_gpus[gpu][1]
 
     def close(self) -> None:
-        """Free all of them."""
+        """Free all pools."""
         self._on_gpus.clear()
         if self._host is not None:
             self._host[0].close()
@@ -99,14 +100,14 @@ class Pools:
 
 
 def room(gpu: int) -> int:
-    """Bytes that a pool may have in memory of this GPU now."""
+    """Bytes that a pool may take in memory of this GPU now."""
     with on_gpu(gpu):
         free, total = cuda(cudart.cudaMemGetInfo())
     return min(int(free), int(LARGEST_SHARE * total))
 
 
 def fill(memory: DeviceArray, tile: Bytes) -> None:
-    """Fill `memory` with the tile again and again: what is there is doubled until it is full."""
+    """Fill `memory` with copies of the tile, by doubling the filled part."""
     with on_gpu(memory.gpu):
         kinds = cudart.cudaMemcpyKind
         to_device, on_device = kinds.cudaMemcpyHostToDevice, kinds.cudaMemcpyDeviceToDevice

@@ -1,4 +1,4 @@
-// The GPU that the rows are for reads them from its peer's memory.
+// The first GPU reads the rows from its peer's memory.
 #include "gather.h"
 
 const Plan kPlan = {"peer", "first", "first", "gather", "none"};

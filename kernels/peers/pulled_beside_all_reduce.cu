@@ -1,4 +1,4 @@
-// A GPU reads rows of its peer's memory while both add up what each has.
+// A GPU reads rows of its peer's memory during an all-reduce of both.
 #include "gather.h"
 
 const Plan kPlan = {"peer", "first", "first", "gather", "all_reduce"};

@@ -1,9 +1,9 @@
-// Persistent warps in few blocks, so on few multiprocessors; each warp has four rows in flight.
+// Persistent warps in few blocks, thus on few SMs; each warp has four rows in flight.
 #include "gather.h"
 
 constexpr int kThreads = 512;
 constexpr int kRowsInFlight = 4;
-constexpr int kTurns = 2;  // so rows of at most 1 KiB
+constexpr int kTurns = 2;  // for rows of at most 1 KiB
 
 __global__ void __launch_bounds__(kThreads) gather_rows_in_flight(Share share) {
   const int warp = static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / kWarp);
@@ -18,27 +18,14 @@ __global__ void __launch_bounds__(kThreads) gather_rows_in_flight(Share share) {
       const int64_t row = first + int64_t{r} * warps;
       if (row < share.rows) {
         pairs[r] = share.pairs[row];
-        const int4* src = source_vectors(share, pairs[r]);
-#pragma unroll
-        for (int turn = 0; turn < kTurns; ++turn) {
-          const int i = turn * kWarp + lane;
-          if (i < vectors) {
-            held[r][turn] = src[i];
-          }
-        }
+        load_vectors<Cached>(held[r], source_vectors(share, pairs[r].x), lane, kWarp, vectors);
       }
     }
 #pragma unroll
     for (int r = 0; r < kRowsInFlight; ++r) {
       if (first + int64_t{r} * warps < share.rows) {
-        int4* dst = destination_vectors(share, pairs[r]);
-#pragma unroll
-        for (int turn = 0; turn < kTurns; ++turn) {
-          const int i = turn * kWarp + lane;
-          if (i < vectors) {
-            dst[i] = held[r][turn];
-          }
-        }
+        int4* dst = destination_vectors(share, pairs[r].y);
+        store_vectors<Cached>(dst, held[r], lane, kWarp, vectors);
       }
     }
   }

@@ -1,4 +1,4 @@
-// The peer reads rows of its own memory and writes them to the GPU that they are for.
+// The peer reads rows of its memory and writes them to the first GPU.
 #include "gather.h"
 
 const Plan kPlan = {"peer", "peer", "first", "gather", "none"};

@@ -16,10 +16,10 @@ from analysis.api.measure import Skip
 from .outputs import GUARD_ROWS, POISON, Buffers, Output, touched, wrong_byte
 from .pools import Pool
 
-os.environ["NCCL_NVLS_ENABLE"] = "0"  # NCCL reads it when it is used first
+os.environ["NCCL_NVLS_ENABLE"] = "0"  # NCCL reads it at its first use
 
 TURNS = 16
-"""All-reduces of a neighbour: they take longer than a gather of as many bytes from the host."""
+"""All-reduces of a neighbour, which take longer than a gather of as many bytes from the host."""
 
 
 class DeviceNumbers:
@@ -35,14 +35,14 @@ class DeviceNumbers:
 
 
 class AllReduce:
-    """Each GPU has the first rows of its pool as numbers, and gets the sums of all GPUs'.
+    """An all-reduce of the first rows of each GPU's pool, as int32.
 
-    It works on streams of its own, of the highest priority, so that its few blocks are the next
-    where a gather has filled the multiprocessors.
+    Its streams have the highest priority, so that its few blocks come next where a gather has
+    filled the SMs.
     """
 
     def __init__(self, terms: Sequence[Pool], sums: Sequence[Output], buffers: Buffers) -> None:
-        """Skip where NCCL cannot do it."""
+        """Skip if NCCL cannot reduce over these GPUs."""
         import torch
         from torch.cuda import nccl
 
@@ -57,7 +57,7 @@ class AllReduce:
         self._streams = [cuda.Stream(device=gpu, priority=-1) for gpu in range(len(terms))]
         self._begun, self._done = cuda.Event(), [cuda.Event() for _ in terms]
         try:
-            self._enqueue(1)  # the first time, NCCL connects the GPUs
+            self._enqueue(1)  # NCCL connects the GPUs at its first use
         except RuntimeError as error:
             raise Skip(f"NCCL: {error}") from error
         for stream in self._streams:
@@ -75,25 +75,25 @@ class AllReduce:
             done.record(stream)
 
     def launch(self, stream: int) -> None:
-        """Add up once, in the order of `stream`, a cudaStream_t of the first GPU."""
+        """Reduce once, in the order of `stream`, a cudaStream_t of the first GPU."""
         self._begun.record(self._torch.cuda.ExternalStream(stream, device=0))
-        for own in self._streams:
-            own.wait_event(self._begun)
+        for reducing in self._streams:
+            reducing.wait_event(self._begun)
         self._enqueue(1)
         self.rejoin(stream)
 
     def start(self) -> None:
-        """Add up again and again, from now on."""
+        """Begin repeated all-reduces."""
         self._enqueue(TURNS)
 
     def rejoin(self, stream: int) -> None:
-        """`stream` waits for what is left."""
+        """Let `stream` wait for the remaining all-reduces."""
         caller = self._torch.cuda.ExternalStream(stream, device=0)
         for done in self._done:
             caller.wait_event(done)
 
     def start_again(self, stream: int) -> None:
-        """`stream` waits for what is left, and then has the next turns beside it."""
+        """Let `stream` wait for the remaining all-reduces, then begin the next ones beside it."""
         self.rejoin(stream)
         self.start()
 
@@ -102,7 +102,7 @@ class AllReduce:
             total.fill(POISON)
 
     def check(self) -> str | None:
-        """None if every GPU has all sums, else what differs. All GPUs are done."""
+        """None if every GPU has all sums, else the first difference. All GPUs must be done."""
         expected = self._expected()
         for gpu, total in enumerate(self._sums):
             landed = total.landed()
@@ -113,7 +113,7 @@ class AllReduce:
         return None
 
     def _expected(self) -> Any:
-        """uint8 [rows, row_bytes]: sums of int32, which wrap around."""
+        """Sums of int32, which wrap around, as uint8 [rows, row_bytes]."""
         shape = self._rows, self._row_bytes
         total = self._buffers.of("sums", shape)
         total[:] = 0

@@ -1,12 +1,12 @@
-// Puts the pairs of a share in the order of the pool, on the stream of the launch.
+// Sorts the pairs of a share by their rows in the pool, on the stream of the launch.
 #pragma once
 
-#include <cub/device/device_radix_sort.cuh>
 #include <memory>
 
+#include "../common/sort_pairs.h"
 #include "operation.h"
 
-// How many bits tell the rows of a pool apart.
+// Bits of the row numbers of a pool.
 inline int row_bits(int64_t pool_rows) {
   int bits = 0;
   while ((pool_rows - 1) >> bits != 0) {
@@ -17,8 +17,8 @@ inline int row_bits(int64_t pool_rows) {
 
 class Sorter {
  public:
-  // For `rows` pairs of a share like this one, by the bits of their source rows that put them into
-  // ranges of the pool of at most so many bytes.
+  // For `rows` pairs of shares like this one, by the bits of their source rows that put them into
+  // ranges of the pool of at most `range_bytes` bytes.
   Sorter(const Share& share, int64_t rows, int64_t range_bytes)
       : rows_(rows), high_(row_bits(share.pool_rows)) {
     while (low_ < high_ && (int64_t{share.row_bytes} << (low_ + 1)) <= range_bytes) {
@@ -29,19 +29,16 @@ class Sorter {
     scratch_ = on_device<uint8_t>(scratch_bytes_);
   }
 
-  // The pairs in order, in memory of the sorter.
+  // The sorted pairs, in memory of the sorter.
   const int2* sorted(const int2* pairs, cudaStream_t stream) {
     check(sort(scratch_.get(), pairs, stream), "sort");
     return sorted_.get();
   }
 
  private:
-  // Without scratch, only says how much is needed. The source row is the lower half of a pair read
-  // as one number.
+  // As sort_pairs().
   cudaError_t sort(uint8_t* scratch, const int2* pairs, cudaStream_t stream) {
-    return cub::DeviceRadixSort::SortKeys(
-        scratch, scratch_bytes_, reinterpret_cast<const uint64_t*>(pairs),
-        reinterpret_cast<uint64_t*>(sorted_.get()), rows_, low_, high_, stream);
+    return sort_pairs(scratch, scratch_bytes_, pairs, sorted_.get(), rows_, low_, high_, stream);
   }
 
   int64_t rows_;

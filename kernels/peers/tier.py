@@ -1,4 +1,4 @@
-"""What the peer's memory does for rows that a GPU does not hold: computed from measured rates."""
+"""Rates with the peer's memory as a tier between local and host memory, from measured rates."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ AT_ONCE: Final = "at once, at best"
 
 
 def tier(points: pd.DataFrame) -> pd.DataFrame:
-    """Rates in GB/s of rows of which some lie in the peer's memory and the others in the host's, by
-    the share of the first: one after the other, or at once over both links.
+    """Rates in GB/s of rows that lie partly in the peer's memory and partly in host memory, by the
+    peer's share: read one after the other, or at once over both links.
 
-    A row a machine, case, way and share, where one size and number was moved from both.
+    A row per machine, case, way and share, where rows of one size and number were measured from
+    both.
     """
     rates = points.pivot_table(index=["machine", "case"], columns="variant", values="rate")
     if not {PEER, HOST} <= set(rates.columns):
@@ -40,7 +41,7 @@ def tier(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def tier_chart(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A panel a machine, a line a way, in one case."""
+    """A panel per machine, a line per way, in one case."""
     rows = tier(points)
     if rows.empty:
         return None

@@ -1,4 +1,4 @@
-// A GPU gathers rows of its own memory into the host's.
+// A GPU gathers rows of its memory into host memory.
 #include "gather.h"
 
 const Plan kPlan = {"first", "first", "host", "gather", "none"};

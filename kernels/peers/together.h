@@ -1,4 +1,4 @@
-// Several GPUs that work on one launch, in the order of the stream of the first one.
+// Launches by several GPUs, in the order of a stream of the first one.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 #include "on_gpu.h"
 #include "operation.h"
 
-// A share in the launches of all sets: its pairs in set s begin s * set_rows behind those of the
-// first one, and sources[s] is the source row of the pair there.
+// A share in the launches of all sets. In set s, its pairs begin s * set_rows behind those of the
+// first set, and sources[s] is the source row of its first pair.
 struct Part {
   Share share;
   std::vector<int64_t> sources;
@@ -23,8 +23,8 @@ struct Part {
   }
 };
 
-// A part with what moves it. The first GPU's own share runs on the caller's stream, any other one,
-// and a neighbour, on a stream of its GPU.
+// A part and its prepared move. The first GPU's share runs on the caller's stream; other shares and
+// neighbours run on a stream of their GPU.
 struct Lane {
   Lane(const Part& of, const Resources& resources) : part(of) {
     const OnGpu there(part.share.gpu);
@@ -37,11 +37,11 @@ struct Lane {
 
   Part part;
   Move move;
-  std::shared_ptr<CUstream_st> stream;  // null for the caller's
+  std::shared_ptr<CUstream_st> stream;  // null for the caller's stream
   std::shared_ptr<CUevent_st> done;
 };
 
-// How often a neighbour does its share in a launch, so that it is not done first.
+// Repetitions of a neighbour's share in a launch, so that the neighbour ends last.
 constexpr int kNeighbourTurns = 2;
 
 class Together {
@@ -51,18 +51,19 @@ class Together {
     begun_ = new_event();
     for (const Part& part : parts) {
       lanes_.emplace_back(part, resources);
-      has_others_ = has_others_ || lanes_.back().stream != nullptr;
+      has_remote_ = has_remote_ || lanes_.back().stream != nullptr;
     }
   }
 
-  // Launches the parts of a set; `caller`, a stream of the first GPU, is done when all of them are
+  // Launches the parts of a set. `caller`, a stream of the first GPU, then waits for all of them
   // but neighbours.
   void launch(cudaStream_t caller, size_t set) const {
-    cudaGetLastError();  // whatever failed before is not this launch's
-    if (has_others_) {
+    cudaGetLastError();  // drops errors of earlier calls
+    if (has_remote_) {
       check(cudaEventRecord(begun_.get(), caller), "begun");
     }
-    for (const Lane& lane : lanes_) {  // other GPUs hear of it late, so they are told first
+    // Remote GPUs first: their launch latency is higher.
+    for (const Lane& lane : lanes_) {
       if (lane.stream != nullptr) {
         const OnGpu there(lane.part.share.gpu);
         check(cudaStreamWaitEvent(lane.stream.get(), begun_.get(), 0), "begun");
@@ -82,7 +83,7 @@ class Together {
     join(caller, false);
   }
 
-  // `caller` waits for what neighbours have left.
+  // Lets `caller` wait for the neighbours.
   void rejoin(cudaStream_t caller) const { join(caller, true); }
 
  private:
@@ -96,5 +97,5 @@ class Together {
 
   std::shared_ptr<CUevent_st> begun_;
   std::vector<Lane> lanes_;
-  bool has_others_ = false;
+  bool has_remote_ = false;
 };

@@ -1,4 +1,4 @@
-"""Who moves which rows from where to where, and the check of what arrived."""
+"""The parts of each launch, with sources and destinations, and the check of the destinations."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .reduction import AllReduce
 
 MIB = 2**20
 ALL_REDUCE = "all_reduce"
-"""In a plan: what PyTorch's NCCL does."""
+"""Value of `how` and `beside` in a plan: an all-reduce by PyTorch's NCCL."""
 
 
 class Workload:
-    """Pools, kept for the whole process, and one case's rows at a time."""
+    """Pools for the whole process, and the rows of one case at a time."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._rng = rng
         self._pools = Pools(constants["largest_mib"] * MIB, rng)
         self._buffers = Buffers()
-        atexit.register(self._pools.close)  # later, the modules that free memory may be gone
+        atexit.register(self._pools.close)  # later, the modules that free memory may be unloaded
 
     def prepare(self, case: Case) -> Inputs:
         return Inputs(case, self._pools, self._buffers, self._rng)
@@ -42,12 +42,12 @@ BESIDE: Mapping[str, tuple[int, str]] = {
     "copy": (HOST, "copy"),
     "pull": (0, "gather"),
 }
-"""From where a neighbour, the peer, brings rows, and how."""
+"""Source of a neighbour's rows, and how the neighbour moves them."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Who does what; operation.h explains the words."""
+    """Roles of the GPUs in a variant; operation.h explains the values."""
 
     rows_in: str
     moved_by: str
@@ -56,13 +56,13 @@ class Plan:
     beside: str
 
     def movers(self, gpus: int) -> Sequence[int]:
-        """The GPUs that move a share each, of so many in use."""
+        """The GPUs that move a share each, out of `gpus` in use."""
         return {"first": [0], "peer": [1], "all": range(gpus)}[self.moved_by]
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rows [begin, end) of a launch: `gpu` moves them from a pool to an output."""
+    """Rows [begin, end) of a launch, which `gpu` moves from a pool to an output."""
 
     gpu: int
     pool: Pool
@@ -74,18 +74,18 @@ class Part:
 
     @property
     def checked(self) -> np.ndarray:
-        """The source rows that the check's launch moves."""
+        """Source rows of the check's launch."""
         rows: np.ndarray = self.launches.sources[0, self.begin : self.end]
         return rows
 
 
 class Inputs:
-    """The rows of one case: every launch moves another set of them."""
+    """The rows of one case; every launch moves another set of them."""
 
     def __init__(
         self, case: Case, pools: Pools, buffers: Buffers, rng: np.random.Generator
     ) -> None:
-        """FieldError for a size that makes no sense."""
+        """FieldError for an impossible size."""
         row_bytes = case.number("row_bytes")
         if row_bytes % VECTOR or not VECTOR <= row_bytes <= MAX_ROW_BYTES:
             expected = f"a multiple of {VECTOR} up to {MAX_ROW_BYTES}"
@@ -101,7 +101,7 @@ class Inputs:
         self._outputs: dict[tuple[str, int], Output] = {}
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """Skip where a pool does not fit, or GPUs cannot add up what they have."""
+        """Skip if a pool does not fit, or if NCCL cannot reduce over these GPUs."""
         connect(variant.gpus)
         plan = Plan(**module.plan)
         parts = self._parts(plan, variant.gpus)
@@ -151,7 +151,7 @@ class Inputs:
         return self._outputs[what, place]
 
     def _in_module(self, module: Any, part: Part) -> Any:
-        """The part as bindings.cpp takes it."""
+        """The part as an argument of bindings.cpp."""
         sources = part.launches.sources
         return module.Part(
             gpu=part.gpu,
@@ -169,8 +169,8 @@ class Inputs:
 
 
 class Gather(Operation):
-    """One variant bound to one case. The check's launch moves the first set, the others take turns
-    with the rest, so that what the check leaves in caches is not what is timed."""
+    """One variant bound to one case. The check's launch moves the first set and later launches the
+    other sets, so that no timed row is in a cache because of the check."""
 
     def __init__(
         self, bound: Any, parts: list[Part], buffers: Buffers, gpus: int, sets: int
@@ -194,8 +194,8 @@ class Gather(Operation):
         self._launched = 0
 
     def check(self) -> str | None:
-        """None if every row of every output is its source row, and nothing else of it has
-        changed."""
+        """None if all outputs hold their source rows and are otherwise unchanged, else the first
+        difference."""
         synchronize(self._gpus)
         for output in {id(part.output): part.output for part in self._parts}.values():
             parts = [part for part in self._parts if part.output is output]
@@ -204,7 +204,7 @@ class Gather(Operation):
         return None
 
     def _wrong(self, landed: Bytes, parts: list[Part]) -> str | None:
-        """What is wrong in an output, which these parts have written in their order."""
+        """The first difference in an output that these parts wrote, in their order."""
         end = 0
         for part in parts:
             if wrong := touched(landed, end, part.begin):
@@ -218,9 +218,9 @@ class Gather(Operation):
 
 
 class Reduce(Gather):
-    """An all-reduce, and beside it what a neighbour gathers."""
+    """An all-reduce, with or without a neighbour's gather beside it."""
 
-    # NCCL says nowhere that none of its calls waits for the GPU.
+    # NCCL does not document that its calls never wait for the GPU.
     waits = True
 
     def __init__(
@@ -248,7 +248,7 @@ class Reduce(Gather):
 
 
 class BesideReduce(Reduce):
-    """A gather while all GPUs reduce, again and again: they begin before it is launched."""
+    """A gather beside repeated all-reduces, which begin before its launch."""
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)

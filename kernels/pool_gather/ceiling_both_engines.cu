@@ -1,14 +1,16 @@
-// The SMs read the first quarter of as many contiguous bytes, from another place with every launch;
-// at the same time the copy engine moves the others.
+// The SMs read a quarter of as many contiguous bytes while the copy engine moves the rest, from
+// another place with every launch.
 #include <algorithm>
 #include <memory>
 
+#include "../common/loads_first.h"
+#include "../common/memory.h"
+#include "../common/sm_count.h"
 #include "operator.h"
-#include "scratch.h"
 
 constexpr int kBlocksPerSm = 2;
-constexpr int64_t kPartsOfSms = 4;  // of which the SMs get one
-constexpr int kInFlight = 4;        // 16-byte loads a thread has outstanding
+constexpr int64_t kParts = 4;  // the SMs get one of them
+constexpr int kInFlight = 4;   // 16-byte loads per thread
 
 __global__ void copy_contiguous(Gather gather) {
   const int4* src = source_vectors(gather, gather.first);
@@ -18,33 +20,13 @@ __global__ void copy_contiguous(Gather gather) {
   int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x * kInFlight + threadIdx.x;
   for (; first < vectors; first += step) {
     int4 held[kInFlight];
-#pragma unroll
-    for (int turn = 0; turn < kInFlight; ++turn) {
-      const int64_t i = first + turn * blockDim.x;
-      if (i < vectors) {
-        held[turn] = src[i];
-      }
-    }
-#pragma unroll
-    for (int turn = 0; turn < kInFlight; ++turn) {
-      const int64_t i = first + turn * blockDim.x;
-      if (i < vectors) {
-        dst[i] = held[turn];
-      }
-    }
+    load_vectors<Cached>(held, src, first, blockDim.x, vectors);
+    store_vectors<Cached>(dst, held, first, blockDim.x, vectors);
   }
 }
 
-static int sm_count() {
-  int device = 0;
-  int count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "SMs");
-  return count;
-}
-
 Prepared prepare(const std::vector<Gather>& sets, const std::vector<int>&) {
-  const int64_t by_sms = sets.front().rows / kPartsOfSms;
+  const int64_t by_sms = sets.front().rows / kParts;
   const int64_t threads = (by_sms * kRowVectors + kInFlight - 1) / kInFlight;
   const int blocks = std::clamp(blocks_for(threads), 1, kBlocksPerSm * sm_count());
   return {[by_sms, blocks, beside = new_stream(), begun = new_event(), gathered = new_event()](

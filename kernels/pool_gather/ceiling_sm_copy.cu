@@ -1,28 +1,15 @@
 // The SMs read as many contiguous bytes, from another place with every launch.
+#include "../common/loads_first.h"
 #include "operator.h"
 
-constexpr int kInFlight = 4;  // 16-byte loads a thread has outstanding
+constexpr int kInFlight = 4;  // 16-byte loads per thread
 
 __global__ void copy_contiguous(Gather gather) {
   const int4* src = source_vectors(gather, gather.first);
   int4* dst = destination_vectors(gather, 0);
   const int64_t vectors = gather.rows * kRowVectors;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x * kInFlight + threadIdx.x;
-  int4 held[kInFlight];
-#pragma unroll
-  for (int turn = 0; turn < kInFlight; ++turn) {
-    const int64_t i = first + turn * blockDim.x;
-    if (i < vectors) {
-      held[turn] = src[i];
-    }
-  }
-#pragma unroll
-  for (int turn = 0; turn < kInFlight; ++turn) {
-    const int64_t i = first + turn * blockDim.x;
-    if (i < vectors) {
-      dst[i] = held[turn];
-    }
-  }
+  copy_loads_first<Cached, kInFlight>(dst, src, first, blockDim.x, vectors);
 }
 
 Prepared prepare(const std::vector<Gather>&, const std::vector<int>&) {

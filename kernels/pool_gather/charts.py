@@ -1,6 +1,6 @@
-"""This study's own charts: rates over the size of the pool, by layout and by variant, and over how
-many needed rows lie together; what a gather costs the kernel beside it. Where only the GPU works,
-the model's rates stand beside them."""
+"""Charts of this study: rates over the size of the pool, by layout and by variant, and over the
+number of consecutive rows; the cost of a gather to a kernel beside it. Charts of variants without
+the CPU also show the model's rates."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from analysis.api.model import ENTRY_BYTES, PREDICTED
 from analysis.api.study import CaseValue, Variant
 
 Keys = dict[str, CaseValue]
-"""Of a case, with their values."""
+"""Keys of a case with their values."""
 
 BASE: Final = "loads_first"
 CEILING: Final = "ceiling_copy_engine"
 BESIDE_STEPS: Final = ("few_sms", CEILING)
-"""What else is told apart by colour: with the steps, no more than there are colours."""
+"""Variants with a colour beside the steps; there are no more colours."""
 BOTH: Final = "both_engines"
 PACKED: Final = "packed_by_cpu"
-"""The source of all variants in which the CPU packs alone."""
-MOST_WORKERS: Final = r"-DMOST_WORKERS=(\d+)"
-"""The flag that says how many cores pack at most."""
+"""Source file of all variants in which the CPU alone packs."""
+MAX_WORKERS_FLAG: Final = r"-DMOST_WORKERS=(\d+)"
+"""The flag for the maximum number of cores that pack."""
 MODEL: Final = "link model"
-"""What stands for the variant where a rate is predicted."""
+"""Name in place of a variant for predicted rates."""
 SCATTERED: Final = "scattered"
 LAYOUTS: Final = (SCATTERED, "pages_64", "contiguous")
 POOL: Final = "pool, GiB"
-POOLS: Final = 41
-"""For so many sizes of the pool a rate is predicted."""
+PREDICTED_POOLS: Final = 41
+"""Number of pool sizes with a predicted rate."""
 RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`layouts`, `ways`, `runs`, `cores`, `hosts` and `neighbours`, as far as measured. Where the
-    CPU works, times are of the host, in which that counts; the others are device times, as the
-    model predicts them."""
+    """`layouts`, `ways`, `runs`, `cores`, `hosts` and `neighbours`, as far as measured. Charts with
+    the CPU show host times, which include its work; the others show device times, as the model
+    predicts them."""
     points = facts.points
     points = points[points["rate"].notna() & points["case_pause_ms"].isna()]
     points = points.assign(
@@ -75,7 +75,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def run_rows(layout: str) -> int | None:
-    """How many consecutive rows are drawn together; None where rows lie near each other otherwise.
+    """Number of consecutive rows per run; None for layouts without runs.
 
     The rows of `scattered` are runs of one.
     """
@@ -86,8 +86,8 @@ def run_rows(layout: str) -> int | None:
 
 
 def _layouts(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The base step over the size of the pool, a line a layout, with the model's beside it, and a
-    rule where the translations held end."""
+    """The base step over the size of the pool, a line per layout, with the model's rates, and a
+    rule at the size that the held translations cover."""
     rows = points[points["case_layout"].isin(LAYOUTS)]
     if rows.empty:
         return None
@@ -95,7 +95,7 @@ def _layouts(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     cases: list[Keys] = [
         {"rows": int(count), "pool_mib": round(pool), "layout": layout}
         for count in rows["case_rows"].unique()
-        for pool in np.geomspace(*ends, POOLS)
+        for pool in np.geomspace(*ends, PREDICTED_POOLS)
         for layout in LAYOUTS
     ]
     colour = line_colour("case_layout", LAYOUTS, "layout")
@@ -106,7 +106,7 @@ def _layouts(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 
 def covered_gib(facts: StudyFacts) -> dict[str, float]:
-    """How large a pool the held translations of each machine cover, by its calibration."""
+    """Size of a pool that the held translations of each machine cover, by its calibration."""
     return {
         machine: chip.parameters.held_entries * ENTRY_BYTES / 2**30
         for machine, chip in chips(facts.inputs).items()
@@ -115,7 +115,7 @@ def covered_gib(facts: StudyFacts) -> dict[str, float]:
 
 
 def _held(rows: pd.DataFrame) -> list[alt.Chart]:
-    """A rule at that size, and what it says; nothing where it is known of no machine."""
+    """A rule at that size and its label; nothing if no machine's size is known."""
     if rows["held_gib"].isna().all():
         return []
     words = "'held translations cover ' + format(datum.held_gib, '.2~f') + ' GiB'"
@@ -134,8 +134,8 @@ def _held(rows: pd.DataFrame) -> list[alt.Chart]:
 
 
 def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -> pd.DataFrame:
-    """The model's rates of the base step in `cases`, on the machines of `points`. They are drawn as
-    points are."""
+    """The model's rates of the base step in `cases`, on the machines of `points`, as further
+    points."""
     variant = facts.study.variant(BASE)
     of_size = {case["rows"]: case for case in variant.cases}
     known = chips(facts.inputs)
@@ -154,11 +154,11 @@ def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -
 
 
 def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """Scattered rows over the size of the pool, a line a step and one for what the link allows."""
+    """Scattered rows over the size of the pool, a line per step and one for the link's limit."""
     shown = [*(step.name for step in facts.study.with_role("step")), CEILING]
     rows = points[points["variant"].isin(shown) & (points["case_layout"] == SCATTERED)]
     what = "scattered rows, by every step and the copy engine"
-    # No line is drawn past a pool that a variant has not been measured with.
+    # A line ends at a pool that the variant has not been measured with.
     places = rows["case_pool_mib"].rank(method="dense")
     of_line = [rows[key] for key in ("machine", "variant", "case_rows")]
     rows = rows.assign(stretch=places - places.groupby(of_line).rank(method="dense"))
@@ -171,7 +171,7 @@ def _variant_colour(facts: StudyFacts, rows: pd.DataFrame) -> alt.Color:
 
 
 def _coloured(facts: StudyFacts) -> list[str]:
-    """The variants that are told apart by colour."""
+    """Variants that have a colour."""
     return [*(step.name for step in facts.study.with_role("step")), *BESIDE_STEPS]
 
 
@@ -184,7 +184,7 @@ def _over_pool(
     detail: str | None = None,
     beneath: Sequence[alt.Chart] = (),
 ) -> Chart | None:
-    """A line each colour, and `detail` if that is given; `beneath` as of `line_panels`."""
+    """A line per colour, and per `detail` if given; `beneath` as in `line_panels`."""
     if rows.empty:
         return None
     counts = sorted(int(count) for count in rows["case_rows"].unique())
@@ -207,8 +207,8 @@ def _over_pool(
 
 
 def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The base step in the largest pool over the rows that lie together, each with its rate, with
-    the model's beside it."""
+    """The base step in the largest pool over the number of consecutive rows, with the model's
+    rates."""
     is_largest = (points["case_pool_mib"] == points["case_pool_mib"].max()) & (
         points["case_rows"] == points["case_rows"].max()
     )
@@ -231,11 +231,11 @@ def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 
 def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """Packing of scattered rows over the number of cores that pack, a line a pool."""
+    """Packing of scattered rows over the number of cores that pack, a line per pool."""
     packing = {
         one.name: one
         for one in facts.study.variants
-        if one.path.stem == PACKED and all(re.match(MOST_WORKERS, flag) for flag in one.flags)
+        if one.path.stem == PACKED and all(re.match(MAX_WORKERS_FLAG, flag) for flag in one.flags)
     }
     rows = points[points["variant"].isin(list(packing)) & (points["case_layout"] == SCATTERED)]
     rows = rows[rows["case_rows"] == rows["case_rows"].max()]
@@ -266,8 +266,8 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 
 def _hosts(facts: StudyFacts) -> Chart | None:
-    """A panel a machine, a point a round: payload rates of packing and of what it is compared with,
-    over what one core of the host copied around the round."""
+    """A panel per machine, a point per round: payload rates of packing and its baselines, over the
+    copy rate of one core around the round."""
     shown = (BASE, PACKED, BOTH, CEILING)
     rows = facts.rounds
     rows = rows[rows["variant"].isin(shown) & (rows["metric"] == "host_time")]
@@ -311,21 +311,22 @@ def _hosts(facts: StudyFacts) -> Chart | None:
 
 
 def pool_size(mib: float) -> str:
-    """The size of a pool as the page has it: 188 MiB, 40 GiB."""
+    """The size of a pool as on the page: 188 MiB, 40 GiB."""
     return f"{mib:g} MiB" if mib < 1024 else f"{mib / 1024:g} GiB"
 
 
 def packing_cores(variant: Variant, cores: int | None) -> float:
-    """How many of a host's `cores` pack: seven of eight, or fewer where the variant's flags say how
-    many at most; as in crew.h. NaN where it is not known how many there are."""
+    """Number of a host's `cores` that pack, as in workers.h: seven of eight, or fewer by the
+    variant's flags. NaN if the number of cores is not known."""
     if cores is None:
         return math.nan
-    most = re.search(MOST_WORKERS, " ".join(variant.flags))
+    most = re.search(MAX_WORKERS_FLAG, " ".join(variant.flags))
     return min(cores - (cores + 7) // 8, int(most[1]) if most else cores)
 
 
 def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:
-    """The rate of each gather alone, and what it costs the kernel `beside` it in the same case."""
+    """The rate of each gather alone, and the slowdown of the kernel `beside` it in the same
+    case."""
     rows = facts.summary[facts.summary["metric"] == "neighbour_slowdown"]
     parts = rows["case"].astype(str).str.extract(r"(.*),beside=(\w+)")
     rows = rows.assign(case=parts[0], beside=parts[1], slowdown=rows["median"])
@@ -334,7 +335,7 @@ def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _neighbours(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A panel a machine, a point a variant that has a colour: its rate and the slow-down."""
+    """A panel per machine, a point per variant with a colour: its rate and the slowdown."""
     rows = slowdowns(facts, points)
     rows = rows[rows["variant"].isin(_coloured(facts))]
     if rows.empty:

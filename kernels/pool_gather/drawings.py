@@ -1,4 +1,4 @@
-"""Where the rows of a launch lie in a pool by layout, and how many translations they need."""
+"""Drawing of the rows of a launch in the pool, by layout, and of the translations they need."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from analysis.api.drawings import Canvas, Drawing
 from analysis.api.model import ENTRY_BYTES
 
 ENTRIES: Final = 32
-"""Translations that would cover the pool that is drawn. A pool of gigabytes needs thousands."""
+"""Translations that cover the drawn pool. A pool of gigabytes needs thousands."""
 HELD: Final = 6
-"""Translations that the GPU is drawn to hold: those that it used last."""
+"""Translations that the drawn GPU holds: those used last."""
 ROWS: Final = 64
 RUN: Final = 16
 """Consecutive rows in `pages`."""
@@ -24,17 +24,17 @@ STRETCH: Final = 4
 
 
 def drawings(facts: StudyFacts) -> dict[str, Drawing]:
-    """`layouts`: the order in which rows are read over the pool, by layout."""
+    """`layouts`: the order in which rows of the pool are read, by layout."""
     slot = facts.study.constants["slot_bytes"]
     launches = draw_launches(ENTRIES * ENTRY_BYTES // slot, slot)
-    told = " ".join(f"{name}: {_words(entries)}." for name, entries in launches.items())
+    description = " ".join(f"{name}: {_words(entries)}." for name, entries in launches.items())
     title = f"{ROWS} rows of a pool that needs {ENTRIES} translations, of which {HELD} are held"
-    return {"layouts": Drawing(title, told, lambda canvas: _draw(canvas, launches))}
+    return {"layouts": Drawing(title, description, lambda canvas: _draw(canvas, launches))}
 
 
 def draw_launches(pool_rows: int, slot_bytes: int) -> dict[str, list[float]]:
-    """Where the rows of a launch lie, in translations from the start of the pool, in the order in
-    which they are read."""
+    """Positions of a launch's rows in the order of reading, in translations from the start of the
+    pool."""
     random = np.random.default_rng(7)
     scattered = random.integers(0, pool_rows, ROWS)
     runs = random.integers(0, pool_rows // RUN, ROWS // RUN) * RUN
@@ -50,7 +50,7 @@ def draw_launches(pool_rows: int, slot_bytes: int) -> dict[str, list[float]]:
 
 
 def walks(places: Sequence[float]) -> int:
-    """How often a translation is needed that is not among the last HELD."""
+    """Number of reads whose translation is not among the last HELD ones."""
     held: OrderedDict[int, None] = OrderedDict()
     missed = 0
     for place in places:

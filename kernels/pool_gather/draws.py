@@ -1,4 +1,4 @@
-"""Which rows of the pool each launch gathers, by layout."""
+"""Draws of the source rows of each launch, by layout."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import numpy as np
 from analysis.api.study import Case, FieldError
 
 REQUEST_ROWS = 2048
-"""Rows of one request."""
+"""Rows per request."""
 
 STRETCH_ROWS = 32768
-"""Rows among which a request's rows lie in the layout `contiguous`: its context."""
+"""Consecutive rows from which a request draws in the layout `contiguous`: its context."""
 
-FEWEST_SETS = 4
-FEWEST_ROWS = 2**20
-"""Sets are drawn until both are reached, so that no row or translation is still held when its set
-is launched again."""
+MIN_SETS = 4
+MIN_ROWS_OF_SETS = 2**20
+"""Minimum numbers of sets and of rows in all sets: no row or translation may still be cached when
+its set is launched again."""
 
 
 def draw_sets(case: Case, pool_rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Source rows int32 [sets, rows], a set for each launch, each row below `pool_rows`.
+    """Source rows int32 [sets, rows] below `pool_rows`, a set per launch.
 
     The case's `layout` is one of
 
     scattered: any rows, with replacement
     distinct: any rows, none twice in a set
-    pages_N: runs of N consecutive rows that start at any multiple of N, as in a paged cache
-    contiguous: for each request, any rows of one stretch of STRETCH_ROWS rows
-    repeated: as scattered, but the same rows with every launch
+    pages_N: runs of N consecutive rows that start at a multiple of N, as in a paged cache
+    contiguous: per request, any rows of one stretch of STRETCH_ROWS rows
+    repeated: as scattered, but the same rows in every launch
 
-    FieldError for another layout, or where the pool has too few rows for it.
+    FieldError for another layout, or if the pool has too few rows.
     """
     rows, layout = case.number("rows"), str(case["layout"])
     if rows < 1:
         raise FieldError(f"case {case.id}: rows", "at least 1", rows)
-    sets = 1 if layout == "repeated" else max(FEWEST_SETS, -(-FEWEST_ROWS // rows))
+    sets = 1 if layout == "repeated" else max(MIN_SETS, -(-MIN_ROWS_OF_SETS // rows))
     drawn = [_draw(case, layout, rows, pool_rows, rng) for _ in range(sets)]
     return np.stack(drawn).astype(np.int32)
 
 
 def consecutive_sets(rows: int, sets: int, pool_rows: int, rng: np.random.Generator) -> np.ndarray:
-    """int32 [sets, rows]: in each set, consecutive rows from anywhere in the pool."""
+    """Source rows int32 [sets, rows], consecutive in each set, from anywhere in the pool."""
     if rows > pool_rows:
         raise FieldError("rows", f"at most {pool_rows}, which is all of the pool", rows)
     starts = rng.integers(0, pool_rows - rows, sets, endpoint=True)
@@ -52,7 +52,7 @@ def consecutive_sets(rows: int, sets: int, pool_rows: int, rng: np.random.Genera
 def _draw(
     case: Case, layout: str, rows: int, pool_rows: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """The rows [rows] of one launch."""
+    """Source rows [rows] of one launch."""
     if layout in ("scattered", "repeated"):
         return rng.integers(0, pool_rows, rows)
     if layout == "distinct":

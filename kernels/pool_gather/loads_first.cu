@@ -1,32 +1,8 @@
 // A warp owns a row: every lane has all its loads in flight before its first store.
+#include "../common/warp_per_row.h"
 #include "operator.h"
 
-__global__ void gather_rows(Gather gather) {
-  const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-  const int lane = threadIdx.x % kWarp;
-  if (row >= gather.rows) {
-    return;
-  }
-  const int2 pair = gather.pairs[row];
-  const int4* src = source_vectors(gather, pair.x);
-  int4* dst = destination_vectors(gather, pair.y);
-  constexpr int kTurns = (kRowVectors + kWarp - 1) / kWarp;
-  int4 held[kTurns];
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kWarp + lane;
-    if (i < kRowVectors) {
-      held[turn] = src[i];
-    }
-  }
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kWarp + lane;
-    if (i < kRowVectors) {
-      dst[i] = held[turn];
-    }
-  }
-}
+__global__ void gather_rows(Gather gather) { copy_row_of_warp<Cached, kRowVectors>(gather); }
 
 Prepared prepare(const std::vector<Gather>&, const std::vector<int>&) {
   return {[](const Gather& gather, cudaStream_t stream) {

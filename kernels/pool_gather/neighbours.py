@@ -1,4 +1,4 @@
-"""A second kernel beside the gather, on a stream of its own, and how much longer it takes there."""
+"""A kernel beside the gather, on another stream, and its slowdown."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from analysis.api.measure import Skip
 from analysis.api.study import require_known
 
 ALONE_S: Final = 0.02
-"""Seconds that a neighbour works alone, several times as long as a gather."""
+"""Seconds of a neighbour's work alone, several times as long as a gather."""
 
 MATRIX_ROWS: Final = 8192
 COPIED_BYTES: Final = 2**30
 
 MOST_IN_FLIGHT: Final = 2
-"""Gathers that are enqueued ahead of the GPU."""
+"""Gathers enqueued ahead of the GPU."""
 
 
 PRIORITISED: Final = "prioritised_"
-"""What the name of a neighbour begins with if its stream has the highest priority."""
+"""Prefix of a neighbour's name if its stream has the highest priority."""
 
 
 class Neighbour:
-    """Work on the GPU that is repeated beside gathers. `cuda` is torch.cuda; a stream of a lower
-    `priority` is preferred."""
+    """GPU work that is repeated beside gathers. `cuda` is torch.cuda; CUDA prefers streams of a
+    lower `priority`."""
 
     def __init__(self, cuda: Any, work: Callable[[], object], priority: int = 0) -> None:
         self._cuda = cuda
         self._work = work
         self._stream = cuda.Stream(priority=priority)
         self._times = 1
-        self._alone_s()  # the first time is slow
+        self._alone_s()  # the first run is slow
         self._times = max(1, round(ALONE_S / self._alone_s()))
 
     def slowdown(self, launch: Callable[[int], None], stream: int) -> float:
-        """The neighbour's time while `launch(stream)` is repeated, over its time alone."""
+        """Ratio of the neighbour's time while `launch(stream)` is repeated to its time alone."""
         alone = self._alone_s()
         gathers = self._cuda.ExternalStream(stream)
         launch(stream)
@@ -54,11 +54,11 @@ class Neighbour:
         return _seconds(begin, end) / alone
 
     def _alone_s(self) -> float:
-        """Seconds of the work with nothing beside it."""
+        """Seconds of the work alone."""
         return _seconds(*self._enqueue())
 
     def _enqueue(self) -> tuple[Any, Any]:
-        """Enqueue the work; the events before and behind it."""
+        """Enqueue the work; return the events before and after it."""
         begin, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
         begin.record(self._stream)
         with self._cuda.stream(self._stream):
@@ -70,10 +70,10 @@ class Neighbour:
 
 @cache
 def neighbour(kind: str) -> Neighbour:
-    """The neighbour `gemm`, a product of matrices, or `memory`, a copy in device memory; with
-    PRIORITISED before its name, on a stream of the highest priority.
+    """The neighbour `gemm`, a matrix product, or `memory`, a copy in device memory. After the
+    prefix PRIORITISED, on a stream of the highest priority.
 
-    FieldError for another one, Skip where PyTorch is not installed.
+    FieldError for another kind, Skip if PyTorch is not installed.
     """
     work = kind.removeprefix(PRIORITISED)
     require_known("beside", work, list(_WORK))
@@ -81,7 +81,7 @@ def neighbour(kind: str) -> Neighbour:
         import torch
     except ImportError as error:
         raise Skip("the kernel beside the gather needs PyTorch, which is not installed") from error
-    highest = -5  # CUDA takes the nearest there is
+    highest = -5  # CUDA clamps it
     return Neighbour(torch.cuda, _WORK[work](torch), 0 if work == kind else highest)
 
 
@@ -89,7 +89,7 @@ def _gemm(torch: Any) -> Callable[[], object]:
     options = {"dtype": torch.bfloat16, "device": "cuda"}
     factors = [torch.randn(MATRIX_ROWS, MATRIX_ROWS, **options) for _ in range(2)]
     product = torch.empty(MATRIX_ROWS, MATRIX_ROWS, **options)
-    torch.cuda.synchronize()  # the neighbour's stream does not wait for them
+    torch.cuda.synchronize()  # the neighbour's stream does not wait for the factors
     return lambda: torch.mm(*factors, out=product)
 
 
@@ -97,7 +97,7 @@ def _memory(torch: Any) -> Callable[[], object]:
     source = torch.zeros(COPIED_BYTES // 4, dtype=torch.int32, device="cuda")
     target = torch.empty_like(source)
     torch.cuda.synchronize()
-    return lambda: torch.add(source, 1, out=target)  # a plain copy may be the copy engine's
+    return lambda: torch.add(source, 1, out=target)  # the copy engine may do a plain copy
 
 
 _WORK: Final[Mapping[str, Callable[[Any], Callable[[], object]]]] = {

@@ -1,4 +1,4 @@
-// The CPU, which translates addresses of its own, packs the rows; the copy engine moves them.
+// The CPU, with page tables apart from the GPU's, packs the rows; the copy engine moves them.
 #include <memory>
 
 #include "operator.h"

@@ -1,4 +1,4 @@
-"""What all inputs of a process share: the one pool, and where outputs land to be checked."""
+"""Memory that all inputs of a process share: the pool, and the landing area of the check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIB = 2**20
 
 
 class Shared:
-    """Memory that is made once in a process and grows if it must, and the one gather in use."""
+    """Memory that is allocated once in a process and grows if necessary, and the gather in use."""
 
     def __init__(self) -> None:
         self._pool: LargePool | None = None
@@ -23,8 +23,8 @@ class Shared:
     def pool(self, size: int, largest: int, rng: np.random.Generator) -> Bytes:
         """The first `size` bytes of the pool, uint8 [size].
 
-        The pool has `largest` bytes, so that it is filled and page-locked once; where the host has
-        no room for that, it has the bytes asked for. Skip where there is no room for those.
+        The pool has `largest` bytes, so that it is filled and pinned once, or `size` bytes if the
+        host has no room for these. Skip if it has no room for `size` bytes either.
         """
         if self._pool is None or self._pool.bytes.nbytes < size:
             self._release_pool()
@@ -35,7 +35,7 @@ class Shared:
         return self._pool.bytes[:size]
 
     def landing(self, rows: int, row_bytes: int) -> Bytes:
-        """Page-locked memory uint8 [rows, row_bytes], the same for whoever asks."""
+        """Pinned memory uint8 [rows, row_bytes], the same for every caller."""
         size = rows * row_bytes
         if self._landing is None or self._landing.bytes.nbytes < size:
             if self._landing is not None:
@@ -44,21 +44,21 @@ class Shared:
         return self._landing.bytes[:size].reshape(rows, row_bytes)
 
     def use(self, bound: Any) -> Any:
-        """Close the gather that was in use; only the one bound last is."""
+        """Close the previous gather; only the latest one is in use."""
         if self._in_use is not None:
             self._in_use.close()
         self._in_use = bound
         return bound
 
     def close(self) -> None:
-        """Close the gather in use, and free all memory."""
+        """Close the gather in use and free all memory."""
         self._release_pool()
         if self._landing is not None:
             self._landing.close()
             self._landing = None
 
     def _release_pool(self) -> None:
-        """Close the pool, and before it the gather that reads it."""
+        """Close the gather that reads the pool, then the pool."""
         self.use(None)
         if self._pool is not None:
             self._pool.close()

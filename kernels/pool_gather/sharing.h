@@ -1,5 +1,5 @@
 // Divides every launch between the SMs, which read their rows in place, and the CPU, which packs
-// the others.
+// the other rows.
 #pragma once
 
 #include <array>
@@ -9,30 +9,30 @@
 #include <utility>
 #include <vector>
 
-#include "fastest.h"
+#include "../common/memory.h"
+#include "fastest_choice.h"
 #include "operator.h"
 #include "packer.h"
-#include "scratch.h"
 
-// In how many equal shares the rows are divided, and how many of them the SMs may get. The steps
-// are finer towards both ends, where one side does little more than fill what the other leaves.
+// Equal shares of the rows, and the numbers of them to try for the SMs. Steps are finer towards
+// both ends, where one side only fills the gaps of the other.
 constexpr int kShares = 32;
 constexpr std::array kSharesOfSms = {0, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 30, 32};
 
-// Makes what gathers so many rows by the SMs.
-using OnSms = std::function<Launch(int64_t rows)>;
+// Builds an SM gather for `rows` rows.
+using MakeSmGather = std::function<Launch(int64_t rows)>;
 
 class Sharing {
  public:
-  // For launches of `rows` rows; until they are divided, the CPU packs all of them.
-  Sharing(int64_t rows, const std::vector<int>& cpus, OnSms on_sms)
-      : rows_(rows), on_sms_(std::move(on_sms)), packer_(rows, cpus) {}
+  // For launches of `rows` rows. Until divide() or tune(), the CPU packs all of them.
+  Sharing(int64_t rows, const std::vector<int>& cpus, MakeSmGather make_sm_gather)
+      : rows_(rows), make_sm_gather_(std::move(make_sm_gather)), packer_(rows, cpus) {}
 
-  // From now on, the SMs gather so many of the rows, the first ones.
+  // Lets the SMs gather the first `by_sms` rows from now on.
   void divide(int64_t by_sms) { division_ = division(by_sms); }
 
-  // Keeps the fastest of the divisions for these launches. How fast either side is depends on the
-  // pool, the host and what both sides do to each other.
+  // Keeps the fastest of the divisions for these launches. The speed of either side depends on the
+  // pool, the host and the other side.
   void tune(const std::vector<Gather>& sets) {
     std::vector<Division> divisions;
     for (const int share : kSharesOfSms) {
@@ -43,10 +43,10 @@ class Sharing {
       division_ = divisions[choice];
       launch(gather, stream);
     };
-    division_ = divisions[fastest(divisions.size(), sets, flushed, launched)];
+    division_ = divisions[fastest_choice(divisions.size(), sets, flushed, launched)];
   }
 
-  // Flushes all rows from the CPU's caches.
+  // Flushes the rows from the CPU's caches.
   void flush(const Gather& gather) { packer_.flush(gather); }
 
   void launch(const Gather& gather, cudaStream_t stream) {
@@ -79,14 +79,14 @@ class Sharing {
   };
 
   Division division(int64_t by_sms) const {
-    return {by_sms, by_sms > 0 ? on_sms_(by_sms) : nullptr};
+    return {by_sms, by_sms > 0 ? make_sm_gather_(by_sms) : nullptr};
   }
 
   std::shared_ptr<CUstream_st> beside_ = new_stream();
   std::shared_ptr<CUevent_st> begun_ = new_event();
   std::shared_ptr<CUevent_st> gathered_ = new_event();
   int64_t rows_;
-  OnSms on_sms_;
+  MakeSmGather make_sm_gather_;
   Division division_;
   Packer packer_;
 };

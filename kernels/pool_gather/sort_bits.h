@@ -1,4 +1,4 @@
-// By which bits of their source rows pairs are worth sorting.
+// The bits of their source rows by which pairs are sorted.
 #pragma once
 
 #include <algorithm>
@@ -6,12 +6,12 @@
 
 #include "operator.h"
 
-// Host memory whose translations the GPU holds, and what one of them covers; study.yaml sets the
-// macros.
+// Host memory that the GPU holds translations of, and that one translation covers. study.yaml sets
+// the macros.
 constexpr int64_t kHeldBytes = int64_t{HELD_MIB} << 20;
 constexpr int64_t kPageBytes = int64_t{PAGE_KIB} << 10;
 
-// Bits [low, high) of a row number; none where low is high.
+// Bits [low, high) of a row number; none if low == high.
 struct Bits {
   int low;
   int high;
@@ -26,9 +26,9 @@ inline Bits all_bits(int64_t pool_rows) {
   return {0, high};
 }
 
-// The bits that put rows into ranges of the pool of half of what the GPU holds, for the rows in
-// flight may lie in two ranges at once. No bits where all pages that `rows` rows can touch are held
-// anyway, so that order cannot matter.
+// The bits that put rows into ranges of the pool. A range is half of the memory that the GPU holds
+// translations of, because the rows in flight may lie in two ranges. No bits if the GPU holds all
+// translations that `rows` rows can need, so that their order cannot matter.
 inline Bits sort_bits(int64_t rows, int64_t pool_rows) {
   if (std::min(rows * kPageBytes, pool_rows * kSlotBytes) <= kHeldBytes) {
     return {0, 0};

@@ -1,14 +1,13 @@
 // Sorts the pairs of a launch by their source rows, on the stream of the launch.
 #pragma once
 
-#include <cub/device/device_radix_sort.cuh>
-
-#include "scratch.h"
+#include "../common/memory.h"
+#include "../common/sort_pairs.h"
 #include "sort_bits.h"
 
 class Sorter {
  public:
-  // For `rows` pairs, by these bits of the source row.
+  // For launches of `rows` pairs, by these bits of the source row.
   Sorter(int64_t rows, Bits bits) : rows_(rows), bits_(bits) {
     if (bits.low < bits.high) {
       check(sort(nullptr, nullptr, nullptr), "sort");
@@ -17,7 +16,7 @@ class Sorter {
     }
   }
 
-  // The pairs in order, in memory of the sorter; `pairs` itself where there is nothing to sort by.
+  // The sorted pairs, in memory of the sorter; `pairs` itself if there are no bits to sort by.
   const int2* sorted(const int2* pairs, cudaStream_t stream) {
     if (sorted_ == nullptr) {
       return pairs;
@@ -27,12 +26,10 @@ class Sorter {
   }
 
  private:
-  // Without scratch, only says how much is needed.
+  // As sort_pairs().
   cudaError_t sort(uint8_t* scratch, const int2* pairs, cudaStream_t stream) {
-    // The source row is the lower half of a pair read as one number.
-    return cub::DeviceRadixSort::SortKeys(
-        scratch, scratch_bytes_, reinterpret_cast<const uint64_t*>(pairs),
-        reinterpret_cast<uint64_t*>(sorted_.get()), rows_, bits_.low, bits_.high, stream);
+    return sort_pairs(scratch, scratch_bytes_, pairs, sorted_.get(), rows_, bits_.low, bits_.high,
+                      stream);
   }
 
   int64_t rows_;

@@ -1,19 +1,20 @@
-// A slot of the pool is whole 128-byte lines: the row without its 16 bytes of scales. These come
-// from a table in device memory.
+// A slot of the pool is whole 128-byte lines: the row without its 16 bytes of scales, which are in
+// device memory.
+#include "../common/loads_first.h"
 #include "operator.h"
 
-constexpr int kScales = 512 / 16;  // the vector of a row that holds its scales
+constexpr int kScales = 512 / 16;  // vector of a row with its scales
 
 __global__ void gather_rows(Gather gather) {
-  const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-  const int lane = threadIdx.x % kWarp;
+  const int64_t row = warp_index();
+  const int lane = lane_index();
   if (row >= gather.rows) {
     return;
   }
   const int2 pair = gather.pairs[row];
   const int4* src = source_vectors(gather, pair.x);
   int4* dst = destination_vectors(gather, pair.y);
-  constexpr int kTurns = (kRowVectors + kWarp - 1) / kWarp;
+  constexpr int kTurns = kWarpTurns<kRowVectors>;
   int4 held[kTurns];
 #pragma unroll
   for (int turn = 0; turn < kTurns; ++turn) {
@@ -22,13 +23,7 @@ __global__ void gather_rows(Gather gather) {
       held[turn] = i == kScales ? gather.scales[pair.x] : __ldcs(src + i - (i > kScales));
     }
   }
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int i = turn * kWarp + lane;
-    if (i < kRowVectors) {
-      __stcs(dst + i, held[turn]);
-    }
-  }
+  store_vectors<Streaming>(dst, held, lane, kWarp, kRowVectors);
 }
 
 Prepared prepare(const std::vector<Gather>&, const std::vector<int>&) {

@@ -1,4 +1,4 @@
-// Threads that do one piece of work together, each on a CPU of its own.
+// Threads that share one piece of work, each pinned to another CPU.
 #pragma once
 
 #include <immintrin.h>
@@ -18,24 +18,24 @@
 #include <utility>
 #include <vector>
 
-// How long a thread that has no work keeps its CPU before it sleeps. To wake all of them takes
-// longer than a small gather.
+// Time that an idle thread spins before it sleeps. To wake all threads takes longer than a small
+// gather.
 constexpr std::chrono::milliseconds kSpin{20};
 
-// The CPUs of the workers: the last seven of eight, `most` at most. The others are for the caller,
-// the driver and whatever else runs. A worker that has to give way is late by a tick of the
-// scheduler, which takes as long as the launch.
-inline std::vector<int> worker_cpus(const std::vector<int>& cpus, size_t most) {
+// The CPUs of at most `max_workers` workers: the last seven of eight. The others are left to the
+// caller, the driver and other processes. A worker that is preempted is late by a tick of the
+// scheduler, which is as long as a launch.
+inline std::vector<int> worker_cpus(const std::vector<int>& cpus, size_t max_workers) {
   if (cpus.size() < 2) {
     throw std::invalid_argument("cpus: expected at least 2, got " + std::to_string(cpus.size()));
   }
   const size_t others = (cpus.size() + 7) / 8;
-  const size_t count = std::min(cpus.size() - others, most);
+  const size_t count = std::min(cpus.size() - others, max_workers);
   return {cpus.end() - static_cast<std::ptrdiff_t>(count), cpus.end()};
 }
 
-// Keeps the calling thread off these CPUs while it lives. A caller that waits on the CPU of a
-// worker would keep it from working until the scheduler moves one of them.
+// Keeps the calling thread off the workers' CPUs during its lifetime. A caller that spins on a
+// worker's CPU would block it until the scheduler moves one of them.
 class OffCpus {
  public:
   explicit OffCpus(const std::vector<int>& cpus) {
@@ -56,10 +56,10 @@ class OffCpus {
   cpu_set_t before_{};
 };
 
-// Used by one thread at a time, which takes no part in the work.
+// Used by one thread at a time, which does not share the work.
 class Workers {
  public:
-  // A thread for each of these CPUs.
+  // Starts a thread for each of these CPUs.
   explicit Workers(const std::vector<int>& cpus) {
     try {
       for (const int cpu : cpus) {
@@ -74,7 +74,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
   ~Workers() { stop(); }
 
-  // Has every thread call `work` once, when they are done with what came before. Returns at once.
+  // Lets every thread call `work` once, after all have done the previous work. Returns at once.
   void start(std::function<void()> work) {
     finish();
     work_ = std::move(work);
@@ -94,11 +94,11 @@ class Workers {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
-    // Where it is not allowed any more, the thread is only slower.
+    // If the CPU is no longer allowed, the thread is only slower.
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     for (uint64_t turn = 0;; ++turn) {
       await(turn);
-      if (is_over_) {
+      if (is_stopping_) {
         return;
       }
       work_();
@@ -129,15 +129,15 @@ class Workers {
 
   void stop() {
     finish();
-    is_over_ = true;
+    is_stopping_ = true;
     announce();
     for (std::thread& thread : threads_) {
       thread.join();
     }
   }
 
-  std::function<void()> work_;  // this and the next change only before an announcement
-  bool is_over_ = false;
+  std::function<void()> work_;  // this and is_stopping_ change only before an announcement
+  bool is_stopping_ = false;
   std::atomic<uint64_t> announced_{0};
   std::atomic<size_t> working_{0};
   std::mutex mutex_;

@@ -1,4 +1,4 @@
-"""The pool, the rows that each launch gathers from it, and the check of what arrived."""
+"""The pool, the rows of each launch, and the check of the destination."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .shared import MIB, Shared
 
 POISON = 0xA5
 GUARD_ROWS = 16
-"""Rows behind the destination that must not change."""
+"""Rows after the destination that must not change."""
 
 MAX_SMS = 1024
 SCALES_AT = 512
-"""Byte of a row at which its scales begin."""
+"""Offset of the scales in a row, in bytes."""
 
 _CHECKED_ROWS = 8192
-"""Rows that a thread checks at a time."""
+"""Rows checked by a thread at a time."""
 
 _SHARED = Shared()
-atexit.register(_SHARED.close)  # later, the modules that free memory may be gone
+atexit.register(_SHARED.close)  # later, the modules that free memory may be unloaded
 
 
 class Workload:
-    """Rows of token_bytes in slots of slot_bytes; where a slot is 16 bytes smaller, the scales that
-    it lacks are in a table in device memory."""
+    """Rows of token_bytes in slots of slot_bytes. If a slot is 16 bytes smaller than a row, a table
+    in device memory has the scales."""
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._row_bytes, self._slot_bytes = constants["token_bytes"], constants["slot_bytes"]
@@ -49,7 +49,7 @@ class Workload:
         self._rng = rng
 
     def prepare(self, case: Case) -> Inputs:
-        """Skip where the host has no room for the pool, or where what runs beside is missing."""
+        """Skip if the host has no room for the pool, or if the neighbour's package is missing."""
         size = case.number("pool_mib") * MIB
         if size > self._largest:
             expected = f"at most largest_pool_mib, {self._largest // MIB}"
@@ -65,8 +65,8 @@ class Workload:
 
 
 class Table:
-    """The pool as rows: `slots` uint8 [rows, slot_bytes], `scales` uint8 [rows, 16] where the slots
-    lack them."""
+    """The pool as rows: `slots` uint8 [rows, slot_bytes], and `scales` uint8 [rows, 16] if the
+    slots do not hold them."""
 
     def __init__(self, pool: Bytes, rows: int, slot_bytes: int, row_bytes: int) -> None:
         self.slots = pool[: rows * slot_bytes].reshape(rows, slot_bytes)
@@ -75,13 +75,13 @@ class Table:
         self.scales_on_device: DeviceArray | None = None
         lacks = row_bytes - slot_bytes
         if lacks:
-            # Any bytes will do, and the pool's own are random.
+            # The scales may be any bytes; those of the pool are random.
             self.scales = pool[: rows * lacks].reshape(rows, lacks)
             self.scales_on_device = DeviceArray(self.scales.shape, np.uint8, "scales")
             self.scales_on_device.put(self.scales)
 
     def rows(self, sources: np.ndarray) -> Bytes:
-        """The rows as they must arrive, uint8 [len(sources), row_bytes]."""
+        """The expected rows, uint8 [len(sources), row_bytes]."""
         slots = self.slots.take(sources, axis=0, mode="clip")  # other modes buffer
         if self.scales is None:
             return slots
@@ -90,8 +90,8 @@ class Table:
 
 
 class Launches:
-    """The sets of one case in the order of launches: `sources` int32 [sets, rows], and the same on
-    the GPU as `pairs` int32 [sets, rows, 2], where row i of a set goes to row i."""
+    """The sets of one case in launch order: `sources` int32 [sets, rows], and on the GPU `pairs`
+    int32 [sets, rows, 2], where row i of a set goes to row i."""
 
     def __init__(self, sources: np.ndarray) -> None:
         self.sources = sources
@@ -101,7 +101,7 @@ class Launches:
         self.current = 0
 
     def advance(self) -> int:
-        """The set that is next."""
+        """Move on to the next set; return it."""
         self.current = self.upcoming
         return self.current
 
@@ -112,7 +112,7 @@ class Launches:
 
 
 class Inputs:
-    """The inputs of one case. Variants take turns with its sets, so that none finds the rows of
+    """The inputs of one case. All variants advance through its sets, so that none finds the rows of
     another in a cache."""
 
     def __init__(
@@ -133,14 +133,14 @@ class Inputs:
         self._sm_launches = DeviceArray((MAX_SMS,), np.uint32, "sm_launches")
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """Skip where the CPU has to pack and has a single core."""
+        """Skip if the CPU must pack and has a single core."""
         cpus = cores()
         if variant.host_work and len(cpus) < 2:
             raise Skip(
                 "rows are packed beside the caller: that takes two cores, and there is only one"
             )
         launches = self._consecutive if variant.role == "ceiling" else self._drawn
-        _SHARED.use(None)  # frees its scratch before more is allocated
+        _SHARED.use(None)  # frees its scratch memory before more is allocated
         bound = module.bind(
             pool=self._table.slots,
             dst=self._dst,
@@ -184,26 +184,26 @@ class PoolGather(Operation):
         self._sm_launches.fill(0)
 
     def check(self) -> str | None:
-        """None if every row is that of the last launch's set and the guard is untouched, else what
-        differs."""
+        """None if all rows are those of the last launch's set and the guard is unchanged, else the
+        first difference."""
         landed = self._dst.get(_SHARED.landing(*self._dst.shape))
         sources = self._launches.sources[self._launches.current]
         return _difference(self._table, sources, landed)
 
     def settle(self) -> None:
-        """Flush what the check has read, and what the next launch reads; then pause, if the case
-        says so.
+        """Flush the rows of the current and the next launch from the CPU's caches; then pause for
+        the case's `pause_ms`.
 
-        Threads that pack flush the rows themselves: they are then awake, as between launches that
-        follow each other."""
+        Threads that pack flush the rows themselves, so that they are awake as in back-to-back
+        launches."""
         sets = self._launches.current, self._launches.upcoming
         if not all(self._bound.flush(each) for each in sets):
             flush_rows(self._table.slots, self._launches.sources[list(sets)].ravel())
         time.sleep(self._pause_s)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """sms_used: number of multiprocessors that ran a block of the only launch so far, if
-        counted. neighbour_slowdown: time of the kernel beside the gather over its time alone."""
+        """sms_used: SMs that ran a block of the only launch so far, if the variant counts them.
+        neighbour_slowdown: ratio of the neighbour's time beside the gather to its time alone."""
         found: dict[str, Sequence[float]] = {}
         used = int(np.count_nonzero(self._sm_launches.get()))
         if used:
@@ -215,7 +215,8 @@ class PoolGather(Operation):
 
 
 def _difference(table: Table, sources: np.ndarray, landed: Bytes) -> str | None:
-    """The first byte of `landed` that is not that of its source row or, behind those, poison."""
+    """The first byte of `landed` that differs from its source row or, after the rows, from
+    poison."""
 
     def in_rows(start: int) -> str | None:
         expected = table.rows(sources[start : start + _CHECKED_ROWS])

@@ -1,4 +1,4 @@
-"""Arrays that bindings take for arrays in GPU memory."""
+"""Stand-ins for arrays in GPU memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any
 
 
 class OnDevice:
-    """An array that says it is in GPU memory, at an address that must never be read."""
+    """An array that claims to be in GPU memory, at an address that must never be read."""
 
-    def __init__(self, shape: tuple[int, ...], typestr: str, strides: Any = None) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], typestr: str, strides: Any = None, address: int = 0x10
+    ) -> None:
         self.__cuda_array_interface__ = {
             "shape": shape,
             "typestr": typestr,
-            "data": (0x10, False),
+            "data": (address, False),
             "strides": strides,
             "version": 3,
         }

@@ -62,6 +62,10 @@ def test_variant_is_right(study: Study, name: str, stream: int, at: Case) -> Non
     assert outcome(study, name, stream, at) is None
 
 
+STORE = "store_vectors<Cached>(dst, held, lane, kWarp, kRowVectors);"
+"""Statement of v3_loads_first that the faults change."""
+
+
 def broken(study: Study, folder: Path, old: str, new: str) -> Study:
     """The study with one thing wrong in v3_loads_first."""
     return study_with_fault(study, folder, "v3_loads_first.cu", old, new)
@@ -70,10 +74,10 @@ def broken(study: Study, folder: Path, old: str, new: str) -> Study:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("if (row >= gather.rows) {", "if (row >= gather.rows - 1) {"),
-        ("dst[i] = held[turn];", "if (i < kRowVectors - 1) dst[i] = held[turn];"),
-        ("dst[i] = held[turn];", "dst[i + kRowVectors * int(gather.rows)] = held[turn];"),
-        ("dst[i] = held[turn];", "held[turn].w ^= row == 7; dst[i] = held[turn];"),
+        ("warp_index() >= gather.rows", "warp_index() >= gather.rows - 1"),
+        (STORE, STORE.replace("kRowVectors", "kRowVectors - 1")),
+        (STORE, STORE.replace("dst", "dst + kRowVectors * gather.rows")),
+        (STORE, f"held[0].w ^= warp_index() == 7; {STORE}"),
     ],
     ids=["last row missing", "last vector missing", "outside the rows", "one bit"],
 )
@@ -126,7 +130,7 @@ def test_no_room_on_the_gpu_is_said() -> None:
 def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trap = "const int lane = threadIdx.x % kWarp;"
+    trap = "const int lane = lane_index();"
     wrong = broken(study, tmp_path, trap, trap + " if (gather.rows == 512) __trap();")
     names = ["v2_warp_per_token", "v3_loads_first"]
     modules = tmp_path / "modules"

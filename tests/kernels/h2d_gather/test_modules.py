@@ -43,6 +43,8 @@ def bind() -> Callable[..., Any]:
 
 ROW = GATHER.constants["token_bytes"]
 SRC = np.zeros((4, ROW), np.uint8)
+BUFFER = np.zeros(5 * ROW, np.uint8)
+UNALIGNED = BUFFER[8 + -BUFFER.ctypes.data % 16 :][: 4 * ROW].reshape(4, ROW)
 DST = OnDevice((4, ROW), "|u1")
 PAIRS = OnDevice((1, 2, 2), "<i4")
 
@@ -66,6 +68,21 @@ PAIRS = OnDevice((1, 2, 2), "<i4")
         ("pairs", OnDevice((1, 2, 3), "<i4"), "shape (batch, topk, 2)", "(1, 2, 3)"),
         ("pairs", OnDevice((2, 2), "<i4"), "shape (batch, topk, 2)", "(2, 2)"),
         ("pairs", OnDevice((1, 2, 2), "<i4", (32, 16, 4)), "a contiguous array", "strides"),
+        ("pairs", OnDevice((1, 0, 2), "<i4"), "shape (batch, topk, 2)", "(1, 0, 2)"),
+        ("src", UNALIGNED, "an address that is a multiple of 16", "0x"),
+        (
+            "dst",
+            OnDevice((4, ROW), "|u1", address=0x18),
+            "an address that is a multiple of 16",
+            "0x18",
+        ),
+        (
+            "pairs",
+            OnDevice((1, 2, 2), "<i4", address=0x14),
+            "an address that is a multiple of 8",
+            "0x14",
+        ),
+        ("sm_launches", OnDevice((8,), "<i4"), "elements of type <u4", "<i4"),
     ],
 )
 def test_bindings_name_the_argument_that_is_wrong(

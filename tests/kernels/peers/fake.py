@@ -101,7 +101,7 @@ def fake_workload(monkeypatch: pytest.MonkeyPatch, room: int = 2**40, tile: int 
     monkeypatch.setattr(POOLS, "TILE", tile or POOLS.TILE)
     for module in (OUTPUTS, POOLS, DRAWS):
         monkeypatch.setattr(module, "DeviceArray", FakeDevice)
-    monkeypatch.setattr(DRAWS, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)
     monkeypatch.setattr(OUTPUTS, "pinned", np.empty)
     monkeypatch.setattr(WORKLOADS, "connect", lambda gpus: None)
     monkeypatch.setattr(WORKLOADS, "synchronize", lambda gpus: None)

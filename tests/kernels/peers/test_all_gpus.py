@@ -64,7 +64,7 @@ FAULTS = {
     ),
     "only the own share's rows": ("_divided", "all_links_divided.cu", "whole(share)", "share"),
     "only the own share is sorted": ("_in_order", "in_order.h", "whole(of)", "of"),
-    "a row between stretches is nobody's": (
+    "a row between two ranges is nobody's": (
         *("_in_order", "in_order.h", "+ of.rows;", "+ of.rows - 1;"),
     ),
     "pairs are not waited for": (

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "packer.h"
-#include "requests.h"
+#include "request_packer.h"
 #include "sharing.h"
 #include "sort_bits.h"
 
@@ -105,7 +105,7 @@ void launch_all(Launches& launches, const Launch& launch, const std::string& wha
   }
 }
 
-// What the SMs do, when their stream gets to it.
+// Does what the SMs do, when their stream gets to it.
 void enqueue_rows(const Gather& gather, cudaStream_t stream) {
   for (int64_t i = 0; i < gather.rows; ++i) {
     const int2 pair = gather.pairs[i];
@@ -201,29 +201,31 @@ void fail_to_send(uint8_t* pool, const std::vector<int>& cpus) {
   } catch (const std::runtime_error&) {
     failed = true;
   }
-  expect(failed, "a copy that fails was not told");
+  expect(failed, "a failed copy was not reported");
   copies_until_failure = -1;
   launch_all(launches, pack, "after a failure");
 }
 
-// What a kernel does that asks for its rows.
+// Does what a kernel does that requests its rows.
 void read_as_packed(const Gather& gather, const Requests& requests) {
   for (int64_t i = 0; i < gather.rows; ++i) {
-    const uint64_t asked =
-        uint64_t{requests.launch} << 32 | static_cast<uint32_t>(gather.pairs[i].x);
+    const uint64_t request =
+        uint64_t{requests.launch_id} << 32 | static_cast<uint32_t>(gather.pairs[i].x);
     // Threads read the word a second time, as it is.
-    __atomic_store_n(&requests.asked[i], asked, __ATOMIC_RELEASE);
+    __atomic_store_n(&requests.rows[i], request, __ATOMIC_RELEASE);
   }
   for (int64_t i = 0; i < gather.rows; ++i) {
     const int64_t piece = i / requests.piece_rows;
-    const int64_t row = piece % requests.ring * requests.piece_rows + i % requests.piece_rows;
-    while (__atomic_load_n(&requests.packed[piece].launch, __ATOMIC_ACQUIRE) != requests.launch) {
+    const int64_t row =
+        piece % requests.ring_pieces * requests.piece_rows + i % requests.piece_rows;
+    while (__atomic_load_n(&requests.packed[piece].launch_id, __ATOMIC_ACQUIRE) !=
+           requests.launch_id) {
       std::this_thread::yield();
     }
     std::memcpy(destination_bytes(gather, gather.pairs[i].y), requests.staging + row * kRowBytes,
                 kRowBytes);
     if (i % requests.piece_rows == requests.piece_rows - 1) {
-      __atomic_store_n(&requests.read[piece].launch, requests.launch, __ATOMIC_RELEASE);
+      __atomic_store_n(&requests.read[piece].launch_id, requests.launch_id, __ATOMIC_RELEASE);
     }
   }
 }
@@ -239,10 +241,10 @@ void answer(uint8_t* pool, int64_t rows, Order order, const std::vector<int>& cp
     });
     kernel.join();
   };
-  launch_all(launches, launch, what + " asked for");
+  launch_all(launches, launch, what + " requested");
   packer.flush(launches.gathers[0]);
   std::this_thread::sleep_for(2 * kSpin);  // the threads sleep now
-  launch_all(launches, launch, what + " asked of threads that slept");
+  launch_all(launches, launch, what + " requested from threads that slept");
 
   Gather nothing = launches.gathers[0];
   nothing.rows = 0;
@@ -264,7 +266,7 @@ void answer(uint8_t* pool, int64_t rows, Order order, const std::vector<int>& cp
   } catch (const std::runtime_error&) {
     failed = true;
   }
-  expect(failed, "a kernel that has failed was not told");
+  expect(failed, "a failed kernel was not reported");
   event_status = cudaSuccess;
   launch_all(launches, launch, what + " after a kernel that has failed");
   packer.launch(launches.gathers[0], nullptr, not_launched);  // and so it ends

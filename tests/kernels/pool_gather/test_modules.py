@@ -76,6 +76,19 @@ RIGHT: dict[str, Any] = {
         ("pairs", OnDevice((0, 2, 2), "<i4"), "shape (sets, rows, 2)", "(0, 2, 2)"),
         ("pairs", OnDevice((1, 2, 2), "<i8"), "elements of type <i4", "<i8"),
         ("sm_launches", OnDevice((8,), "<i4"), "elements of type <u4", "<i4"),
+        ("sm_launches", OnDevice((2, 4), "<u4"), "shape (SMs)", "(2, 4)"),
+        (
+            "dst",
+            OnDevice((4, ROW), "|u1", address=0x18),
+            "an address that is a multiple of 16",
+            "0x18",
+        ),
+        (
+            "pairs",
+            OnDevice((1, 2, 2), "<i4", address=0x14),
+            "an address that is a multiple of 8",
+            "0x14",
+        ),
     ],
 )
 def test_bindings_name_the_argument_that_is_wrong(

@@ -39,7 +39,7 @@ def packing_program(folder: Path, *more: str) -> Path:
 
 
 def ran(folder: Path, *more: str, what: str = "") -> subprocess.CompletedProcess[str]:
-    """What packing.cpp says, compiled with the flags `more`; `what` it is asked for."""
+    """Run packing.cpp, compiled with the flags `more`, with the arguments `what`."""
     packing = packing_program(folder, *more)
     # A sanitizer's memory map does not go with every randomisation of addresses.
     setarch = shutil.which("setarch") or "setarch"
@@ -61,20 +61,22 @@ RING = "packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 40 << 10;"
 
 
 # Room for three pieces of 16 rows.
-ASKED_RING = "requests.h", "kRingBytes = 32 << 20;", "kRingBytes = 32 << 10;"
+REQUEST_RING = "request_packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 32 << 10;"
 
 
 def test_rings_with_room_for_three_chunks_and_for_three_pieces_turn(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
-    done = ran(with_fault(small, tmp_path / "pool_gather", *ASKED_RING))
+    done = ran(with_fault(small, tmp_path / "pool_gather", *REQUEST_RING))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.long
 def test_pieces_wait_for_room_in_the_ring(tmp_path: Path) -> None:
-    small = with_fault(POOL.folder, tmp_path / "small", *ASKED_RING)
+    small = with_fault(POOL.folder, tmp_path / "small", *REQUEST_RING)
     done = ran(
-        with_fault(small, tmp_path / "pool_gather", "requests.h", "(before < 0 ||", "(true ||")
+        with_fault(
+            small, tmp_path / "pool_gather", "request_packer.h", "(before < 0 ||", "(true ||"
+        )
     )
     assert done.returncode != 0
     assert "differs" in done.stdout
@@ -91,7 +93,7 @@ def sent_late(folder: Path, copy: Path) -> Path:
 def test_chunks_wait_for_room_in_the_ring(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
     slow = sent_late(small, tmp_path / "slow")
-    waits = "chunk - ring_ >= arrived_.load(std::memory_order_acquire)"
+    waits = "chunk - ring_chunks_ >= arrived_.load(std::memory_order_acquire)"
     done = ran(with_fault(slow, tmp_path / "pool_gather", "packer.h", waits, "false"))
     assert done.returncode != 0
     assert "differs" in done.stdout
@@ -99,7 +101,7 @@ def test_chunks_wait_for_room_in_the_ring(tmp_path: Path) -> None:
 
 def late(folder: Path, copy: Path, until: str) -> Path:
     """A copy of the study in which workers begin some chunks only when `until` holds."""
-    packs = "      pack_chunk(gather, staged(chunk), first, end);"
+    packs = "      pack_chunk(gather, ring_slot(chunk), first, end);"
     waits = f"""
       while (gather.rows == 2048 && chunk % 8 == 1 && chunk < 100 && !({until})) {{
         _mm_pause();
@@ -118,9 +120,11 @@ def test_the_caller_packs_what_is_late(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_what_a_late_worker_still_writes_to_is_left_alone(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
-    unheld = with_fault(small, tmp_path / "unheld", "packer.h", "chunk >= ring_ &&", "chunk < 0 &&")
+    unheld = with_fault(
+        small, tmp_path / "unheld", "packer.h", "chunk >= ring_chunks_ &&", "chunk < 0 &&"
+    )
     slow = sent_late(unheld, tmp_path / "slow")
-    done = ran(late(slow, tmp_path / "pool_gather", "is_packed(chunk + ring_)"))
+    done = ran(late(slow, tmp_path / "pool_gather", "is_packed(chunk + ring_chunks_)"))
     assert done.returncode != 0
     assert "differs" in done.stdout
 
@@ -151,7 +155,7 @@ def test_every_byte_is_packed_past_the_caches() -> None:
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
 def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str, what: str) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
-    folder = with_fault(small, tmp_path / "pool_gather", *ASKED_RING)
+    folder = with_fault(small, tmp_path / "pool_gather", *REQUEST_RING)
     done = ran(folder, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", what=what)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -170,12 +174,16 @@ FAULTS = {
         *("sharing.h", 'check(cudaStreamWaitEvent(stream, gathered_.get()), "gathered");', ""),
         "differs",
     ),
-    "rows are packed before they are asked for": (
-        *("requests.h", "__ATOMIC_ACQUIRE) >> 32 == launch_ &&", "__ATOMIC_ACQUIRE) >= 0 &&"),
+    "rows are packed before they are requested": (
+        *(
+            "request_packer.h",
+            "__ATOMIC_ACQUIRE) >> 32 == launch_id_ &&",
+            "__ATOMIC_ACQUIRE) >= 0 &&",
+        ),
         "differs",
     ),
-    "a piece is told before it is packed": (
-        *("requests.h", "(row + 1) % piece_rows_ == 0", "row % piece_rows_ == 0"),
+    "a piece is announced before it is packed": (
+        *("request_packer.h", "(row + 1) % piece_rows_ == 0", "row % piece_rows_ == 0"),
         "differs",
     ),
     "the CPU packs the rows of the SMs": (
@@ -214,7 +222,7 @@ def stubbed(name: str) -> Any:
 )
 def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
-    monkeypatch.setattr(DRAWS, "FEWEST_ROWS", 1)  # else of one row a million sets would be drawn
+    monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)  # one row would take a million sets
     workload = fake_workload(monkeypatch)
     module = stubbed(name)
     for rows in (1, 300):

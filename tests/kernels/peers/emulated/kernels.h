@@ -12,6 +12,10 @@ inline dim3 blockDim;
 inline uint3 blockIdx;
 inline uint3 threadIdx;
 
+inline unsigned atomicAdd(unsigned* counter, unsigned addend) {
+  return (*counter += addend) - addend;
+}
+
 // Every thread of the launch calls `thread`.
 inline void launch_emulated(unsigned blocks, unsigned threads, cudaStream_t stream,
                             const std::function<void()>& thread) {
@@ -25,3 +29,5 @@ inline void launch_emulated(unsigned blocks, unsigned threads, cudaStream_t stre
     }
   });
 }
+
+#define __CUDACC__  // headers of kernels/common define device code if it is defined

@@ -6,33 +6,34 @@
 #include <cstdint>
 #include <vector>
 
+#include "../common/memory.h"
 #include "operator.h"
 #include "packing.h"
-#include "scratch.h"
 #include "workers.h"
 
 #ifndef MOST_WORKERS  // a flag in study.yaml
 #define MOST_WORKERS 64
 #endif
 
-// How many chunks so many rows are.
+// Number of chunks for `rows` rows.
 inline int64_t chunk_count(int64_t rows, int64_t chunk_rows) {
   return (rows + chunk_rows - 1) / chunk_rows;
 }
 
-// The CPUs of a crew's threads.
-inline std::vector<int> crew_cpus(const std::vector<int>& cpus) {
+// The CPUs of chunk workers, out of those that threads may be pinned to.
+inline std::vector<int> chunk_worker_cpus(const std::vector<int>& cpus) {
   return worker_cpus(cpus, MOST_WORKERS);
 }
 
-class Crew {
+class ChunkWorkers {
  public:
-  explicit Crew(const std::vector<int>& cpus) : cpus_(crew_cpus(cpus)), workers_(cpus_) {}
+  explicit ChunkWorkers(const std::vector<int>& cpus)
+      : cpus_(chunk_worker_cpus(cpus)), workers_(cpus_) {}
 
   const std::vector<int>& cpus() const { return cpus_; }
 
-  // Has each thread do the next chunk of `rows` rows, until there is none: `work(chunk, its first
-  // row, its end)`. Returns at once.
+  // Calls `work(chunk, first row, end of its rows)` for each chunk of `rows` rows, on any of the
+  // threads. Returns at once.
   template <class Work>
   void begin(int64_t rows, int64_t chunk_rows, Work work) {
     workers_.finish();
@@ -48,17 +49,17 @@ class Crew {
     });
   }
 
-  // Waits until every thread is done.
+  // Waits until all chunks are done.
   void finish() const { workers_.finish(); }
 
-  // Flushes the rows from the CPU's caches, where rows of a pool in use mostly are not.
+  // Flushes the rows from the CPU's caches, which rarely hold rows of a pool in use.
   void flush(const Gather& gather) {
-    const OffCpus aside(cpus_);
+    const OffCpus off_worker_cpus(cpus_);
     std::vector<int2> pairs(static_cast<size_t>(gather.rows));
     check(
         cudaMemcpy(pairs.data(), gather.pairs, pairs.size() * sizeof(int2), cudaMemcpyDeviceToHost),
         "pairs");
-    begin(gather.rows, kFlushedRows, [&](int64_t, int64_t first, int64_t end) {
+    begin(gather.rows, kFlushChunkRows, [&](int64_t, int64_t first, int64_t end) {
       for (int64_t i = first; i < end; ++i) {
         flush_row(source_bytes(gather, pairs[static_cast<size_t>(i)].x));
       }
@@ -68,9 +69,9 @@ class Crew {
   }
 
  private:
-  static constexpr int64_t kFlushedRows = 64;  // of a chunk that is flushed
+  static constexpr int64_t kFlushChunkRows = 64;
 
-  std::atomic<int64_t> next_{0};
+  std::atomic<int64_t> next_{0};  // chunk
   std::vector<int> cpus_;
   Workers workers_;  // the last member, so that its threads end first
 };

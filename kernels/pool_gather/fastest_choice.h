@@ -1,4 +1,4 @@
-// Which of several ways to do a launch is the fastest, by trial.
+// A trial of several ways to do a launch.
 #pragma once
 
 #include <algorithm>
@@ -8,18 +8,17 @@
 #include <numeric>
 #include <vector>
 
+#include "../common/memory.h"
 #include "operator.h"
-#include "scratch.h"
 
-constexpr int kTrials = 3;  // launches by which a choice is judged at first
+constexpr int kFirstRoundTrials = 3;  // launches per choice in the first round of trials
 
-// The fastest of so many `choices` for the launches of `sets`: `launch(choice, gather, stream)`
-// after `flush(gather)`. Launches may differ more than choices do: choices take turns, so that a
-// slow moment meets all of them, and at least the slower half drops out before the others are tried
-// again.
+// The fastest of `choices` choices for the launches of `sets`. A trial is `launch(choice, gather,
+// stream)` after `flush(gather)`. Launches may differ more than choices do, so choices take turns:
+// a slow moment meets all of them. After each round, at least the slower half drops out.
 template <class Flush, class Launches>
-size_t fastest(size_t choices, const std::vector<Gather>& sets, const Flush& flush,
-               const Launches& launch) {
+size_t fastest_choice(size_t choices, const std::vector<Gather>& sets, const Flush& flush,
+                      const Launches& launch) {
   const std::shared_ptr<CUstream_st> stream = new_stream();
   size_t set = 0;
   const auto seconds = [&](size_t choice) {
@@ -30,12 +29,12 @@ size_t fastest(size_t choices, const std::vector<Gather>& sets, const Flush& flu
     check(cudaStreamSynchronize(stream.get()), "trial");
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  std::vector<std::vector<double>> times(choices);  // of each choice, in order
+  std::vector<std::vector<double>> times(choices);  // of each choice, sorted after each round
   const auto median = [&](size_t choice) { return times[choice][times[choice].size() / 2]; };
   std::vector<size_t> left(choices);
   std::iota(left.begin(), left.end(), size_t{0});
   seconds(choices - 1);  // the first launch of a kernel is slow
-  for (int trials = kTrials; left.size() > 1; ++trials) {
+  for (int trials = kFirstRoundTrials; left.size() > 1; ++trials) {
     for (int trial = 0; trial < trials; ++trial) {
       for (const size_t choice : left) {
         times[choice].push_back(seconds(choice));
