@@ -3,29 +3,18 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <iterator>
+
 #include "transfer.h"
 
 namespace py = pybind11;
 
 namespace {
 
-const char* name_of(Memory memory) {
-  switch (memory) {
-    case Memory::kPageable:
-      return "pageable";
-    case Memory::kPinned:
-      return "pinned";
-    case Memory::kWriteCombined:
-      return "write_combined";
-    case Memory::kRegistered:
-      return "registered";
-    case Memory::kRegisteredHuge:
-      return "registered_huge";
-    case Memory::kManaged:
-      return "managed";
-  }
-  throw std::logic_error("memory: a kind without a name");
-}
+// By the value of Memory.
+constexpr const char* kMemoryNames[] = {"pageable",   "pinned",          "write_combined",
+                                        "registered", "registered_huge", "managed"};
+static_assert(std::size(kMemoryNames) == static_cast<size_t>(Memory::kManaged) + 1);
 
 void require(bool holds, const char* field, const char* expected, int64_t got) {
   if (!holds) {
@@ -52,7 +41,7 @@ std::unique_ptr<Method> bind(std::uintptr_t host, std::uintptr_t device, std::ui
 }  // namespace
 
 PYBIND11_MODULE(variant, m) {
-  m.attr("memory") = name_of(kMemory);
+  m.attr("memory") = kMemoryNames[static_cast<size_t>(kMemory)];
   py::class_<Method>(m, "Method", py::module_local())
       .def(
           "launch",
@@ -65,18 +54,18 @@ PYBIND11_MODULE(variant, m) {
           [](Method& self, std::uintptr_t stream) {
             return self.samples(reinterpret_cast<cudaStream_t>(stream));
           },
-          py::arg("stream"), "Samples that only this method can take, in s, by metric.");
+          py::arg("stream"), "Samples that only this method takes, in seconds, by metric.");
   m.def("bind", &bind, py::arg("host"), py::arg("device"), py::arg("landing") = 0, py::kw_only(),
         py::arg("size"), py::arg("pitch"), py::arg("count") = 1, py::arg("to_device") = true,
         py::arg("streams") = 0, py::arg("blocks") = 0,
-        R"(Make the variant's way of moving `count` pieces of `size` bytes.
+        R"(Bind the variant's method to `count` pieces of `size` bytes.
 
 host: address of the first piece in host memory; pieces are `pitch` bytes apart
 device: address of the first piece in device memory; pieces are packed
-landing: where a round trip brings the pieces, as far apart as on the host; 0 where there is none
-to_device: from host to device, else back
-streams: over which a round trip is spread
-blocks: of a copy by the SMs; 0 for as many as keep the GPU busy
+landing: address of host memory in which a round trip ends, with the same pitch; 0 for none
+to_device: copy from host to device, else from device to host
+streams: number of streams of a round trip
+blocks: thread blocks of a copy by the SMs; 0 for enough to keep the GPU busy
 
-ValueError names what is out of range, or what the variant cannot move.)");
+ValueError names the argument that is out of range or that the variant cannot handle.)");
 }
