@@ -40,14 +40,14 @@ OVER_POOLS: Final = (
 )
 WAYS: Final = {
     "gather, to one GPU": (BASE, "two_links", "three_links", "four_links"),
-    "gather in the pool's order, to one GPU": ("", "two_links_in_order", "", "four_links_in_order"),
+    "sorted gather, to one GPU": ("", "two_links_in_order", "", "four_links_in_order"),
     "packed by the CPU, to one GPU": ("", "two_links_packed", "", "four_links_packed"),
     "both, to one GPU": ("", "two_links_both", "", "four_links_both"),
-    "gather, each for itself": (BASE, "two_links_apart", "three_links_apart", "four_links_apart"),
+    "gather, to separate GPUs": (BASE, "two_links_apart", "three_links_apart", "four_links_apart"),
     "copy engines, to one GPU": (
         *("host_copy_engine", "two_copy_engines", "three_copy_engines", "four_copy_engines"),
     ),
-    "copy engines, each for itself": (
+    "copy engines, to separate GPUs": (
         *("host_copy_engine", "two_copy_engines_apart"),
         *("three_copy_engines_apart", "four_copy_engines_apart"),
     ),

@@ -18,3 +18,8 @@ class OnDevice:
             "strides": strides,
             "version": 3,
         }
+
+
+def multiple_of(alignment: int) -> str:
+    """Expectation in the error for an address that is not aligned."""
+    return f"an address that is a multiple of {alignment}"

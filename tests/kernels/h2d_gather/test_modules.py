@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.compiled import ARCH, QUICK, kernel_resources, module
-from tests.kernels.on_device import OnDevice
+from tests.kernels.on_device import OnDevice, multiple_of
 from tests.repository import STUDIES
 
 GATHER = STUDIES["h2d_gather"]
@@ -69,19 +69,9 @@ PAIRS = OnDevice((1, 2, 2), "<i4")
         ("pairs", OnDevice((2, 2), "<i4"), "shape (batch, topk, 2)", "(2, 2)"),
         ("pairs", OnDevice((1, 2, 2), "<i4", (32, 16, 4)), "a contiguous array", "strides"),
         ("pairs", OnDevice((1, 0, 2), "<i4"), "shape (batch, topk, 2)", "(1, 0, 2)"),
-        ("src", UNALIGNED, "an address that is a multiple of 16", "0x"),
-        (
-            "dst",
-            OnDevice((4, ROW), "|u1", address=0x18),
-            "an address that is a multiple of 16",
-            "0x18",
-        ),
-        (
-            "pairs",
-            OnDevice((1, 2, 2), "<i4", address=0x14),
-            "an address that is a multiple of 8",
-            "0x14",
-        ),
+        ("src", UNALIGNED, multiple_of(16), "0x"),
+        ("dst", OnDevice((4, ROW), "|u1", address=0x18), multiple_of(16), "0x18"),
+        ("pairs", OnDevice((1, 2, 2), "<i4", address=0x14), multiple_of(8), "0x14"),
         ("sm_launches", OnDevice((8,), "<i4"), "elements of type <u4", "<i4"),
     ],
 )

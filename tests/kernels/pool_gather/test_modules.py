@@ -10,7 +10,7 @@ import pytest
 
 from analysis.toolchain import sass
 from tests.compiled import ARCH, QUICK, device_code, kernel_resources, module
-from tests.kernels.on_device import OnDevice
+from tests.kernels.on_device import OnDevice, multiple_of
 from tests.kernels.pool_gather.fake import POOL
 
 # One variant of each file; those that differ in constants only would not build otherwise.
@@ -77,18 +77,8 @@ RIGHT: dict[str, Any] = {
         ("pairs", OnDevice((1, 2, 2), "<i8"), "elements of type <i4", "<i8"),
         ("sm_launches", OnDevice((8,), "<i4"), "elements of type <u4", "<i4"),
         ("sm_launches", OnDevice((2, 4), "<u4"), "shape (SMs)", "(2, 4)"),
-        (
-            "dst",
-            OnDevice((4, ROW), "|u1", address=0x18),
-            "an address that is a multiple of 16",
-            "0x18",
-        ),
-        (
-            "pairs",
-            OnDevice((1, 2, 2), "<i4", address=0x14),
-            "an address that is a multiple of 8",
-            "0x14",
-        ),
+        ("dst", OnDevice((4, ROW), "|u1", address=0x18), multiple_of(16), "0x18"),
+        ("pairs", OnDevice((1, 2, 2), "<i4", address=0x14), multiple_of(8), "0x14"),
     ],
 )
 def test_bindings_name_the_argument_that_is_wrong(
