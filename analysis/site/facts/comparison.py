@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.base.quantities import listing
 from analysis.base.statistics import SAME_WITHIN
 from analysis.site.facts.figures import NOT_MEASURED
 from analysis.site.facts.inputs import Inputs
@@ -199,7 +200,11 @@ class Comparison:
         }
         if set(states.values()) == {NOT_MEASURED}:
             return ""
-        known = [f"{state} on {name}" for name, state in states.items() if state]
+        by_state: dict[str, list[str]] = {}
+        for name, state in states.items():
+            if state:
+                by_state.setdefault(state, []).append(name)
+        known = [f"{state} on {listing(names)}" for state, names in by_state.items()]
         return ", ".join(known) or "without a common metric"
 
     def _of_study(self, facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:

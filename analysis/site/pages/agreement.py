@@ -1,4 +1,4 @@
-"""How often the method called two entries that are one program different."""
+"""False alarms: how often two entries of one program came out as different."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIFFERENT: Final = ("faster", "slower")
 
 
 def agreement_sentence(inputs: Inputs) -> str:
-    """How many of the comparisons between repeats were called different."""
+    """Number of comparisons between repeats, by verdict."""
     verdicts = list(inputs.tables["repeats"]["verdict"])
     if not verdicts:
         return "No program has been measured twice in a run yet."
@@ -30,7 +30,7 @@ def agreement_sentence(inputs: Inputs) -> str:
 
 
 def agreement_section(inputs: Inputs) -> str:
-    """How often the method called repeats of one program different; Markdown."""
+    """Number and share of false alarms by machine and study; Markdown."""
     sentence = agreement_sentence(inputs)
     if inputs.tables["repeats"].empty:
         return sentence
@@ -50,8 +50,8 @@ def agreement_section(inputs: Inputs) -> str:
 
 
 def _rates(repeats: pd.DataFrame) -> list[str]:
-    """Of one study on one machine: comparisons within a run and between runs, how many of them were
-    called different, and which run has the most of the latter."""
+    """Cells for one study on one machine: comparisons and false alarms, within a run and between
+    runs, and the run with most of the latter."""
     within = repeats["verdict"].isin(DIFFERENT)
     least, most = (float(repeats["ratio"].agg(end)) for end in ("min", "max"))
     known = repeats[repeats["between_verdict"] != ""]

@@ -58,8 +58,8 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
         f" {len(ratios) - len(different)} without a measurable difference.",
     ]
     if different:
-        most = listing([_phrase(comparison, each) for each in different[:NAMED]])
-        sentences.append(f"The largest differences: {most}.")
+        largest = "; ".join(_phrase(comparison, each) for each in different[:NAMED])
+        sentences.append(f"The largest differences: {largest}.")
     if architectures[0] and architectures[0] == architectures[1]:
         sentences.append(f"Both GPUs have the same architecture, {code(architectures[0])}.")
     return " ".join(sentences)
@@ -92,14 +92,14 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _phrase(comparison: Comparison, one: Ratio) -> str:
-    """`study/variant, 1.20 times (1.15 to 1.25) as fast on H200`."""
+    """`study/variant is 1.20 times (1.15 to 1.25) as fast on H200`."""
     low, high = one.interval
     faster, value, ends = one.base, one.value, (low, high)
     if one.verdict == SLOWER:
         faster, value, ends = one.other, 1 / value, (1 / high, 1 / low)
     name = code(f"{one.of.study}/{one.of.variant.name}")
     figure = f"{times_phrase(value)} ({ratio_interval(*ends)})"
-    return f"{name}, {figure} as fast on {comparison.called(faster)}"
+    return f"{name} is {figure} as fast on {comparison.called(faster)}"
 
 
 def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:

@@ -1,4 +1,4 @@
-"""Whether another run would confirm the figures: what the newest run says of all others."""
+"""Whether another run would confirm the figures: the newest run against all others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.site.pages.html import table
 
 
 def repeatability_section(inputs: Inputs) -> str:
-    """Figures made of all runs but the newest, held against that one: a row a study; Markdown."""
+    """Intervals and verdicts of all runs but the newest, compared with that one; Markdown."""
     rows = rows_of(inputs.tables["repeatability"], RepeatabilityRow)
     if not rows:
         return f"No machine has more than {MIN_RUNS} runs yet."
@@ -32,16 +32,16 @@ def repeatability_section(inputs: Inputs) -> str:
     share = f"{CONFIDENCE * 100:g} %"
     said = [
         f"The {share} intervals of the other runs contain {_inside(rows)} of the left-out runs."
-        f" Of the claims that both decide, {flips} flip.",
+        f" Of the claims that these runs and the left-out run both decide, {flips} flip.",
         "\n".join(_by_kind(inputs, rows)),
-        f"If about {share} of the times lie inside, expect such times of another host. If fewer"
+        f"If about {share} of the times lie inside, expect that for another host as well. If fewer"
         " do, rely on ratios.",
     ]
     return "\n\n".join([*said, table(columns, lines, numeric=columns[4:])])
 
 
 def _by_kind(inputs: Inputs, rows: Sequence[RepeatabilityRow]) -> Iterator[str]:
-    """The same of studies that move data and of the others, an item each; Markdown."""
+    """The counts of `_inside` for studies that move data and for the others, as items; Markdown."""
     kinds: dict[bool, list[RepeatabilityRow]] = {True: [], False: []}
     for row in rows:
         kinds[Figures(inputs, inputs.studies[row.study]).are_rates].append(row)

@@ -199,17 +199,20 @@ def order_sentences(facts: StudyFacts) -> list[str]:
             and (row := facts.figures.time(machine, step)) is not None
             and not row.stale
         ]
-        turned = [
-            f"`{later.name}` is slower than `{earlier.name}`"
-            for index, (later, _) in enumerate(steps)
-            for earlier, _ in steps[:index]
-            if facts.ranking.is_surely_faster(machine, earlier, later)
-        ]
-        if turned:
+        slower = []
+        for index, (later, _) in enumerate(steps):
+            faster = [
+                f"`{earlier.name}`"
+                for earlier, _ in steps[:index]
+                if facts.ranking.is_surely_faster(machine, earlier, later)
+            ]
+            if faster:
+                slower.append(f"`{later.name}` is slower than {listing(faster)}")
+        if slower:
             by_time = sorted(steps, key=lambda step: step[1], reverse=True)
             names = listing([f"`{step.name}`" for step, _ in by_time])
             sentences.append(
-                f"On {facts.inputs.called(machine)}, a later step may be slower than an earlier"
-                f" one: {listing(turned)}. From slowest to fastest, the steps are {names}."
+                f"On {facts.inputs.called(machine)}, some steps are slower than earlier ones:"
+                f" {'; '.join(slower)}. From slowest to fastest, the steps are {names}."
             )
     return sentences

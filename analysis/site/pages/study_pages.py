@@ -26,8 +26,7 @@ from analysis.site.pages.sentences import NOTHING, headroom_sentence, order_sent
 
 
 def lead(facts: StudyFacts) -> str:
-    """The question of the study, what was found, and the text it goes back to; Markdown and
-    HTML."""
+    """The study's question, its findings and its write-up; Markdown and HTML."""
     study = facts.study
     lines = [f"**{study.question.strip()}**", *filter(None, [finding_list(facts)])]
     if study.write_up:
@@ -41,19 +40,25 @@ def lead(facts: StudyFacts) -> str:
 
 
 def _out_of_reach(facts: StudyFacts) -> str:
-    """How many variants have a figure on no machine that tried them, by the reason; Markdown."""
+    """Number of variants without a figure on any machine that tried them, by reason; Markdown."""
     names: dict[str, list[str]] = {}
     for variant, reason in facts.unreached.items():
         names.setdefault(reason, []).append(variant)
     if not names:
         return ""
     most_first = sorted(names.items(), key=lambda one: len(one[1]), reverse=True)
-    counted = listing([f"{len(alike)} ({plain(reason)})" for reason, alike in most_first])
-    return f"Of {len(facts.study.variants)} variants, no machine has measured {counted}."
+    counted = [f"{len(alike)} ({plain(reason)})" for reason, alike in most_first]
+    reasons = f": {listing(counted)}" if len(names) > 1 else f" ({plain(most_first[0][0])})"
+    count = sum(map(len, names.values()))
+    have = "has" if count == 1 else "have"
+    return (
+        f"{count} of {len(facts.study.variants)} variants {have} not been measured on any machine"
+        f"{reasons}."
+    )
 
 
 def summary(facts: StudyFacts) -> str:
-    """The question and what was found first, for those who see a link to the page."""
+    """The question and the first two findings, as the description in a link to the page."""
     found = [headline(finding, result) for finding, result in findings(facts)]
     return " ".join([" ".join(facts.study.question.split()), *found[:2]])
 
@@ -72,9 +77,9 @@ def order(facts: StudyFacts) -> str:
 
 
 def headroom(facts: StudyFacts, claim: str, bound: str) -> str:
-    """How far `bound` could take the speed-up a claim measures, an item a machine; Markdown.
+    """The measured speed-up of a claim and its upper limit by the metric `bound`; Markdown.
 
-    FieldError where the study has no such claim, or no such metric.
+    A list item per machine. Raises FieldError for an unknown claim or metric.
     """
     require_known("claim", claim, [known.id for known in facts.study.claims])
     require_known("bound", bound, list(facts.study.metrics))
@@ -102,9 +107,10 @@ def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
 
 
 def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
-    """How fast one core of its host was in every run that some variants have been measured in, and
-    their rates in the first one's shown case, a table a machine; or times, where that
-    delivers no bytes."""
+    """Speed of one core of the host and rates of variants, by run; one table per machine.
+
+    The rates are in the first variant's shown case; they are times if that delivers no bytes.
+    """
     variants = [facts.study.variant(name) for name in names]
     payload = facts.study.shown_case(variants[0]).payload_bytes
     columns = ["run", "fixed loop on one core", "copy rate of one core", *names]
@@ -125,19 +131,19 @@ def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
 
 
 def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
-    """Loop and copy of one core of a host, the medians of all `looks` that a run took at it."""
+    """Fixed loop and copy rate of one core: medians of `looks`, a run's checks of its host."""
     loop, copied = (median(look[key] for look in looks) for key in ("spin_s", "copy_bytes_per_s"))
     return [quantity(loop, "s"), gigabytes_per_second(copied / 1e9)]
 
 
 def published_table(facts: StudyFacts) -> str:
-    """Printed figures of the write-up, the same in SI units, and measured figures."""
+    """Published figures as printed and in SI units, and measured figures."""
     statements: dict[tuple[str, str, str], list[PublishedRow]] = {}
     for row in facts.published:
         statements.setdefault((row.variant, row.case, row.source), []).append(row)
     if not statements:
         return "Nothing has been published for this study."
-    # What all rows share is in the caption.
+    # The caption has a case, source or note that all rows share.
     cases, sources = ({key[index] for key in statements} for index in (1, 2))
     columns = ["variant", *(["case"] if len(cases) > 1 else [])]
     columns += ["source"] if len(sources) > 1 else []
@@ -164,8 +170,8 @@ def published_table(facts: StudyFacts) -> str:
 
 
 def _best(facts: StudyFacts, printed: list[PublishedRow]) -> list[str]:
-    """Time and rate of one statement, the printed time where there is one, and what each machine
-    measures."""
+    """Time and rate of one statement, by the printed time if there is one, and the measured rate on
+    each machine."""
     row = next((row for row in printed if row.is_time), printed[0])
     time, rate = quantity(row.seconds, "s"), gigabytes_per_second(row.rate)
     return [time, rate, *(_measured_rate(facts, machine, row) for machine in facts.machines)]
@@ -177,7 +183,7 @@ def _note(row: PublishedRow) -> str:
 
 
 def _shared_notes(published: list[PublishedRow]) -> dict[str, str]:
-    """The notes of printed units, of those only that have the same in every row."""
+    """Notes by printed unit, for units with the same note in every row."""
     notes: dict[str, set[str]] = {}
     for row in published:
         notes.setdefault(row.unit_printed, set()).add(_note(row))
@@ -185,7 +191,7 @@ def _shared_notes(published: list[PublishedRow]) -> dict[str, str]:
 
 
 def _unit_notes(notes: Mapping[str, str]) -> Iterator[str]:
-    """`notes` of units, each once."""
+    """`GB/s and MB/s: note`, each note once."""
     for note in dict.fromkeys(notes.values()):
         yield f"{listing([unit for unit, other in notes.items() if other == note])}: {note}"
 
@@ -208,7 +214,7 @@ def _skipped_table(facts: StudyFacts) -> str:
         return "Nothing was skipped." if facts.machines else NOTHING
     columns = ["machine", "variant", "status", "reason"]
     groups = facts.skipped.groupby(columns, sort=True)["case"].agg(list).reset_index()
-    variants: dict[tuple[str, ...], list[Markup]] = {}  # those alike in all else share a row
+    variants: dict[tuple[str, ...], list[Markup]] = {}  # one row per set of equal other cells
     for machine, variant, status, reason, cases in groups.itertuples(index=False):
         alike = facts.inputs.called(machine), status, reason, _case_list(facts, variant, cases)
         variants.setdefault(alike, []).append(code(variant))

@@ -134,7 +134,7 @@ def test_machine_without_results_of_a_study_is_not_compared_in_it(
 ) -> None:
     assert "calls-box" not in several[6]["machine_pairs"]
     apart = several[6]["machine_gaps"].partition("a-box and calls-box:")[2]
-    assert "14 not measured on calls-box: <code>copy/" in apart
+    assert "14 variants not measured on calls-box: <code>copy/" in apart
     assert " not measured on a-box: <code>calls/" in apart
 
 
@@ -150,7 +150,7 @@ def test_a_machine_that_measured_half_is_compared_in_that_and_the_rest_is_named(
     several: dict[int, dict[str, str]],
 ) -> None:
     assert "**a-box and half-box.** 7 variants" in several[6]["machine_pairs"]
-    assert "7 not measured on half-box: <code>copy/" in several[6]["machine_gaps"]
+    assert "7 variants not measured on half-box: <code>copy/" in several[6]["machine_gaps"]
     assert several[6]["machine_pairs"].count("**") == 2 * 6  # of four machines
 
 
@@ -158,7 +158,7 @@ def test_a_stale_machine_is_shown_as_such_and_not_compared(
     several: dict[int, dict[str, str]],
 ) -> None:
     assert "stale-box" not in several[6]["machine_pairs"]
-    assert "14 stale on stale-box: <code>copy/" in several[6]["machine_gaps"]
+    assert "14 variants stale on stale-box: <code>copy/" in several[6]["machine_gaps"]
     assert several[6]["machine_figures"].count("(stale)") == 14
     # The card shows another machine.
     assert several[6]["journeys"].count("stale") == 1

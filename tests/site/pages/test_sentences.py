@@ -135,7 +135,7 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
         assert sentence.startswith("On box ") and sentence.endswith("by device time.")
     (order,) = order_sentences(measured)
     names = measured.study.variant_names
-    assert f"`{names[3]}` is slower than `{names[2]}`" in order
+    assert f"`{names[3]}` is slower than `vectors` and `{names[2]}`;" in order
     assert f"From slowest to fastest, the steps are `{names[0]}`" in order
     summary = measured.inputs.tables["summary"]
     stale = summary.assign(stale=(summary["variant"] == names[0]).astype(int))

@@ -191,7 +191,8 @@ def test_variants_missing_for_one_reason_are_listed_once(tmp_path: Path) -> None
     assert f"<td>needs 3 GPUs</td><td>all</td><td><code>{fourth.name}</code></td>" in page
     assert page.count("no profiler has been run") == 1
     expected = (
-        f"Of {len(study.variants)} variants, no machine has measured 2 (needs 4 GPUs) and 1 ("
+        f"3 of {len(study.variants)} variants have not been measured on any machine:"
+        " 2 (needs 4 GPUs) and 1 ("
     )
     assert expected in lead(facts)
 
