@@ -23,11 +23,11 @@ SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
 
 
 def discover(root: Path = ROOT) -> dict[str, Study]:
-    """Every study of the repository by name: kernels/*/study.yaml and allocator/study.yaml.
+    """Every study of the repository by name: kernels/*/study.yaml.
 
     FieldError names the first invalid field, also where one study names another.
     """
-    studies = {name: load_study(file) for name, file in _descriptions(root).items()}
+    studies = {name: load_study(file, root) for name, file in _descriptions(root).items()}
     for name, study in studies.items():
         if study.limit is not None:
             where = f"{name}/study.yaml: limit"
@@ -41,12 +41,13 @@ def find_study(name: str, root: Path = ROOT) -> Study:
     """The study `name` of the repository; FieldError lists all names."""
     files = _descriptions(root)
     require_known("study", name, sorted(files))
-    return load_study(files[name])
+    return load_study(files[name], root)
 
 
 def _descriptions(root: Path) -> dict[str, Path]:
     """The study.yaml of every study by name. FieldError if a folder's name is invalid."""
-    files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("allocator/study.yaml")])
+    # Older revisions, which results are carried over from, have a study beside `kernels/`.
+    files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("*/study.yaml")])
     names = [file.parent.name for file in files]
     refuse_repeats("the folders of studies", names)
     for name in names:
@@ -55,14 +56,15 @@ def _descriptions(root: Path) -> dict[str, Path]:
     return dict(zip(names, files, strict=True))
 
 
-def load_study(file: Path) -> Study:
-    """Read and check one study.yaml. FieldError names the first invalid field."""
+def load_study(file: Path, root: Path = ROOT) -> Study:
+    """Read and check one study.yaml of the repository at `root`. FieldError names the first invalid
+    field."""
     data = read_yaml(file)
     where = f"{file.parent.name}/study.yaml"
     keys = read(StudyKeys, data, where)
     _check_case_sets(keys, where)
     _check_fitted_range(keys, where)
-    variants = _variants(keys, file.parent, where)
+    variants = _variants(keys, file.parent, root, where)
     headline = _case(keys.headline_case, variants, f"{where}: headline")
     metrics = _metrics(keys, where)
     resolved = {
@@ -96,7 +98,7 @@ def _check_case_sets(study: StudyKeys, where: str) -> None:
         _expand(cases, study.constants, here)
 
 
-def _variants(study: StudyKeys, folder: Path, where: str) -> tuple[Variant, ...]:
+def _variants(study: StudyKeys, folder: Path, root: Path, where: str) -> tuple[Variant, ...]:
     names = [entry.name for entry in study.entries]
     refuse_repeats(f"{where}: variants", names)
     ceilings = [entry.name for entry in study.entries if entry.role == "ceiling"]
@@ -108,7 +110,7 @@ def _variants(study: StudyKeys, folder: Path, where: str) -> tuple[Variant, ...]
             _refuse_circle(entry.name, after, f"{here}.after")
         for ceiling in entry.ceilings or ():
             require_known(f"{here}.ceilings", ceiling, ceilings)
-    variants = tuple(_variant(entry, study, folder, where) for entry in study.entries)
+    variants = tuple(_variant(entry, study, folder, root, where) for entry in study.entries)
     for variant in variants:
         for case in variant.cases:
             access_of(variant, case, f"{where}: variants.{variant.name}.link")
@@ -126,14 +128,14 @@ def _refuse_circle(name: str, after: Mapping[str, str | None], where: str) -> No
         raise FieldError(where, f"a variant that does not come after {name} itself", after[name])
 
 
-def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> Variant:
+def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, root: Path, where: str) -> Variant:
     here = f"{where}: variants.{entry.name}"
     for name in entry.constants:
         require_known(f"{here}.constants", name, sorted(study.constants))
     constants = {**study.constants, **entry.constants}
     if both := sorted(set(constants) & set(entry.options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])
-    resolved = {"constants": constants, "timed": _files(ROOT, entry.timed, f"{here}.timed")}
+    resolved = {"constants": constants, "timed": _files(root, entry.timed, f"{here}.timed")}
     return Variant(
         **{**vars(entry), **resolved},
         path=_source(folder, entry, here),

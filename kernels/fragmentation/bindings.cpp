@@ -1,2 +1,2 @@
 // The bindings of the allocator study.
-#include "../../allocator/bindings.cpp"
+#include "../allocator/bindings.cpp"

@@ -1,2 +1,2 @@
 // The driver's stream-ordered pool.
-#include "../../allocator/cuda_malloc_async.cpp"
+#include "../allocator/cuda_malloc_async.cpp"

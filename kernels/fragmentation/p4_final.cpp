@@ -1,2 +1,2 @@
 // The allocator study's fourth phase.
-#include "../../allocator/p4_final.cpp"
+#include "../allocator/p4_final.cpp"

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from allocator.patterns import ALLOCATE, FREE, KIB, MIB, Pattern, Recorder, threads
+from kernels.allocator.patterns import ALLOCATE, FREE, KIB, MIB, Pattern, Recorder, threads
 
 GIB: Final = 2**30
 

@@ -2,7 +2,7 @@
 // block of the memory from cudaMalloc, and a freed block is merged with its neighbours.
 //
 // Without RMM's headers the module still builds, and make_allocator throws.
-#include "../../allocator/counted.h"
+#include "../allocator/counted.h"
 
 #if __has_include(<rmm/mr/pool_memory_resource.hpp>)
 #include <cuda/memory_resource>

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from allocator.patterns import PATTERNS as USUAL
-from allocator.patterns import MissingTrace, Pattern
-from allocator.workload import CppReplay, Reported
 from analysis.api.measure import Operation, Skip
 from analysis.api.study import Case, FieldError, Variant
+from kernels.allocator.patterns import PATTERNS as USUAL
+from kernels.allocator.patterns import MissingTrace, Pattern
+from kernels.allocator.workload import CppReplay, Reported
 
 from .patterns import ALONE, MORE_THREADS, PATTERNS, HostAhead, Limited
 

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <string>
 
-#include "../../allocator/driver_source.h"
-#include "../../allocator/host_source.h"
-#include "../../allocator/pooled_allocator.h"
+#include "../allocator/driver_source.h"
+#include "../allocator/host_source.h"
+#include "../allocator/pooled_allocator.h"
 
 // Throws the error that PyTorch turns into torch.OutOfMemoryError. Each variant defines it by
 // including out_of_memory.h, since only variants are compiled with PyTorch's headers.

@@ -361,7 +361,7 @@ def test_timed_file_outside_the_study_belongs_to_its_variant(tmp_path: Path) -> 
 
 
 def test_files_of_tests_belong_to_no_variant(tmp_path: Path) -> None:
-    folder = shutil.copytree(ROOT / "allocator", tmp_path / "allocator")
+    folder = shutil.copytree(ROOT / "kernels" / "allocator", tmp_path / "allocator")
     edit = partial(replace_in, folder / "state_check.h", "capacity)", "capacity_)")
     assert changed(folder, edit) == set()
     study = load(folder)

@@ -23,7 +23,7 @@ from tests.synthetic import CALLS
 ROUNDS, SAMPLES = 3, 2
 SETTINGS = ('studies=["calls"]', "machine=test-box")
 FORKS = Path(__file__).with_name("forks.py")
-REPLACED = ("kernels/", "allocator/", "docs/", "results/", "tests/")
+REPLACED = ("kernels/", "docs/", "results/", "tests/")
 """Folders that are synthetic in the copy, or missing."""
 
 

@@ -57,7 +57,7 @@ READERS = re.compile(r"analysis/((base|study|study/claims)/)?\w+\.py")
 """Code that reads descriptions: no input of these rules, whose parameters have the settings."""
 ALWAYS = {"_cores", "_nodes", "tmpdir"}
 """Resources that Snakemake gives every rule."""
-PACKAGES = {"analysis", "allocator", "kernels"}
+PACKAGES = {"analysis", "kernels"}
 
 
 def imported(module: str, seen: set[Path]) -> Iterator[Path]:

@@ -30,7 +30,6 @@ from analysis.results.migrate.proof import (
     commit_named,
     fingerprints_at,
     prove,
-    studies_at,
 )
 from analysis.results.migrate.renaming import Renames, read_renames, rename_results
 from analysis.results.store.folders import machines, variant_files
@@ -67,7 +66,7 @@ def migrate(
     revision = commit_named(revision)
     renames = renames or Renames()
     with checked_out(revision) as root:
-        before = studies_at(root)
+        before = discover(root)
         rename_results(results, renames, {name: one.folder for name, one in before.items()})
         files = [path for machine in machines(results) for path in variant_files(results, machine)]
         files = [path for path in files if not names or path.parent.name in names]

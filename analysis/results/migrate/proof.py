@@ -17,7 +17,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
@@ -29,7 +29,7 @@ from analysis.results.migrate.device_code import DeviceCode
 from analysis.results.migrate.host_code import Different, compare_programs
 from analysis.results.migrate.objects import SECTION_FLAGS, Object, Program
 from analysis.results.migrate.python_code import compare_python
-from analysis.study import Study, Variant, discover
+from analysis.study import Study, Variant
 from analysis.study.config import BUILD
 from analysis.study.source import bindings_files, fingerprint, source_files, timed_files
 from analysis.toolchain.compile import compile_variant, has_own_bindings, variant_bindings
@@ -80,24 +80,6 @@ def fingerprints_at(root: Path) -> dict[tuple[str, str], str]:
     return {(study, variant): found for study, variant, found in json.loads(done.stdout)}
 
 
-def studies_at(root: Path) -> dict[str, Study]:
-    """The studies below `root`, a copy of the repository's."""
-
-    def there(path: Path) -> Path:
-        return root / path.relative_to(ROOT)
-
-    return {
-        name: replace(
-            study,
-            variants=tuple(
-                replace(variant, timed=tuple(map(there, variant.timed)))
-                for variant in study.variants
-            ),
-        )
-        for name, study in discover(root).items()
-    }
-
-
 @dataclass(frozen=True)
 class Code:
     """A variant as it is in one copy of the repository, which lies at `root`."""
@@ -131,7 +113,7 @@ class Code:
         """The Python files that are timed, by path; the variant's file by its role."""
         files = timed_files(self.study, self.variant)
         return {
-            "the variant" if path == self.variant.path else self._today(path): path
+            "the variant" if path == self.variant.path else self.today(path): path
             for path in files
             if path.suffix == ".py"
         }
@@ -140,9 +122,10 @@ class Code:
     def others(self) -> dict[str, str]:
         """What study.yaml lists as timed and is no Python: the text by path."""
         files = (path for path in self.variant.timed if path.suffix != ".py")
-        return {self._today(path): path.read_text() for path in files}
+        return {self.today(path): path.read_text() for path in files}
 
-    def _today(self, path: Path) -> str:
+    def today(self, path: Path) -> str:
+        """The path that a file or folder of this copy has today, below the root."""
         return self.moved(path.relative_to(self.root).as_posix())
 
 
@@ -155,7 +138,7 @@ def prove(old: Code, new: Code, toolchain: Toolchain, arch: str) -> dict[str, st
             raise Different(f"study.yaml: {key}: {new.settings[key]}, not {value}")
     if old.others != new.others:
         raise Different("study.yaml: timed: files that are no Python")
-    digest = hashlib.sha256(compare_python(old.python, new.python))
+    digest = hashlib.sha256(compare_python(old.python, new.python, old.moved))
     compared, apart = "syntax trees", dict[str, str]()
     if compiled:
         recipes = [_recipes(code, toolchain, arch) for code in (old, new)]
@@ -218,9 +201,11 @@ def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
     """The objects of a module in the order in which they are linked, the variant's first."""
     study, variant = code.study, code.variant
     # Where the copy lies must not be in any string.
-    mapped = [f"-ffile-prefix-map={code.root / name}={name}" for name in ("kernels", "allocator")]
+    folders = {path.parent for path in [*source_files(study, variant), *bindings_files(study)]}
+    today = {folder: code.today(folder) for folder in sorted(folders)}
+    mapped = [f"-ffile-prefix-map={folder}={path}" for folder, path in today.items()]
     flags = [*SECTION_FLAGS, *mapped]
-    usual = [dict(study.constants), toolchain, SECTION_FLAGS]
+    usual = [dict(study.constants), toolchain, SECTION_FLAGS, sorted(today.values())]
     settings = [*usual, code.settings, variant.needs, arch]
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
 

@@ -9,7 +9,7 @@ the timed files use them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +23,15 @@ ENTRY_POINTS: Final = {"Workload"}
 """Names that the engine imports from a study."""
 
 
-def compare_python(old: Mapping[str, Path], new: Mapping[str, Path]) -> bytes:
+def compare_python(
+    old: Mapping[str, Path], new: Mapping[str, Path], moved: Callable[[str], str] = str
+) -> bytes:
     """Compare files by name; returns what was compared. Raises Different with the first one that
-    differs."""
+    differs. `moved` gives the path that a file of `old` has today."""
     if old.keys() != new.keys():
         names = sorted(old.keys() ^ new.keys())
         raise Different(f"{names[0]}: it is timed in one of the two only")
-    trees = _timed_trees(old), _timed_trees(new)
+    trees = _timed_trees(old, moved), _timed_trees(new)
     compared = _without_names(trees[0]), _without_names(trees[1])
     undo_renames(*compared)
     for name in compared[0]:
@@ -53,13 +55,15 @@ def _named(statement: ast.stmt) -> str:
     return getattr(statement, "name", "") or ast.unparse(statement).splitlines()[0]
 
 
-def _timed_trees(files: Mapping[str, Path]) -> dict[str, ast.Module]:
+def _timed_trees(
+    files: Mapping[str, Path], moved: Callable[[str], str] = str
+) -> dict[str, ast.Module]:
     """The syntax trees of the files without what is not timed."""
-    trees = _trees(files)
+    trees = _trees(files, moved)
     for tree in trees.values():
         _drop_checks(tree)
     if VERIFIES in _mentioned(trees.values()):
-        trees = _trees(files)  # something else than a check asks for one, so it may be timed
+        trees = _trees(files, moved)  # something else than a check asks for one, so it may be timed
     # What only a dropped part has mentioned goes in turn.
     while True:
         mentioned = _mentioned(trees.values())
@@ -68,11 +72,12 @@ def _timed_trees(files: Mapping[str, Path]) -> dict[str, ast.Module]:
             return trees
 
 
-def _trees(files: Mapping[str, Path]) -> dict[str, ast.Module]:
+def _trees(files: Mapping[str, Path], moved: Callable[[str], str]) -> dict[str, ast.Module]:
     trees = {name: ast.parse(path.read_text()) for name, path in files.items()}
     for tree in trees.values():
         _drop_docstrings(tree)
         _gather_engine_imports(tree)
+        _follow_moved_modules(tree, moved)
     return trees
 
 
@@ -88,6 +93,14 @@ def _gather_engine_imports(tree: ast.Module) -> None:
     aliases = [ast.alias(*name) for name in sorted(names, key=str)]
     if aliases:
         tree.body.insert(0, ast.ImportFrom("analysis", aliases, 0))
+
+
+def _follow_moved_modules(tree: ast.Module, moved: Callable[[str], str]) -> None:
+    """Import from the modules that files of other studies are today."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            today = moved(f"{node.module.replace('.', '/')}.py")
+            node.module = today.removesuffix(".py").replace("/", ".")
 
 
 def _imports_engine(node: ast.AST) -> bool:

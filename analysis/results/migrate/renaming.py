@@ -88,12 +88,13 @@ class Renames:
         return today, self.of(today).variants.get(old, old)
 
     def file(self, old: str) -> str:
-        """The path of a file of today, below the root."""
-        if old in self.files:
-            return self.files[old]
-        folder, study, *rest = [*old.split("/", 2), "", ""][:3]
-        moved = folder == "kernels" and study in self.studies
-        return "/".join([folder, self.study(study), *rest]) if moved else old
+        """Today's path of a file or folder, below the root."""
+        for moved, today in self.files.items():
+            if old == moved or old.startswith(f"{moved}/"):
+                return today + old.removeprefix(moved)
+        folder, study, *rest = [*old.split("/", 2), ""][:3]
+        is_renamed = folder == "kernels" and study in self.studies
+        return "/".join([folder, self.study(study), *filter(None, rest)]) if is_renamed else old
 
 
 def read_renames(path: Path) -> Renames:

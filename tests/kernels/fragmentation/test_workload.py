@@ -10,7 +10,7 @@ import pytest
 
 from analysis.base.errors import FieldError
 from analysis.study import Case
-from tests.allocator.modules import built
+from tests.kernels.allocator.modules import built
 from tests.kernels.fragmentation.replays import STUDY, WORKLOAD, assert_memory_is_told, replay
 
 

@@ -18,7 +18,6 @@ from analysis.results.migrate.proof import (
     commit_named,
     fingerprints_at,
     prove,
-    studies_at,
 )
 from analysis.results.store.results import load_variant
 from analysis.study import discover
@@ -141,7 +140,7 @@ def test_invalid_revision_is_one_line() -> None:
 
 def test_studies_of_a_revision_keep_their_hashes() -> None:
     with checked_out(commit_named("HEAD")) as root:
-        then = studies_at(root)
+        then = discover(root)
         assert set(then) <= set(discover())
         allocator = then["fragmentation"].variant("p7_ordered")
         assert all(path.is_relative_to(root) and path.exists() for path in allocator.timed)

@@ -121,6 +121,16 @@ def test_check_called_by_timed_code_counts(tmp_path: Path) -> None:
         compare_python(before, files(tmp_path / "new", timed.replace("CHUNK = 4096", "CHUNK = 1")))
 
 
+def test_a_module_of_another_study_may_move_as_the_map_says(tmp_path: Path) -> None:
+    timed = WORKLOAD.replace("from .draws", "from other.draws")
+    before = files(tmp_path / "old", timed)
+    after = files(tmp_path / "new", timed.replace("from other.draws", "from kernels.other.draws"))
+    moved = {"other/draws.py": "kernels/other/draws.py"}
+    assert compare_python(before, after, lambda path: moved.get(path, path))
+    with pytest.raises(Different, match=r"workload\.py: from other\.draws import rows_of"):
+        compare_python(before, after)
+
+
 NAMES = '''"""Work."""
 
 import gc

@@ -71,7 +71,7 @@ def compared(folder: Path, before: str = "", after: str = "") -> bytes:
         for file, text in FILES.items():
             (folder / name / file).write_text(text.replace(*change) if change[0] else text)
         paths.append({file: folder / name / file for file in FILES})
-    return compare_python(*paths)
+    return compare_python(paths[0], paths[1])
 
 
 @pytest.mark.parametrize(("before", "after"), RENAMED)

@@ -133,3 +133,13 @@ def test_a_map_file_is_checked(tmp_path: Path) -> None:
     file.write_text("variants: {kernel: other}\n")
     with pytest.raises(FieldError, match=r"map\.yaml: .*variants"):
         read_renames(file)
+
+
+def test_a_folder_moves_with_all_that_is_in_it() -> None:
+    renames = Renames(studies={"old": "new"}, files={"sum": "kernels/sum", "sum.py": "all.py"})
+    assert renames.file("sum") == "kernels/sum"
+    assert renames.file("sum/rows.h") == "kernels/sum/rows.h"
+    assert renames.file("summary/rows.h") == "summary/rows.h"
+    assert renames.file("sum.py") == "all.py"
+    assert renames.file("kernels/old") == "kernels/new"
+    assert renames.file("kernels/old/rows.h") == "kernels/new/rows.h"

@@ -12,7 +12,7 @@ import pytest
 from analysis import ROOT
 from analysis.measure.cell import Skip
 from analysis.study import Case
-from tests.allocator.modules import Host, patterns, workload
+from tests.kernels.allocator.modules import Host, patterns, workload
 
 
 def test_a_trace_nobody_recorded_is_skipped(

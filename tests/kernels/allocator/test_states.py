@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.allocator.modules import KIB, MIB, STUDY, built
-from tests.allocator.native import native, ran
 from tests.compiled import with_fault
+from tests.kernels.allocator.modules import KIB, MIB, STUDY, built
+from tests.kernels.allocator.native import native, ran
 
 STEPS = ("p4_final", "p5_dropin")
 

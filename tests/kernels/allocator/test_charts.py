@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from allocator.charts import REFERENCE, charts, heap, latency, memory_map
-from allocator.tables import STEPS
 from analysis.results.tables.ratios import RATIO_COLUMNS
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.modules import load_python, module_path
-from tests.allocator.modules import built
+from kernels.allocator.charts import REFERENCE, charts, heap, latency, memory_map
+from kernels.allocator.tables import STEPS
 from tests.drawn import assert_legible
+from tests.kernels.allocator.modules import built
 from tests.repository import STUDIES
 from tests.synthetic import measured_row
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.allocator.modules import STUDY
 from tests.compiled import program
+from tests.kernels.allocator.modules import STUDY
 
 HERE = Path(__file__).parent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.allocator.modules import GIB, MIB, Host, built
+from tests.kernels.allocator.modules import GIB, MIB, Host, built
 
 
 def test_phase_0_calls_the_driver_every_time() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.allocator.modules import STUDY
-from tests.allocator.native import native, ran
 from tests.compiled import with_fault
+from tests.kernels.allocator.modules import STUDY
+from tests.kernels.allocator.native import native, ran
 
 STEP = "p5_dropin"
 SOURCES = ("HostileSource", "HostilePages", "HostileOrder")

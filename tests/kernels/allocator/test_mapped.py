@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.allocator.modules import STUDY
-from tests.allocator.native import native, ran
 from tests.compiled import with_fault
+from tests.kernels.allocator.modules import STUDY
+from tests.kernels.allocator.native import native, ran
 
 FAULTS = {
     "the end is lost where it is cut": ("if (block == last_) {", "if (false) {"),

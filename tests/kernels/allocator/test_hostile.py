@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.allocator.native import HERE, native, ran
+from tests.kernels.allocator.native import HERE, native, ran
 
 LISTED = re.compile(r"^ +SITUATION\((\w+)\),", re.MULTILINE)
 SITUATIONS = LISTED.findall((HERE / "hostile.cpp").read_text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.allocator.modules import MIB, STUDY, Host, built, patterns
+from tests.kernels.allocator.modules import MIB, STUDY, Host, built, patterns
 
 
 def test_a_block_waits_for_the_streams_that_use_it(ours: Host) -> None:

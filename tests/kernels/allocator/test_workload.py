@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.toolchain.modules import load_module
-from tests.allocator.modules import (
+from tests.kernels.allocator.modules import (
     ALLOCATORS,
     GPU_BYTES,
     MIB,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.allocator.modules import Host, built
+from tests.kernels.allocator.modules import Host, built
 
 
 @pytest.fixture
