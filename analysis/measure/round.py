@@ -88,7 +88,7 @@ def run_round(job: RoundJob) -> None:
             bench = Bench(job, gpus)
             cells = bench.schedule()
             gc.disable()
-            if gpus:
+            if gpus and cells:  # NVBench cannot read an empty list of cells back
                 from analysis.measure.nvbench import run_under_nvbench
 
                 run_under_nvbench(cells, bench.measure, partial(fail, job), job.out)

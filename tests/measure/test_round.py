@@ -114,6 +114,17 @@ def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
     assert measured == [1, 0, 0, 1]
 
 
+def test_a_round_may_have_no_cell(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "seldom", {"name": "one"})
+    data = describe({"name": "one"})
+    data["cases"]["sizes"]["every"] = 3
+    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    study = load_study(study.folder / "study.yaml")
+    grid = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
+    run(Plan(study, study.variants, grid, where), tmp_path)
+    assert {sample.round for sample in samples_at(where, study, "one")} == {0}
+
+
 def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "often", {"name": "one"}, {"name": "other"})
     data = describe({"name": "one"}, {"name": "other"})

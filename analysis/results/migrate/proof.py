@@ -70,7 +70,7 @@ def fingerprints_at(root: Path) -> dict[tuple[str, str], str]:
     done = subprocess.run(
         [sys.executable, "-c", _PRINT_FINGERPRINTS],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path[1:]])},
         capture_output=True,
         text=True,
         check=False,
