@@ -33,7 +33,7 @@ def make_root(folder: Path) -> Path:
 
 def copy_of_repository(folder: Path) -> Path:
     """Inputs of the report from this repository, without results."""
-    for name in ("kernels", "docs", "results/published"):
+    for name in ("kernels", "docs", "results/published", "analysis/measure"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
 

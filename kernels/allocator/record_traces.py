@@ -1,6 +1,6 @@
 """Record the allocator requests of real PyTorch steps as traces/*.csv.gz. Needs a GPU and torch.
 
-python allocator/record_traces.py
+python kernels/allocator/record_traces.py
 """
 
 from __future__ import annotations

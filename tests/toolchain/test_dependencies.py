@@ -15,7 +15,7 @@ from analysis.study import Study, discover
 from analysis.study.source import bindings_files
 from tests.compiled import bindings_made_of, module_made_of, toolchain
 
-COMPILED = ("kernels",)
+COMPILED = ("kernels", "analysis/measure")
 
 
 @pytest.fixture(scope="module")
