@@ -25,7 +25,8 @@ def test_a_trace_nobody_recorded_is_skipped(
 
 
 def recorder() -> Any:
-    spec = importlib.util.spec_from_file_location("record", ROOT / "kernels/allocator/record_traces.py")
+    program = ROOT / "kernels" / "allocator" / "record_traces.py"
+    spec = importlib.util.spec_from_file_location("record", program)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
