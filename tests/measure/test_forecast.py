@@ -145,12 +145,21 @@ def test_an_unknown_cell_takes_as_long_as_the_others() -> None:
     assert pace.round_s({("one", "n=1"): 1.0, ("new", "n=1"): 1.0}) == 1 + 2 + 3
 
 
-def _as_measured(where: Target, study: Study, variant: Variant, run: str) -> Variant:
-    """The variant with the cases of this run, each in every round."""
+def _as_measured(
+    where: Target, study: Study, variant: Variant, run: str, run_rounds: int
+) -> Variant:
+    """The variant with the cases of this run, each in the share of its rounds that measured it."""
     path = where.folder / study.name / f"{variant.name}.csv"
     samples = load_variant(path).samples if path.exists() else []
-    measured = {sample.case for sample in samples if sample.run == run}
-    cases = (replace(c, grid="default", every=1) for c in variant.cases if c.id in measured)
+    rounds: dict[str, set[int]] = {}
+    for sample in samples:
+        if sample.run == run:
+            rounds.setdefault(sample.case, set()).add(sample.round)
+    cases = (
+        replace(case, grid="default", every=round(run_rounds / len(rounds[case.id])))
+        for case in variant.cases
+        if case.id in rounds
+    )
     return replace(variant, cases=tuple(cases))
 
 
@@ -171,7 +180,9 @@ def test_forecast_from_the_last_run_is_within_a_quarter(
         names = {study.variants[0].name, *alike[1]["beside"]}
         run = alike[1]["run"]
         variants = tuple(
-            _as_measured(where, study, v, run) for v in study.variants if v.name in names
+            _as_measured(where, study, v, run, alike[1]["rounds"])
+            for v in study.variants
+            if v.name in names
         )
         plan = Plan(study, variants, GRID, where)
         forecasts += alike[1]["rounds"] * round_seconds(plan, HERE)
