@@ -124,6 +124,7 @@ def text_of(
 ) -> str:
     """How many points `data` has, of what, and its lowest and highest value with their places;
     `names` are those that pages have for machines."""
+    data = data.reset_index(drop=True)  # joined tables may repeat their labels
     counted = [f"{len(data)} point{'s' * (len(data) != 1)}"]
     for name in ("variant", "machine"):
         if name in data.columns and (count := data[name].nunique()):

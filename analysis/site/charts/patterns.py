@@ -27,7 +27,7 @@ def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
     table = pd.DataFrame(_ratios(facts, table, over))
     if table.empty:
         return None
-    table = pd.concat([table, _means(table)])
+    table = pd.concat([table, _means(table)], ignore_index=True)
     table["label"] = [ratio(value) for value in table["ratio"]]
     table["time"] = [quantity(value, "s") for value in table["seconds"]]
     table["time_over"] = [quantity(value, "s") for value in table["seconds_over"]]

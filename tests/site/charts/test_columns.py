@@ -42,6 +42,8 @@ def test_the_measure_is_called_as_its_axis_or_legend_and_written_as_that() -> No
     measure = measure_of({"encoding": {"x": x}}, shares)
     assert measure == Measure("value", "share", "percent")
     assert text_of(shares, measure) == "2 points; share: from 1.3 % to 25 %."
+    joined = pd.concat([shares, shares])
+    assert text_of(joined, measure) == "4 points; share: from 1.3 % to 25 %."
     assert measure_of({"encoding": {"x": quantity("value", axis=None)}}, shares) is not None
 
 
