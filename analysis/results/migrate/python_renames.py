@@ -32,7 +32,7 @@ FIELDS: Final[Mapping[type[ast.AST], tuple[str, ...]]] = {
 
 
 class Kind(Enum):
-    """What a name can stand for."""
+    """The kinds of things that a name stands for."""
 
     MEMBER = auto()
     PARAMETER = auto()
