@@ -3,7 +3,7 @@
 python -m analysis.measure.conditions
 
 The spin and the copy are the same work everywhere, so their times show how fast this core and
-this memory are now. They explain figures and mark disturbed runs; no figure is corrected by them.
+this memory are now.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Final
 
 import numpy as np
 import psutil
+
+from analysis.measure.cpu_cache import core_clock_hz
 
 SPIN_TURNS: Final = 200_000
 COPY_BYTES: Final = 64 * 2**20
@@ -33,9 +35,10 @@ class Conditions:
 
     `spin_s`: seconds of SPIN_TURNS additions in Python on one core. `copy_bytes_per_s`: what one
     core copies between two buffers of COPY_BYTES, bytes read and written. `cpu_mhz`: mean clock the
-    system gives, None where it gives none. `busy_share`: share of all cores' time used by anyone
-    while this process slept. `steal_s`: seconds since start that the hypervisor kept from this
-    machine's cores, all of them together.
+    system gives, None where it gives none; virtual machines mostly give a constant. `busy_share`:
+    share of all cores' time used by anyone while this process slept. `steal_s`: seconds since start
+    that the hypervisor kept from this machine's cores, all of them together. `core_hz`: measured
+    clock of one core, None where it cannot be measured.
     """
 
     spin_s: float
@@ -43,6 +46,7 @@ class Conditions:
     cpu_mhz: float | None
     busy_share: float
     steal_s: float
+    core_hz: float | None = None
 
 
 _latest: tuple[float, Conditions] | None = None
@@ -59,6 +63,7 @@ def conditions() -> Conditions:
         cpu_mhz=_clock_mhz(),
         busy_share=busy,
         steal_s=steal_seconds(),
+        core_hz=core_clock_hz(),
     )
     _latest = time.monotonic(), found
     return found

@@ -1,4 +1,4 @@
-// Writes lines of memory back and drops them from the caches of all cores.
+// Writes lines of memory back and drops them from the caches of all cores; counts a core's cycles.
 #include <cstddef>
 #include <cstdint>
 
@@ -67,4 +67,18 @@ extern "C" void flush_pieces(const char* base, const int64_t* indices, size_t co
     flush(base + static_cast<size_t>(indices[i]) * stride, bytes);
   }
   wait_for_flushes();
+}
+
+// Blocks of 16 additions, each of which needs the result of the previous one: one cycle each on
+// x86-64 and ARMv9 cores. Both operands are registers, because some cores fold constants away.
+extern "C" uint64_t add_in_chain(size_t blocks) {
+  uint64_t sum = blocks, step = blocks | 1;
+  for (size_t i = 0; i < blocks; ++i) {
+#if defined(__x86_64__)
+    asm volatile(".rept 16\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(step) : "cc");
+#else
+    asm volatile(".rept 16\n\tadd %0, %0, %1\n\t.endr" : "+r"(sum) : "r"(step));
+#endif
+  }
+  return sum;
 }

@@ -1,13 +1,14 @@
 """Flushes host memory from the CPU's caches, so that a device reads it from DRAM.
 
 A device reads a line in a core's private cache more slowly than one in memory: the core has to be
-asked, and woken if it sleeps.
+asked, and woken if it sleeps. The library that does it also measures a core's clock.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -22,6 +23,10 @@ LIBRARY = BUILD / "cpu_cache.so"
 
 _CHUNK = 4 * 2**20
 """Number of bytes that a thread flushes at a time."""
+_ADDS_IN_BLOCK = 16
+_CLOCK_BLOCKS = 200_000
+"""About a millisecond."""
+_CLOCK_REPEATS = 5
 
 
 def flush(array: npt.NDArray[Any]) -> None:
@@ -52,6 +57,19 @@ def flush_rows(table: npt.NDArray[np.uint8], rows: npt.NDArray[np.integer[Any]])
         list(pool.map(flush_some, range(0, len(indices), step)))
 
 
+def core_clock_hz() -> float | None:
+    """Clock of the current core, from a chain of dependent additions that take a cycle each. None
+    if the library has not been built: programs without a GPU may measure without it."""
+    if not LIBRARY.exists():
+        return None
+    add, seconds = _library().add_in_chain, []
+    for _ in range(_CLOCK_REPEATS):
+        started = time.perf_counter()
+        add(_CLOCK_BLOCKS)
+        seconds.append(time.perf_counter() - started)
+    return round(_CLOCK_BLOCKS * _ADDS_IN_BLOCK / min(seconds), -5)
+
+
 @cache
 def _library() -> ctypes.CDLL:
     if not LIBRARY.exists():
@@ -59,4 +77,6 @@ def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(LIBRARY))
     library.flush_pieces.argtypes = [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_size_t] * 3]
     library.flush_pieces.restype = None
+    library.add_in_chain.argtypes = [ctypes.c_size_t]
+    library.add_in_chain.restype = ctypes.c_uint64
     return library

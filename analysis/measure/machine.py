@@ -28,6 +28,9 @@ LIBRARIES = (
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 """Made by the system when it is installed."""
 
+IOMMUS = (Path("/sys/class/iommu"), Path("/sys/kernel/iommu_groups"))
+"""Empty if this system sees no IOMMU; a hypervisor may use one all the same."""
+
 _PCIE_CAPABILITY = 0x10
 
 
@@ -45,11 +48,14 @@ def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
     host: dict[str, Any] = {
         "host": host_id(gpus),
         "cpu": _cpu_model(),
+        "cpu_id": _cpu_id(),
+        "cpu_caches": _cpu_caches(),
         "cores": os.cpu_count(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
         "memory_bytes": psutil.virtual_memory().total,
         "kernel": platform.release(),
         "hypervisor": "hypervisor" in _cpu_flags(),
+        "iommu": any(path.exists() and any(path.iterdir()) for path in IOMMUS),
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
     }
@@ -141,6 +147,27 @@ def _cpu_field(name: str) -> str:
 
 def _cpu_model() -> str:
     return _cpu_field("model name") or platform.processor() or platform.machine()
+
+
+def _cpu_id() -> str | None:
+    """Vendor, family, model and stepping, as `GenuineIntel 6-143-8`: a hypervisor that hides the
+    model's name shows them. None if the system does not give them."""
+    found = [_cpu_field(name) for name in ("vendor_id", "cpu family", "model", "stepping")]
+    if not all(found):
+        found = [_cpu_field(f"CPU {name}") for name in ("implementer", "architecture", "part")]
+    return f"{found[0]} {'-'.join(found[1:])}" if all(found) else None
+
+
+def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int] | None:
+    """Sizes of the first core's caches, as `L2_unified_bytes`; a shared cache counts in whole."""
+    found = {}
+    for index in sorted(folder.glob("index[0-9]*")):
+        with suppress(OSError, ValueError):
+            level, kind, size = (
+                (index / name).read_text().strip() for name in ("level", "type", "size")
+            )
+            found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
+    return found or None
 
 
 def _cpu_flags() -> list[str]:

@@ -23,6 +23,7 @@ def test_a_host_has_a_speed() -> None:
     assert 1e8 < found.copy_bytes_per_s < 1e12
     assert 0 <= found.busy_share <= 1
     assert found.steal_s >= 0
+    assert found.core_hz is None or 5e8 < found.core_hz < 1e10
 
 
 def test_a_recent_look_is_used_again_and_an_old_one_is_not(

@@ -12,7 +12,7 @@ import pytest
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.measure import cpu_cache
-from analysis.measure.cpu_cache import flush, flush_rows
+from analysis.measure.cpu_cache import core_clock_hz, flush, flush_rows
 from tests.compiled import program
 
 SOURCE = ROOT / "analysis/measure/cpu_cache.cpp"
@@ -71,6 +71,14 @@ def test_every_row_is_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(2).permutation(50)
     flush_rows(table[:, :40], rows)
     assert sorted(pieces) == [table.ctypes.data + 100 * row for row in range(50)]
+
+
+def test_the_clock_of_a_core_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = core_clock_hz()
+    assert clock is not None
+    assert 5e8 < clock < 1e10
+    monkeypatch.setattr(cpu_cache, "LIBRARY", tmp_path / "cpu_cache.so")
+    assert core_clock_hz() is None
 
 
 def test_missing_module_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

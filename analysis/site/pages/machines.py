@@ -111,7 +111,7 @@ def _fact(value: Any, unit: str) -> str:
     if isinstance(value, list):
         return ", ".join(_fact(item, unit) for item in value)
     if unit == "B" and isinstance(value, int) and value >= 2**20:
-        return f"{value / 2**30:.1f} GiB"
+        return f"{value / 2**30:.1f} GiB" if value >= 2**30 else f"{value / 2**20:g} MiB"
     return f"{value:g} {unit}" if unit else str(value)
 
 

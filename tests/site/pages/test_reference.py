@@ -174,6 +174,7 @@ def test_the_contract_lists_the_columns_of_every_file() -> None:
 
 ADDED = {"conditions", "discarded_host_passes", "disturbed", "host", "migrated", "repeated"} | {
     *("gpus", "gpu_numa_nodes", "peer_access", "nvlinks", "pcie_path"),  # only for several GPUs
+    *("cpu_id", "cpu_caches", "iommu"),
 }
 """Keys missing from results of earlier runs."""
 OF_FILE = {"study", "variant", "samples_sha256", "runs"}
