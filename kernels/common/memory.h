@@ -19,7 +19,7 @@ std::shared_ptr<T[]> on_device(size_t count) {
 }
 
 template <class T>
-std::shared_ptr<T[]> page_locked(size_t count) {
+std::shared_ptr<T[]> pinned(size_t count) {
   void* made = nullptr;
   check(cudaHostAlloc(&made, count * sizeof(T), cudaHostAllocDefault), "scratch in host memory");
   return {static_cast<T*>(made), [](T* memory) { cudaFreeHost(memory); }};

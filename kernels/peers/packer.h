@@ -68,8 +68,8 @@ class Packer {
   // For launches of `rows` rows.
   Packer(int64_t rows, int row_bytes, const Resources& resources)
       : copy_rows_(std::max<int64_t>(1, kCopyBytes / (row_bytes * kPieceRows)) * kPieceRows),
-        pairs_(page_locked<int2>(static_cast<size_t>(rows))),
-        staging_(page_locked<uint8_t>(static_cast<size_t>(rows * row_bytes))),
+        pairs_(pinned<int2>(static_cast<size_t>(rows))),
+        staging_(pinned<uint8_t>(static_cast<size_t>(rows * row_bytes))),
         packed_(static_cast<size_t>((rows + kPieceRows - 1) / kPieceRows)),
         cpus_(worker_cpus(resources.cpus, resources.cpus.size())),
         workers_(cpus_) {

@@ -52,10 +52,10 @@ class Packer {
   Packer(int64_t rows, const std::vector<int>& cpus)
       : chunk_rows_(std::clamp(rows / kChunks / kGroup * kGroup, kMinChunkRows, kMaxChunkRows)),
         ring_chunks_(std::min(chunk_count_of(rows), kRingBytes / (chunk_rows_ * kRowBytes))),
-        pairs_(page_locked<int2>(static_cast<size_t>(rows))),
-        staging_(page_locked<uint8_t>(static_cast<size_t>(ring_chunks_ * chunk_rows_ * kRowBytes))),
+        pairs_(pinned<int2>(static_cast<size_t>(rows))),
+        staging_(pinned<uint8_t>(static_cast<size_t>(ring_chunks_ * chunk_rows_ * kRowBytes))),
         caller_staging_(
-            page_locked<uint8_t>(kCopiesInFlight * static_cast<size_t>(chunk_rows_ * kRowBytes))),
+            pinned<uint8_t>(kCopiesInFlight * static_cast<size_t>(chunk_rows_ * kRowBytes))),
         packed_(static_cast<size_t>(chunk_count_of(rows))),
         last_rows_(static_cast<int64_t>(chunk_worker_cpus(cpus).size()) * kPackedInCore /
                    kRowBytes),

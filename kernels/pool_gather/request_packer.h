@@ -37,7 +37,7 @@ class RequestPacker {
   RequestPacker(int64_t rows, const std::vector<int>& cpus)
       : staging_bytes_(std::min(kRingBytes, (rows + kMaxPieceRows) * kRowBytes)),
         requests_(zeroed<uint64_t>(rows)),
-        staging_(page_locked<uint8_t>(static_cast<size_t>(staging_bytes_))),
+        staging_(pinned<uint8_t>(static_cast<size_t>(staging_bytes_))),
         packed_(zeroed<LaunchFlag>(chunk_count(rows, kMinPieceRows))),
         read_(zeroed<LaunchFlag>(chunk_count(rows, kMinPieceRows))),
         workers_(cpus) {}
@@ -90,7 +90,7 @@ class RequestPacker {
 
   template <class T>
   static std::shared_ptr<T[]> zeroed(int64_t count) {
-    const auto made = page_locked<T>(static_cast<size_t>(count));
+    const auto made = pinned<T>(static_cast<size_t>(count));
     std::fill_n(made.get(), count, T{});
     return made;
   }

@@ -23,7 +23,7 @@ class DescriptorBatch {
  public:
   explicit DescriptorBatch(const Receive& receive)
       : receive_(receive),
-        gathered_(page_locked<Descriptor>(receive.descriptors)),
+        gathered_(pinned<Descriptor>(receive.descriptors)),
         copied_(on_device<Descriptor>(receive.descriptors)) {}
 
   void gather() { gather_descriptors(receive_, gathered_.get()); }

@@ -7,7 +7,7 @@ namespace {
 class InPlace : public Path {
  public:
   explicit InPlace(const Receive& receive)
-      : receive_(receive), gathered_(page_locked<Descriptor>(receive.descriptors)) {}
+      : receive_(receive), gathered_(pinned<Descriptor>(receive.descriptors)) {}
 
   bool waits() const override { return false; }
 

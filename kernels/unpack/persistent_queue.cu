@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads) serve(ServeArguments arguments, uint
 class PersistentQueue : public Path {
  public:
   explicit PersistentQueue(const Receive& receive)
-      : receive_(receive), queue_(page_locked<Descriptor>(receive.descriptors)) {
+      : receive_(receive), queue_(pinned<Descriptor>(receive.descriptors)) {
     mailbox_[0] = {};
   }
 
@@ -172,7 +172,7 @@ class PersistentQueue : public Path {
 
   const Receive& receive_;
   std::shared_ptr<Descriptor[]> queue_;
-  std::shared_ptr<Mailbox[]> mailbox_ = page_locked<Mailbox>(1);
+  std::shared_ptr<Mailbox[]> mailbox_ = pinned<Mailbox>(1);
   std::shared_ptr<uint32_t[]> counters_ = on_device<uint32_t>(kCounters);
   std::shared_ptr<CUstream_st> stream_ = new_stream();
   int blocks_ = sm_count();
