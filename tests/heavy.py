@@ -22,7 +22,7 @@ TOOLS = {
     "tests.kernels.allocator.native": {"native"},
     "tests.compiled": {
         *("bindings_object", "device_code", "gpu_module", "gpu_module_file", "gpu_samples"),
-        *("kept", "kernel_resources", "module", "module_file", "program", "run"),
+        *("kept", "kernel_resources", "module", "module_file", "program", "run", "toolchain"),
     },
     "tests.kernels.stubbed": {"stubbed"},
     "tests.workflow.pipeline": {"snakemake", "succeed"},

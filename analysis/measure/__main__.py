@@ -79,7 +79,7 @@ class Session:
         self._command = command
         self._toolchain = find_toolchain(config.nvcc, config.libfabric)
         self._arch = resolve_arch(config.arch, config.gpus)
-        self._provision = Provision.of(gpus, self._toolchain, config)
+        self._provision = Provision.of(gpus, config)
         self._where = target(config, gpus)
 
     def plan(self, study: Study, variant: str | None) -> Plan | None:

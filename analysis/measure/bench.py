@@ -28,7 +28,7 @@ from analysis.measure.needs import Provision, in_use
 from analysis.measure.rig import Bound, Rig
 from analysis.study import Case, CaseValue, Study, Variant, case_id, discover
 from analysis.study.config import Config, load_config
-from analysis.toolchain.compilers import find_toolchain, resolve_arch
+from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.modules import built_modules
 
 GIB = 2**30
@@ -144,8 +144,7 @@ def _bind(
 ) -> Bound:
     """The variant ready to launch; HotpathError where something it needs is not here."""
     gpus = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
-    toolchain = find_toolchain(config.nvcc, config.libfabric)
-    if unmet := Provision.of(gpus, toolchain, config).unmet(variant):
+    if unmet := Provision.of(gpus, config).unmet(variant):
         raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
     if gpus:
         show_only(in_use(gpus, [variant]))

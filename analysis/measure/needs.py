@@ -11,8 +11,8 @@ from analysis.base.gpu import Gpu
 from analysis.measure.topology import Pair, apart
 from analysis.study import Variant
 from analysis.study.config import Config
-from analysis.toolchain.compilers import Toolchain
-from analysis.toolchain.libfabric import MISSING
+from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.libfabric import MISSING, find_libfabric
 from analysis.toolchain.packages import PACKAGES
 
 
@@ -29,10 +29,14 @@ class Provision:
     apart: tuple[Pair, ...] = ()
 
     @classmethod
-    def of(cls, gpus: Sequence[Gpu], toolchain: Toolchain, config: Config) -> Provision:
-        """Resources of this machine that the configuration allows to use."""
-        has_libfabric = toolchain.libfabric is not None
-        return cls(gpus, toolchain.version, config.managed, has_libfabric, apart(gpus))
+    def of(cls, gpus: Sequence[Gpu], config: Config) -> Provision:
+        """Resources of this machine that the configuration allows to use.
+
+        Only variants for GPUs need a CUDA version, so that without one no compiler is looked for.
+        """
+        cuda = find_toolchain(config.nvcc).version if gpus else None
+        has_libfabric = find_libfabric(config.libfabric) is not None
+        return cls(gpus, cuda, config.managed, has_libfabric, apart(gpus))
 
     def unmet(self, variant: Variant) -> str | None:
         """The reason why `variant` cannot run here, or None. FieldError for an unknown need."""

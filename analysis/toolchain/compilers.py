@@ -6,19 +6,24 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import GpuError, open_gpus
-from analysis.study import Variant
 from analysis.study.config import BUILD
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
 DEFAULT_ARCH = "sm_90"
+
+INSTALLER = ROOT / "env" / "run"
+"""Adds the locked compiler to the environment .venv when WITH_COMPILER is set."""
+WITH_COMPILER = "HOTPATH_COMPILER"
 
 
 @dataclass(frozen=True)
@@ -34,26 +39,48 @@ class Toolchain:
     cxx_version: str
     libfabric: Libfabric | None = None
 
-    def can_build(self, variant: Variant) -> bool:
-        """Whether what its source includes is here."""
-        return self.libfabric is not None or "libfabric" not in variant.needs
-
 
 def find_toolchain(nvcc: str = "auto", libfabric: str = "auto") -> Toolchain:
-    """The compiler `nvcc` names, or with `auto` the locked one, then CUDACXX, CUDA_HOME and PATH;
-    `libfabric` as find_libfabric takes it.
+    """The toolchain of the compiler that find_nvcc finds; if there is none, of the locked compiler,
+    which is then installed. `libfabric` as find_libfabric takes it.
 
-    Raises FieldError where a named one does not exist, HotpathError where none is found.
+    Raises HotpathError if no compiler is found and none can be installed.
+    """
+    path = find_nvcc(nvcc) or _install_nvcc()
+    return replace(_describe(path), libfabric=find_libfabric(libfabric))
+
+
+def find_nvcc(nvcc: str = "auto") -> Path | None:
+    """The compiler `nvcc` names, or with `auto` the locked one, then CUDACXX, CUDA_HOME and PATH.
+
+    None if none of these exists; FieldError if a named one does not.
     """
     if nvcc == "auto":
-        path = next(_candidates(), None)
-        if path is None:
-            raise HotpathError("nvcc: none in this environment, CUDACXX, CUDA_HOME or PATH")
-    else:
-        path = Path(nvcc)
-        if not path.is_file():
-            raise FieldError("config: nvcc", "`auto` or the path of a compiler", nvcc)
-    return replace(_describe(path), libfabric=find_libfabric(libfabric))
+        return next(_candidates(), None)
+    path = Path(nvcc)
+    if not path.is_file():
+        raise FieldError("config: nvcc", "`auto` or the path of a compiler", nvcc)
+    return path
+
+
+def _install_nvcc() -> Path:
+    """Install the locked compiler, which a site of committed results does not need.
+
+    HotpathError outside of the locked environment, or if the installation fails.
+    """
+    if Path(sys.prefix) != ROOT / ".venv":
+        raise HotpathError("nvcc: none in this environment, CUDACXX, CUDA_HOME or PATH")
+    print("Installing the CUDA compiler", file=sys.stderr)
+    environment = os.environ | {WITH_COMPILER: "1"}
+    done = subprocess.run(
+        [str(INSTALLER), "true"], env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise HotpathError(f"nvcc: {done.stderr.strip().removeprefix('error: ')}")
+    path = next(_candidates(), None)
+    if path is None:
+        raise HotpathError(f"nvcc: {INSTALLER} has not installed one")
+    return path
 
 
 def find_cxx() -> str:

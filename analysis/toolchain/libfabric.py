@@ -9,6 +9,7 @@ from typing import Final
 
 from analysis import ROOT
 from analysis.base.errors import FieldError
+from analysis.study import Variant
 
 MISSING: Final = "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
 
@@ -72,3 +73,8 @@ def _library(prefixes: tuple[Path, ...]) -> Path | None:
 
 def _first(paths: Iterable[Path]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
+
+
+def can_build(variant: Variant, libfabric: Libfabric | None) -> bool:
+    """Whether the libraries that the variant's source includes are installed."""
+    return libfabric is not None or "libfabric" not in variant.needs

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch, resolve_arch
 from tests.compiled import toolchain as found_toolchain
@@ -65,7 +67,30 @@ def test_no_compiler_anywhere_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("CUDACXX", str(tmp_path / "gone"))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "gone"))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     with pytest.raises(HotpathError, match="nvcc: none in this environment, CUDACXX, CUDA_HOME or"):
+        find_toolchain()
+
+
+def test_locked_environment_installs_its_compiler_when_it_is_needed(
+    toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
+    for variable in ("CUDACXX", "CUDA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
+    installer, folder = tmp_path / "run", tmp_path / "nvidia" / "cu13" / "bin"
+    monkeypatch.setattr("analysis.toolchain.compilers.INSTALLER", installer)
+    installer.write_text(
+        f"#!/bin/sh\n[ $HOTPATH_COMPILER = 1 ] && mkdir -p {folder}"
+        f" && printf '#!/bin/sh\\nexec {toolchain.nvcc} \"$@\"' > {folder}/nvcc"
+        f" && chmod +x {folder}/nvcc\n"
+    )
+    installer.chmod(0o755)
+    assert find_toolchain().nvcc == folder / "nvcc"
+    (folder / "nvcc").unlink()
+    installer.write_text("#!/bin/sh\necho error: no network >&2; exit 1\n")
+    with pytest.raises(HotpathError, match=r"^nvcc: no network$"):
         find_toolchain()
 
 

@@ -1,4 +1,5 @@
 # Inputs and parameters of the rules that compile studies and derive tables from their code.
+from functools import cache
 
 
 def modules_of(study):
@@ -6,8 +7,30 @@ def modules_of(study):
     return [
         MODULES / study / f"{variant.name}.so"
         for variant in CONFIG.known[study].variants
-        if variant.is_compiled and TOOLCHAIN.can_build(variant)
+        if variant.is_compiled and can_build(variant, LIBFABRIC)
     ]
+
+
+@cache
+def toolchain():
+    """The compilers. Only jobs that compile ask, because the CUDA compiler may have to be installed."""
+    try:
+        found = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
+        require_arch(ARCH, found.nvcc)
+    except HotpathError as error:
+        sys.exit(f"error: {error}")
+    return found
+
+
+def nvcc(wildcards):
+    return "auto" if IN_CONTAINER else toolchain().nvcc
+
+
+def compilers(wildcards):
+    """The compilers and their versions: new ones rebuild every module."""
+    if IN_CONTAINER:
+        return "of the image"
+    return f"{toolchain().nvcc} {toolchain().version}, {toolchain().cxx_version}"
 
 
 def description(wildcards):
@@ -72,7 +95,7 @@ def kept_marks():
     return [
         TABLES / "kept" / name
         for name, study in SHOWN.items()
-        if name not in KEPT and all(TOOLCHAIN.can_build(v) for v in study.variants)
+        if name not in KEPT and all(can_build(v, LIBFABRIC) for v in study.variants)
     ]
 
 
@@ -111,6 +134,11 @@ def derive_sources(wildcards):
     if wildcards.study in KEPT:
         return sources(f"{COMPILED}/{wildcards.study}/*.*")
     return modules_of(wildcards.study)
+
+
+def derive_compilers(wildcards):
+    """The compilers of the study's modules, of which kept tables need none."""
+    return "" if wildcards.study in KEPT else compilers(wildcards)
 
 
 def derive_command(wildcards, output):

@@ -70,7 +70,7 @@ def find_unfinished():
             gpus = stack.enter_context(open_gpus(CONFIG.gpus))
         except GpuError:
             gpus = ()
-        provision = Provision.of(gpus, TOOLCHAIN, CONFIG)
+        provision = Provision.of(gpus, CONFIG)
         where = target(CONFIG, gpus)
         for name, study in CONFIG.studies.items():
             lacking = [v.name for v in pending(study, where, grid, provision)]

@@ -14,7 +14,7 @@ rule cpu_cache:
     resources:
         mem_mb=1000,
     params:
-        compiler=COMPILER,
+        compilers=compilers,
         cxx=CXX,
     message:
         "Building the library that flushes the CPU's caches"
@@ -38,10 +38,10 @@ rule bindings:
         mem_mb=1000,
     params:
         python=PYTHON,
-        nvcc=NVCC,
-        compiler=COMPILER,
+        nvcc=nvcc,
+        compilers=compilers,
         libfabric=CONFIG.libfabric,
-        libfabric_found=str(TOOLCHAIN.libfabric),
+        libfabric_found=str(LIBFABRIC),
         settings=bindings_settings,
     message:
         "Compiling the bindings of {wildcards.study}"
@@ -68,11 +68,11 @@ rule module:
         mem_mb=1000,
     params:
         python=PYTHON,
-        nvcc=NVCC,
+        nvcc=nvcc,
         arch=ARCH,
-        compiler=COMPILER,
+        compilers=compilers,
         libfabric=CONFIG.libfabric,
-        libfabric_found=str(TOOLCHAIN.libfabric),
+        libfabric_found=str(LIBFABRIC),
         settings=module_settings,
     message:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"

@@ -12,7 +12,14 @@ from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 from snakemake_logger_plugin_hotpath import suggest_targets
 
-from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
+from analysis.toolchain.compilers import (
+    find_cxx,
+    find_nvcc,
+    find_toolchain,
+    require_arch,
+    resolve_arch,
+)
+from analysis.toolchain.libfabric import can_build, find_libfabric
 from analysis.toolchain.packages import package_versions
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import MADE_OF, is_kept
@@ -29,20 +36,19 @@ try:
     require_plain_path(Path(workflow.basedir))
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus)
-    TOOLCHAIN = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
-    require_arch(ARCH, TOOLCHAIN.nvcc)
+    LIBFABRIC = find_libfabric(CONFIG.libfabric)
+    HOST_CXX = find_cxx()
+    if installed := find_nvcc(CONFIG.nvcc):
+        require_arch(ARCH, installed)
 except HotpathError as error:
     sys.exit(f"error: {error}")
 
 # With `--software-deployment-method apptainer`, jobs run the programs of the container's image.
-if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
-    PYTHON, NVCC, CXX, CXX_VERSION = "python3", "auto", "g++-13", "of the image"
-else:
-    PYTHON, NVCC = sys.executable, TOOLCHAIN.nvcc
-    CXX, CXX_VERSION = TOOLCHAIN.cxx, TOOLCHAIN.cxx_version
+IN_CONTAINER = (
+    DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
+)
+PYTHON, CXX = ("python3", "g++-13") if IN_CONTAINER else (sys.executable, HOST_CXX)
 
-# A new compiler rebuilds every module.
-COMPILER = f"{NVCC} {TOOLCHAIN.version}, {CXX_VERSION}"
 # The smoke grid has results, tables and a site that are separate from the real ones.
 IS_SMOKE = CONFIG.grid.name == "smoke"
 TABLES = Path("build/smoke" if IS_SMOKE else "build")

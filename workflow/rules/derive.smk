@@ -19,7 +19,7 @@ rule derive:
     resources:
         mem_mb=1000,
     params:
-        compiler=COMPILER,
+        compilers=derive_compilers,
         files=study_files_digest,
         command=derive_command,
     message:

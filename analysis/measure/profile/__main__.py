@@ -27,7 +27,6 @@ from analysis.results.store.results import set_capture
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import BUILD, Config, load_config
 from analysis.study.source import fingerprint
-from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
 
 
@@ -65,7 +64,7 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
     If one is impossible here, the provenance records the reason. HotpathError where that is
     damaged."""
     with open_gpus(config.gpus) as gpus:
-        provision = Provision.of(gpus, find_toolchain(config.nvcc, config.libfabric), config)
+        provision = Provision.of(gpus, config)
         where = target(config, gpus)
         modules = built_modules(gpus[0].arch if config.arch == "auto" else config.arch)
     refuse_damaged(study, where, config.grid.name)
