@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, RatioRow
@@ -91,9 +91,22 @@ def findings(facts: StudyFacts) -> list[tuple[Finding, ClaimResult]]:
                 continue
             others = tuple(rows[other] for other in order if other != machine)
             result = _result(facts, claim, rows[machine], claim.finding.part, others)
+            if claim.finding.inverse:
+                result = replace(result, figures=_inverse(result.figures))
             found.append((claim.finding, result))
             break
     return found
+
+
+def _inverse(row: Figures) -> Figures:
+    """The row with 1 over its figures."""
+    return replace(
+        row,
+        measured=1 / row.measured,
+        published=1 / row.published,
+        ci_low=1 / row.ci_high,
+        ci_high=1 / row.ci_low,
+    )
 
 
 def _result(

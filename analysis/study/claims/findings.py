@@ -33,6 +33,9 @@ class Finding(Keys):
     part: Count = key(
         "Number of the comparison, of several, whose figures the headline has; from 1.", 1
     )
+    inverse: bool = key(
+        "Whether the headline gives 1 over the figure, which then is a ratio above 1.", False
+    )
     bears_on: Bearing = key(
         "The decision of a reader that the finding may change. design: the parts of a program, as"
         " where its data lie, what moves them and what runs beside. code: how one part of it is"

@@ -133,3 +133,16 @@ def test_without_surprising_claims_the_slowest_step_is_the_surprise(tmp_path: Pa
     facts = facts_of(tmp_path, replace(study, claims=()))
     found = largest_surprise(facts, "box")
     assert isinstance(found, Slower) and found.step == steps[1]  # 4 times as long, then 1.5
+
+
+def test_an_inverse_finding_has_one_over_the_figure_and_its_interval(tmp_path: Path) -> None:
+    shown = []
+    for place, change in enumerate(({}, {"inverse": True})):
+        study = write_study(tmp_path / str(place), CLAIM | {"finding": FINDING | change})
+        measure(tmp_path / str(place) / "results", study, machine="m", run=NEW)
+        ((_, result),) = findings(facts_of(tmp_path / str(place), study))
+        shown.append(result.figures)
+    plain, inverse = shown
+    assert inverse.measured == pytest.approx(1 / plain.measured)
+    assert (inverse.ci_low, inverse.ci_high) == (1 / plain.ci_high, 1 / plain.ci_low)
+    assert inverse.ci_low < inverse.ci_high
