@@ -13,9 +13,9 @@ import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Strict, ValidationError
 
 from analysis.base.errors import FieldError
+from analysis.base.records import KINDS, is_utc_time
 
 T = TypeVar("T")
-Record = TypeVar("Record", bound="Keys")
 
 OTHERS: Final = ""
 """Alias of the field for all keys that no other field has."""
@@ -68,10 +68,10 @@ def _with_known_keys(record: type, data: Any) -> Any:
     known = keys_of(record)
     others = {name: value for name, value in data.items() if name not in known}
     if others and OTHERS not in known:
-        raise _Fault(f"one of the keys {sorted(known)}", sorted(others, key=str))
+        raise Fault(f"one of the keys {sorted(known)}", sorted(others, key=str))
     required = sorted(name for name, one in known.items() if name and is_required(one))
     if not set(required) <= set(data):
-        raise _Fault(f"the keys {required}", sorted(data, key=str))
+        raise Fault(f"the keys {required}", sorted(data, key=str))
     return (
         data
         if OTHERS not in known
@@ -79,8 +79,8 @@ def _with_known_keys(record: type, data: Any) -> Any:
     )
 
 
-class _Fault(ValueError):
-    """A fault found by a check of this module."""
+class Fault(ValueError):
+    """A fault found by a check of a file's keys."""
 
     def __init__(self, expected: str, got: object) -> None:
         super().__init__(expected)
@@ -95,7 +95,7 @@ def only(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
 def _refusal(test: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
     def checked(value: Any) -> Any:
         if not test(value):
-            raise _Fault(expected, value)
+            raise Fault(expected, value)
         return value
 
     return checked
@@ -127,6 +127,9 @@ Natural = Annotated[int, Strict(), pydantic.Field(ge=0), text_as(int)]
 Count = Annotated[int, Strict(), pydantic.Field(ge=1), text_as(int)]
 Positive = Annotated[float, Strict(), pydantic.Field(gt=0), text_as(float)]
 Boolean = Annotated[bool, Strict(), text_as({"true": True, "false": False}.__getitem__)]
+UtcTime = Annotated[
+    Text, only(lambda value: isinstance(value, str) and is_utc_time(value), KINDS["UtcTime"][0])
+]
 Maybe = Annotated[T | None, only(lambda value: value is not None, "a value, or no such key")]
 """A key that may be left out."""
 Unique = Annotated[
@@ -139,15 +142,15 @@ Unique = Annotated[
 """A list without repeats."""
 
 
-def read(record: type[Record], data: Any, where: str, *, from_text: bool = False) -> Record:
-    """`data` as a `record`. FieldError for its first fault; `where` is the name of the file, or
-    with `file: keys` the place of `data` in it.
+def read(record: type[T], data: Any, where: str, *, from_text: bool = False) -> T:
+    """`data` as a `record`, a class of keys. FieldError for its first fault; `where` is the name of
+    the file, or with `file: keys` the place of `data` in it.
 
     `from_text`: numbers and booleans may be text, as on a command line.
     """
     kind: type = record
     try:
-        found: Record = adapter(kind).validate_python(data, context=from_text or None)
+        found: T = adapter(kind).validate_python(data, context=from_text or None)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise FieldError(*_in_words(fault, data, where)) from error
@@ -164,10 +167,12 @@ def _in_words(fault: Any, data: Any, where: str) -> tuple[str, str, object]:
     """(field, expected, got) of a fault that pydantic found in `data`."""
     got, limits = fault["input"], fault.get("ctx", {})
     expected = _EXPECTED.get(fault["type"], fault["msg"]).format(**limits)
-    if isinstance(found := limits.get("error"), _Fault):
+    if isinstance(found := limits.get("error"), Fault):
         expected, got = found.expected, found.got
     elif isinstance(got, float) and not math.isfinite(got):
         expected = "a finite number"
+    elif fault["type"] == "missing" and isinstance(got, Mapping):
+        expected, got = "a value", None
     elif fault["type"] == "literal_error":
         expected = f"one of {re.findall(QUOTED, limits['expected'])}"
     path = ".".join(_names(fault["loc"], data))
@@ -180,14 +185,15 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "int_type": "type integer",
     "float_type": "type number",
     "string_type": "type string",
-    "tuple_type": "type array",
-    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type"), "type object"),
+    **dict.fromkeys(("tuple_type", "list_type"), "type array"),
+    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), "type object"),
     "finite_number": "a finite number",
     "string_pattern_mismatch": "text like {pattern}",
     "string_too_long": "at most {max_length} characters",
     "greater_than_equal": "a number of at least {ge}",
     "greater_than": "a number above {gt:g}",
     "less_than_equal": "a number of at most {le:g}",
+    "extra_forbidden": "no such key",
     "missing": "more items",
     **dict.fromkeys(("string_too_short", "too_short"), "something that is not empty"),
     "too_long": "at most {max_length} items",

@@ -63,6 +63,14 @@ def utc_time(text: str) -> str:
     return text
 
 
+def is_utc_time(text: str) -> bool:
+    """Whether `text` is a timestamp that `utc_time` accepts."""
+    try:
+        return bool(utc_time(text))
+    except ValueError:
+        return False
+
+
 KINDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
     "str": ("text on one line", line_of_text),
     "int": ("a whole number", whole_number),

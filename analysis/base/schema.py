@@ -1,26 +1,17 @@
-"""Read YAML and JSON and check it against a schema; the first fault becomes one clear error."""
+"""Reads YAML and JSON; what is wrong with a file becomes one clear error."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
-from analysis import ROOT
-from analysis.base.errors import FieldError, HotpathError
+from analysis.base.errors import HotpathError
 from analysis.base.reading import read_text
-from analysis.base.records import utc_time
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
-
-SCHEMAS = ROOT / "workflow" / "schemas"
-
 
 _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """As of yaml.safe_load, but taking a fraction of the time where PyYAML has its C library."""
@@ -37,31 +28,13 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         """Called before keys are merged into a node, which may then be there twice, and again."""
         if node not in self._flat:
             self._flat.add(node)
-            keys = [key.value for key, _ in node.value]
-            if again := next((key for key in keys if keys.count(key) > 1), None):
-                problem = f"expected every key once, got {again!r} again"
-                raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+            found: set[str] = set()
+            for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+                if key.value in found:
+                    problem = f"expected every key once, got {key.value!r} again"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                found.add(key.value)
         super().flatten_mapping(node)
-
-
-@cache
-def _first_fault(name: str) -> Callable[[Any], ValidationError | None]:
-    """A function that finds the most relevant fault by the schema `name`."""
-    # Only programs that read results need these modules, which take long to import.
-    from jsonschema import Draft202012Validator, FormatChecker, validators
-    from jsonschema.exceptions import best_match
-
-    formats = FormatChecker(formats=())
-    formats.checks("utc-time", raises=ValueError)(
-        lambda value: not isinstance(value, str) or bool(utc_time(value))
-    )
-    # JSON accepts 1.0 as an integer; for a count that is a mistake.
-    integers = Draft202012Validator.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
-    )
-    kind = validators.extend(Draft202012Validator, type_checker=integers)  # type: ignore[no-untyped-call]
-    checker = kind(read_yaml(SCHEMAS / f"{name}.schema.yaml"), format_checker=formats)
-    return lambda data: best_match(checker.iter_errors(data))
 
 
 def parse_yaml(text: str) -> Any:
@@ -122,56 +95,3 @@ def _texts(data: Any) -> Iterator[str]:
     elif isinstance(data, list):
         for value in data:
             yield from _texts(value)
-
-
-def check(data: Any, name: str, where: str) -> None:
-    """Raise FieldError for the most relevant fault; `where` is the file's name."""
-    for path, number in _floats(data):
-        # No bound in a schema refuses these.
-        if not math.isfinite(number):
-            raise FieldError(f"{where}: {path}", "a finite number", number)
-    if error := _first_fault(name)(data):
-        raise FieldError(_field(error, where), *_fault(error))
-
-
-def _floats(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Every number that is no integer, with the keys that lead to it."""
-    if isinstance(data, float):
-        yield path, data
-    elif isinstance(data, dict | list):
-        for name, part in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from _floats(part, f"{path}.{name}".lstrip("."))
-
-
-def _field(error: ValidationError, where: str) -> str:
-    return ": ".join([where, ".".join(str(part) for part in error.absolute_path)]).rstrip(": ")
-
-
-_EXPECTED: Final[Mapping[str, str]] = {
-    "type": "type {}",
-    "enum": "one of {}",
-    "pattern": "text like {}",
-    "format": "a UTC timestamp such as 2026-11-24T06:00:00Z",
-    "maxLength": "at most {} characters",
-    "maxItems": "at most {} items",
-    "maxProperties": "at most {} keys",
-    "minimum": "a number of at least {}",
-    "maximum": "a number of at most {}",
-    "exclusiveMinimum": "a number above {}",
-}
-"""The expectation of each schema keyword, in words."""
-
-
-def _fault(error: ValidationError) -> tuple[str, object]:
-    """(expected, got) in words, for the schema keywords that our schemas use."""
-    got: Any = error.instance
-    rule: Any = error.validator_value
-    schema: Any = error.schema
-    match error.validator:
-        case "additionalProperties" if isinstance(rule, bool):
-            known = sorted(schema.get("properties", {}))
-            return f"one of the keys {known}", sorted(set(got) - set(known), key=str)
-        case "required":
-            return f"the keys {sorted(rule)}", sorted(got, key=str)
-    expected = _EXPECTED.get(str(error.validator))
-    return expected.format(rule) if expected else error.message, got

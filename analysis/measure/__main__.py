@@ -20,7 +20,6 @@ from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, GpuError, open_gpus
 from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
-from analysis.base.schema import check, read_json
 from analysis.measure.commit import commit_of
 from analysis.measure.forecast import forecasts
 from analysis.measure.journal import discard_outdated, settle
@@ -36,6 +35,8 @@ from analysis.measure.plan import (
 )
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
+from analysis.results.store.folders import DESCRIPTION
+from analysis.results.store.results import read_machine
 from analysis.study import Study, Variant
 from analysis.study.config import BUILD, Config, changed, load_config
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
@@ -150,11 +151,9 @@ def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str,
 def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
     """Raise HotpathError if the results are those of a machine with another kind of GPU, or with
     more GPUs than are found now: rows of skipped cases would replace its samples."""
-    path = where.folder / "machine.json"
-    if not path.exists():
+    if not (where.folder / DESCRIPTION).exists():
         return
-    described = read_json(path)
-    check(described, "machine", str(path))
+    described = read_machine(where.folder)
     named = described.get("gpu")
     if named and gpus and gpus[0].name != named:
         raise HotpathError(

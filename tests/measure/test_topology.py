@@ -7,9 +7,10 @@ import json
 import pynvml
 import pytest
 
+from analysis.base import keys
 from analysis.base.gpu import open_gpus
-from analysis.base.schema import check
 from analysis.measure.topology import apart, topology
+from analysis.results.store.keys import MachineKeys
 from analysis.site.pages.machines import described_facts
 from tests.nvml import Device, devices, install
 
@@ -34,7 +35,7 @@ def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.Mo
         "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
     }
     described = json.loads(json.dumps({"gpu": "NVIDIA H200", **found}))
-    check(described, "machine", "machine.json")  # as results are
+    keys.read(MachineKeys, described, "machine.json")  # as results are
     facts = described_facts({"nvidia-h200-x3": described})
     assert facts["peer access, 1-2"] == ["no"]
     assert facts["NVLinks, 0-1"] == ["2"]

@@ -12,8 +12,7 @@ import os
 import sys
 from typing import NoReturn
 
-import jsonschema  # noqa: F401  (the pipeline imports it, too)
-import numpy  # noqa: F401
+import numpy  # noqa: F401  (the pipeline imports it, too)
 import psutil  # noqa: F401
 import pydantic.type_adapter  # noqa: F401
 import smart_open  # noqa: F401  (as Snakemake does when it opens its first file)

@@ -136,7 +136,7 @@ def measuring_inputs(study, variants):
     results, so those are no input."""
     code = sources("config/config.yaml", "analysis/**/*.py")
     modules = modules_to_run(study, variants)
-    return [*modules, CPU_CACHE, *files_of(study), *SCHEMAS, *code]
+    return [*modules, CPU_CACHE, *files_of(study), *code]
 
 
 def study_inputs(wildcards):

@@ -31,7 +31,6 @@ WHOLE_SITE = SITE / ".whole"
 RESULT_FILES = list(plain_files(RESULTS))
 CALIBRATING = calibrating(CONFIG.known)
 SUMMARISING = [
-    *SCHEMAS,
     *CORE,
     *sources("analysis/results/*.py", "analysis/results/model/*.py"),
     *sources("analysis/results/store/*.py", "analysis/results/tables/*.py"),

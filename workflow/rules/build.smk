@@ -150,7 +150,6 @@ rule keep_code:
     input:
         rules.code_of_study.output,
         derived_of_study,
-        SCHEMAS,
         CORE,
         TOOLCHAIN_CODE,
     output:

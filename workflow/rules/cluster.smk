@@ -4,7 +4,6 @@
 rule measure_machine:
     input:
         [files_of(study) for study in CONFIG.studies],
-        SCHEMAS,
         sources("Snakefile", "workflow/**/*.*", "config/*.yaml", "analysis/**/*.*"),
     output:
         touch(MACHINE_MARKS / "{machine}" / "{run}.done"),
@@ -35,7 +34,6 @@ rule measure_machine:
 rule merge_machine:
     input:
         run_marks,
-        SCHEMAS,
         CORE,
         sources("analysis/**/*.py"),
     output:

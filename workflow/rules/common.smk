@@ -149,7 +149,6 @@ STUDIES = sorted(
         *(path for name in CONFIG.known for path in files_of(name)),
     }
 )
-SCHEMAS = sources("workflow/schemas/*.yaml")
 # Modules that every stage imports, among them those that read study.yaml.
 CORE = sources("analysis/*.py", "analysis/base/*.py", "analysis/study/**/*.py")
 TOOLCHAIN_CODE = sources("analysis/toolchain/*.py")

@@ -5,7 +5,6 @@ rule derive:
     input:
         derive_sources,
         study_files,
-        SCHEMAS,
         CORE,
         API,
         TOOLCHAIN_CODE,

@@ -65,7 +65,6 @@ rule report:
         # Pages offer the samples and show the sources.
         results(),
         STUDIES,
-        SCHEMAS,
         # The reference shows the settings, the architecture page the parts of the package and files to
         # read first.
         "config/config.yaml",

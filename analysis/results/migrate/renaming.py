@@ -9,19 +9,21 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.base import keys
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
-from analysis.base.schema import check, read_yaml
+from analysis.base.keys import Keys, Name, key
+from analysis.base.schema import read_yaml
 from analysis.results.store.folders import KINDS, machines, samples_files
 from analysis.results.store.results import load_variant, provenance_text
 from analysis.results.store.samples import text_checksum, to_text
 from analysis.study.claims.bounds import digests
 
-Names = Mapping[str, str]
+Names = Mapping[str, Name]
 """New names by old ones."""
 
 CASES: Final = ("case", "over_case", "also")
@@ -30,13 +32,15 @@ VARIANTS: Final = ("of", "over")
 
 
 @dataclass(frozen=True)
-class Within:
-    """The renames of one study; `values` are by the key's name of today."""
+class Within(Keys):
+    """The renames of one study."""
 
-    variants: Names = field(default_factory=dict)
-    metrics: Names = field(default_factory=dict)
-    keys: Names = field(default_factory=dict)
-    values: Mapping[str, Mapping[str, str | int]] = field(default_factory=dict)
+    variants: Names = key("Variants, by their old names.", factory=dict)
+    metrics: Names = key("Metrics.", factory=dict)
+    keys: Names = key("Keys of the cases.", factory=dict)
+    values: Mapping[str, Mapping[str, str | int]] = key(
+        "Words that are values of a case, by the key's current name.", factory=dict
+    )
 
     def case(self, id: str) -> str:
         """The id of a case by its new keys and values."""
@@ -68,12 +72,12 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Renames:
+class Renames(Keys):
     """The renames in a map file; all other names stay."""
 
-    studies: Names = field(default_factory=dict)
-    files: Names = field(default_factory=dict)
-    within: Mapping[str, Within] = field(default_factory=dict)
+    studies: Names = key("Studies, by their old names.", factory=dict)
+    files: Mapping[str, str] = key("Moved files and folders, by their old paths.", factory=dict)
+    within: Mapping[str, Within] = key("Renames inside a study, by its name now.", factory=dict)
 
     def study(self, old: str) -> str:
         return self.studies.get(old, old)
@@ -99,10 +103,7 @@ class Renames:
 
 def read_renames(path: Path) -> Renames:
     """Read a map file; FieldError names its first invalid field."""
-    data = read_yaml(path) or {}
-    check(data, "renames", path.name)
-    within = {study: Within(**names) for study, names in data.get("within", {}).items()}
-    return Renames(data.get("studies", {}), data.get("files", {}), within)
+    return keys.read(Renames, read_yaml(path) or {}, path.name)
 
 
 def rename_results(results: Path, renames: Renames, folders: Mapping[str, Path]) -> int:

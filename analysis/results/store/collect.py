@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,9 @@ CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]
 UNKNOWN_HOST = "unknown"
 """Host of runs that did not record one."""
+
+FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
+"""Errors that a file may cause: the first two by a check, the others without one."""
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""
@@ -84,12 +88,14 @@ def collect(
 
     def refuse(folder: Path, error: Exception) -> None:
         name = folder.relative_to(root).as_posix()
-        collected.refused[visible(name)] = visible(str(error).replace(f"{root}/", ""))
+        is_foreseen = isinstance(error, HotpathError | OSError)
+        reason = str(error) if is_foreseen else f"{name}: {type(error).__name__}: {error}"
+        collected.refused[visible(name)] = visible(reason.replace(f"{root}/", ""))
 
     for study in studies.values():
         try:
             collected.published[study.name] = load_published(root, study)
-        except (HotpathError, OSError) as error:
+        except FAULTS as error:
             collected.published[study.name] = NOTHING
             refuse(published_file(root, study), error)
     for folder in machine_folders(root):
@@ -98,7 +104,7 @@ def collect(
                 continue
             check_machine(folder)
             collected.machines[folder.name] = read_machine(folder)
-        except (HotpathError, OSError) as error:
+        except FAULTS as error:
             refuse(folder, error)
             continue
         room = MACHINE_LIMIT_SAMPLES
@@ -107,7 +113,7 @@ def collect(
                 continue
             try:
                 found = _collect_study(inner, studies, room)
-            except (HotpathError, OSError) as error:
+            except FAULTS as error:
                 refuse(inner, error)
                 continue
             frames += found.frames

@@ -10,14 +10,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.base import keys
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.reading import decoded, read_bytes
-from analysis.base.schema import check, read_json
+from analysis.base.schema import read_json
 from analysis.base.statistics import MIN_RUNS
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.consistency import check_samples
 from analysis.results.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, variant_files
+from analysis.results.store.keys import MachineKeys, ProvenanceKeys
 from analysis.results.store.samples import (
     KEPT_RUNS,
     Sample,
@@ -34,8 +36,6 @@ kept."""
 
 _OF_FILE: Final = ("study", "variant", "samples_sha256", "runs")
 """Keys of the file, beside those of the newest run."""
-_SOUND: Final[set[str]] = set()
-"""Descriptions of machines that have passed their schema, as JSON."""
 
 
 class CorruptResults(HotpathError):
@@ -86,14 +86,12 @@ def load_variant(path: Path) -> VariantResults:
 
 
 def read_provenance(path: Path) -> Provenance:
-    """`<variant>.json`, checked by its schema; HotpathError names the file and the field."""
+    """`<variant>.json`, its keys checked; HotpathError names the file and the key."""
     if not path.exists():
         raise CorruptResults(f"{path}: the provenance of {path.stem}.csv is missing")
     provenance: Provenance = read_json(path)
-    check(provenance, "provenance", str(path))
+    keys.read(ProvenanceKeys, provenance, str(path))
     entries = (provenance, *provenance["runs"])
-    for entry in entries:
-        _check_snapshot(entry["machine"], f"{path}: run {entry['run']}: machine")
     if len({entry["run"] for entry in entries}) < len(entries):
         raise CorruptResults(f"{path}: runs: expected every run once")
     return provenance
@@ -108,19 +106,11 @@ def provenance_text(document: Provenance) -> str:
     return f"{{\n{lines}\n}}\n"
 
 
-def _check_snapshot(machine: Any, where: str) -> None:
-    """As `check`; one that has passed is in the provenance of many variants."""
-    text = json.dumps(machine, sort_keys=True)
-    if text not in _SOUND:
-        check(machine, "machine", where)
-        _SOUND.add(text)
-
-
 def read_machine(folder: Path) -> dict[str, Any]:
-    """A machine's description, checked by its schema; HotpathError names the file and the field."""
+    """A machine's description, its keys checked; HotpathError names the file and the key."""
     path = folder / DESCRIPTION
     described: dict[str, Any] = read_json(path)
-    check(described, "machine", str(path))
+    keys.read(MachineKeys, described, str(path))
     return described
 
 

@@ -157,6 +157,12 @@ PROVENANCE: Final = {
     "fewer rounds than samples have": provenance(lambda d: d.update(rounds=1)),
     "start on the 31st of June": provenance(lambda d: d.update(start="2026-06-31T00:00:00Z")),
     "end as null": provenance(lambda d: d.update(end=None)),
+    "end before the start": provenance(lambda d: d.update(end="2026-01-01T00:00:00Z")),
+    "a run in the future": provenance(lambda d: d.update(end="2999-01-01T00:00:00Z")),
+    "an unknown key": provenance(lambda d: d.update({PAYLOAD: PAYLOAD})),
+    "memory of a run as a word": provenance(lambda d: d["machine"].update(memory_bytes="much")),
+    "watts of a run as a word": provenance(lambda d: d["machine"].update(power_limit_w="700")),
+    "clock of a run as a word": provenance(lambda d: d["machine"].update(max_sm_mhz="1980")),
     "run with markup": provenance(lambda d: d.update(run=PAYLOAD)),
     "run of the samples gone": provenance(lambda d: d.update(run="2026-01-05T03:04:05Z")),
     "grid unknown": provenance(lambda d: d.update(grid="huge")),
@@ -286,6 +292,10 @@ DESCRIPTION: Final = {
     "SMs beyond any": machine_json(lambda d: d.update(sms=10**30)),
     "a fact with markup for a name": machine_json(lambda d: d.update({"<b>": 1})),
     "facts nested": machine_json(lambda d: d.update(a={"b": {"c": 1}})),
+    "memory as a word": machine_json(lambda d: d.update(memory_bytes="much")),
+    "watts as a word": machine_json(lambda d: d.update(power_limit_w="700")),
+    "clock as a word": machine_json(lambda d: d.update(max_sm_mhz="1980")),
+    "a fact that nobody knows": machine_json(lambda d: d.update(colour="green")),
     "a fact beyond any": machine_json(lambda d: d.update(memory_bytes=10**400)),
     "too many bytes in all": lambda machine: os.truncate(
         machine / STUDY / "python.csv", 17 * 2**20
@@ -314,7 +324,6 @@ HARMLESS: Final = {
     "kernel with markup": cell("kernel", PAYLOAD, COUNTERS, 2),
     "counter with markup": cell("metric", PAYLOAD, COUNTERS, 2),
     "event with markup": cell("name", PAYLOAD, TIMELINE, 2),
-    "an unknown key": provenance(lambda d: d.update({PAYLOAD: PAYLOAD})),
     "a half written file": lambda machine: (machine / STUDY / ".kernel.csv.partial").write_text(
         "s"
     ),

@@ -30,11 +30,11 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: path.with_suffix(".json").write_text("[]"), "kernel.json: expected type object"),
     (
         lambda path: edit_json(path.with_suffix(".json"), lambda d: d.pop("samples_sha256")),
-        "kernel.json: expected the keys ['runs', 'samples_sha256', 'study', 'variant']",
+        "kernel.json: samples_sha256: expected a value, got None",
     ),
     (
         lambda path: edit_json(path.with_suffix(".json"), lambda d: d.pop("source_sha256")),
-        "kernel.json: expected the keys ['commit', ",
+        "kernel.json: source_sha256: expected a value",
     ),
     (
         lambda path: edit_json(path.with_suffix(".json"), lambda d: d.update(runs=None)),
@@ -42,7 +42,7 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     ),
     (
         lambda path: edit_json(path.with_suffix(".json"), lambda d: d.update(runs=[{}])),
-        "kernel.json: runs.0: expected the keys ['commit', ",
+        "kernel.json: runs.0.run: expected a value",
     ),
 ]
 
