@@ -23,38 +23,3 @@ from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.predicting import chips
 from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
-
-__all__ = [
-    "CELL_PX",
-    "ENDS",
-    "HEIGHT_PX",
-    "HOST",
-    "LABEL_LIMIT_PX",
-    "WIDE_LABELS",
-    "Chart",
-    "MeasuredRow",
-    "StudyFacts",
-    "by_pattern",
-    "chips",
-    "dash_legend",
-    "drawn_whole",
-    "finish",
-    "heat",
-    "kind_colours",
-    "line_colour",
-    "line_panels",
-    "panels",
-    "part_bars",
-    "part_rows",
-    "present",
-    "samples_address",
-    "select",
-    "si_axis",
-    "stale_shape",
-    "steps_chart",
-    "timeline_events",
-    "tooltip",
-    "variant_rows",
-    "within_reach",
-    "worse_to_better",
-]

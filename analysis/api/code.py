@@ -3,9 +3,3 @@
 from analysis.toolchain.compile import run
 from analysis.toolchain.compilers import find_cxx
 from analysis.toolchain.modules import load_module
-
-__all__ = [
-    "find_cxx",
-    "load_module",
-    "run",
-]

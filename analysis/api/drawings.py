@@ -2,8 +2,3 @@
 
 from analysis.site.pages.drawings import Drawing
 from analysis.site.pages.svg import Canvas
-
-__all__ = [
-    "Canvas",
-    "Drawing",
-]

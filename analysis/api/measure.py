@@ -6,14 +6,3 @@ from analysis.measure.cores import cores
 from analysis.measure.cpu_cache import flush, flush_rows
 from analysis.measure.data import random_bytes
 from analysis.measure.tracing import copy_seconds
-
-__all__ = [
-    "Operation",
-    "Skip",
-    "copy_seconds",
-    "cores",
-    "end_with_parent",
-    "flush",
-    "flush_rows",
-    "random_bytes",
-]

@@ -15,22 +15,3 @@ from analysis.measure.memory import (
     synchronize,
     wrong_byte,
 )
-
-__all__ = [
-    "TILE",
-    "Bytes",
-    "DeviceArray",
-    "HostMemory",
-    "LargePool",
-    "cuda",
-    "cudart",
-    "first_difference",
-    "largest_pool",
-    "managed",
-    "move_to_host",
-    "on_gpu",
-    "pinned",
-    "same_bytes",
-    "synchronize",
-    "wrong_byte",
-]

@@ -18,24 +18,3 @@ from analysis.results.model.traffic import (
     warp_requests,
 )
 from analysis.results.model.translation import ENTRY_BYTES
-
-__all__ = [
-    "CAUCHY_SCALE",
-    "COPY_ENGINE_COMPLETION_BYTES",
-    "ENTRY_BYTES",
-    "FLOOR",
-    "FRAMING_BYTES",
-    "HEADER_BYTES",
-    "HOST_LINE_BYTES",
-    "LINE_BYTES",
-    "LOAD_BYTES",
-    "PREDICTED",
-    "SECTOR_BYTES",
-    "Estimate",
-    "Request",
-    "fit_line",
-    "is_third",
-    "thread_requests",
-    "traffic_of",
-    "warp_requests",
-]

@@ -12,16 +12,3 @@ from analysis.base.quantities import (
     whole,
     with_interval,
 )
-
-__all__ = [
-    "INTERVAL",
-    "digits",
-    "listing",
-    "percent",
-    "quantity",
-    "quantity_interval",
-    "ratio",
-    "ratio_interval",
-    "whole",
-    "with_interval",
-]

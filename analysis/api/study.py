@@ -6,22 +6,3 @@ from analysis.study import Case, CaseValue, Study, Variant, case_id, find_study,
 from analysis.study.access import Access, Floats, access_of
 from analysis.study.claims.kinds import Speedup
 from analysis.study.config import load_config
-
-__all__ = [
-    "Access",
-    "Case",
-    "CaseValue",
-    "FieldError",
-    "Floats",
-    "HotpathError",
-    "Speedup",
-    "Study",
-    "Variant",
-    "access_of",
-    "case_id",
-    "fail_in_one_line",
-    "find_study",
-    "load_config",
-    "parse_case",
-    "require_known",
-]

@@ -2,8 +2,3 @@
 
 from analysis.results.store.collect import collect
 from analysis.results.tables.summary import summarise
-
-__all__ = [
-    "collect",
-    "summarise",
-]

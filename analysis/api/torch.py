@@ -1,7 +1,3 @@
 """PyTorch's current stream; imports PyTorch."""
 
 from analysis.measure.torch_stream import use
-
-__all__ = [
-    "use",
-]

@@ -12,21 +12,3 @@ from analysis.study.description import (
 )
 from analysis.study.keys import CAPTURE_KINDS, GRIDS, ROLES, CaseValue
 from analysis.study.loading import discover, find_study, load_study
-
-__all__ = [
-    "CAPTURE_KINDS",
-    "GRIDS",
-    "NAME",
-    "ROLES",
-    "Case",
-    "CaseValue",
-    "Metric",
-    "Study",
-    "Variant",
-    "calibrating",
-    "case_id",
-    "discover",
-    "find_study",
-    "load_study",
-    "parse_case",
-]

@@ -22,24 +22,6 @@ from analysis.results.tables.rows import (
 )
 from analysis.toolchain.ptxas import KernelResources
 
-__all__ = [
-    "RUN_SEPARATOR",
-    "ClaimPartRow",
-    "ClaimRow",
-    "CounterRow",
-    "KernelResources",
-    "MeasuredRow",
-    "ModelRow",
-    "ParameterRow",
-    "PublishedRow",
-    "RatioRow",
-    "RepeatRow",
-    "RepeatabilityRow",
-    "SkippedRow",
-    "rows_of",
-    "runs_text",
-]
-
 
 @dataclass(frozen=True)
 class MeasuredRow(SummaryRow):

@@ -14,8 +14,6 @@ from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Study
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 
-__all__ = ["PUBLISHED", "UNDECIDED", "Verdicts", "chosen_after", "judges_phrase"]
-
 UNDECIDED: Final = "undecided"
 """Name on pages for an untested claim whose variants were all measured."""
 

@@ -2,5 +2,3 @@
 
 from analysis.study.claims import kinds  # importing it makes every kind known
 from analysis.study.claims.loading import Claim, Subjects, parse_claims
-
-__all__ = ["Claim", "Subjects", "kinds", "parse_claims"]
