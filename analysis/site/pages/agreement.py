@@ -8,6 +8,7 @@ from analysis.base.quantities import WITHIN, percent, ratio
 from analysis.base.statistics import CONFIDENCE
 from analysis.site.facts.inputs import Inputs
 from analysis.site.pages.html import table
+from analysis.site.pages.page import macro
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +30,9 @@ def agreement_sentence(inputs: Inputs) -> str:
     )
 
 
+@macro("agreement")
 def agreement_section(inputs: Inputs) -> str:
-    """Number and share of false alarms by machine and study; Markdown."""
+    """The false alarms of the method: differences between two measurements of one program."""
     sentence = agreement_sentence(inputs)
     if inputs.tables["repeats"].empty:
         return sentence

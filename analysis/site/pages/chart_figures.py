@@ -11,7 +11,7 @@ from analysis.base.errors import require_known
 from analysis.site.charts.still import Still
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.page import Page
+from analysis.site.pages.page import Page, macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.staging import ALL
 from analysis.site.pages.templates import macros
@@ -19,12 +19,13 @@ from analysis.site.pages.templates import macros
 _FIGURES: Final = macros("figure.html")
 
 
+@macro("chart")
 def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str | Markup:
-    """The chart `name` of the study.
+    """A chart with its selects, its data and a caption.
 
-    assets/charts.js draws it when it comes into view; the first chart of a page is in it as a
-    picture, too, to be seen before any script has run. FieldError where the study has no such
-    chart.
+    name: one of the common charts (`steps`, `cases`, `model`, `agreement`, `timeline`), or of those
+        that the study's charts.py returns
+    caption: one or two sentences below it
     """
     charts = page.staged.charts[facts.study.name]
     require_known("chart", name, sorted(charts))
@@ -33,8 +34,13 @@ def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str 
     return _figure(page, charts[name], facts.study.name, name, caption)
 
 
+@macro("common_chart")
 def common_figure(page: Page, name: str, caption: str) -> str | Markup:
-    """The chart `name` of those that are of no one study; else as `chart_figure`."""
+    """A chart about several studies, as `chart`.
+
+    name: `machines` or `links`
+    caption: one or two sentences below it
+    """
     charts = page.staged.charts[ALL]
     require_known("chart", name, sorted(charts))
     return _figure(page, charts[name], ALL, name, caption)

@@ -13,14 +13,15 @@ from analysis.site.facts.captures import HOST_CALL, KERNEL, read_events
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import titled
 from analysis.site.pages.html import NO_HTML, table
+from analysis.site.pages.page import macro
 
 FROM_HOST: Final = "memcpy HtoD"
 """What timelines call a copy from the host's memory to a GPU's."""
 
 
+@macro("copies")
 def copy_tables(facts: StudyFacts) -> Markup:
-    """How busy copies from the host keep a copy engine in the timeline of one launch; a table for
-    every case that a machine has such copies of."""
+    """The load of the copy engine by copies from the host, from timelines."""
     return NO_HTML.join(_copies_on(facts, machine) for machine in facts.machines)
 
 

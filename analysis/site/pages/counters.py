@@ -13,6 +13,7 @@ from analysis.site.facts.captures import Capture
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import titled
 from analysis.site.pages.html import NO_HTML, link, table
+from analysis.site.pages.page import macro
 from analysis.study import Variant, parse_case
 
 SHOWN_STALLS: Final = 2
@@ -177,9 +178,13 @@ def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -
     return table(["counter", *(column.title for column in counted)], rows, caption=caption)
 
 
+@macro("page_table_reads")
 def walk_tables(facts: StudyFacts, key: str, each: str) -> Markup:
-    """How often each variant has page tables read, in all and for one of the case's `key`, which
-    is called `each`; a table for every case that a machine has counters of."""
+    """Reads of page tables by each variant, from hardware counters.
+
+    key: numeric key of the profiled case: reads are also divided by its value
+    each: name of one unit of `key`, such as `row`
+    """
     return NO_HTML.join(_walks_on(facts, machine, key, each) for machine in facts.machines)
 
 

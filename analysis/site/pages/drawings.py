@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from analysis.base.errors import require_known
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.page import macro
 from analysis.site.pages.svg import Canvas, element
 from analysis.site.pages.templates import macros
 from analysis.toolchain.modules import load_python
@@ -41,10 +42,12 @@ def study_drawings(facts: StudyFacts) -> Mapping[str, Drawing | None]:
     return drawings
 
 
+@macro("drawing")
 def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
-    """The drawing for wide and for narrow screens, with its caption, or that there is none.
+    """A drawing of the study's operation, with a caption.
 
-    FieldError if the study has no such drawing.
+    name: a drawing of the study's drawings.py
+    caption: one or two sentences below it
     """
     drawings = study_drawings(facts)
     require_known("drawing", name, sorted(drawings))

@@ -22,6 +22,7 @@ from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded_tables, joined, plain, table
 from analysis.site.pages.machines import described_facts
+from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.study import Variant
 
@@ -33,8 +34,9 @@ INCIDENTAL: Final = ("host", "libraries", "python", "kernel")
 """Facts that differ between any two hosts and explain no figure."""
 
 
+@macro("machine_pairs")
 def pairs(comparison: Comparison) -> str:
-    """A paragraph about each pair of machines; Markdown."""
+    """A comparison of every two machines."""
     machines = comparison.machines
     if not machines:
         return NOTHING
@@ -65,9 +67,9 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
     return " ".join(sentences)
 
 
+@macro("machine_gaps")
 def gaps(comparison: Comparison) -> str:
-    """Variants without a ratio for each pair of machines, with reasons, and published figures that
-    no machine has measured; Markdown."""
+    """Variants that cannot be compared between two machines, with the reason."""
     parts = [_left_out(comparison, *pair) for pair in combinations(comparison.machines, 2)]
     unmeasured = {
         source: names
@@ -113,8 +115,9 @@ def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
     return f"{comparison.called(one)} and {comparison.called(other)}:\n\n" + "\n".join(items)
 
 
+@macro("machine_figures")
 def figures_table(comparison: Comparison) -> str | Markup:
-    """Every variant's figure on every machine, with its share of the machine's ceiling."""
+    """Every variant's figure on every machine, with its share of that machine's ceiling."""
     machines = comparison.machines
     if not machines:
         return NOTHING
@@ -143,16 +146,18 @@ def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
     return f"{figure} · {percent(share.share)}" if share else figure
 
 
+@macro("machine_differences")
 def differences(inputs: Inputs) -> str:
-    """Differences and similarities of the machines by their machine.json; Markdown."""
+    """Differences and common facts of the machines."""
     if not inputs.machines:
         return NOTHING
     described = {inputs.called(machine): facts for machine, facts in inputs.machines.items()}
     return _differing(described, list(described))
 
 
+@macro("machine_hosts")
 def hosts(comparison: Comparison) -> str:
-    """The runs of each machine by host, and what differs between its hosts; Markdown."""
+    """The runs of each machine by host, and what differs between the hosts."""
     parts = []
     for machine in comparison.machines:
         found: dict[str, Mapping[str, Any]] = {}

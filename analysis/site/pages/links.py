@@ -13,11 +13,12 @@ from analysis.site.facts.links import LinkRate, calibrated_machine, link_rates
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded_tables, wide
 from analysis.site.pages.model import UNCALIBRATED
+from analysis.site.pages.page import macro
 
 
+@macro("predicted_links")
 def predictions(studies: Mapping[str, StudyFacts]) -> str:
-    """Predicted rates by link, beside the measured rates of the calibrated machine; Markdown
-    and HTML."""
+    """Predicted rates over other links, beside measured ones if there are any."""
     known = calibrated_machine(studies)
     if known is None:
         return UNCALIBRATED
@@ -44,8 +45,9 @@ def _row(one: LinkRate) -> list[object]:
     return [one.study, variant, rates[0], one.binding, rates[1], rates[2], against]
 
 
+@macro("stated_links")
 def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
-    """Every parameter of every link with its source, or as the assumption that it is."""
+    """The parameters of those links, each with its source."""
     known = calibrated_machine(studies)
     measured = known.measured_values() if known else {}
     groups = {

@@ -13,6 +13,7 @@ from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.inputs import Inputs, VariantKey
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.html import code, joined, link, moment, plain, table
+from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
 
 UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
@@ -28,8 +29,9 @@ WRITTEN: Final = {
 _WORD: Final = re.compile(r"[^ ,]+")
 
 
+@macro()
 def freshness(inputs: Inputs) -> str:
-    """Machines, when and from which commit they were measured, what is stale; Markdown."""
+    """Time and commit of each machine's measurements, and stale results."""
     rows = []
     for machine, described in inputs.machines.items():
         entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
@@ -65,8 +67,9 @@ def _disturbed_rounds(inputs: Inputs, machine: str) -> set[tuple[str, str, int]]
     }
 
 
+@macro()
 def machine_table(inputs: Inputs) -> str:
-    """What machine.json says of every machine: a column a machine, a row a fact."""
+    """The description of every machine."""
     if not inputs.machines:
         return NOTHING
     folders = ["results folder", *map(code, inputs.machines)]
@@ -115,8 +118,9 @@ def _fact(value: Any, unit: str) -> str:
     return f"{value:g} {unit}" if unit else str(value)
 
 
+@macro("provenance")
 def provenance_table(inputs: Inputs) -> str:
-    """For every machine and run: commit, compiler and how many variants it measured."""
+    """Every run of every machine: commit, compiler, number of variants."""
     rows: dict[tuple[str, ...], int] = {}
     for (machine, study, _), entry in inputs.provenance.items():
         method = str(entry["method_version"])

@@ -10,13 +10,15 @@ from typing import Any
 from analysis.base.quantities import quantity
 from analysis.site.facts.inputs import Inputs
 from analysis.site.pages.html import table
+from analysis.site.pages.page import macro
 
 Entry = Mapping[str, Any]
 """Provenance of one run of a variant."""
 
 
+@macro("measuring")
 def measuring_section(inputs: Inputs) -> str:
-    """A table of the studies, slowest first, a machine a column; Markdown."""
+    """The duration of each machine's newest default run, by study."""
     machines = {name: _seconds(inputs, name) for name in inputs.machines}
     timed = {name: studies for name, studies in machines.items() if studies}
     if not timed:

@@ -29,6 +29,7 @@ from analysis.site.facts.predicting import chips
 from analysis.site.facts.rows import CounterRow, ModelRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded, folded_tables, joined, table
+from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.study import Case, CaseValue, Variant
 
@@ -36,8 +37,9 @@ UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be pre
 WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
 
 
+@macro("link_parameters")
 def parameter_table(inputs: Inputs) -> str:
-    """Every machine's parameters with their intervals and meanings."""
+    """The parameters of the link model on every machine."""
     if inputs.tables["model_parameters"].empty:
         return UNCALIBRATED
     rows = []
@@ -55,8 +57,9 @@ def parameter_table(inputs: Inputs) -> str:
     return table(columns, rows, numeric=columns[3:5])
 
 
+@macro()
 def unjudged(facts: StudyFacts) -> str:
-    """The variants that the model cannot judge, in all cases or in some, and why; Markdown."""
+    """The variants and cases that the link model cannot judge, with the reason."""
     if facts.predictions.empty:
         return UNCALIBRATED
     rows = [
@@ -98,11 +101,9 @@ def _why_unjudged(points: Sequence[ModelRow]) -> str:
     return "; ".join(f"{reason} in {count}" for reason, count in reasons.most_common())
 
 
+@macro()
 def judgement(facts: StudyFacts) -> str:
-    """How many points of the study the link surely binds, and how near they are; Markdown.
-
-    Of the calibration, points that are fitted, interpolated and extrapolated apart.
-    """
+    """The errors of the link model where the link clearly binds."""
     if facts.predictions.empty:
         return UNCALIBRATED
     rows = []
@@ -133,8 +134,9 @@ def judgement(facts: StudyFacts) -> str:
     return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
 
 
+@macro()
 def misses(facts: StudyFacts) -> str:
-    """The judged points that are further off than accepted, the worst first; Markdown."""
+    """The judged points outside the accepted range of the link model."""
     if facts.predictions.empty:
         return UNCALIBRATED
     chosen = rows_of(facts.predictions[facts.predictions["judged"]], ModelRow)
@@ -154,20 +156,20 @@ def misses(facts: StudyFacts) -> str:
     return table(columns, rows, numeric=columns[4:])
 
 
-def rate_table(
-    facts: StudyFacts, name: str, down: str, across: str, values: Sequence[CaseValue]
-) -> str:
-    """Rates of a variant over two keys of its case, in the headline's other keys: by device time,
-    and where that was not measured, predicted.
+@macro("rates")
+def rate_table(facts: StudyFacts, variant: str, down: str, across: str, *values: CaseValue) -> str:
+    """A variant's rates over two keys of its case, measured or else predicted by the link model.
 
-    A row each of `values` of the key `down`, a column each number under the key `across` that the
-    variant has. FieldError for a key that the case lacks, or that changes what is delivered.
+    variant: name of the variant
+    down: case key of the rows
+    across: numeric case key of the columns, with all its values
+    values: values of the rows
     """
-    variant = facts.study.variant(name)
-    shown = facts.study.shown_case(variant)
+    of = facts.study.variant(variant)
+    shown = facts.study.shown_case(of)
     for key in (down, across):
         require_known("case key", key, sorted(shown.values))
-    like = [case for case in variant.cases if _apart(shown, case) <= {down, across}]
+    like = [case for case in of.cases if _apart(shown, case) <= {down, across}]
     payloads = sorted({case.payload_bytes for case in like})
     if len(payloads) > 1:
         raise FieldError(f"{down}, {across}", "keys that do not change the payload", payloads)
@@ -179,7 +181,7 @@ def rate_table(
             [
                 code(value),
                 *(
-                    _rate(facts, machine, variant, _with(shown, {down: value, across: column}))
+                    _rate(facts, machine, of, _with(shown, {down: value, across: column}))
                     for column in columns
                 ),
             ]
@@ -211,8 +213,9 @@ def _rate(facts: StudyFacts, machine: str, variant: Variant, case: Case) -> str:
     return "" if math.isnan(seconds) else f"≈ {digits(case.payload_bytes / seconds / 1e9)}"
 
 
+@macro("predictions")
 def model_table(facts: StudyFacts) -> str:
-    """Each variant's shown case on every machine: what limits it, and how far it is from that."""
+    """The limit of each variant by the link model, and its distance from it."""
     predicted = {
         (row.machine, row.variant, row.case): row for row in rows_of(facts.predictions, ModelRow)
     }
@@ -245,9 +248,9 @@ def model_table(facts: StudyFacts) -> str:
     return folded("Limit of each variant, and its distance from it", limits)
 
 
+@macro("counters")
 def counter_table(facts: StudyFacts) -> str | Markup:
-    """Predicted counters of the hardware against counted ones: how near they are, and all of them
-    folded by case."""
+    """The hardware counters that the link model predicts, beside those counted."""
     if not facts.predicted_counters:
         return "None of the predicted counters has been captured yet."
     compared: dict[tuple[str, str], list[CounterRow]] = {}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Concatenate, Final, ParamSpec
+from typing import Any, Final, TypeVar
 
 from mkdocs.utils import get_relative_url
 
@@ -65,28 +66,38 @@ class Page:
         return PurePosixPath(self.env.page.file.src_uri).stem
 
 
-Arguments = ParamSpec("Arguments")
-Macro = Callable[Concatenate[Page, Arguments], str]
-StudyMacro = Callable[Concatenate[Page, StudyFacts, Arguments], str]
+Written = TypeVar("Written", bound=Callable[..., str])
+
+GIVEN: Final[Mapping[str, Callable[[Page], Any]]] = {
+    "Page": lambda page: page,
+    "Place": lambda page: page.place,
+    "StudyFacts": lambda page: page.staged.studies.get(page.stem),
+    "Inputs": lambda page: page.staged.inputs,
+    "Comparison": lambda page: page.staged.comparison,
+    "Mapping[str, StudyFacts]": lambda page: page.staged.studies,
+    "Mapping[str, Study]": lambda page: page.staged.inputs.studies,
+}
+"""The value of a macro's parameter by its annotation; a page passes all other arguments."""
 
 MACROS: Final[dict[str, Callable[..., str]]] = {}
-"""Every macro by its name."""
+"""Every macro by its name: a function of the Page and the arguments that a page passes."""
 
 
-def macro(function: Macro[Arguments]) -> Macro[Arguments]:
-    """Register `function` for all pages."""
-    MACROS[function.__name__] = function
-    return function
+def macro(name: str = "") -> Callable[[Written], Written]:
+    """Register a function as a macro with this name, by default the function's."""
 
+    def register(function: Written) -> Written:
+        parameters = inspect.signature(function).parameters.values()
+        kinds = [one.annotation for one in parameters if one.annotation in GIVEN]
 
-def study_macro(function: StudyMacro[Arguments]) -> Macro[Arguments]:
-    """Register `function` for the pages of studies, with the study of the page."""
+        @functools.wraps(function)
+        def of_page(page: Page, /, *arguments: Any, **named: Any) -> str:
+            given = [GIVEN[kind](page) for kind in kinds]
+            if None in given:
+                return f"This repository has no study named {page.stem} yet."
+            return function(*given, *arguments, **named)
 
-    @functools.wraps(function)
-    def of_page(page: Page, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
-        facts = page.staged.studies.get(page.stem)
-        if facts is None:
-            return f"This repository has no study named {page.stem} yet."
-        return function(page, facts, *args, **kwargs)
+        MACROS[name or function.__name__] = of_page
+        return function
 
-    return macro(of_page)
+    return register

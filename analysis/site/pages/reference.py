@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import Field
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from analysis.base.quantities import listing
 from analysis.site.interface import FILES, programs
 from analysis.site.pages import __main__ as report
 from analysis.site.pages.html import code, table, wide
+from analysis.site.pages.page import macro
 from analysis.study import Study
 from analysis.study.access import READS, WORDS, Access, keys_for
 from analysis.study.claims.comparison import BOUNDS, KINDS, Bounded
@@ -208,13 +209,18 @@ def _prose(text: str) -> Markup:
     )
 
 
+@macro("columns")
 def column_list(file: str) -> str:
-    """The columns of a file as the code has them, in their order."""
+    """The columns of a file of results or of a table, in their order.
+
+    file: name of the file in the contract, such as `summary.csv`
+    """
     return ", ".join(code(column) for column in FILES[file])
 
 
+@macro()
 def claim_kinds() -> str:
-    """Every kind of comparison: its keys, its bound and what it compares."""
+    """Every kind of comparison that a claim may make, with its keys."""
     rows = []
     for name, kind in KINDS.items():
         keys = {key: one for key, one in keys_of(kind).items() if key not in BOUNDS}
@@ -231,8 +237,9 @@ def claim_kinds() -> str:
     return wide(table(["kind", "needs", "may have", "one of", "meaning"], rows))
 
 
+@macro()
 def link_keys() -> str:
-    """Which keys of a `link` go with each way of reading."""
+    """The keys of a `link` for each way of reading host memory."""
     uses = ("needed", "optional")
     rows = [[code(reads), *(_codes(keys_for(reads, use)) for use in uses)] for reads in READS]
     return table(["reads", "needs", "may have"], rows)
@@ -242,18 +249,17 @@ def _codes(names: Iterable[str]) -> Markup:
     return Markup(", ".join(code(name) for name in sorted(names)))
 
 
-def macro_reference(macros: Mapping[str, Callable[..., str]], given: tuple[type, ...]) -> str:
-    """Every macro with its arguments and docstring; `given` are types of what a page does not
+def macro_reference(macros: Mapping[str, Callable[..., str]], given: Collection[str]) -> str:
+    """Every macro with its arguments and docstring; `given` are annotations of what a page does not
     pass itself. Markdown."""
     return "\n\n".join(_macro(name, function, given) for name, function in sorted(macros.items()))
 
 
-def _macro(name: str, function: Callable[..., str], given: tuple[type, ...]) -> str:
-    names = {kind.__name__ for kind in given}
+def _macro(name: str, function: Callable[..., str], given: Collection[str]) -> str:
     parameters = [
         str(parameter.replace(annotation=inspect.Parameter.empty))
         for parameter in inspect.signature(function).parameters.values()
-        if parameter.annotation not in names
+        if parameter.annotation not in given
     ]
     meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
     items = [
@@ -266,8 +272,9 @@ def _macro(name: str, function: Callable[..., str], given: tuple[type, ...]) -> 
     return "\n\n".join([*parts, "\n".join(items)]).strip()
 
 
+@macro("programs")
 def program_reference(studies: Mapping[str, Study]) -> str:
-    """What `--help` says of every program; of the one that runs a variant, for some variant."""
+    """The help text of each program of the package."""
     # A study with constants shows every sort of option.
     study = next(filter(lambda one: one.constants, studies.values()), next(iter(studies.values())))
     parsers = [*programs(study, study.variants[0]), report.command_line()]

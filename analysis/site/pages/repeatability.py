@@ -10,10 +10,12 @@ from analysis.site.facts.figures import Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import RepeatabilityRow, rows_of
 from analysis.site.pages.html import table
+from analysis.site.pages.page import macro
 
 
+@macro("repeatability")
 def repeatability_section(inputs: Inputs) -> str:
-    """Intervals and verdicts of all runs but the newest, compared with that one; Markdown."""
+    """How well the other runs of each machine predict its newest run."""
     rows = rows_of(inputs.tables["repeatability"], RepeatabilityRow)
     if not rows:
         return f"No machine has more than {MIN_RUNS} runs yet."

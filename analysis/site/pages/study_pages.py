@@ -22,6 +22,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import uncaptured
 from analysis.site.pages.findings import finding_list, headline
 from analysis.site.pages.html import NO_HTML, code, joined, moment, plain, table, without_empty
+from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING, headroom_sentence, order_sentences
 
 
@@ -63,8 +64,9 @@ def summary(facts: StudyFacts) -> str:
     return " ".join([" ".join(facts.study.question.split()), *found[:2]])
 
 
+@macro("measured_order")
 def order(facts: StudyFacts) -> str:
-    """Steps that are measurably slower than an earlier one; Markdown."""
+    """A sentence for each step that is measurably slower than an earlier one."""
     if not facts.machines:
         return NOTHING
     sentences = order_sentences(facts)
@@ -76,10 +78,12 @@ def order(facts: StudyFacts) -> str:
     )
 
 
+@macro()
 def headroom(facts: StudyFacts, claim: str, bound: str) -> str:
-    """The measured speed-up of a claim and its upper limit by the metric `bound`; Markdown.
+    """The upper limit of a claimed speed-up, a sentence per machine.
 
-    A list item per machine. Raises FieldError for an unknown claim or metric.
+    claim: id of a claim of this study
+    bound: metric with the upper limit, a factor
     """
     require_known("claim", claim, [known.id for known in facts.study.claims])
     require_known("bound", bound, list(facts.study.metrics))
@@ -88,8 +92,12 @@ def headroom(facts: StudyFacts, claim: str, bound: str) -> str:
     return "\n".join(f"- {sentence}" for sentence in sentences if sentence) or NOTHING
 
 
-def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
-    """Every metric of the variants with these roles in their shown case, on every machine."""
+@macro("metrics")
+def metric_table(facts: StudyFacts, *roles: str) -> str:
+    """A table of every metric of some variants on every machine.
+
+    roles: as of `variants`
+    """
     rows = [
         [
             *(variant.title, facts.inputs.called(machine), metric.label),
@@ -106,11 +114,14 @@ def metric_table(facts: StudyFacts, roles: Sequence[str]) -> str:
     return table(columns, rows, numeric=columns[3:6]) if rows else NOTHING
 
 
-def host_table(facts: StudyFacts, names: Sequence[str]) -> str:
-    """Speed of one core of the host and rates of variants, by run; one table per machine.
+@macro("hosts")
+def host_table(facts: StudyFacts, variant: str, *others: str) -> str:
+    """The speed of one core of the host in each run, beside the rates of some variants.
 
-    The rates are in the first variant's shown case; they are times if that delivers no bytes.
+    variant: name of the variant; rates are of its shown case
+    others: names of further variants
     """
+    names = [variant, *others]
     variants = [facts.study.variant(name) for name in names]
     payload = facts.study.shown_case(variants[0]).payload_bytes
     columns = ["run", "fixed loop on one core", "copy rate of one core", *names]
@@ -136,8 +147,9 @@ def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
     return [quantity(loop, "s"), gigabytes_per_second(copied / 1e9)]
 
 
+@macro("published")
 def published_table(facts: StudyFacts) -> str:
-    """Published figures as printed and in SI units, and measured figures."""
+    """The write-up's figures in SI units, beside the measured ones."""
     statements: dict[tuple[str, str, str], list[PublishedRow]] = {}
     for row in facts.published:
         statements.setdefault((row.variant, row.case, row.source), []).append(row)
@@ -201,8 +213,10 @@ def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
     return "" if measured is None else speed(row.payload_bytes, measured.median)
 
 
+@macro("skipped")
 def missing(facts: StudyFacts) -> str:
-    """Skipped and failed cases, missing captures, and missing tables of the code; Markdown."""
+    """Missing results with their reasons: skipped or failed cases, counters, timelines, and tables
+    of the code."""
     rows = [[code(name), why] for name, why in facts.absent.items()]
     absent = table(["table of the code", "reason"], rows) if rows else ""
     parts = [_skipped_table(facts), uncaptured(facts), absent]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from markupsafe import Markup, escape
 
+from analysis.base.errors import require_known
 from analysis.base.quantities import (
     INTERVAL,
     gigabytes_per_second,
@@ -35,9 +36,10 @@ from analysis.site.pages.differences import (
 )
 from analysis.site.pages.fragments import Place, root_from
 from analysis.site.pages.html import NO_HTML, link, plain, table
+from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import reach_sentence, result_sentence
 from analysis.site.pages.templates import macros
-from analysis.study import Variant
+from analysis.study import ROLES, Variant
 
 SHORT_LINES: Final = 30
 """Maximum number of lines of a difference in view."""
@@ -45,10 +47,16 @@ MODES_MARK: Final = " ‡"
 """Beside a time that does not stand for all rounds."""
 
 
-def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int = 3) -> str:
-    """A section for every variant with one of `roles`, in the order of study.yaml, and below them a
-    paragraph for each that no machine could run; Markdown."""
-    are_numbered = tuple(roles) == ("step",)
+@macro("variants")
+def sections(facts: StudyFacts, place: Place, *roles: str) -> str:
+    """A section for each variant: result, idea, code difference, and evidence in folds; a paragraph
+    for each variant that no machine could run.
+
+    roles: one or several of `step`, `reference`, `ceiling` and `beyond`
+    """
+    for role in roles:
+        require_known("role", role, ROLES)
+    are_numbered = roles == ("step",)
     reached: list[str] = []
     unreached: list[str] = []
     for variant in facts.study.with_role(*roles):
@@ -56,17 +64,17 @@ def sections(facts: StudyFacts, roles: Sequence[str], place: Place, level: int =
             unreached.append(_paragraph(facts, variant, place))
         else:
             number = f"{len(reached)}. " if are_numbered else ""
-            reached.append(_section(facts, variant, number + variant.title, place, level))
+            reached.append(_section(facts, variant, number + variant.title, place))
     heading = ["Not measured on any machine:"] if unreached else []
     return "\n\n".join([*reached, *heading, *unreached])
 
 
-def _section(facts: StudyFacts, variant: Variant, title: str, place: Place, level: int) -> str:
+def _section(facts: StudyFacts, variant: Variant, title: str, place: Place) -> str:
     label = escape(title)  # of the table of contents; the name is for search, which finds headings
     difference = code_difference(facts.study, variant)
     is_short = difference.count("\n") < SHORT_LINES
     parts = [
-        f'{"#" * level} {title} `{variant.name}` {{: #{variant.name} data-toc-label="{label}"}}',
+        f'### {title} `{variant.name}` {{: #{variant.name} data-toc-label="{label}"}}',
         _after(variant),
         "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),

@@ -12,6 +12,7 @@ from analysis.site.pages.differences import highlighted
 from analysis.site.pages.drawings import Drawing, figure
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.html import code, link, listed
+from analysis.site.pages.page import macro
 from analysis.site.pages.svg import LETTER_PX, Canvas
 
 LANGUAGES: Final = {".py": "python", ".cu": "cuda", ".yaml": "yaml", ".md": "markdown"}
@@ -94,8 +95,9 @@ _FILES: Final = 41
 """Letters of the longest file, and the number before it."""
 
 
+@macro()
 def reading_list(place: Place) -> Markup:
-    """READING as a numbered list; each file links to a page with its text."""
+    """The files that a newcomer should read first, each with a link to its text."""
     items = (
         link(place.root + _code_page(place, path), code(path)) + f": {shown}."
         for path, shown in READING.items()
@@ -103,8 +105,9 @@ def reading_list(place: Place) -> Markup:
     return listed("ol", items)
 
 
+@macro()
 def sample_path() -> Markup:
-    """PATH as a picture: each stop and each file between two processes is numbered."""
+    """A picture of the path of one sample, from its kernel to its bar."""
     stops = sum(len(process.stops) for process in PATH)
     files = sum(bool(process.writes) for process in PATH)
     caption = (

@@ -27,7 +27,7 @@ def test_folded_section_is_a_separate_page(tmp_path: Path) -> None:
 def test_each_variant_has_its_evidence_and_the_command_that_measures_it(
     measured: StudyFacts, tmp_path: Path
 ) -> None:
-    page = sections(measured, ["step"], Place(tmp_path, "../../"))
+    page = sections(measured, Place(tmp_path, "../../"), "step")
     for variant in measured.study.with_role("step"):
         target = f"build/measured/{measured.study.name}/{variant.name}"
         assert f"<code data-copy>snakemake --cores 8 -f {target}</code>" in page

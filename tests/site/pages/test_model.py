@@ -79,7 +79,7 @@ def test_points_beyond_the_tolerance_are_listed_worst_first(calibrated: Inputs) 
 
 def test_rates_that_were_not_measured_are_predicted_and_marked(calibrated: Inputs) -> None:
     facts = StudyFacts(calibrated, CALIBRATION)
-    page = rate_table(facts, "sm_rows", "stride_bytes", "offset_bytes", (0, 1024, 1536))
+    page = rate_table(facts, "sm_rows", "stride_bytes", "offset_bytes", 0, 1024, 1536)
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.split("<tr>")[2:]]
     marked = [[cell.startswith("≈") for cell in row[1:]] for row in rows]
     assert marked == [[False] + [True] * 7, [False] * 8, [True] * 8]
@@ -90,9 +90,9 @@ def test_rates_that_were_not_measured_are_predicted_and_marked(calibrated: Input
 def test_a_table_of_rates_takes_keys_of_the_case_that_leave_its_payload(calibrated: Inputs) -> None:
     facts = StudyFacts(calibrated, CALIBRATION)
     with pytest.raises(FieldError, match="case key: expected"):
-        rate_table(facts, "sm_rows", "colour", "offset_bytes", (1,))
+        rate_table(facts, "sm_rows", "colour", "offset_bytes", 1)
     with pytest.raises(FieldError, match="do not change the payload"):
-        rate_table(facts, "sm_rows", "row_bytes", "offset_bytes", (512,))
+        rate_table(facts, "sm_rows", "row_bytes", "offset_bytes", 512)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "studies").glob("*.md")), ids=str)

@@ -25,7 +25,7 @@ from analysis.site.pages.architecture import (
     read_structure,
 )
 from analysis.site.pages.macros import MACROS
-from analysis.site.pages.page import Page
+from analysis.site.pages.page import GIVEN
 from analysis.site.pages.reference import (
     Schema,
     claim_kinds,
@@ -105,13 +105,13 @@ def test_macro_documents_itself_and_its_arguments(name: str) -> None:
     given = [
         parameter.name
         for parameter in inspect.signature(function).parameters.values()
-        if parameter.annotation not in ("Page", "StudyFacts")
+        if parameter.annotation not in GIVEN
     ]
     assert re.findall(r"^(\w+): ", arguments, re.MULTILINE) == given
 
 
 def test_the_pages_use_only_macros_that_are_listed_and_most_of_them() -> None:
-    listed = macro_reference(MACROS, given=(Page,))
+    listed = macro_reference(MACROS, GIVEN)
     used = set()
     for page in ROOT.glob("docs/**/*.md"):
         if "render_macros: false" not in page.read_text():

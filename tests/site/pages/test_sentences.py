@@ -75,7 +75,7 @@ def test_variant_with_other_bytes_is_compared_by_rate(tmp_path: Path) -> None:
     sentence = result_sentence(facts, "box", longer)
     assert "this variant has 1.20 times (" in sentence
     assert "the payload rate of `in_flight` by device time. It reaches 60 % of" in sentence
-    html = sections(facts, ["beyond"], Place(tmp_path, "../"))
+    html = sections(facts, Place(tmp_path, "../"), "beyond")
     assert re.findall(r">(1\.\d+)× \([^)]*\) by rate<", html) == ["1.20"]
 
 
@@ -285,7 +285,7 @@ def test_pages_call_a_machine_by_its_gpus(measured: StudyFacts, tmp_path: Path) 
     two = {"box": {"gpu": "NVIDIA H200", "gpus": 2}}
     facts = StudyFacts(replace(measured.inputs, machines=two), measured.study)
     roles = ("step", "beyond", "reference", "ceiling")
-    text = lead(facts) + sections(facts, roles, Place(tmp_path, "../../"))
+    text = lead(facts) + sections(facts, Place(tmp_path, "../../"), *roles)
     visible = re.sub(r"<[^>]*>", " ", text)
     assert "On 2 × H200 this step" in visible
     assert not re.search(r"\bbox\b", visible)

@@ -30,7 +30,7 @@ def test_registers_and_spills_are_folded_in(measured: StudyFacts, tmp_path: Path
         columns=measured.inputs.resources.columns,
     )
     facts = StudyFacts(replace(measured.inputs, resources=resources), measured.study)
-    page = sections(facts, ["step"], Place(tmp_path, "../"))
+    page = sections(facts, Place(tmp_path, "../"), "step")
     address = f"evidence/copy/{step}/machine_code.html"
     assert f'data-fragment="../{address}"' in page
     shown = (tmp_path / address).read_text()
@@ -99,15 +99,15 @@ def test_hosts_are_shown_beside_their_figures(tmp_path: Path) -> None:
     add("2026-01-03T03:04:05Z", 0.012, first, second, third)
     add("2026-01-04T03:04:05Z", None, first, second, third)
     facts = StudyFacts(make_inputs(root), COPY)
-    of_two = host_table(facts, [first.name, second.name])
+    of_two = host_table(facts, first.name, second.name)
     assert of_two.count("<time>") == 2 and "2026-01-04" not in of_two
     assert of_two.index("2026-01-02") < of_two.index("6.000 ms") < of_two.index("2026-01-03")
     for cell in ("20.0 GB/s", "4.00 GB/s", "8.00 GB/s"):
         assert of_two.count(f">{cell}<") == 2
-    of_three = host_table(facts, [third.name, first.name])
+    of_three = host_table(facts, third.name, first.name)
     assert of_three.count("<time>") == 1 and "12.00 ms" in of_three and "6.00 GB/s" in of_three
     ceiling = COPY.with_role("ceiling")[0]
-    assert host_table(facts, [ceiling.name]).startswith("No run has measured")
+    assert host_table(facts, ceiling.name).startswith("No run has measured")
 
 
 def test_variant_without_bytes_has_times_beside_its_hosts(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_variant_without_bytes_has_times_beside_its_hosts(tmp_path: Path) -> Non
     samples = samples_of(CALLS, step, noise=0, seconds=lambda *_: 7e-6)
     known = provenance_of(CALLS, step) | {"conditions": looks}
     add_run(root / "results", "box", "calls", step.name, samples, known)
-    shown = host_table(StudyFacts(make_inputs(root), CALLS), [step.name])
+    shown = host_table(StudyFacts(make_inputs(root), CALLS), step.name)
     assert ">20.0 GB/s<" in shown and ">7.000 µs<" in shown
 
 
@@ -208,7 +208,7 @@ def test_unmeasured_variants_come_after_measured_ones(tmp_path: Path) -> None:
         add_run(root / "results", "box", "copy", variant.name, rows, provenance)
     facts = StudyFacts(make_inputs(root), study)
     assert facts.unreached == {second.name: "needs <4> GPUs"}
-    page = sections(facts, ("step",), Place(tmp_path, "../../"))
+    page = sections(facts, Place(tmp_path, "../../"), "step")
     measured, unmeasured = page.split("Not measured on any machine:")
     assert re.findall(r"^### .* `(\w+)`", measured, re.MULTILINE) == [
         step.name for step in (first, third, fourth, *others)
