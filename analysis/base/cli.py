@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +34,11 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+
+
+def program(module: str, about: str | None) -> ArgumentParser:
+    """The command line of a module, described by the first line of its docstring, `about`."""
+    return ArgumentParser(prog=f"python -m {module}", description=(about or "").partition("\n")[0])
 
 
 # Types of arguments. argparse prints their errors with the name of the argument.

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from analysis import ROOT
-from analysis.base.cli import fail_in_one_line, settings
+from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, GpuError, open_gpus
@@ -183,9 +183,7 @@ def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.measure", description="Measure studies on this machine."
-    )
+    parser = program("analysis.measure", __doc__)
     parser.add_argument("studies", nargs="+", metavar="study")
     parser.add_argument("--variant", help="measure it again, with all that it is compared with")
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")

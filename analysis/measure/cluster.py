@@ -1,4 +1,4 @@
-"""Machines of a cluster: each run has a node and a tree to itself.
+"""Measure machines of a cluster: each run has a node and a tree to itself.
 
 python -m analysis.measure.cluster measure MACHINE RUN --config JSON
 python -m analysis.measure.cluster merge MACHINE --config JSON
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
-from analysis.base.cli import at_least, fail_in_one_line, settings
+from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import write_all, write_whole
 from analysis.measure.commit import COMMIT_VARIABLE, commit_of
@@ -146,9 +146,7 @@ def _merge_oldest(measured: Path, results: Path, machine: str) -> set[str]:
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.measure.cluster", description="Measure machines of a cluster."
-    )
+    parser = program("analysis.measure.cluster", __doc__)
     parser.add_argument("what", choices=["measure", "merge"], help="on the node, or afterwards")
     parser.add_argument("machine", help="its name in the configuration")
     parser.add_argument("run", nargs="?", type=at_least(1), default=1, help="the number of the run")

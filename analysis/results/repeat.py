@@ -7,11 +7,10 @@ For your results: measure at least four times, best on several hosts, and give t
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.base.cli import fail_in_one_line
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.statistics import CONFIDENCE, MIN_RUNS
 from analysis.results.store.collect import collect
@@ -21,10 +20,7 @@ from analysis.study import discover
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.results.repeat",
-        description=__doc__.splitlines()[0] if __doc__ else None,
-    )
+    parser = program("analysis.results.repeat", __doc__)
     parser.add_argument(
         "results", type=Path, nargs="?", default=ROOT / "results", help="folder of the machines"
     )

@@ -5,7 +5,6 @@ python -m analysis.site.readme
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis import ROOT
-from analysis.base.cli import fail_in_one_line
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.quantities import INTERVAL, digits, digits_interval
 from analysis.results.store.collect import collect
@@ -99,8 +98,7 @@ def _line(variant: Variant, rate: Rate, most: float, name_columns: int) -> str:
 
 
 def main() -> None:
-    about = "Put the rates of one study, from the committed results, into README.md."
-    argparse.ArgumentParser(prog="python -m analysis.site.readme", description=about).parse_args()
+    program("analysis.site.readme", __doc__).parse_args()
     readme = ROOT / "README.md"
     readme.write_text(updated(readme.read_text(), ROOT / "results", discover()))
 

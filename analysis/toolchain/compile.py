@@ -6,7 +6,6 @@ python -m analysis.toolchain.compile module STUDY VARIANT --bindings OBJECT -o M
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pybind11
 
-from analysis.base.cli import fail_in_one_line
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.study import Study, Variant, find_study
@@ -180,7 +179,7 @@ def run(command: Sequence[str]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = program("analysis.toolchain.compile", __doc__)
     parser.add_argument("what", choices=["bindings", "module"])
     parser.add_argument("study")
     parser.add_argument("variant", nargs="?")

@@ -9,14 +9,13 @@ that it derives from its code, and `made_of.json`: the code that they are of.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.base.cli import fail_in_one_line
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.files import write_whole
 from analysis.study import Study, find_study
 from analysis.study.source import compiled_fingerprint, normalise_python
@@ -69,7 +68,7 @@ def keep(study: Study, code: Path, derived: Path, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = program("analysis.toolchain.compiled", __doc__)
     parser.add_argument("study")
     parser.add_argument("--code", type=Path, required=True)
     parser.add_argument("--derived", type=Path, required=True)

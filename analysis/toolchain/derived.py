@@ -1,4 +1,4 @@
-"""Tables that a study makes from its code: where a compiler puts its data, what its modules do.
+"""Make the tables of a study's code: where a compiler puts its data, what its modules do.
 
 python -m analysis.toolchain.derived STUDY --modules build/modules/sm_90 --out build/derived/STUDY
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from analysis.base.cli import fail_in_one_line
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.study import Study, find_study
 from analysis.toolchain.modules import load_python
@@ -64,10 +64,7 @@ def read_absent(folder: Path) -> dict[str, str]:
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.toolchain.derived",
-        description="Make the tables of a study's code.",
-    )
+    parser = program("analysis.toolchain.derived", __doc__)
     parser.add_argument("study")
     parser.add_argument("--modules", type=Path, required=True, help="built for one architecture")
     parser.add_argument("-o", "--out", type=Path, required=True, help="where the tables go")

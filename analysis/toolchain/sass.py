@@ -5,7 +5,6 @@ python -m analysis.toolchain.sass STUDY VARIANT --module MODULE -o CSV
 
 from __future__ import annotations
 
-import argparse
 import csv
 import os
 import re
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from analysis.base.cli import fail_in_one_line
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.records import to_text
 
@@ -196,7 +195,7 @@ def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = program("analysis.toolchain.sass", __doc__)
     parser.add_argument("study")
     parser.add_argument("variant")
     parser.add_argument("--module", type=Path, required=True)

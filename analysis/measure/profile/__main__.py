@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.base.cli import fail_in_one_line, settings
+from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.files import write_whole
 from analysis.base.gpu import open_gpus, show_only
@@ -135,10 +135,7 @@ def keep(
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.measure.profile",
-        description="Capture counters and a timeline of a study.",
-    )
+    parser = program("analysis.measure.profile", __doc__)
     parser.add_argument("study")
     parser.add_argument("--case", help="a case id; by default what study.yaml says")
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")

@@ -10,7 +10,6 @@ does. With a map, results are renamed first, as study.yaml has been since.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
-from analysis.base.cli import existing_folder, fail_in_one_line
+from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import write_whole
 from analysis.results.migrate.host_code import Different
@@ -180,22 +179,15 @@ def _other_compilers(entry: Mapping[str, Any], proof: Mapping[str, str]) -> list
     return [(versions[0], versions[1])] if versions[0] != versions[1] else []
 
 
-def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.results.migrate",
-        description="Carry results over a refactoring that left alone the code that ran.",
-    )
+def main() -> None:
+    parser = program("analysis.results.migrate", __doc__)
     parser.add_argument("revision", help="the commit whose fresh results are carried over")
     parser.add_argument("studies", nargs="*", metavar="study", help="only these studies")
     parser.add_argument("--map", type=Path, help="YAML file of what has other names since")
     parser.add_argument(
         "--results", type=existing_folder, default=ROOT / "results", help="folder of the machines"
     )
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
+    arguments = parser.parse_args()
     renames = read_renames(arguments.map) if arguments.map else None
     outcome = migrate(arguments.revision, arguments.results, arguments.studies, renames)
     for (study, variant), why in sorted(outcome.different.items()):

@@ -5,7 +5,6 @@ python -m analysis.results.tables.links --results results --out build/links.json
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.base.cli import existing_folder, fail_in_one_line
+from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.results.model import METRIC
@@ -146,17 +145,11 @@ def _calibrations(samples: pd.DataFrame, known: Work) -> list[Calibration]:
     return runs
 
 
-def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.results.tables.links", description="Fit the link of every machine."
-    )
+def main() -> None:
+    parser = program("analysis.results.tables.links", __doc__)
     parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the parameters go")
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
+    arguments = parser.parse_args()
     write_whole(arguments.out, collect_links(arguments.results, discover()).to_text())
 
 

@@ -1,4 +1,4 @@
-"""The tables of one study.
+"""Make the tables of one study.
 
 python -m analysis.results.tables.of_study STUDY --results results --out FOLDER
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.base.cli import existing_file, existing_folder, fail_in_one_line
+from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError
 from analysis.base.files import write_all
 from analysis.results.store.collect import Collected, collect
@@ -80,10 +80,7 @@ def study_tables(
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.results.tables.of_study",
-        description="Make the tables of one study.",
-    )
+    parser = program("analysis.results.tables.of_study", __doc__)
     parser.add_argument("study")
     parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument(

@@ -6,14 +6,13 @@ python -m analysis.results.tables.together --tables build/tables --links build/l
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from analysis.base.cli import existing_file, existing_folder, fail_in_one_line
+from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.files import write_all
 from analysis.results.store.collect import Collected
 from analysis.results.store.folders import machines, study_folders
@@ -71,11 +70,8 @@ def _place(folder: str) -> list[str]:
     return folder.split("/")
 
 
-def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.results.tables.together",
-        description="Put the studies' tables together.",
-    )
+def main() -> None:
+    parser = program("analysis.results.tables.together", __doc__)
     parser.add_argument(
         "--tables", type=existing_folder, required=True, help="of every study, a folder each"
     )
@@ -84,11 +80,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the tables go")
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
+    arguments = parser.parse_args()
     files = [*(f"{name}.csv" for name in TABLES), REFUSED]
     of_studies = {
         study: {file: (arguments.tables / study / file).read_text() for file in files}

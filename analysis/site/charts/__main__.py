@@ -6,10 +6,9 @@ python -m analysis.site.charts STUDY --tables build/tables/STUDY --derived build
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from analysis.base.cli import existing_folder, fail_in_one_line
+from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.site.charts import study_charts
 from analysis.site.charts.writing import write_charts, write_index
 from analysis.site.facts.inputs import load_study_inputs
@@ -17,10 +16,8 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import find_study
 
 
-def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.site.charts", description="Draw the charts of a study."
-    )
+def main() -> None:
+    parser = program("analysis.site.charts", __doc__)
     parser.add_argument("study")
     parser.add_argument("--tables", type=existing_folder, required=True, help="of this study")
     parser.add_argument("--derived", type=Path, required=True, help="tables of its code")
@@ -29,11 +26,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--picture", default="", help="the chart that the page will have as a picture, too"
     )
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
+    arguments = parser.parse_args()
     study = find_study(arguments.study)
     inputs = load_study_inputs(arguments.tables, arguments.results, arguments.derived, study)
     charts = study_charts(StudyFacts(inputs, study))

@@ -5,7 +5,6 @@ python -m analysis.site.charts.engine --out build/charts
 
 from __future__ import annotations
 
-import argparse
 import json
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Final
 import altair as alt
 import vl_convert
 
-from analysis.base.cli import fail_in_one_line
+from analysis.base.cli import fail_in_one_line, program
 from analysis.site.charts.theme import palettes
 
 ENGINE: Final = ("vega.js", "palettes.json")
@@ -35,16 +34,10 @@ def _texts() -> tuple[str, str]:
     return bundle, json.dumps(palettes())
 
 
-def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.site.charts.engine", description="Write what draws the charts."
-    )
-    parser.add_argument("--out", type=Path, required=True, help="where it goes")
-    return parser
-
-
 def main() -> None:
-    write_engine(command_line().parse_args().out)
+    parser = program("analysis.site.charts.engine", __doc__)
+    parser.add_argument("--out", type=Path, required=True, help="where it goes")
+    write_engine(parser.parse_args().out)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Build the site.
+"""Build the site from results, tables and pages.
 
 python -m analysis.site.pages --tables build --results results --site site
 """
@@ -9,16 +9,13 @@ import argparse
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.base.cli import existing_folder, fail_in_one_line
+from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.site.pages.site import build_site
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.site.pages",
-        description="Build the site from results, tables and pages.",
-    )
+    parser = program("analysis.site.pages", __doc__)
     parser.add_argument("--tables", type=Path, default=ROOT / "build", help="the summary's tables")
     parser.add_argument(
         "--results", type=existing_folder, default=ROOT / "results", help="measured results"
