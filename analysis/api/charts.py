@@ -19,6 +19,7 @@ from analysis.site.charts.theme import (
     variant_rows,
 )
 from analysis.site.charts.timeline import HOST, kind_colours, timeline_events
+from analysis.site.charts.widgets import Widget
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.predicting import chips
 from analysis.site.facts.rows import MeasuredRow

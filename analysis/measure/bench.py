@@ -13,23 +13,16 @@ import argparse
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from analysis.base.cli import at_least, fail_in_one_line, settings
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.expression import evaluate
-from analysis.base.gpu import open_gpus, show_only
-from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import Provision, in_use
-from analysis.measure.rig import Bound, Rig
+from analysis.measure.rig import Bound
+from analysis.measure.trials import trials
 from analysis.study import Case, CaseValue, Study, Variant, case_id, discover
-from analysis.study.config import Config, load_config
-from analysis.toolchain.compilers import resolve_arch
-from analysis.toolchain.modules import built_modules
+from analysis.study.config import load_config
 
 GIB = 2**30
 
@@ -120,9 +113,10 @@ def main(words: Sequence[str]) -> None:
     arguments = options(study, variant).parse_args(words[2:])
     case, constants = case_of(study, variant, arguments)
     config = load_config({"gpu": arguments.gpu, **arguments.config})
-    with ExitStack() as stack:
-        stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
-        bound = _bind(study, replace(variant, constants=constants), case, config, arguments, stack)
+    tried = replace(variant, constants=constants)
+    purpose = f"trying {study.name}/{variant.name}"
+    with trials(study, [tried], config, purpose, arguments.seed) as here:
+        bound = here.bind(tried, case)
         print(f"{study.name}/{variant.name} {case.id}")
         print(f"payload: {case.payload_bytes} B")
         bound.poison_and_launch()
@@ -132,32 +126,6 @@ def main(words: Sequence[str]) -> None:
             raise HotpathError(f"wrong output: {wrong}")
         print("output: every byte verified")
         _time(study, bound, case, arguments)
-
-
-def _bind(
-    study: Study,
-    variant: Variant,
-    case: Case,
-    config: Config,
-    arguments: argparse.Namespace,
-    stack: ExitStack,
-) -> Bound:
-    """The variant ready to launch; HotpathError where something it needs is not here."""
-    gpus = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
-    if unmet := Provision.of(gpus, config).unmet(variant):
-        raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
-    if gpus:
-        show_only(in_use(gpus, [variant]))
-    modules = built_modules(resolve_arch(config.arch, config.gpus))
-    rig = Rig(study, modules, np.random.default_rng(arguments.seed))
-    stream = 0
-    if gpus:
-        from cuda.bindings import runtime as cudart
-
-        from analysis.measure.memory import cuda
-
-        stream = int(cuda(cudart.cudaStreamCreate()))
-    return rig.bind(variant, case, stream)
 
 
 def _time(study: Study, bound: Bound, case: Case, arguments: argparse.Namespace) -> None:

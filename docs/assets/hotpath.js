@@ -3,6 +3,7 @@ import { watchCharts } from "./charts.js";
 import { offerCopies } from "./copy.js";
 import { watchFolds } from "./fragments.js";
 import { watchLedger } from "./ledger.js";
+import { watchWidgets } from "./widgets.js";
 
 // Material's search dialogue lacks an accessible name.
 document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "Search");
@@ -11,3 +12,4 @@ offerCopies(document);
 watchCharts();
 watchFolds();
 watchLedger();
+watchWidgets();

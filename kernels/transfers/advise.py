@@ -1,141 +1,134 @@
-"""Print the fastest call for moving pieces on a machine, from the committed results.
+"""Print the fastest calls for moving pieces on a machine, with their cost.
 
-    python -m kernels.transfers.advise --size 4KiB --count 256
+    python -m kernels.transfers.advise --size 24KiB --count 4096
     python -m kernels.transfers.advise --size 16MiB --memory pageable --machine my-box
+    python -m kernels.transfers.advise --export adviser.json --machine my-box
+    python -m kernels.transfers.advise --calibrate --export adviser.json
+    python -m kernels.transfers.advise --holdout 7 --out holdout.csv
 
-Times are interpolated between measured sizes and counts, never extrapolated.
+Any size and count has an answer: a model of each way gives the time between the measured cells.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-import pandas as pd
-
-from analysis.api.quantities import digits, quantity, quantity_interval, ratio, with_interval
+from analysis.api.files import write_records
+from analysis.api.measure import trials
+from analysis.api.quantities import (
+    digits,
+    percent,
+    quantity,
+    quantity_interval,
+    ratio,
+    with_interval,
+)
 from analysis.api.study import (
     FieldError,
     HotpathError,
     Study,
+    Variant,
     fail_in_one_line,
     find_study,
     load_config,
-    parse_case,
+    program,
 )
 from analysis.api.tables import collect, summarise
 
-from .kinds import MEMORIES, memory_of, method_of
+from .adviser import (
+    DIRECTIONS,
+    LAYOUTS,
+    SURE,
+    VECTOR_BYTES,
+    Advice,
+    Adviser,
+    Job,
+    certainty,
+    read_adviser,
+)
+from .kinds import MEMORIES
+from .measured import advisers_of
+from .trial import (
+    HELD_OUT_CELLS,
+    Bench,
+    HeldOut,
+    Verdict,
+    calibrate,
+    draw_jobs,
+    hold_out,
+    judge,
+    pinned_ways,
+)
 
 STUDY: Final = Path(__file__).parent.name
-METRIC: Final = "host_time"
-"""The clock that includes the CPU's part."""
-
-DIRECTIONS: Final = ("h2d", "d2h")
-ROLES: Final = ("step", "beyond")
-NOTHING_NEAR: Final = "no measurements around this size and count"
-NEEDS: Final = {
-    "2d": "needs pieces of one length, at equal distances in either memory: rows of two matrices",
-}
-"""Requirements on the layout of pieces, for ways that cannot move arbitrary ones."""
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-@dataclass(frozen=True)
-class Advice:
-    """Time of a variant in seconds, with its interval, which is NaN if there is none."""
-
-    variant: str
-    seconds: float
-    low: float
-    high: float
-    is_measured: bool
+def advisers(results: Path, study: Study) -> list[Adviser]:
+    """An adviser for every machine with fresh results. HotpathError if there is none."""
+    samples = collect(results, {study.name: study}, only={study.name}).samples
+    found = advisers_of(study, summarise(samples[samples["study"] == study.name]))
+    if not found:
+        raise HotpathError(f"{study.name}: no fresh results on any machine")
+    return found
 
 
-def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a `summary` with the host time of a way of moving pieces.
+def of_machine(known: Sequence[Adviser], machine: str) -> list[Adviser]:
+    """The adviser of `machine`, or those of all; FieldError for a machine without results."""
+    names = [one.machine for one in known]
+    if machine not in ("all", *names):
+        raise FieldError("--machine", f"one of {names}", machine)
+    return [one for one in known if machine in ("all", one.machine)]
 
-    Columns machine, variant, memory, size, count, direction, median, ci_low, ci_high. Only fresh,
-    verified rows of variants that move pieces (not those about timing), without other case keys.
+
+def answer(adviser: Adviser, job: Job, memory: str) -> Iterable[str]:
+    """The ways for the job, one line each and the fastest first, then a recommendation.
+
+    HotpathError if the machine has no times of such a way.
     """
-    names = [v.name for v in study.with_role(*ROLES) if memory_of(v.name) in MEMORIES]
-    rows = summary[
-        (summary["study"] == study.name)
-        & summary["variant"].isin(names)
-        & (summary["metric"] == METRIC)
-        & (summary["verified"].astype(int) == 1)
-        & (summary["stale"].astype(int) == 0)
-    ].reset_index(drop=True)
-    keys = pd.DataFrame([parse_case(case) for case in rows["case"]], index=rows.index)
-    keys = keys.reindex(columns=sorted({"size", "count", "direction", *keys.columns}))
-    others = keys.columns.difference(["size", "count", "direction"])
-    is_move = keys["direction"].isin(DIRECTIONS) & keys[others].isna().all(axis=1)
-    columns = ["machine", "variant", "median", "ci_low", "ci_high"]
-    table = rows.loc[is_move, columns].join(keys[["size", "count", "direction"]])
-    table["memory"] = table["variant"].map(memory_of)
-    return table.astype({"size": float, "count": float})
-
-
-def advise(rows: pd.DataFrame, size: int, count: int) -> list[Advice]:
-    """Times of all variants in `rows`, of one machine and direction; the fastest first."""
-    found = [
-        _of_variant(str(name), of_name, size, count) for name, of_name in rows.groupby("variant")
-    ]
-    return sorted((one for one in found if one is not None), key=lambda one: one.seconds)
-
-
-def _of_variant(name: str, rows: pd.DataFrame, size: int, count: int) -> Advice | None:
-    times = ["median", "ci_low", "ci_high"]
-    exact = rows[(rows["size"] == size) & (rows["count"] == count)]
-    if not exact.empty:
-        median, low, high = (float(value) for value in exact.iloc[0][times])
-        return Advice(name, median, low, high, is_measured=True)
-    logs = np.log(rows[times].to_numpy(dtype=float))
-    places = np.log2(rows[["size", "count"]].to_numpy(dtype=float))
-    at = np.log2([size, count])
-    same_count = rows["count"].to_numpy() == count
-    if same_count.sum() > 1:
-        order = np.argsort(places[same_count, 0])
-        along, values = places[same_count, 0][order], logs[same_count][order]
-        if not along[0] <= at[0] <= along[-1]:
-            return None
-        between = [np.interp(at[0], along, column) for column in values.T]
-    else:
-        # Imported here because they are slow to import and measured cells do not need them.
-        from scipy.interpolate import LinearNDInterpolator
-        from scipy.spatial import QhullError
-
-        try:
-            between = LinearNDInterpolator(places, logs)(at[None])[0]
-        except (QhullError, ValueError):  # too few points, or all on a line
-            return None
-    median, low, high = (float(value) for value in np.exp(between))
-    return None if np.isnan(median) else Advice(name, median, low, high, is_measured=False)
-
-
-def report(advices: Sequence[Advice], payload: int, titles: dict[str, str]) -> Iterable[str]:
-    """One line per variant, the fastest first, then a recommendation. `advices` is not empty."""
+    advices = adviser.advise(job, memory)
+    if not advices:
+        raise HotpathError(f"{job}, {memory} memory: no such way was measured on {adviser.machine}")
+    yield f"{adviser.machine}: {job}, {memory} memory"
+    titles = {way.variant: way.title for way in adviser.ways}
     for one in advices:
-        interval = quantity_interval(one.seconds, one.low, one.high, "s")
-        time = with_interval(f"{quantity(one.seconds, 's'):>10}", interval)
-        rate = digits(payload / one.seconds / 1e9)
-        how = "measured" if one.is_measured else "interpolated"
-        yield f"{one.variant:22} {time}, {rate} GB/s, {how}: {titles[one.variant]}"
-        if needs := NEEDS.get(method_of(one.variant)):
-            yield f"{'':22} {needs}"
+        yield f"{one.variant:22} {_time(one)}, {digits(job.payload_bytes / one.seconds / 1e9)} GB/s"
+        yield f"{'':22} {titles[one.variant]}; {'; '.join(_details(one))}"
+    yield recommendation(advices)
+
+
+def recommendation(advices: Sequence[Advice]) -> str:
+    """The fastest way, and how surely it beats the second; `advices` is not empty."""
     best, *others = advices
     if not others:
-        yield f"use {best.variant}: no other measurements"
-        return
+        return f"use {best.variant}: no other measurements"
     second = others[0]
-    surely = "surely" if best.high < second.low else "not surely"
     faster = ratio(second.seconds / best.seconds)
-    yield f"use {best.variant}: {faster} as fast as {second.variant}, {surely} faster"
+    probability = certainty(best, second)
+    surely = "surely" if probability >= SURE else "not surely"
+    return (
+        f"use {best.variant}: {faster} as fast as {second.variant},"
+        f" {surely} faster (probability {percent(probability)})"
+    )
+
+
+def _time(one: Advice) -> str:
+    interval = quantity_interval(one.seconds, one.low, one.high, "s")
+    return with_interval(f"{quantity(one.seconds, 's'):>10}", interval)
+
+
+def _details(one: Advice) -> Iterable[str]:
+    if not math.isnan(one.submit_s):
+        yield f"the call takes {quantity(one.submit_s, 's')} of the CPU"
+    if not math.isnan(one.gpu_s):
+        yield f"the GPU {quantity(one.gpu_s, 's')}"
+    yield "measured" if one.is_measured else "modelled"
 
 
 def parse_size(text: str) -> int:
@@ -153,60 +146,131 @@ def parse_count(text: str) -> int:
     return int(text)
 
 
-def answer(
-    summary: pd.DataFrame,
-    study: Study,
-    *,
-    size: int,
-    count: int,
-    memory: str,
-    direction: str,
-    machine: str,
-) -> list[str]:
-    """The answer for every requested machine, as lines; `any` memory, `all` machines.
-
-    A machine without measurements near the cell gets a line about that. HotpathError if no
-    machine has any, FieldError for a machine without results.
-    """
-    rows = moves(study, summary)
-    machines = sorted(set(rows["machine"]))
-    if not machines:
-        raise HotpathError(f"{study.name}: no fresh results on any machine")
-    if machine not in ("all", *machines):
-        raise FieldError("--machine", f"one of {machines}", machine)
-    rows = rows[rows["direction"] == direction]
-    if memory != "any":
-        rows = rows[rows["memory"] == memory]
-    titles = {variant.name: variant.title for variant in study.variants}
-    cell = f"{count} x {size} B, {direction}, {memory} memory"
-    names = machines if machine == "all" else [machine]
-    found = {name: advise(rows[rows["machine"] == name], size, count) for name in names}
-    if not any(found.values()):
-        raise HotpathError(f"{cell}: {NOTHING_NEAR} on {', '.join(names)}")
-    lines = []
-    for name, advices in found.items():
-        lines.append(f"{name}: {cell}")
-        lines += report(advices, size * count, titles) if advices else [NOTHING_NEAR]
-    return lines
+def command_line() -> argparse.ArgumentParser:
+    parser = program("kernels.transfers.advise", __doc__)
+    job = parser.add_argument_group("the job")
+    job.add_argument("--size", type=parse_size, help="of a piece: 4096, 4KiB")
+    job.add_argument("--count", type=parse_count, default=1, help="of pieces (1)")
+    job.add_argument("--direction", choices=DIRECTIONS, default="h2d", help="(h2d)")
+    for side in ("host", "device"):
+        job.add_argument(
+            f"--{side}",
+            choices=LAYOUTS,
+            default="scattered",
+            help=f"layout on the {side} (scattered)",
+        )
+    job.add_argument(
+        "--alignment",
+        type=parse_size,
+        default=VECTOR_BYTES,
+        help=f"bytes on which all pieces start and end, a power of two ({VECTOR_BYTES})",
+    )
+    job.add_argument("--busy", action="store_true", help="the stream has unfinished work")
+    job.add_argument("--memory", choices=["any", *MEMORIES], default="pinned", help="(pinned)")
+    source = parser.add_argument_group("the machine")
+    source.add_argument("--machine", default="all", help="name of a machine in the results (all)")
+    source.add_argument("--results", type=Path, help="folder of the machines' results")
+    source.add_argument("--table", type=Path, help="file by --export, instead of results")
+    source.add_argument("--calibrate", action="store_true", help="measure this machine, in 10 s")
+    parser.add_argument("--export", type=Path, metavar="FILE", help="write the adviser as JSON")
+    parser.add_argument(
+        "--holdout",
+        type=int,
+        metavar="SEED",
+        help="measure cells drawn by SEED, and judge the advice",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="of the held-out cells, as CSV")
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m kernels.transfers.advise",
-        description=__doc__.splitlines()[0] if __doc__ else None,
-    )
-    parser.add_argument("--size", type=parse_size, required=True, help="of a piece: 4096, 4KiB")
-    parser.add_argument("--count", type=parse_count, default=1, help="of pieces (1)")
-    parser.add_argument("--memory", choices=["any", *MEMORIES], default="any", help="(any)")
-    parser.add_argument("--direction", choices=DIRECTIONS, default="h2d", help="(h2d)")
-    parser.add_argument("--machine", default="all", help="name of a machine in the results (all)")
-    parser.add_argument("--results", type=Path, help="folder of the machines' results")
-    arguments = vars(parser.parse_args())
-    results = arguments.pop("results") or load_config({}).results
+    arguments = command_line().parse_args()
     study = find_study(STUDY)
-    samples = collect(results, {STUDY: study}, only={STUDY}).samples
-    summary = summarise(samples[samples["study"] == STUDY])
-    print(*answer(summary, study, **arguments), sep="\n")
+    if arguments.holdout is not None:
+        held_out(study, arguments)
+        return
+    if not arguments.size and not arguments.export:
+        raise FieldError("--size", "bytes such as 4096, 4KiB or 16MiB", None)
+    known = _known(study, arguments)
+    if arguments.export:
+        if len(known) > 1:
+            names = [one.machine for one in known]
+            raise FieldError("--machine", f"one of {names} to export", arguments.machine)
+        known[0].write(arguments.export)
+    if arguments.size:
+        job = Job(
+            size=arguments.size,
+            count=arguments.count,
+            direction=arguments.direction,
+            host=arguments.host,
+            device=arguments.device,
+            is_busy=arguments.busy,
+            alignment=arguments.alignment,
+        )
+        for adviser in known:
+            print(*answer(adviser, job, arguments.memory), sep="\n")
+
+
+def _known(study: Study, arguments: argparse.Namespace) -> list[Adviser]:
+    if arguments.table:
+        return [read_adviser(arguments.table)]
+    if arguments.calibrate:
+        with _bench(study) as (bench, variants, machine):
+            return [calibrate(bench, variants, machine)]
+    results = arguments.results or load_config({}).results
+    return of_machine(advisers(results, study), arguments.machine)
+
+
+def held_out(study: Study, arguments: argparse.Namespace) -> None:
+    """Calibrate, measure cells drawn by the seed, print the verdicts and write the rows.
+
+    The advice from results is judged too if this machine has any.
+    """
+    with _bench(study) as (bench, variants, machine):
+        judged = {"calibration": calibrate(bench, variants, machine)}
+        for one in _advisers_or_none(arguments.results or load_config({}).results, study):
+            if one.machine == machine:
+                judged["results"] = one
+        known = {
+            (case.number("size"), case.number("count"))
+            for variant in variants
+            for case in variant.cases
+            if {"size", "count"} <= set(case.values)
+        }
+        jobs = draw_jobs(arguments.holdout, variants, known, HELD_OUT_CELLS)
+        rows = hold_out(bench, variants, jobs, judged, arguments.holdout)
+    if arguments.out:
+        write_records(arguments.out, HeldOut, rows)
+    for verdict in judge(rows):
+        print(_in_words(verdict))
+
+
+def _advisers_or_none(results: Path, study: Study) -> list[Adviser]:
+    try:
+        return advisers(results, study)
+    except HotpathError:
+        return []
+
+
+def _in_words(verdict: Verdict) -> str:
+    losses = verdict.losses
+    text = (
+        f"{verdict.source}: within 5 % of the fastest way in"
+        f" {percent(verdict.share_of_losses(0.05))} of {len(losses)} cells,"
+        f" within 20 % in {percent(verdict.share_of_losses(0.2))}, worst {ratio(max(losses))}"
+    )
+    if verdict.errors:
+        text += f"; predicted within 10 % in {percent(verdict.share_of_errors(0.1))}"
+    return text
+
+
+@contextmanager
+def _bench(study: Study) -> Iterator[tuple[Bench, list[Variant], str]]:
+    """This machine, the ways that it can run, and its name in results."""
+    variants = pinned_ways(study)
+    with trials(study, variants, load_config({}), "calibrating the adviser") as here:
+        able = [variant for variant in variants if here.unmet(variant) is None]
+        yield Bench(here.bind), able, here.machine
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from analysis.api.charts import (
 )
 from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio
 
-from .advise import advise, moves
 from .chart_parts import binary, direction_select
 from .kinds import MEMORIES, method_of
+from .measured import rows_in_place
 
 ANY = "any"
 ROW_PX = 34
@@ -34,7 +34,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
 
     One row per machine, direction, kind of memory (or any), size and count.
     """
-    rows = moves(facts.study, facts.summary)
+    rows = rows_in_place(facts.study, facts.summary)
     found = []
     for (machine, direction), moved in rows.groupby(["machine", "direction"]):
         for memory in (ANY, *sorted(set(moved["memory"]))):
@@ -42,7 +42,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
             places = kind[["size", "count"]].drop_duplicates().astype(int)
             for size, count in sorted(places.itertuples(index=False, name=None)):
                 measured = kind[(kind["size"] == size) & (kind["count"] == count)]
-                ways = advise(measured, size, count)
+                ways = list(measured.sort_values("median").itertuples(index=False))
                 if len(ways) < 2:
                     continue
                 best, second = ways[:2]
@@ -57,13 +57,13 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
                         "size_text": binary(size),
                         "fastest": best.variant,
                         "method": method_of(best.variant),
-                        "time": quantity(best.seconds, "s"),
-                        "interval": quantity_interval(best.seconds, best.low, best.high, "s"),
-                        "rate": size * count / best.seconds / 1e9,
+                        "time": quantity(best.median, "s"),
+                        "interval": quantity_interval(best.median, best.ci_low, best.ci_high, "s"),
+                        "rate": size * count / best.median / 1e9,
                         "next": second.variant,
-                        "by": ratio(second.seconds / best.seconds),
-                        "loop": "" if loop is best else ratio(loop.seconds / best.seconds),
-                        "surely": "yes" if best.high < second.low else "no",
+                        "by": ratio(second.median / best.median),
+                        "loop": "" if loop is best else ratio(loop.median / best.median),
+                        "surely": "yes" if best.ci_high < second.ci_low else "no",
                         "href": samples_address(str(machine), facts.study.name, best.variant),
                     }
                 )

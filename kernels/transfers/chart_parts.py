@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.api.charts import StudyFacts, present, select
 from analysis.api.study import parse_case
 
-from .advise import DIRECTIONS
+from .adviser import DIRECTIONS
 from .kinds import MEMORIES
 
 ROW_PX = 24

@@ -25,7 +25,7 @@ from analysis.api.charts import (
 from analysis.api.quantities import digits, quantity, quantity_interval
 from analysis.api.study import parse_case
 
-from .advise import DIRECTIONS
+from .adviser import DIRECTIONS
 from .chart_parts import ROW_PX, binary, direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.site.charts import study_charts
+from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import write_charts, write_index
 from analysis.site.facts.inputs import load_study_inputs
 from analysis.site.facts.study_facts import StudyFacts
@@ -29,9 +30,11 @@ def main() -> None:
     arguments = parser.parse_args()
     study = find_study(arguments.study)
     inputs = load_study_inputs(arguments.tables, arguments.results, arguments.derived, study)
-    charts = study_charts(StudyFacts(inputs, study))
+    facts = StudyFacts(inputs, study)
+    charts = study_charts(facts)
     index = write_charts(charts, arguments.out, study.name, arguments.picture, inputs.machine_names)
     write_index(index, arguments.out)
+    write_widgets(facts, arguments.out)
 
 
 if __name__ == "__main__":

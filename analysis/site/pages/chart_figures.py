@@ -9,8 +9,10 @@ from markupsafe import Markup
 
 from analysis.base.errors import require_known
 from analysis.site.charts.still import Still
+from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import table
 from analysis.site.pages.page import Page, macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.staging import ALL
@@ -44,6 +46,21 @@ def common_figure(page: Page, name: str, caption: str) -> str | Markup:
     charts = page.staged.charts[ALL]
     require_known("chart", name, sorted(charts))
     return _figure(page, charts[name], ALL, name, caption)
+
+
+@macro("widget")
+def widget_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str | Markup:
+    """A part that the reader operates, with a caption; a table where no script runs.
+
+    name: a widget of the study's widgets.py, and its script <name>.js
+    caption: one or two sentences below it
+    """
+    path = f"charts/{facts.study.name}/{name}"
+    found = read_table(page.docs / "charts" / facts.study.name, name)
+    if found is None:
+        return _FIGURES.undrawn(name, "Nothing to show yet.")
+    shown = table(found["columns"], found["rows"])
+    return _FIGURES.widget(name, path, page.root, shown, caption)
 
 
 def _figure(

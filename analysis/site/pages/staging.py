@@ -13,6 +13,7 @@ from analysis.site.charts import study_charts
 from analysis.site.charts.engine import ENGINE, write_engine
 from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
+from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.inputs import Inputs, VariantKey
@@ -102,7 +103,9 @@ def _stage_charts(
     target = folder / "charts" / name
     if drawn is None:
         names = facts.inputs.machine_names
-        return write_charts(study_charts(facts), target, name, names=names)
+        summaries = write_charts(study_charts(facts), target, name, names=names)
+        write_widgets(facts, target)
+        return summaries
     shutil.copytree(drawn / name, target, ignore=shutil.ignore_patterns(INDEX))
     return read_index(drawn / name)
 

@@ -1,0 +1,323 @@
+"""The adviser: every way's cost on one machine, and the ways of a job in their order.
+
+An adviser is made from committed results or from a calibration, and is written as JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from analysis.api.files import (
+    Boolean,
+    Count,
+    Keys,
+    Sentence,
+    Text,
+    adapter,
+    key,
+    read_json,
+    read_keys,
+    write_whole,
+)
+from analysis.api.study import FieldError, HotpathError, require_known
+
+from .cost import Cost, Timing, fit_cost
+from .kinds import memory_of, method_of
+
+Layout: TypeAlias = Literal["packed", "pitched", "scattered"]
+Direction: TypeAlias = Literal["h2d", "d2h"]
+
+LAYOUTS: Final = ("packed", "pitched", "scattered")
+DIRECTIONS: Final = ("h2d", "d2h")
+METRIC: Final = "host_time"
+"""The clock that ranks the ways: until all pieces have arrived, the CPU's part included."""
+VECTOR_BYTES: Final = 16
+"""Kernels move whole vectors of pieces that start and end on this many bytes."""
+BATCH_CLIFF_BYTES: Final = 24_576
+"""Up to this size, pieces of one cudaMemcpyBatchAsync may cost more than larger ones."""
+VERSION: Final = 1
+ROW_METHODS: Final = ("2d", "gather", "bulk")
+"""Ways that move rows of matrices: pieces at equal distances on either side."""
+SIGMAS: Final = 1.96
+"""Half of an interval that 95 % of the times are in, in standard errors."""
+SURE: Final = 0.95
+OTHER_PLACE_ERROR: Final = 0.05
+"""Relative error of a time that was measured with another layout or state of the stream."""
+MIN_CELLS: Final = 4
+"""Fewest cells from which a clock that ranks nothing is predicted."""
+THRESHOLD_SIZES: Final = tuple(2**k for k in range(9, 21))
+THRESHOLD_COUNTS: Final = tuple(round(2 ** (k / 2)) for k in range(35))
+
+
+@dataclass(frozen=True)
+class Job:
+    """`count` pieces of `size` bytes to move.
+
+    host, device: layout of the pieces on that side
+    is_busy: whether the stream has unfinished work when the call is made
+    alignment: bytes, a power of two, on which all pieces start and end
+    """
+
+    size: int
+    count: int = 1
+    direction: str = "h2d"
+    host: str = "scattered"
+    device: str = "scattered"
+    is_busy: bool = False
+    alignment: int = VECTOR_BYTES
+
+    def __post_init__(self) -> None:
+        for field, got in (("size", self.size), ("count", self.count)):
+            if got < 1:
+                raise FieldError(field, "a whole number of at least 1", got)
+        require_known("direction", self.direction, DIRECTIONS)
+        for field, layout in (("host", self.host), ("device", self.device)):
+            require_known(field, layout, LAYOUTS)
+        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+            raise FieldError("alignment", "a power of two", self.alignment)
+
+    @property
+    def payload_bytes(self) -> int:
+        return self.size * self.count
+
+    def as_one_piece(self) -> Job:
+        """The same job as one piece if its pieces are packed on both sides."""
+        if self.count == 1 or self.host == self.device == "packed":
+            return replace(self, size=self.payload_bytes, count=1, host="packed", device="packed")
+        return self
+
+    def __str__(self) -> str:
+        state = "busy" if self.is_busy else "idle"
+        layout = f"{self.host} on the host, {self.device} on the device"
+        return f"{self.count} x {self.size} B, {self.direction}, {layout}, {state} stream"
+
+
+@dataclass(frozen=True)
+class Way(Keys):
+    """One way of moving pieces in one situation, with its costs."""
+
+    variant: Text = key("The variant in study.yaml.")
+    title: Sentence = key("The variant's title.")
+    memory: Text = key("The kind of host memory.")
+    needs_rows: Boolean = key(
+        "Whether it moves the rows of matrices only: pieces at equal distances on either side."
+    )
+    direction: Direction = key("From host to device (h2d) or back (d2h).")
+    host: Layout = key("Layout of the pieces in host memory.")
+    device: Layout = key("Layout of the pieces in device memory.")
+    is_busy: Boolean = key("Whether the stream had unfinished work.")
+    alignment: Count = key("Bytes on which the pieces have to start and end.")
+    costs: Mapping[Text, Cost] = key(
+        "The cost by each clock: host_time until the data has arrived, submit_time until the call"
+        " returns, gpu_time on the device."
+    )
+
+    def can_do(self, job: Job) -> bool:
+        """Whether the way can move these pieces, and its time for their alignment is known."""
+        is_irregular = "scattered" in (job.host, job.device)
+        return (
+            self.direction == job.direction
+            and self.alignment <= job.alignment
+            and not (is_irregular and self.needs_rows)
+        )
+
+    def distance(self, job: Job) -> tuple[bool, int, int]:
+        """Sorts the situations of a variant by their likeness to the job's."""
+        layouts = (self.host != job.host) + (self.device != job.device)
+        return self.is_busy != job.is_busy, layouts, -self.alignment
+
+
+@dataclass(frozen=True)
+class Rule(Keys):
+    """The way for a number of pieces."""
+
+    count_from: Count = key("Smallest number of pieces.")
+    variant: Text = key("The way.")
+
+
+@dataclass(frozen=True)
+class Threshold(Keys):
+    """The fastest ways for pieces of one size, by their number."""
+
+    direction: Direction = key("From host to device (h2d) or back (d2h).")
+    host: Layout = key("Layout of the pieces in host memory.")
+    device: Layout = key("Layout of the pieces in device memory.")
+    is_busy: Boolean = key("Whether the stream has unfinished work.")
+    size_from: Count = key("Smallest size of a piece in bytes, up to that of the next entry.")
+    rules: tuple[Rule, ...] = key("Ascending by `count_from`; the last one that fits holds.")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A way for a job: seconds until all has arrived, with an interval; then the other clocks.
+
+    `error` is the relative standard error. `is_measured`: this very cell was measured. A clock is
+    NaN if it was not measured.
+    """
+
+    variant: str
+    seconds: float
+    low: float
+    high: float
+    error: float
+    is_measured: bool
+    submit_s: float = math.nan
+    gpu_s: float = math.nan
+
+
+@dataclass(frozen=True)
+class Adviser(Keys):
+    """All ways of a machine. The file that `--export` writes; times in seconds, sizes in bytes."""
+
+    format: Literal["hotpath-transfers-adviser"] = key("Names this format.")
+    version: Annotated[Count, Field(le=VERSION)] = key("Grows when a reader has to change.")
+    machine: Text = key("The machine.")
+    source: Literal["results", "calibration"] = key(
+        "Where the times come from: committed results, or a calibration of some seconds."
+    )
+    ways: tuple[Way, ...] = key("Every way and situation.")
+    thresholds: tuple[Threshold, ...] = key("The fastest ways of pinned memory, as rules.")
+
+    def advise(self, job: Job, memory: str = "pinned") -> list[Advice]:
+        """All ways that can do the job from this kind of memory or from `any`, fastest first."""
+        job = job.as_one_piece()
+        known = defaultdict(list)
+        for way in self.ways:
+            if memory in ("any", way.memory) and way.can_do(job) and METRIC in way.costs:
+                known[way.variant].append(way)
+        nearest = (min(ways, key=lambda way: way.distance(job)) for ways in known.values())
+        return sorted((_advice(way, job) for way in nearest), key=lambda one: one.seconds)
+
+    def with_thresholds(self) -> Adviser:
+        return replace(self, thresholds=tuple(_thresholds(self)))
+
+    def write(self, path: Path) -> None:
+        write_whole(path, adapter(Adviser).dump_json(self).decode() + "\n")
+
+
+def read_adviser(path: Path) -> Adviser:
+    """The adviser in a file; FieldError or HotpathError if it is no such file."""
+    return read_keys(Adviser, read_json(path), str(path))
+
+
+def certainty(best: Advice, second: Advice) -> float:
+    """Probability that `best` is faster than `second`."""
+    z = math.log(second.seconds / best.seconds) / math.hypot(best.error, second.error)
+    return 1 / (1 + math.exp(-1.702 * z))  # close to the normal distribution's, also in JavaScript
+
+
+def _advice(way: Way, job: Job) -> Advice:
+    cost = way.costs[METRIC]
+    is_same_place = job.count == 1 or way.distance(job)[:2] == (False, 0)
+    is_measured = is_same_place and cost.is_measured(job.size, job.count)
+    error = cost.noise if is_measured else math.hypot(cost.noise, cost.error)
+    if not is_same_place:
+        error = math.hypot(error, OTHER_PLACE_ERROR)
+    seconds = cost.seconds(job.size, job.count)
+    reach = math.exp(SIGMAS * error)
+
+    def by(metric: str) -> float:
+        other = way.costs.get(metric)
+        return other.seconds(job.size, job.count) if other else math.nan
+
+    return Advice(
+        variant=way.variant,
+        seconds=seconds,
+        low=seconds / reach,
+        high=seconds * reach,
+        error=error,
+        is_measured=is_measured,
+        submit_s=by("submit_time"),
+        gpu_s=by("gpu_time"),
+    )
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything that a cost belongs to but the size and the count."""
+
+    variant: str
+    direction: str
+    host: str
+    device: str
+    is_busy: bool
+    alignment: int
+
+
+def make_adviser(
+    machine: str,
+    source: Literal["results", "calibration"],
+    timings: Mapping[tuple[Situation, str], Sequence[Timing]],
+    titles: Mapping[str, str],
+) -> Adviser:
+    """Fit every situation and metric in `timings`. HotpathError if there is none.
+
+    A single piece has no layout, so its timings count for all layouts of its way.
+    """
+    if not timings:
+        raise HotpathError(f"{machine}: no times to advise from")
+    costs: dict[Situation, dict[str, Cost]] = defaultdict(dict)
+    for (place, metric), here in timings.items():
+        single = [
+            one
+            for (other, clock), found in timings.items()
+            if clock == metric and other != place and _is_other_layout(place, other)
+            for one in found
+            if one.count == 1
+        ]
+        seen = {(one.size, one.count) for one in here}
+        others = [one for one in single if (one.size, one.count) not in seen]
+        if metric == METRIC or len(here) >= MIN_CELLS:
+            costs[place][metric] = _fit([*here, *others], place.variant)
+    ways = (
+        Way(
+            variant=place.variant,
+            title=titles[place.variant],
+            memory=memory_of(place.variant),
+            needs_rows=method_of(place.variant) in ROW_METHODS,
+            direction=place.direction,  # type: ignore[arg-type]
+            host=place.host,  # type: ignore[arg-type]
+            device=place.device,  # type: ignore[arg-type]
+            is_busy=place.is_busy,
+            alignment=place.alignment,
+            costs=by_metric,
+        )
+        for place, by_metric in costs.items()
+    )
+    made = Adviser("hotpath-transfers-adviser", VERSION, machine, source, tuple(ways), ())
+    return made.with_thresholds()
+
+
+def _is_other_layout(one: Situation, other: Situation) -> bool:
+    return replace(one, host=other.host, device=other.device) == other
+
+
+def _fit(timings: Sequence[Timing], variant: str) -> Cost:
+    """The fit with or without the batched call's cliff, whichever predicts better."""
+    plain = fit_cost(timings)
+    if not method_of(variant).startswith("batch"):
+        return plain
+    return min(plain, fit_cost(timings, BATCH_CLIFF_BYTES), key=lambda cost: cost.error)
+
+
+def _thresholds(adviser: Adviser) -> Iterable[Threshold]:
+    places = {(way.direction, way.host, way.device, way.is_busy) for way in adviser.ways}
+    for direction, host, device, is_busy in sorted(places):
+        if host == device == "packed":
+            continue
+        for size in THRESHOLD_SIZES:
+            rules: list[Rule] = []
+            for count in THRESHOLD_COUNTS:
+                job = Job(size, count, direction, host, device, is_busy)
+                ways = adviser.advise(job)
+                if ways and (not rules or ways[0].variant != rules[-1].variant):
+                    rules.append(Rule(count, ways[0].variant))
+            if rules:
+                yield Threshold(direction, host, device, is_busy, size, tuple(rules))

@@ -1,0 +1,311 @@
+"""Times of ways on this machine: a calibration of some seconds, and cells that are on no grid."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from analysis.api.measure import Bound, Skip
+from analysis.api.study import Case, HotpathError, Study, Variant
+
+from .adviser import METRIC, VECTOR_BYTES, Adviser, Job, Situation, make_adviser
+from .cost import Timing
+from .kinds import memory_of, method_of
+from .measured import Place, alignment_of, case_of, places_of, ways
+
+Bind = Callable[[Variant, Case], Bound]
+"""Binds a variant to a case of this machine, until the next call."""
+Timed = Mapping[str, float]
+"""Seconds by metric."""
+
+WARM_UP_S: Final = 0.3
+CALIBRATION_S: Final = 6.0
+"""Limit of the timings of a calibration; the start of the program comes on top."""
+CALIBRATION_CELLS: Final = (
+    *((4096, 1024), (512, 16), (24576, 256), (65536, 64), (512, 8192), (28672, 16)),
+    *((16384, 256), (4096, 16), (28672, 256), (262144, 16), (1048576, 1), (4096, 8192)),
+    *((1024, 64), (65536, 4), (8192, 2048), (2048, 256), (131072, 32), (64, 1024)),
+)
+"""Sizes and counts, the most important first: the budget may end before the last."""
+UNALIGNED_CELLS: Final = ((4099, 256), (519, 2048), (32771, 64), (519, 16))
+"""The same for kernels, of pieces that do not start and end on whole vectors."""
+SAMPLES: Final = 3
+
+HELD_OUT_CELLS: Final = 40
+HELD_OUT_SIZES: Final = (512, 131_072)
+HELD_OUT_COUNTS: Final = (16, 100_000)
+HELD_OUT_BYTES: Final = 64 * 2**20
+"""Limit of the payload of a cell, whose bytes are all checked."""
+PASSES: Final = 2
+"""Passes over the ways of a held-out cell, each in another order."""
+MEMORY: Final = "pinned"
+"""The memory whose ways are compared: an engine can choose the way, but hardly its memory."""
+
+DMA_MIN_BYTES: Final = 28 * 1024
+KERNEL_MIN_COUNT: Final = 16
+"""Constants of vLLM (pull request 42212): to the device, a kernel moves at least KERNEL_MIN_COUNT
+pieces below DMA_MIN_BYTES, and one batched call moves all others."""
+
+
+def pinned_ways(study: Study) -> list[Variant]:
+    return [variant for variant in ways(study) if memory_of(variant.name) == MEMORY]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Times ways through `bind`, which a trial of the study provides."""
+
+    bind: Bind
+
+    def warm_up(self, variant: Variant) -> None:
+        """Raise the clocks of an idle GPU."""
+        (place, *_) = sorted(places_of(variant))
+        bound = self.bind(variant, case_of(variant, Job(4096, 256, *place)))
+        until = time.perf_counter() + WARM_UP_S
+        while time.perf_counter() < until:
+            bound.launch()
+
+    def times(self, variant: Variant, job: Job, samples: int = SAMPLES) -> Sequence[Timed]:
+        """Host times of launches, after every output byte was checked.
+
+        HotpathError for a wrong output, Skip if this machine cannot run the way.
+        """
+        bound = self.bind(variant, case_of(variant, job))
+        bound.poison_and_launch()
+        if wrong := bound.check():
+            raise HotpathError(f"{variant.name}, {job}: {wrong}")
+        bound.launch()
+        with _without_collector():
+            _, *times = bound.host_times(1 + samples)
+        return times
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def calibrate(
+    bench: Bench, variants: Sequence[Variant], machine: str, budget_s: float = CALIBRATION_S
+) -> Adviser:
+    """Time few cells of every way within the budget, and fit the adviser to them."""
+    until = time.perf_counter() + budget_s
+    found: dict[tuple[Situation, str], list[Timing]] = defaultdict(list)
+    skipped: set[str] = set()
+    bench.warm_up(variants[0])
+    for (size, count), (variant, place) in product(
+        (*CALIBRATION_CELLS, *UNALIGNED_CELLS), _calibration_places(variants)
+    ):
+        if time.perf_counter() > until:
+            break
+        alignment = alignment_of(variant, size)
+        is_for_kernels = (size, count) in UNALIGNED_CELLS
+        if variant.name in skipped or (is_for_kernels and variant.path.suffix != ".cu"):
+            continue
+        try:
+            times = bench.times(variant, Job(size, count, *place))
+        except (Skip, ValueError):  # not here, or not such pieces
+            skipped.add(variant.name)
+            continue
+        situation = Situation(variant.name, *place, alignment)
+        for metric in times[0]:
+            seconds = median(one[metric] for one in times)
+            found[situation, metric].append(Timing(size, count, seconds))
+    return make_adviser(machine, "calibration", found, {v.name: v.title for v in variants})
+
+
+def _calibration_places(variants: Sequence[Variant]) -> list[tuple[Variant, Place]]:
+    """Each way in the least regular layout that it can move, by direction and stream."""
+    found: dict[tuple[str, str, bool], tuple[Variant, Place]] = {}
+    for variant in variants:
+        for place in sorted(places_of(variant), key=lambda at: (at[1], at[2])):
+            direction, _, _, is_busy = place
+            found[variant.name, direction, is_busy] = variant, place
+    return list(found.values())
+
+
+def draw_jobs(
+    seed: int, variants: Sequence[Variant], known: set[tuple[int, int]], cells: int
+) -> list[Job]:
+    """Jobs drawn by `seed` whose size and count are on no grid, in places with two or more ways.
+
+    Sizes and counts are uniform in their logarithms; `known` are the sizes and counts of grids.
+    """
+    rng = np.random.default_rng(seed)
+    places = sorted(
+        {place for variant in variants for place in places_of(variant) if _rivals(variants, place)}
+    )
+    grid_sizes, grid_counts = ({cell[i] for cell in known} for i in (0, 1))
+    jobs: list[Job] = []
+    while len(jobs) < cells:
+        size = _between(rng, *HELD_OUT_SIZES) // VECTOR_BYTES * VECTOR_BYTES
+        count = _between(rng, HELD_OUT_COUNTS[0], min(HELD_OUT_COUNTS[1], HELD_OUT_BYTES // size))
+        place = places[int(rng.integers(len(places)))]
+        if size not in grid_sizes and count not in grid_counts:
+            jobs.append(Job(size, count, *place))
+    return jobs
+
+
+def _rivals(variants: Sequence[Variant], place: Place) -> bool:
+    return sum(place in places_of(variant) for variant in variants) > 1
+
+
+def _between(rng: np.random.Generator, low: int, high: int) -> int:
+    return round(math.exp(rng.uniform(math.log(low), math.log(high))))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A way in a held-out cell: its measured time and, by each adviser, its predicted one.
+
+    NaN: that adviser does not know the way. `is_constants` marks the choice by vLLM's constants.
+    """
+
+    seed: int
+    cell: int
+    size: int
+    count: int
+    direction: str
+    host: str
+    device: str
+    is_busy: int
+    variant: str
+    measured_s: float
+    by_results_s: float
+    by_calibration_s: float
+    is_constants: int
+
+
+def hold_out(
+    bench: Bench,
+    variants: Sequence[Variant],
+    jobs: Sequence[Job],
+    advisers: Mapping[str, Adviser],
+    seed: int,
+) -> list[HeldOut]:
+    """Measure every way of every job, beside its time by the advisers of `results` and
+    `calibration`."""
+    bench.warm_up(variants[0])
+    order = np.random.default_rng(seed)
+    return [
+        row
+        for cell, job in enumerate(jobs)
+        for row in _cell(_measured(bench, variants, job, order), job, advisers, seed, cell)
+    ]
+
+
+def _measured(
+    bench: Bench, variants: Sequence[Variant], job: Job, order: np.random.Generator
+) -> dict[str, float]:
+    """The median time of each way that can do the job."""
+    place = (job.direction, job.host, job.device, job.is_busy)
+    able = [variant for variant in variants if place in places_of(variant)]
+    times: dict[str, list[float]] = defaultdict(list)
+    for _ in range(PASSES):
+        for at in order.permutation(len(able)):
+            variant = able[int(at)]
+            try:
+                times[variant.name] += (one[METRIC] for one in bench.times(variant, job))
+            except (Skip, ValueError):
+                continue
+    return {name: median(found) for name, found in times.items()}
+
+
+def _cell(
+    measured: Mapping[str, float], job: Job, advisers: Mapping[str, Adviser], seed: int, cell: int
+) -> Iterator[HeldOut]:
+    predicted = {
+        source: {one.variant: one.seconds for one in adviser.advise(job, MEMORY)}
+        for source, adviser in advisers.items()
+    }
+    chosen = by_constants(job, list(measured))
+    for variant, seconds in measured.items():
+        yield HeldOut(
+            seed=seed,
+            cell=cell,
+            size=job.size,
+            count=job.count,
+            direction=job.direction,
+            host=job.host,
+            device=job.device,
+            is_busy=int(job.is_busy),
+            variant=variant,
+            measured_s=seconds,
+            by_results_s=predicted.get("results", {}).get(variant, math.nan),
+            by_calibration_s=predicted.get("calibration", {}).get(variant, math.nan),
+            is_constants=int(variant == chosen),
+        )
+
+
+def by_constants(job: Job, known: Sequence[str]) -> str:
+    """The way by vLLM's constants; empty if it was not measured."""
+    is_kernel = (
+        job.direction == "h2d" and job.size < DMA_MIN_BYTES and job.count >= KERNEL_MIN_COUNT
+    )
+    wanted = "gather" if is_kernel else "batch"
+    return next((name for name in known if method_of(name) == wanted), "")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How well one source advised over all cells that it has an advice for.
+
+    losses: time of the advised way over the fastest one's, by cell
+    errors: predicted over measured time of the advised way, by cell; empty for constants
+    """
+
+    source: str
+    losses: tuple[float, ...]
+    errors: tuple[float, ...] = ()
+
+    def share_of_losses(self, at_most: float) -> float:
+        return _share([loss <= 1 + at_most for loss in self.losses])
+
+    def share_of_errors(self, at_most: float) -> float:
+        return _share([abs(math.log(error)) <= math.log1p(at_most) for error in self.errors])
+
+
+def _share(holds: Sequence[bool]) -> float:
+    return sum(holds) / len(holds) if holds else math.nan
+
+
+def judge(rows: Sequence[HeldOut]) -> list[Verdict]:
+    """A verdict on the advice from results, on that from a calibration, and on the constants."""
+    cells: dict[int, list[HeldOut]] = defaultdict(list)
+    for row in rows:
+        cells[row.cell].append(row)
+    verdicts = []
+    for source in ("results", "calibration"):
+        losses, errors = [], []
+        for ways_of_cell in cells.values():
+            known = [
+                (getattr(row, f"by_{source}_s"), row.measured_s)
+                for row in ways_of_cell
+                if not math.isnan(getattr(row, f"by_{source}_s"))
+            ]
+            if known:
+                predicted, measured = min(known)
+                losses.append(measured / min(row.measured_s for row in ways_of_cell))
+                errors.append(predicted / measured)
+        if losses:
+            verdicts.append(Verdict(source, tuple(losses), tuple(errors)))
+    by_rule = [
+        row.measured_s / min(other.measured_s for other in cells[row.cell])
+        for row in rows
+        if row.is_constants
+    ]
+    return [*verdicts, Verdict("constants", tuple(by_rule))]

@@ -1,0 +1,255 @@
+"""The adviser: its choices on machines whose times are known, its file, and its copy in a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.base.errors import FieldError, HotpathError
+from kernels.transfers.adviser import (
+    LAYOUTS,
+    Adviser,
+    Job,
+    Situation,
+    certainty,
+    make_adviser,
+    read_adviser,
+)
+from kernels.transfers.cost import Timing
+from tests.kernels.transfers.machines import FEW_CELLS, WAYS, adviser, gather, grid, jobs, loop
+from tests.repository import STUDIES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def losses(known: Adviser, seed: int) -> list[float]:
+    """True time of the advised way over that of the fastest, the largest last."""
+    found = []
+    for job in jobs(seed):
+        true = {name: seconds(job.size, job.count) for name, seconds in WAYS.items()}
+        found.append(true[known.advise(job)[0].variant] / min(true.values()))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("cells", [grid(), list(FEW_CELLS)], ids=["grid", "calibration"])
+def test_the_advised_way_is_nearly_always_the_fastest(cells: list[tuple[int, int]]) -> None:
+    found = losses(adviser(cells), seed=8)
+    assert found[int(0.95 * len(found))] < 1.05
+    assert found[-1] < 1.2
+
+
+def test_sizes_and_counts_of_the_questions_that_users_ask_have_answers() -> None:
+    known = adviser(list(FEW_CELLS))
+    for size, count in ((24_576, 4096), (28_672, 256), (65_536, 16), (1, 1), (2**30, 100_000)):
+        assert len(known.advise(Job(size, count))) == len(WAYS)
+
+
+def test_a_measured_cell_is_marked() -> None:
+    known = adviser(grid())
+    assert known.advise(Job(4096, 256))[0].is_measured
+    assert not known.advise(Job(4096, 257))[0].is_measured
+    assert not known.advise(Job(4096, 256, is_busy=True))[0].is_measured
+
+
+def place(variant: str, **changes: Any) -> Situation:
+    at = {"direction": "h2d", "host": "pitched", "device": "packed", "is_busy": False}
+    return Situation(variant, **{**at, "alignment": 1, **changes})
+
+
+def known_at(*places: Situation, seconds: float = 1e-5) -> Adviser:
+    timings = {(at, "host_time"): [Timing(4096, 16, seconds)] for at in places}
+    titles = {at.variant: "A way" for at in places}
+    return make_adviser("box", "results", timings, titles)
+
+
+def variants(known: Adviser, job: Job, memory: str = "pinned") -> set[str]:
+    return {one.variant for one in known.advise(job, memory)}
+
+
+@pytest.mark.parametrize("method", ["2d", "gather", "bulk"])
+def test_scattered_pieces_are_no_rows(method: str) -> None:
+    known = known_at(place(f"pinned_{method}"), place("pinned_loop"))
+    for host in LAYOUTS:
+        for device in LAYOUTS:
+            found = variants(known, Job(4096, 16, host=host, device=device))
+            assert (f"pinned_{method}" in found) == ("scattered" not in (host, device))
+            assert "pinned_loop" in found
+
+
+def test_a_kernel_is_advised_only_for_an_alignment_that_it_was_measured_with() -> None:
+    known = known_at(place("pinned_gather", alignment=16), place("pinned_loop"))
+    rows = Job(4096, 16, host="pitched", device="packed")
+    assert "pinned_gather" in variants(known, rows)
+    assert variants(known, replace(rows, alignment=8)) == {"pinned_loop"}
+
+
+def test_memory_and_direction_are_observed() -> None:
+    known = known_at(
+        place("pinned_loop"), place("pageable_loop"), place("pinned_2d", direction="d2h")
+    )
+    rows = Job(4096, 16, host="pitched", device="packed")
+    assert variants(known, rows) == {"pinned_loop"}
+    assert variants(known, rows, "any") == {"pinned_loop", "pageable_loop"}
+    assert variants(known, replace(rows, direction="d2h")) == {"pinned_2d"}
+
+
+def test_packed_pieces_are_one_piece() -> None:
+    known = adviser(grid())
+    one = known.advise(Job(4096 * 256, 1))
+    assert known.advise(Job(4096, 256, host="packed", device="packed")) == one
+    assert one[0].seconds < known.advise(Job(4096, 256))[0].seconds
+
+
+def test_the_state_of_the_stream_decides() -> None:
+    idle, busy = place("pinned_batch"), place("pinned_batch", is_busy=True)
+    timings = {(idle, "host_time"): [Timing(4096, 16, 1e-3)]}
+    timings[busy, "host_time"] = [Timing(4096, 16, 1e-4)]
+    known = make_adviser("box", "results", timings, {"pinned_batch": "A way"})
+    rows = Job(4096, 16, host="pitched", device="packed")
+    assert known.advise(rows)[0].seconds == pytest.approx(1e-3, rel=1e-3)
+    assert known.advise(replace(rows, is_busy=True))[0].seconds == pytest.approx(1e-4, rel=1e-3)
+
+
+def test_another_layout_is_a_guess() -> None:
+    known = known_at(place("pinned_loop"))
+    there = known.advise(Job(4096, 16, host="pitched", device="packed"))[0]
+    elsewhere = known.advise(Job(4096, 16))[0]
+    assert there.is_measured and not elsewhere.is_measured
+    assert elsewhere.error > there.error
+
+
+def test_certainty_is_a_probability() -> None:
+    best, *_, worst = adviser(grid()).advise(Job(512, 4096))
+    assert certainty(best, worst) > 0.99
+    assert certainty(best, best) == pytest.approx(0.5)
+
+
+def test_thresholds_change_with_the_count() -> None:
+    ways = {"pinned_loop": loop, "pinned_kernel": lambda size, count: 4e-5 + gather(size, count)}
+    known = adviser(grid(), noise=0.0, ways=ways)
+    (small,) = [at for at in known.thresholds if at.size_from == 512]
+    assert [rule.variant for rule in small.rules] == ["pinned_loop", "pinned_kernel"]
+    assert small.rules[0].count_from == 1
+
+
+def test_the_file_is_read_back(tmp_path: Path) -> None:
+    known = adviser(grid())
+    known.write(tmp_path / "adviser.json")
+    assert read_adviser(tmp_path / "adviser.json") == known
+
+
+def _set(path: list[Any], value: object, document: Any) -> Any:
+    *parents, last = path
+    inner = document
+    for part in parents:
+        inner = inner[part]
+    inner[last] = value
+    return document
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["version"], 2, "version: expected a number of at most 1, got 2"),
+        (["source"], "hearsay", "source: expected one of"),
+        (
+            ["ways", 0, "costs", "host_time", "latency_s"],
+            -1.0,
+            "latency_s: expected a number of at",
+        ),
+        (["ways", 0, "host"], "tidy", "host: expected one of"),
+        (["more"], 1, "expected one of the keys"),
+    ],
+)
+def test_a_wrong_file_is_one_clear_error(
+    path: list[Any], value: object, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "adviser.json"
+    adviser(list(FEW_CELLS)).write(file)
+    file.write_text(json.dumps(_set(path, value, json.loads(file.read_text()))))
+    with pytest.raises(FieldError, match=message):
+        read_adviser(file)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": 0}, "size: expected a whole number of at least 1, got 0"),
+        ({"count": -3}, "count: expected a whole number of at least 1, got -3"),
+        ({"direction": "up"}, "direction: expected one of .*, got 'up'"),
+        ({"host": "tidy"}, "host: expected one of .*, got 'tidy'"),
+        ({"device": ""}, "device: expected one of .*, got ''"),
+        ({"alignment": 12}, "alignment: expected a power of two, got 12"),
+    ],
+)
+def test_a_wrong_job_is_one_clear_error(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FieldError, match=message):
+        Job(**{"size": 1, **changes})
+
+
+def test_no_times_are_an_error() -> None:
+    with pytest.raises(HotpathError, match="box: no times"):
+        make_adviser("box", "results", {}, {})
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[Page]:
+    """A page that has run adviser.js, with its functions as globals."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.site.pages.site.conftest import FLAGS, executable
+
+    source = (STUDIES["transfers"].folder / "adviser.js").read_text()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
+        page = browser.new_page()
+        page.evaluate(
+            "async (source) => { const from = new Blob([source], {type: 'text/javascript'});"
+            " Object.assign(globalThis, await import(URL.createObjectURL(from))); }",
+            source,
+        )
+        yield page
+        browser.close()
+
+
+@pytest.mark.heavy
+def test_the_script_computes_the_same(script: Page, tmp_path: Path) -> None:
+    known = adviser(grid())
+    at = place("pinned_batch", host="scattered", device="scattered", is_busy=True)
+    known = replace(known, ways=(*known.ways, *known_at(at, place("pinned_2d")).ways))
+    known.write(tmp_path / "adviser.json")
+    asked = [
+        replace(job, is_busy=bool(i % 2), host=LAYOUTS[i % 3], device=LAYOUTS[i // 3 % 3])
+        for i, job in enumerate([*jobs(3, 200), Job(4096, 256), Job(24_576, 1), Job(2**30, 3)])
+    ]
+    expected = [
+        [
+            [one.variant, one.seconds, one.low, one.error, one.is_measured]
+            for one in known.advise(job)
+        ]
+        for job in asked
+    ]
+    found = script.evaluate(
+        "([known, jobs]) => jobs.map((job) => advise(known, job).map("
+        "(one) => [one.variant, one.seconds, one.low, one.error, one.isMeasured]))",
+        [json.loads((tmp_path / "adviser.json").read_text()), [vars(job) for job in asked]],
+    )
+    for ours, theirs in zip(expected, found, strict=True):
+        assert [one[0] for one in ours] == [one[0] for one in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert one[1:] == pytest.approx(other[1:], rel=1e-9)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4096", 4096), ("24 KiB", 24_576), ("1GiB", 2**30), ("4KB", None), ("0", None)],
+)
+def test_the_script_reads_sizes(script: Page, text: str, size: int | None) -> None:
+    assert script.evaluate("(text) => parseSize(text)", text) == size

@@ -1,0 +1,95 @@
+"""The adviser on a page, in a browser and without scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis import ROOT
+from analysis.site.charts.widgets import write_widgets
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import Case, Variant
+from kernels.transfers.kinds import method_of
+from tests.kernels.transfers.machines import WAYS, loop
+from tests.repository import STUDIES
+from tests.roots import make_inputs
+from tests.synthetic import write_machine
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+TRANSFERS = STUDIES["transfers"]
+PAGE = """<!doctype html><title>Adviser</title>
+<figure class="hp-widget" data-widget="adviser" data-script="adviser.js"
+  data-source="adviser.widget.json"><p class="hp-note"></p>
+  <div class="hp-view">table</div></figure>
+<script type="module">import { watchWidgets } from "./widgets.js"; watchWidgets();</script>"""
+
+
+def plausible(variant: Variant, case: Case, metric: str) -> float:
+    seconds = WAYS.get(f"pinned_{method_of(variant.name)}", loop)
+    return seconds(int(case.values.get("size", 1)), int(case.values.get("count", 1)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the widget, from results of a machine that is made up."""
+    root = tmp_path_factory.mktemp("widgets")
+    write_machine(root / "results", "box", TRANSFERS, noise=0.01, seconds=plausible)
+    facts = StudyFacts(make_inputs(root, {"transfers": TRANSFERS}), TRANSFERS)
+    site = root / "site"
+    site.mkdir()
+    write_widgets(facts, site)
+    (site / "index.html").write_text(PAGE)
+    (site / "widgets.js").write_text((ROOT / "docs" / "assets" / "widgets.js").read_text())
+    return site
+
+
+def test_the_table_names_the_fastest_ways_of_each_size(folder: Path) -> None:
+    table = json.loads((folder / "adviser.table.json").read_text())
+    assert table["rows"] and all(len(row) == len(table["columns"]) for row in table["rows"])
+    assert all(row[-1].startswith("from 1: pinned_") for row in table["rows"])
+
+
+@pytest.fixture
+def page(folder: Path) -> Iterator[Page]:
+    from playwright.sync_api import sync_playwright
+
+    from tests.site.pages.site.conftest import FLAGS, executable, served
+
+    with served(folder) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
+        page = browser.new_page()
+        requested: list[str] = []
+        page.on("request", lambda request: requested.append(request.url))
+        page.goto(f"{address}?adviser.size=4+KiB&adviser.count=100")
+        page.wait_for_selector(".hp-widget form")
+        yield page
+        assert all(url.startswith(address) for url in requested)
+        browser.close()
+
+
+@pytest.mark.heavy
+def test_the_choice_is_in_the_address(page: Page) -> None:
+    assert page.input_value("input[name=size]") == "4 KiB"
+    assert page.input_value("input[name=count]") == "100"
+    assert "Use pinned_" in page.inner_text(".hp-text")
+    page.select_option("select[name=stream]", "busy")
+    page.fill("input[name=count]", "2000")
+    address = page.evaluate("location.search")
+    assert "adviser.count=2000" in address and "adviser.stream=busy" in address
+    page.fill("input[name=count]", "4096")
+    assert "adviser.count" not in page.evaluate("location.search")  # the start is left out
+    assert page.locator(".hp-table tbody tr").count() > 2
+
+
+@pytest.mark.heavy
+def test_bad_input_names_the_field_and_what_is_expected(page: Page) -> None:
+    page.fill("input[name=size]", "4 KB")
+    expected = "size of a piece: expected bytes such as 4096, 24 KiB or 16 MiB, got “4 KB”."
+    assert page.inner_text(".hp-text") == expected
+    assert page.locator(".hp-table").count() == 0
