@@ -91,11 +91,9 @@ def copy_sources(tree: Path) -> None:
         if entry.is_symlink() or entry.is_file():
             shutil.copy2(entry, target, follow_symlinks=False)
         else:
-            shutil.copytree(entry, target, symlinks=True, ignore=_is_compiled)
-
-
-def _is_compiled(_: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == "__pycache__"]
+            shutil.copytree(
+                entry, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            )
 
 
 def take_over(config: Config, machine: str, run: int) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -214,14 +215,6 @@ def _drive(name: str, *arguments: Any) -> Any:
     return values[0] if values else None
 
 
-def _huge(size: int, undo: ExitStack) -> int:
-    return _anonymous(size, undo, mmap.MADV_HUGEPAGE)
-
-
-def _base(size: int, undo: ExitStack) -> int:
-    return _anonymous(size, undo, mmap.MADV_NOHUGEPAGE)
-
-
 def _anonymous(size: int, undo: ExitStack, advice: int) -> int:
     """Anonymous pages that start at a huge-page boundary. The default differs between machines, so
     the kernel gets a hint which pages to use."""
@@ -279,9 +272,9 @@ def _release(call: Callable[[int], tuple[Any, ...]], pointer: int) -> None:
 _Allocate = Callable[[int, ExitStack], int]
 _BY_CUDA: Final[dict[str, _Allocate]] = {"pinned": _pinned, "host_numa": _host_numa}
 _FROM_SYSTEM: Final[dict[str, _Allocate]] = {
-    "registered": _base,
-    "registered_huge": _huge,
+    "registered": partial(_anonymous, advice=mmap.MADV_NOHUGEPAGE),
+    "registered_huge": partial(_anonymous, advice=mmap.MADV_HUGEPAGE),
     "registered_1gib": _gigantic,
     "aliased": _aliased,
-    "device": _huge,
+    "device": partial(_anonymous, advice=mmap.MADV_HUGEPAGE),
 }

@@ -178,6 +178,10 @@ def _require_packages(*variants: Variant) -> None:
             raise Different(f"{unmet}, and without it other code is compiled")
 
 
+_LOCKS: Final[dict[Path, Lock]] = defaultdict(Lock)
+"""By object, held by the thread that compiles it; others wait for it."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How an object is made, once for all that goes into it."""
@@ -188,7 +192,7 @@ class Recipe:
 
     def kept(self) -> Path:
         """The object's file, compiled if it is not there yet."""
-        with _compiling(self.out):
+        with _LOCKS[self.out]:
             if not self.out.exists():
                 KEPT.mkdir(parents=True, exist_ok=True)
                 partial = self.out.with_suffix(".partial.o")
@@ -229,14 +233,6 @@ def _named_by(name: str, sources: Sequence[Path], root: Path, settings: object) 
     for path in dict.fromkeys(sources):
         digest.update(f"\0{path.relative_to(root)}\0".encode() + path.read_bytes())
     return KEPT / f"{name}-{digest.hexdigest()[:24]}.o"
-
-
-_LOCKS: Final[dict[Path, Lock]] = defaultdict(Lock)
-
-
-def _compiling(out: Path) -> Lock:
-    """Held by the thread that compiles an object; others wait for it."""
-    return _LOCKS[out]
 
 
 def commit_named(revision: str) -> str:

@@ -41,7 +41,8 @@ def put_together(
     refused: dict[str, str] = {}
     for part in texts:
         refused |= json.loads(part[REFUSED])
-    refused = {folder: refused[folder] for folder in sorted(refused, key=_place)}
+    # What is in a machine's folder comes after that folder.
+    refused = dict(sorted(refused.items(), key=lambda one: one[0].split("/")))
     of_machines = Material(Collected(pd.DataFrame()), {}, links)
     tables = {
         f"{name}.csv": to_csv(name, of_machines.table(name))
@@ -58,16 +59,7 @@ def _joined(texts: Sequence[str], columns: Sequence[str]) -> str:
     """Tables with the same columns as one. The first column, a machine or a study, orders their
     rows; no text has a line break in it."""
     rows = [row for text in texts for row in text.split("\n")[1:] if row]
-    return "\n".join([",".join(columns), *sorted(rows, key=_first_cell), ""])
-
-
-def _first_cell(row: str) -> str:
-    return row.partition(",")[0]
-
-
-def _place(folder: str) -> list[str]:
-    """Sorts what is in a machine's folder after that folder."""
-    return folder.split("/")
+    return "\n".join([",".join(columns), *sorted(rows, key=lambda row: row.partition(",")[0]), ""])
 
 
 def main() -> None:

@@ -261,16 +261,15 @@ def case_selects(
 ) -> list[alt.Parameter]:
     """A select for each of `keys`: at the headline case; where that has no such key, at none if
     that is a choice, else at the most."""
-    return [_case_select(points, key, headline) for key in keys]
-
-
-def _case_select(points: pd.DataFrame, key: str, headline: dict[str, Any]) -> alt.Parameter:
-    name = key.removeprefix(CASE_PREFIX)
-    # Where some variants lack a key, its whole numbers have become floats beside the gaps.
-    values = sorted(points[key].dropna().convert_dtypes().unique().tolist())
-    options = [*([None] if partly_keyed(points, key) else []), *values]
-    value = headline.get(name, None if None in options else max(values, default=None))
-    return select(f"{key}_shown", name, options, value, none="none")
+    selects = []
+    for key in keys:
+        name = key.removeprefix(CASE_PREFIX)
+        # Where some variants lack a key, its whole numbers have become floats beside the gaps.
+        values = sorted(points[key].dropna().convert_dtypes().unique().tolist())
+        options = [*([None] if partly_keyed(points, key) else []), *values]
+        value = headline.get(name, None if None in options else max(values, default=None))
+        selects.append(select(f"{key}_shown", name, options, value, none="none"))
+    return selects
 
 
 def shown(points: pd.DataFrame, keys: Sequence[str]) -> str:

@@ -52,7 +52,11 @@ def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
     measured = known.measured_values() if known else {}
     groups = {
         link.title: [
-            [MEANING[name], _value(parameter, measured.get(name)), _origin(parameter)]
+            [
+                MEANING[name],
+                _value(parameter, measured.get(name)),
+                parameter.source or f"assumption: {parameter.assumption}",
+            ]
             for name, parameter in link.parameters.items()
         ]
         for link in read_links()
@@ -70,7 +74,3 @@ def _value(parameter: Parameter, calibrated: float | None) -> str:
     if parameter.unit == "B":
         return f"{value:g} B"
     return digits(value, 4) if parameter.unit == "1" else quantity(value, parameter.unit)
-
-
-def _origin(parameter: Parameter) -> str:
-    return parameter.source or f"assumption: {parameter.assumption}"

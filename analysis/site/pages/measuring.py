@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -28,11 +29,14 @@ def measuring_section(inputs: Inputs) -> str:
     shown = [name for name in budgets if any(name in studies for studies in timed.values())]
     shown.sort(key=lambda name: -max(studies.get(name, 0.0) for studies in timed.values()))
     lines = [
-        [name, _written(budgets[name]), *(_cell(studies, name) for studies in timed.values())]
+        [
+            *(name, quantity(budgets[name], "s")),
+            *(quantity(studies.get(name, math.nan), "s") for studies in timed.values()),
+        ]
         for name in shown
     ]
-    totals = [_written(sum(studies.values())) for studies in timed.values()]
-    lines.append(["all", _written(sum(budgets[name] for name in shown)), *totals])
+    totals = [sum(budgets[name] for name in shown), *(sum(of.values()) for of in timed.values())]
+    lines.append(["all", *(quantity(seconds, "s") for seconds in totals)])
     return table(columns, lines, numeric=columns[1:])
 
 
@@ -50,11 +54,3 @@ def _span(entries: Sequence[Entry]) -> float:
     start = min(datetime.fromisoformat(entry["start"]) for entry in entries)
     end = max(datetime.fromisoformat(entry["end"]) for entry in entries)
     return (end - start).total_seconds()
-
-
-def _cell(studies: Mapping[str, float], name: str) -> str:
-    return _written(studies[name]) if name in studies else ""
-
-
-def _written(seconds: float) -> str:
-    return quantity(seconds, "s")

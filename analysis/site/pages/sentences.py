@@ -15,7 +15,7 @@ from analysis.base.quantities import (
     times_phrase,
     with_interval,
 )
-from analysis.site.facts.rows import ClaimRow, MeasuredRow, RatioRow
+from analysis.site.facts.rows import ClaimRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import plain
 from analysis.study import Variant
@@ -114,10 +114,11 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
     if row is None or row.stale or math.isnan(claim.measured):
         return ""
     label = facts.study.metrics[bound].label.capitalize()
+    factor = with_interval(ratio(row.median), ratio_interval(row.ci_low, row.ci_high))
     return (
         f"{_where(facts, machine, test.case)}`{test.of}` has"
         f" {_times(claim.measured, claim)} the speed of `{test.over}`."
-        f" {label}: {_with_interval(row.median, row)}, that is"
+        f" {label}: {factor}, that is"
         f" {times_phrase(claim.measured * row.median)} the speed of `{test.over}`."
     )
 
@@ -125,10 +126,6 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
 def _times(value: float, row: RatioRow | ClaimRow) -> str:
     """`2.80 times (2.70 to 2.90)`."""
     return with_interval(times_phrase(value), ratio_interval(row.ci_low, row.ci_high))
-
-
-def _with_interval(value: float, row: MeasuredRow) -> str:
-    return with_interval(ratio(value), ratio_interval(row.ci_low, row.ci_high))
 
 
 def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:

@@ -88,12 +88,8 @@ def stage(
         studies=studies,
         charts=charts,
         files=stage_sources(inputs, samples, data),
-        pages={name: f"studies/{name}.md" for name in studies if _has_page(folder, name)},
+        pages={n: page for n in studies if (folder / (page := f"studies/{n}.md")).exists()},
     )
-
-
-def _has_page(folder: Path, study: str) -> bool:
-    return (folder / "studies" / f"{study}.md").exists()
 
 
 def _stage_charts(
