@@ -49,7 +49,7 @@ def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Input
     """Inputs of the report from the results under `root`, with the tables of the summary stage."""
     studies = discover(root) if studies is None else studies
     write_tables(root / "results", studies, root / "build")
-    return load_inputs(root / "build", root / "results", root / "modules", studies)
+    return load_inputs(root / "build", root / "results", studies)
 
 
 def drawn_charts(facts: StudyFacts) -> dict[str, Chart]:
@@ -61,7 +61,7 @@ def build(root: Path) -> Path:
     """The site of `root`."""
     write_tables(root / "results", discover(root), root / "build")
     site = root / "site"
-    build_site(root / "build", root / "results", root / "modules", site, root)
+    build_site(root / "build", root / "results", site, root)
     return site
 
 

@@ -1,8 +1,7 @@
 """The model of the link and of address translation."""
 
 from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
-from analysis.results.model.held_back import is_third
-from analysis.results.model.judge import PREDICTED
+from analysis.results.model.judge import PREDICTED, is_third
 from analysis.results.model.line import Estimate, fit_line
 from analysis.results.model.traffic import (
     COPY_ENGINE_COMPLETION_BYTES,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from statistics import fmean
+from typing import TextIO
 
-from analysis.base.terminal import Line
 from analysis.measure.forecast import Forecast
 from analysis.measure.telemetry import latest
 
+_CLEAR = "\r\x1b[K"
 PERIOD_S = 1.0
 """Period of the live line. Without a terminal, nothing runs beside a measurement."""
 SILENCE_S = 30.0
@@ -46,6 +49,40 @@ class Signs:
             yield "others use the GPU"
         if self.busy_share >= BUSY_SHARE:
             yield f"others use {self.busy_share * 100:.0f} % of the CPU"
+
+
+class Line:
+    """The last line of a stream.
+
+    On a terminal it shows what was drawn last; elsewhere drawing does nothing.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.live = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._drawn = False
+
+    def draw(self, text: str) -> None:
+        """Show `text` in place of what was drawn before, cut to the width of the terminal."""
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1
+            self._write(f"{_CLEAR}{text[:width]}")
+            self._drawn = True
+
+    def say(self, text: str) -> None:
+        """Write a line that stays."""
+        self.clear()
+        self._write(f"{text}\n")
+
+    def clear(self) -> None:
+        """Make room for others that write to the stream."""
+        if self._drawn:
+            self._write(_CLEAR)
+            self._drawn = False
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
 
 
 class Progress:

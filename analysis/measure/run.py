@@ -17,14 +17,13 @@ import psutil
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
-from analysis.base.terminal import Line
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions, recent_conditions
 from analysis.measure.forecast import Forecast, round_seconds
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
-from analysis.measure.progress import Progress, Signs
+from analysis.measure.progress import Line, Progress, Signs
 from analysis.measure.round import RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
 from analysis.results.store.samples import checksum, read_round

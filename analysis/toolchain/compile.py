@@ -57,36 +57,28 @@ def host_compile(
 
 
 def compile_bindings(
-    study: Study, toolchain: Toolchain, out: Path, optimisation: str = OPTIMISATION
+    study: Study,
+    toolchain: Toolchain,
+    out: Path,
+    optimisation: str = OPTIMISATION,
+    variant: Variant | None = None,
+    host_flags: Sequence[str] = (),
 ) -> None:
-    """The study's bindings with its constants, shared by all variants with the same constants."""
+    """The study's bindings with its constants, which its variants share; or with those of `variant`
+    if it needs others."""
     if study.bindings is None:
         raise HotpathError(f"{study.name}: no bindings.cpp")
-    settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
-    host_compile(toolchain, study.bindings, settings, out, optimisation)
+    if variant is not None and has_own_bindings(study, variant):
+        settings = _settings(variant, toolchain)
+    else:
+        settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
+    host_compile(toolchain, study.bindings, [*settings, *host_flags], out, optimisation)
 
 
 def has_own_bindings(study: Study, variant: Variant) -> bool:
     """Whether the bindings are compiled for the variant, which has other constants or options than
     its study."""
     return bool(study.bindings) and _macros(variant) != defines(study.constants)
-
-
-def variant_bindings(
-    study: Study,
-    variant: Variant,
-    toolchain: Toolchain,
-    out: Path,
-    optimisation: str = OPTIMISATION,
-    host_flags: Sequence[str] = (),
-) -> None:
-    """The study's bindings as the variant is linked with them, into the object `out`."""
-    assert study.bindings is not None, "asked for where there are some"
-    if has_own_bindings(study, variant):
-        settings = _settings(variant, toolchain)
-    else:
-        settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
-    host_compile(toolchain, study.bindings, [*settings, *host_flags], out, optimisation)
 
 
 def _macros(variant: Variant) -> list[str]:
@@ -143,7 +135,7 @@ def compile_module(
     _, link = package_flags(variant)
     if has_own_bindings(study, variant):
         bindings = folder / f"{variant.name}.bindings.o"
-        variant_bindings(study, variant, toolchain, bindings, optimisation)
+        compile_bindings(study, toolchain, bindings, optimisation, variant)
     compiled = folder / f"{variant.name}.o"
     report = compile_variant(study, variant, toolchain, arch, compiled, optimisation)
     libraries = [f"-L{path}" for path in toolchain.libraries]

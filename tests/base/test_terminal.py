@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from analysis.base.terminal import Line
+from analysis.measure.progress import Line
 
 
 class Terminal(io.StringIO):

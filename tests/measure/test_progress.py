@@ -9,10 +9,9 @@ from typing import cast
 
 import pytest
 
-from analysis.base.terminal import Line
 from analysis.measure import progress
 from analysis.measure.forecast import Forecast
-from analysis.measure.progress import SILENCE_S, Progress, Signs, in_words
+from analysis.measure.progress import SILENCE_S, Line, Progress, Signs, in_words
 from analysis.measure.telemetry import COLUMNS, latest
 
 

@@ -14,10 +14,10 @@ from unittest.mock import Mock
 import pytest
 
 from analysis.base.errors import HotpathError
-from analysis.base.terminal import Line
 from analysis.measure import publish as publishing
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target, pending
+from analysis.measure.progress import Line
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, imported, run_rounds
 from analysis.results.store.results import load_variant

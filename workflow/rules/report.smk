@@ -84,7 +84,6 @@ rule report:
         tables=TABLES,
         charts=CHARTS,
         results=RESULTS,
-        modules=MODULES,
         site=SITE,
         files=site_digest,
         # True rebuilds a site whose first page was removed, and the next run rebuilds it once more.
@@ -93,5 +92,5 @@ rule report:
         "Building the site"
     shell:
         "{params.python:q} -m analysis.site.pages --tables {params.tables} --results {params.results}"
-        " --modules {params.modules} --charts {params.charts} --site {params.site} > {log} 2>&1"
+        " --charts {params.charts} --site {params.site} > {log} 2>&1"
         " && echo site: {params.site}/index.html"

@@ -32,7 +32,7 @@ from analysis.results.migrate.python_code import compare_python
 from analysis.study import Study, Variant
 from analysis.study.config import BUILD
 from analysis.study.source import bindings_files, fingerprint, source_files, timed_files
-from analysis.toolchain.compile import compile_variant, has_own_bindings, variant_bindings
+from analysis.toolchain.compile import compile_bindings, compile_variant, has_own_bindings
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.packages import PACKAGES
 
@@ -217,7 +217,7 @@ def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
         compile_variant(study, variant, toolchain, arch, out, host_flags=flags)
 
     def bound(out: Path) -> None:
-        variant_bindings(study, variant, toolchain, out, host_flags=flags)
+        compile_bindings(study, toolchain, out, variant=variant, host_flags=flags)
 
     recipes = [Recipe(_named_by("variant", sources, code.root, settings), compiled)]
     if study.bindings:

@@ -44,23 +44,9 @@ SMs, each block has one to itself."""
 
 @dataclass(frozen=True)
 class Parameters:
-    """Limits of a machine's link and chip; NaN if the calibration could not determine one.
+    """Limits of a machine's link and chip, by ABOUT; NaN if a calibration cannot determine one.
 
-    `link_rate`: B/s on the wire, the raw rate less flow control and ordered sets.
-    `half_line`: extra cost of reading one sector of a host line, in bytes on the wire.
-    `request_rate`: 1/s, maximum rate of reads of the chip (its outstanding reads over their round
-    trip); `sm_request_rate`: 1/s, the same for one multiprocessor.
-    `latency`: s, one turn of a warp: index, round trip over the link, store.
-    `start_up`: s, kernel launch, first reads and last stores; `index_latency`: s, added if a warp
-    has to look up in device memory which row to read.
-    `copy_engine_start_up`: s, start-up of a copy by the copy engine.
-
-    Of translation, NaN where it was not calibrated: `held_entries`: number of translations held.
-    `walk`: s, a walk whose line of the page tables is in the L2. `held_regions`: how many entries
-    of the level above, of 2 MiB each, are held; `region_walk`: s, added to a walk that needs
-    another; `region_wait`: s, for each of them where rows come in ascending order. `table_miss`: s,
-    added to a walk for a line of either level that comes from device memory. `row_cache`: B of rows
-    that displace a line of the tables from the L2.
+    Those of translation are NaN where it was not calibrated.
     """
 
     link_rate: float

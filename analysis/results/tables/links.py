@@ -19,7 +19,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.results.model import METRIC
 from analysis.results.model.fit import Calibration, Fit, fit
-from analysis.results.model.held_back import FITTED, held_back
+from analysis.results.model.judge import FITTED, held_back
 from analysis.results.model.terms import WORK, Parameters, work_of
 from analysis.results.store.collect import collect
 from analysis.results.tables.newest import newest_apart

@@ -12,7 +12,7 @@ from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.site.charts import study_charts
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import write_charts, write_index
-from analysis.site.facts.inputs import load_study_inputs
+from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import find_study
 
@@ -29,7 +29,9 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     study = find_study(arguments.study)
-    inputs = load_study_inputs(arguments.tables, arguments.results, arguments.derived, study)
+    inputs = load_inputs(
+        arguments.tables, arguments.results, {study.name: study}, {study.name: arguments.derived}
+    )
     facts = StudyFacts(inputs, study)
     charts = study_charts(facts)
     index = write_charts(charts, arguments.out, study.name, arguments.picture, inputs.machine_names)

@@ -11,17 +11,32 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from analysis.site.charts.columns import NO_NAMES, column_table, measure_of, text_of
-from analysis.site.charts.naming import name_machines
+from analysis.site.charts.columns import NO_NAMES, column_table, encodings, measure_of, text_of
 from analysis.site.charts.still import Still
 from analysis.site.charts.theme import CONFIGURATION, Chart
-from analysis.site.charts.ticks import set_log_ticks
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
 INDEX: Final = "all.charts.json"
 """ChartSummary by name for each chart of a group; null if there is nothing to draw. No chart has a
 name with a dot in it."""
+
+_POWERS: Final = range(-12, 16)
+DECADES: Final = [float(f"1e{power}") for power in _POWERS]
+TICKS: Final = [float(f"{digit}e{power}") for power in _POWERS for digit in (1, 2, 5)]
+LABEL_PX: Final = {"x": 40, "y": 16}
+"""Length of a label along its axis."""
+
+MACHINE_FIELDS: Final = ("machine", "against")
+"""Columns of machines."""
+CALLED: Final = "_called"
+"""What ends the name of a column of the same in the words of pages."""
+LABELLED: Final = {
+    "facet": "header",
+    **dict.fromkeys(("x", "y"), "axis"),
+    **dict.fromkeys(("color", "fill", "stroke", "shape", "strokeDash"), "legend"),
+}
+"""What has the labels of a channel."""
 
 
 class ChartSummary(NamedTuple):
@@ -140,3 +155,45 @@ def _types(data: pd.DataFrame) -> dict[str, str]:
         str(name): "number" if pd.api.types.is_numeric_dtype(data[name]) else "string"
         for name in data.columns
     }
+
+
+def set_log_ticks(document: dict[str, Any]) -> None:
+    """Give the logarithmic axes of a Vega-Lite `document` ticks at 1, 2 and 5 in each decade or,
+    without room for these, at the decades. Axes below a decade keep Vega's ticks, and so do axes
+    with explicit ticks or another base."""
+    for channel, encoding in encodings(document):
+        scale = encoding.get("scale") or {}
+        if channel in LABEL_PX and scale.get("type") == "log" and "base" not in scale:
+            encoding.setdefault("axis", {}).setdefault("values", {"expr": _ticks(channel)})
+
+
+def _ticks(channel: str) -> str:
+    """In Vega's words, as only Vega knows what is selected and how wide the plot is."""
+    decades = f"log(domain('{channel}')[1] / domain('{channel}')[0]) / LN10"
+    room = f"abs(range('{channel}')[1] - range('{channel}')[0])"
+    needed = f"{LABEL_PX[channel]} * {decades} / 0.3"  # from 1 to 2, the nearest two
+    return f"{decades} < 1 ? null : {needed} <= {room} ? {TICKS} : {DECADES}"
+
+
+def name_machines(document: dict[str, Any], names: Mapping[str, str]) -> None:
+    """Have the headers, axes, legends, tooltips and selects of a Vega-Lite `document` say `names`
+    of machines."""
+    known = json.dumps(dict(names), ensure_ascii=False)
+    calculated = document.setdefault("transform", [])
+    for channel, encoding in [("facet", document.get("facet", {})), *encodings(document)]:
+        field = encoding.get("field")
+        if field not in MACHINE_FIELDS:
+            continue
+        if channel == "tooltip":
+            named = f"{field}{CALLED}"
+            encoding.update(field=named, title=encoding.get("title", field))
+            called = {"calculate": f"{known}[datum.{field}] || datum.{field}", "as": named}
+            if called not in calculated:
+                calculated.insert(0, called)
+        elif (guide := LABELLED.get(channel)) and encoding.setdefault(guide, {}) is not None:
+            encoding[guide]["labelExpr"] = f"{known}[datum.label] || (datum.label)"
+    for one in document.get("params", []):
+        bind = one.get("bind")
+        if isinstance(bind, dict) and bind.get("input") == "select":
+            labels = bind.get("labels") or bind["options"]
+            bind["labels"] = [names.get(label, label) for label in labels]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -101,33 +101,19 @@ class Inputs:
         return table[(table["study"] == study.name) & table["variant"].isin(study.variant_names)]
 
 
-def load_inputs(tables: Path, results: Path, modules: Path, studies: Mapping[str, Study]) -> Inputs:
-    """Read the tables under `tables` and the descriptions and provenance under `results`.
-
-    A missing table counts as empty. Compiler reports come from resources.csv or, without it, from
-    the files beside the built modules. Raises HotpathError for tables of a machine without results.
-    """
-    resources = tables / "resources.csv"
-    reports = [resources] if resources.exists() else sorted(modules.rglob("*.ptxas.csv"))
-    derived = {name: tables / "derived" / name for name in studies}
-    return _load(tables, results, reports, derived, studies)
-
-
-def load_study_inputs(tables: Path, results: Path, derived: Path, study: Study) -> Inputs:
-    """Like `load_inputs` for one study: `tables` has only its tables, and `derived` is the folder
-    of the tables derived from its code. Compiler reports are left out."""
-    name = study.name
-    return _load(tables, results, [], {name: derived}, {name: study}, only=name)
-
-
-def _load(
+def load_inputs(
     tables: Path,
     results: Path,
-    reports: Sequence[Path],
-    derived: Mapping[str, Path],
     studies: Mapping[str, Study],
-    only: str = "",
+    derived: Mapping[str, Path] | None = None,
 ) -> Inputs:
+    """Read the tables under `tables` and the descriptions and provenance under `results`.
+
+    A missing table counts as empty. `derived` are the folders of the tables of each study's code;
+    left out, these are under `tables`, and the results of all studies are read. Raises HotpathError
+    for tables of a machine without results.
+    """
+    of_code = derived or {name: tables / "derived" / name for name in studies}
     refused_file = tables / "refused.json"
     refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
     known = [machine for machine in machines(results) if machine not in refused]
@@ -135,7 +121,7 @@ def _load(
         (machine, folder.name, path.stem): read_provenance(path.with_suffix(".json"))
         for machine in known
         for folder in study_folders(results / machine)
-        if f"{machine}/{folder.name}" not in refused and only in ("", folder.name)
+        if f"{machine}/{folder.name}" not in refused and (derived is None or folder.name in derived)
         for path in samples_files(folder)
     }
     made = {name: read_table([tables / f"{name}.csv"], table.row) for name, table in TABLES.items()}
@@ -150,10 +136,10 @@ def _load(
         studies=studies,
         results=results,
         tables=made | {"summary": summary.merge(made["runs"], how="left", on=of_cell)},
-        resources=read_table(reports, KernelResources),
+        resources=read_table([tables / "resources.csv"], KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
-        derived={name: read_derived(folder) for name, folder in derived.items()},
-        absent={name: read_absent(folder) for name, folder in derived.items()},
+        derived={name: read_derived(folder) for name, folder in of_code.items()},
+        absent={name: read_absent(folder) for name, folder in of_code.items()},
         refused=refused,
         machines={machine: read_machine(results / machine) for machine in known},
         provenance=provenance,

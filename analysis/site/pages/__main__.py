@@ -20,9 +20,6 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--results", type=existing_folder, default=ROOT / "results", help="measured results"
     )
-    parser.add_argument(
-        "--modules", type=Path, default=ROOT / "build" / "modules", help="modules as built"
-    )
     parser.add_argument("--site", type=Path, default=ROOT / "site", help="where the site goes")
     parser.add_argument(
         "--charts",
@@ -41,7 +38,6 @@ def main() -> None:
     build_site(
         arguments.tables,
         arguments.results,
-        arguments.modules,
         arguments.site,
         drawn=arguments.charts,
     )

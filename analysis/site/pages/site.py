@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import logging
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from jinja2 import TemplateError, TemplateSyntaxError
+from markupsafe import escape
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
@@ -13,23 +19,27 @@ from mkdocs.exceptions import MkDocsException
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.files import remove_together, require_room
+from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import OFFERED
+from analysis.site.pages.badges import outcome
 from analysis.site.pages.feed import feed
+from analysis.site.pages.html import code, paragraph
 from analysis.site.pages.llms import llms_text
-from analysis.site.pages.mistakes import in_page, warnings
 from analysis.site.pages.navigation import CONFIGURATION, Entry, navigation, study_groups
 from analysis.site.pages.parquet import NAME as PARQUET
 from analysis.site.pages.parquet import write_parquet
-from analysis.site.pages.search import add_claims
 from analysis.site.pages.staging import Staged, stage
 from analysis.study import discover
+
+INDEX: Final = Path("search/search_index.json")
+"""Of a site, as mkdocs writes it: sections with `location`, `title` and `text`, which is HTML."""
 
 
 def build_site(
     tables: Path,
     results: Path,
-    modules: Path,
     site: Path,
     root: Path = ROOT,
     drawn: Path | None = None,
@@ -45,7 +55,7 @@ def build_site(
     for folder in (docs, site.parent):
         require_room(folder)
     studies = discover(root)
-    inputs = load_inputs(tables, results, modules, studies)
+    inputs = load_inputs(tables, results, studies)
     pages = root / "docs"
     whole = site.with_name(f".{site.name}.partial")
     entries = navigation(pages)
@@ -96,3 +106,58 @@ def _stage_for_programs(staged: Staged, entries: Sequence[Entry], docs: Path) ->
     changelog = docs / "changelog.md"
     if changelog.exists():
         (docs / "feed.xml").write_text(feed(changelog.read_text()))
+
+
+@contextmanager
+def warnings() -> Iterator[list[str]]:
+    """Collect the warnings of mkdocs, such as broken links."""
+    messages: list[str] = []
+    keeper = logging.Handler(logging.WARNING)
+    keeper.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("mkdocs")
+    logger.addHandler(keeper)
+    try:
+        yield messages
+    finally:
+        logger.removeHandler(keeper)
+
+
+def in_page(page: Any, mistake: BaseException | None) -> str:
+    """A mistake in what Jinja renders of a page of mkdocs."""
+    where = f"docs/{page.file.src_path}"
+    if line := _line(mistake):
+        where += f": line {line + _lines_of_metadata(page)}"
+    is_plain = isinstance(mistake, (HotpathError, TemplateError))
+    return f"{where}: {mistake if is_plain else repr(mistake)}"
+
+
+def _line(mistake: BaseException | None) -> int | None:
+    """Of what Jinja renders, counted from 1: where it cannot be read, or calls what fails."""
+    if isinstance(mistake, TemplateSyntaxError):
+        return mistake.lineno
+    frames = traceback.extract_tb(mistake.__traceback__ if mistake else None)
+    return next((frame.lineno for frame in frames if frame.filename == "<template>"), None)
+
+
+def _lines_of_metadata(page: Any) -> int:
+    """How many lines of a page's file are above the text that is rendered."""
+    return int(page.file.content_string.count("\n") - page.markdown.count("\n"))
+
+
+def add_claims(site: Path, studies: Iterable[StudyFacts]) -> None:
+    """Add the claims of `studies` to the index of the built `site`, each with its address."""
+    index = json.loads((site / INDEX).read_text())
+    index["docs"] += [entry for facts in studies for entry in _entries(facts)]
+    (site / INDEX).write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")))
+
+
+def _entries(facts: StudyFacts) -> Iterator[dict[str, str]]:
+    for claim in facts.study.claims:
+        rows = facts.verdicts.by_claim.get(claim.id, [])
+        verdicts = [facts.verdicts.shown(row) for row in rows]
+        text = paragraph(code(claim.id), ": ", outcome(verdicts))
+        yield {
+            "location": f"ledger/#{claim_anchor(facts.study.name, claim.id)}",
+            "title": str(escape(claim.says)),
+            "text": str(text),
+        }

@@ -33,13 +33,13 @@ def facts_of(
 ) -> StudyFacts:
     """A machine that has measured these variants' median `metric` in one pattern."""
     rows = [measured_row(STUDY, name, CASE, metric, seconds) for name, seconds in times.items()]
-    nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
+    nothing = load_inputs(folder, folder, {STUDY.name: STUDY})
     return StudyFacts(nothing.with_tables(summary=pd.DataFrame(rows), ratios=ratios), STUDY)
 
 
 def facts_with(derived: Path, nothing: Path) -> StudyFacts:
     """The tables in the folder `derived`, and no results."""
-    inputs = load_inputs(nothing, nothing, nothing, {STUDY.name: STUDY})
+    inputs = load_inputs(nothing, nothing, {STUDY.name: STUDY})
     return StudyFacts(replace(inputs, derived={STUDY.name: read_derived(derived)}), STUDY)
 
 

@@ -21,7 +21,7 @@ def facts_of(folder: Path, rows: list[tuple[str, str, float]]) -> StudyFacts:
     measured = [
         measured_row(STUDY, variant, STUDY.headline, metric, size) for variant, metric, size in rows
     ]
-    nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
+    nothing = load_inputs(folder, folder, {STUDY.name: STUDY})
     return StudyFacts(nothing.with_tables(summary=pd.DataFrame(measured)), STUDY)
 
 
@@ -47,5 +47,5 @@ def test_a_pattern_that_holds_less_than_a_segment_is_left_out(tmp_path: Path) ->
 
 
 def test_without_results_there_are_no_charts(tmp_path: Path) -> None:
-    facts = StudyFacts(load_inputs(tmp_path, tmp_path, tmp_path, {STUDY.name: STUDY}), STUDY)
+    facts = StudyFacts(load_inputs(tmp_path, tmp_path, {STUDY.name: STUDY}), STUDY)
     assert charts(facts) == {"kept": None, "heat": None}

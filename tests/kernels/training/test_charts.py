@@ -28,7 +28,7 @@ ROWS = [
 
 def facts_of(folder: Path, rows: list[tuple[str, str, str, float]]) -> StudyFacts:
     """A machine that has measured (variant, case, metric, median)."""
-    nothing = load_inputs(folder, folder, folder, {STUDY.name: STUDY})
+    nothing = load_inputs(folder, folder, {STUDY.name: STUDY})
     if not rows:
         return StudyFacts(nothing, STUDY)
     measured = [measured_row(STUDY, *row) for row in rows]

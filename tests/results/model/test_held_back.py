@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.results.model.held_back import FITTED, INSIDE, OUTSIDE, held_back
+from analysis.results.model.judge import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.study import Case
 from tests.linked import CALIBRATION, GATHER
 

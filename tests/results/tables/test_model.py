@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis.results.model.fit import NAMES
-from analysis.results.model.held_back import FITTED, INSIDE, OUTSIDE, held_back
+from analysis.results.model.judge import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.results.model.terms import TERMS, term_seconds, work_of
 from analysis.results.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
 from analysis.site.facts.inputs import Inputs

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.site.charts import study_charts
 from analysis.site.charts.still import Still
 from analysis.site.charts.writing import read_index, write_chart, write_charts, write_index
-from analysis.site.facts.inputs import Inputs, load_study_inputs
+from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import drawn_charts
 from tests.synthetic import CALLS
@@ -54,7 +54,9 @@ def test_a_chart_may_be_of_any_number_of_rows(tmp_path: Path) -> None:
 def test_charts_use_only_the_tables_of_their_study(two_machines: Inputs, tmp_path: Path) -> None:
     study = two_machines.studies["copy"]
     tables = two_machines.results.parent / "build"
-    alone = load_study_inputs(tables, two_machines.results, tmp_path / "none", study)
+    alone = load_inputs(
+        tables, two_machines.results, {study.name: study}, {study.name: tmp_path / "none"}
+    )
     assert {key[1] for key in alone.provenance} == {"copy"}
     for name, inputs in (("all", two_machines), ("alone", alone)):
         write_charts(study_charts(StudyFacts(inputs, study)), tmp_path / name, "copy")

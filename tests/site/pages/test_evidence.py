@@ -19,7 +19,7 @@ from analysis.site.pages.captured import gaps
 from analysis.site.pages.compiled import compiled
 from analysis.site.pages.copies import copy_tables
 from analysis.site.pages.counters import QUANTITIES, counter_tables, walk_tables
-from analysis.site.pages.sources import stage_sources
+from analysis.site.pages.staging import stage_sources
 from analysis.study import discover, parse_case
 from analysis.toolchain import sass
 from tests.captured import captured_root

@@ -122,7 +122,7 @@ def test_counters_are_shown_beside_predictions(calibrated: Inputs) -> None:
 def test_pages_show_the_model(calibrated: Inputs, calibrated_root: Path) -> None:
     root = calibrated_root  # with the tables that `calibrated` was read from
     site = root / "site"
-    build_site(root / "build", root / "results", root / "modules", site, root)
+    build_site(root / "build", root / "results", site, root)
     gather = text_of(site / "studies" / GATHER.name / "index.html")
     assert "ratio to the next term" in gather and "counted vs. predicted" in gather
     calibration = text_of(site / "studies" / CALIBRATION.name / "index.html")

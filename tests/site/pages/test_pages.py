@@ -27,7 +27,7 @@ def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
     shutil.rmtree(root / "kernels" / "calls")
     (root / "docs" / "studies" / "copy.md").unlink()
     site = root / "site"
-    build_site(root / "build", root / "results", root / "modules", site, root)
+    build_site(root / "build", root / "results", site, root)
     home = text_of(site / "index.html")
     assert "No machine has been measured yet." in home
     assert discover(root)["copy"].title in home
@@ -126,7 +126,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build_again(root: Path) -> None:
     """Build the site of a repository with its tables."""
-    build_site(root / "build", root / "results", root / "modules", root / "site", root)
+    build_site(root / "build", root / "results", root / "site", root)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,8 @@ def test_unwritable_folder_is_reported_first(
 
 
 def test_missing_tables_of_results_are_rejected(measured: Path) -> None:
-    tables, modules = measured / "build", measured / "modules"
     with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
-        build_site(tables, measured / "none", modules, measured / "never", measured)
+        build_site(measured / "build", measured / "none", measured / "never", measured)
     assert not (measured / "never").exists()
 
 

@@ -129,7 +129,7 @@ def test_programs_are_listed_with_their_options() -> None:
         ("measure.profile", "--case"),
         ("toolchain.derived", "--modules"),
         ("results.tables.of_study", "--results"),
-        ("site.pages", "--modules"),
+        ("site.pages", "--charts"),
     ):
         assert re.search(rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}", page), (
             name

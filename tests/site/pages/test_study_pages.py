@@ -162,7 +162,7 @@ def test_missing_tables_of_code_have_a_reason(measured: StudyFacts) -> None:
     folder = tables / "derived" / measured.study.name
     folder.mkdir(parents=True)
     (folder / ABSENT).write_text('{"layout": "x.so: not built; run: <it>"}')
-    inputs = load_inputs(tables, measured.inputs.results, tables, measured.inputs.studies)
+    inputs = load_inputs(tables, measured.inputs.results, measured.inputs.studies)
     page = missing(StudyFacts(inputs, measured.study))
     assert "<code>layout</code>" in page and "x.so: not built; run: &lt;it&gt;" in page
 

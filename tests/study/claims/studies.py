@@ -197,4 +197,4 @@ def read(root: Path, study: Study) -> Any:
     tables = tables_of(root / "results", study)
     tables.claims.to_csv(root / "build" / "claims.csv", index=False)
     tables.parts.to_csv(root / "build" / "claim_parts.csv", index=False)
-    return load_inputs(root / "build", root / "results", root / "modules", {study.name: study})
+    return load_inputs(root / "build", root / "results", {study.name: study})
