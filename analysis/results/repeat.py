@@ -1,6 +1,6 @@
 """Would another run confirm the figures? The newest run of each machine against the others.
 
-    python -m analysis.results.repeat results
+    python -m analysis.results.repeat results [--each]
 
 For your results: measure at least four times, best on several hosts, and give the folder.
 """
@@ -8,6 +8,8 @@ For your results: measure at least four times, best on several hosts, and give t
 from __future__ import annotations
 
 from pathlib import Path
+
+import pandas as pd
 
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
@@ -24,19 +26,37 @@ def main() -> None:
     parser.add_argument(
         "results", type=Path, nargs="?", default=ROOT / "results", help="folder of the machines"
     )
+    parser.add_argument(
+        "--each", action="store_true", help="leave out each run in turn, not only the newest"
+    )
     arguments = parser.parse_args()
     studies = discover()
     found = collect(arguments.results, studies)
     links = fit_links(found.samples, found.machines, studies)
-    table = repeatability(found.samples, studies, found.published, found.machines, links)
+    tables: list[pd.DataFrame] = []
+    while not tables or (arguments.each and not tables[-1].empty):
+        newer = len(tables)
+        tables.append(
+            repeatability(
+                found.samples, studies, found.published, found.machines, links, newer=newer
+            )
+        )
+    table = pd.concat(tables, ignore_index=True)
     if table.empty:
         raise HotpathError(
             f"{arguments.results}: expected more than {MIN_RUNS} fresh runs of a study on one"
             " machine, got none"
         )
-    print(table.drop(columns="held_run").to_string(index=False))
-    for what in ("times", "ratios"):
-        inside, count = int(table[f"{what}_inside"].sum()), int(table[what].sum())
+    print(table.drop(columns=[] if arguments.each else "held_run").to_string(index=False))
+    if arguments.each:
+        shares = table.groupby(["machine", "study"])[["times", "times_inside"]].sum()
+        print((shares["times_inside"] / shares["times"]).round(3).to_string())
+    for what, column in (
+        ("times", "times_inside"),
+        ("times on any host", "on_any_host"),
+        ("ratios", "ratios_inside"),
+    ):
+        inside, count = int(table[column].sum()), int(table[what.split()[0]].sum())
         print(
             f"{what}: {inside} of {count} in their {CONFIDENCE:.0%} interval ({inside / count:.1%})"
         )

@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 from typing import Any, Final, get_type_hints
 
 from analysis.base import statistics
-from analysis.results import disturbance, modes, store
+from analysis.results import disturbance, host_speed, modes, store
 from analysis.results.store import counters, folders, published, samples, telemetry, timelines
 from analysis.results.tables.registry import TABLES
 from analysis.study import Study, Variant
@@ -17,6 +17,8 @@ from analysis.toolchain import ptxas, sass
 CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
     "MIN_RUNS": statistics.MIN_RUNS,
+    "MIN_ROUNDS": statistics.MIN_ROUNDS,
+    "NEIGHBOURS": host_speed.NEIGHBOURS,
     "SAME_WITHIN": statistics.SAME_WITHIN,
     "MODE_ROUNDS": modes.MODE_ROUNDS,
     "MODES_APART": modes.MODES_APART,

@@ -192,6 +192,9 @@ def measured_row(study: Study, variant: str, case: str, metric: str, value: floa
         hosts=1,
         by_run="",
         modes=1,
+        any_low=value,
+        any_high=value,
+        host_factors="",
         run=RUN,
         disturbed=0,
     )

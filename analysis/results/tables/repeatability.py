@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS
+from analysis.results.host_speed import at_host_speed
 from analysis.results.model.fit import Fit
-from analysis.results.store.collect import KEY
+from analysis.results.store.collect import KEY, chosen
 from analysis.results.tables.claims import claim_tables
 from analysis.results.tables.links import Links
 from analysis.results.tables.model import model_table
@@ -19,7 +20,7 @@ from analysis.results.tables.newest import Apart, newest_apart
 from analysis.results.tables.ratios import RATIO_KEY, ratios, ratios_by_round
 from analysis.results.tables.repeats import repeats
 from analysis.results.tables.rows import RepeatabilityRow, columns
-from analysis.results.tables.summary import summarise
+from analysis.results.tables.summary import summarise, times_by_round
 from analysis.study import Study
 from analysis.study.claims.verdicts import NOT_TESTED
 
@@ -34,18 +35,19 @@ def repeatability(
     published: Mapping[str, pd.DataFrame],
     machines: Mapping[str, Mapping[str, object]],
     links: Links,
+    newer: int = 0,
 ) -> pd.DataFrame:
     """A row a machine and study with more than MIN_RUNS fresh runs, in REPEATABILITY_COLUMNS.
 
     `samples` and `machines` are as `collect` gives them, `links` as `collect_links` does. The
-    newest run of a study is held out; its medians are compared with the intervals and verdicts of
-    the other runs.
+    newest run of a study, or that with `newer` runs after it, is held out; its medians are compared
+    with the intervals and verdicts of the other runs. Predictions of `links` leave out the newest.
     """
     rows = [
         row
         for machine in sorted(set(samples["machine"]))
         for row in _of_machine(
-            newest_apart(samples[samples["machine"] == machine]),
+            newest_apart(samples[samples["machine"] == machine], newer),
             studies,
             published,
             {machine: machines[machine]},
@@ -67,8 +69,11 @@ def _of_machine(
     (machine,) = described
     before = _Tables.of(apart.kept, studies, published, described, links.kept)
     after = _Tables.of(apart.held, studies, published, described, links.held)
+    usual = before.times[before.times["runs"] >= MIN_RUNS].set_index(KEY)["median"]
+    held_times = _at_host_speed(apart.held, usual)
     for study in map(str, apart.runs.index):
-        found = _compared(before.times, after.times, study, KEY, "median")
+        found = _compared(before.times, held_times, study, KEY, "median")
+        times = _compared(before.times, after.times, study, KEY, "median")
         speed = _compared(before.ratios, after.ratios, study, RATIO_KEY, "ratio")
         same = repeats(speed, studies)
         judged = _compared(before.claims, after.claims, study, CLAIM_KEY, "measured")
@@ -79,9 +84,11 @@ def _of_machine(
             machine=machine,
             study=study,
             runs=len(apart.runs[study]) - 1,
-            held_run=apart.runs[study][-1],
+            held_run=apart.held_runs[study],
             times=len(found),
             times_inside=int(_inside(found, "median").sum()),
+            on_any_host=int(_inside(times, "median", "any").sum()),
+            half_width=float(((found["ci_high"] - found["ci_low"]) / 2 / found["median"]).median()),
             ratios=len(speed),
             ratios_inside=int(_inside(speed, "ratio").sum()),
             decided=int(decided.sum()),
@@ -91,6 +98,13 @@ def _of_machine(
             claims=int(tested.sum()),
             claims_flipped=int((tested & (judged["verdict"] != judged["verdict_held"])).sum()),
         )
+
+
+def _at_host_speed(samples: pd.DataFrame, usual: pd.Series) -> pd.DataFrame:
+    """The `median` of each time of the one run in `samples` at the speed of its host, by KEY."""
+    measured = chosen(samples)
+    by_round = times_by_round(measured[(measured["status"] == "ok") & (measured["unit"] == "s")])
+    return at_host_speed(by_round, usual).reset_index()
 
 
 class _Tables(NamedTuple):
@@ -129,9 +143,11 @@ def _compared(
     return rows.merge(held[names], on=key, suffixes=("", "_held"))
 
 
-def _inside(table: pd.DataFrame, value: str) -> pd.Series:
+def _inside(table: pd.DataFrame, value: str, interval: str = "ci") -> pd.Series:
     """Whether the held-out figure lies in the interval; to rounding, for what repeats exactly."""
     slack = 1e-9 * table[value].abs()
     held = table[f"{value}_held"]
-    inside: pd.Series = held.between(table["ci_low"] - slack, table["ci_high"] + slack)
+    inside: pd.Series = held.between(
+        table[f"{interval}_low"] - slack, table[f"{interval}_high"] + slack
+    )
     return inside

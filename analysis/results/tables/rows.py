@@ -43,7 +43,12 @@ class _OfMetric:
 @dataclass(frozen=True)
 class SummaryRow(_OfMetric):
     """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' medians, oldest first; `modes` is how many groups their rounds fall into."""
+    the runs' medians, oldest first; `modes` is how many groups their rounds fall into.
+
+    Of a time from enough runs, `ci_low` and `ci_high` are for another run at the speed of its host,
+    `any_low` and `any_high` for one on any host; elsewhere they are the same. `host_factors` says
+    by how much the host of each run slowed down the times beside it; empty where not known.
+    """
 
     median: float
     ci_low: float
@@ -59,6 +64,9 @@ class SummaryRow(_OfMetric):
     hosts: int
     by_run: str
     modes: int
+    any_low: float
+    any_high: float
+    host_factors: str
 
 
 @dataclass(frozen=True)
@@ -84,9 +92,11 @@ class RatioRow:
 class RepeatabilityRow:
     """The newest run of a study on a machine, held against the intervals of its other `runs`.
 
-    Counts: `times` and `ratios`, and how many lie inside; `decided` verdicts (faster or slower) and
-    how many are `contradicted`; `repeats` of one program and how many are called different;
-    `claims` that both decide and how many flip.
+    `half_width` is the median over times of half the interval's width over the time, without that
+    run. Counts: `times`, and how many lie inside, at the speed of the host and without regard to
+    it (`on_any_host`); `ratios`, and how many lie inside; `decided` verdicts (faster or
+    slower) and how many are `contradicted`; `repeats` of one program and how many are called
+    different; `claims` that both decide and how many flip.
     """
 
     machine: str
@@ -95,6 +105,8 @@ class RepeatabilityRow:
     held_run: str
     times: int
     times_inside: int
+    on_any_host: int
+    half_width: float
     ratios: int
     ratios_inside: int
     decided: int

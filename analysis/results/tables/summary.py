@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.statistics import estimate
+from analysis.results.host_speed import intervals_of_times
 from analysis.results.modes import count_modes
 from analysis.results.store.collect import CELL, KEY, chosen
 from analysis.results.tables.rows import RunRow, SkippedRow, SummaryRow, columns, runs_text
@@ -20,10 +21,10 @@ SKIPPED_COLUMNS = columns(SkippedRow)
 def summarise(samples: pd.DataFrame) -> pd.DataFrame:
     """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
 
-    `median` is the median over all fresh runs of each run's median over rounds, and its interval is
-    for another run; from few runs both are the newest one's (`statistics.estimate`). `verified` is
-    1 where every sample is; `throttled` is the share of samples taken while the GPU gave a reason
-    to lower its clocks.
+    `median` is the median over all fresh runs of each run's median over rounds. The
+    intervals are those of `intervals_of_times`, elsewhere all that of `statistics.estimate`.
+    `verified` is 1 where every sample is; `throttled` is the share of samples taken while the GPU
+    gave a reason to lower its clocks.
     """
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
@@ -43,12 +44,27 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
         key: np.quantile(values[rows], (0.25, 0.75)) for key, rows in cells.indices.items()
     }
     table["q1"], table["q3"] = np.transpose([quartiles[key] for key in table.index])
-    by_round = measured.groupby([*KEY, "run", "round"])["value"].median()
-    table["rounds"] = by_round.groupby(KEY, sort=False).size()
-    table = table.join(over_runs(by_round, KEY))
+    by_round = times_by_round(measured)
+    table["rounds"] = by_round["value"].groupby(KEY, sort=False).size()
+    table = table.join(over_runs(by_round["value"], KEY))
+    of_times = intervals_of_times(by_round, table)
+    for end in ("low", "high"):
+        by_rounds = table[f"ci_{end}"]
+        for name in (f"any_{end}", f"ci_{end}"):
+            table[name] = of_times[name].astype(float).reindex(table.index).fillna(by_rounds)
+    table["host_factors"] = (
+        of_times["host_factors"].map(runs_text).reindex(table.index, fill_value="")
+    )
     table["by_run"] = table["by_run"].map(runs_text)
     table["stale"] = table["stale"].astype(int)
     return table.reset_index()[SUMMARY_COLUMNS].sort_values(KEY, ignore_index=True)
+
+
+def times_by_round(measured: pd.DataFrame) -> pd.DataFrame:
+    """The median `value` of each round, and when its first visit `started_at`, by KEY, run and
+    round."""
+    rounds = measured.groupby([*KEY, "run", "round"])
+    return rounds.agg(value=("value", "median"), started_at=("started_at", "first"))
 
 
 def over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:

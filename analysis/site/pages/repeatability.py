@@ -19,12 +19,13 @@ def repeatability_section(inputs: Inputs) -> str:
     rows = rows_of(inputs.tables["repeatability"], RepeatabilityRow)
     if not rows:
         return f"No machine has more than {MIN_RUNS} runs yet."
-    columns = ["machine", "study", "runs", "left-out run", "times inside", "ratios inside"]
-    columns += ["contradicted", "false alarms", "flipped claims"]
+    columns = ["machine", "study", "runs", "left-out run", "times inside", "on any host"]
+    columns += ["half-width", "ratios inside", "contradicted", "false alarms", "flipped claims"]
     lines = [
         [
             *(inputs.called(row.machine), row.study, str(row.runs), row.held_run),
-            *(_of(row.times_inside, row.times), _of(row.ratios_inside, row.ratios)),
+            *(_of(row.times_inside, row.times), _of(row.on_any_host, row.times)),
+            *(percent(row.half_width), _of(row.ratios_inside, row.ratios)),
             *(_of(row.contradicted, row.decided), _of(row.repeats_different, row.repeats)),
             _of(row.claims_flipped, row.claims),
         ]
@@ -34,7 +35,9 @@ def repeatability_section(inputs: Inputs) -> str:
     share = f"{CONFIDENCE * 100:g} %"
     said = [
         f"The {share} intervals of the other runs contain {_inside(rows)} of the left-out runs."
-        f" Of the claims that these runs and the left-out run both decide, {flips} flip.",
+        f" Without regard to the speed of the host, they contain"
+        f" {_total(rows, 'on_any_host', 'times')} times. Of the claims that these runs"
+        f" and the left-out run both decide, {flips} flip.",
         "\n".join(_by_kind(inputs, rows)),
         f"If about {share} of the times lie inside, expect that for another host as well. If fewer"
         " do, rely on ratios.",
