@@ -83,6 +83,14 @@ def write_together(folder: Path, texts: Mapping[str, str]) -> None:
     partial.rename(folder)
 
 
+def remove(path: Path) -> None:
+    """Remove a file, a link or a whole folder; nothing where there is none."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def remove_together(folder: Path) -> None:
     """Remove a folder with all that is in it in one step. A crash may leave a hidden remainder,
     which the next call removes."""

@@ -15,15 +15,16 @@ completes it, whichever study that measures.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from analysis.base import keys
 from analysis.base.errors import HotpathError
-from analysis.base.files import remove_together, write_all, write_together, write_whole
+from analysis.base.files import remove, remove_together, write_all, write_together, write_whole
+from analysis.base.keys import UtcTime
+from analysis.base.reading import read_text
 from analysis.base.records import read_records
 from analysis.base.schema import read_json
 from analysis.measure.cell import Visit
@@ -38,28 +39,44 @@ from analysis.measure.plan import (
     leftovers,
     plans,
 )
-from analysis.results.store.samples import Sample, checksum, read_round
+from analysis.results.store.keys import Bounds, Digest, Disturbance, Keys, Listed, Look, Natural
+from analysis.results.store.samples import Sample, checksum, read_round, text_checksum
 from analysis.study import Study
-from analysis.study.claims.bounds import Bounds
+
+T = TypeVar("T")
 
 _OUTCOME = "outcome.json"
 
 
-@dataclass(frozen=True)
-class RoundRecord:
+class RoundRecord(Keys):
     """Of a finished round: its run, when it ran and for how many seconds, the GPU's energy
     meanwhile, in joules where it is counted, the host before and after it, the processes of others
     that came to the GPU, and the checksum of its samples."""
 
-    run: str
-    start: str
-    end: str
+    run: UtcTime
+    start: UtcTime
+    end: UtcTime
     seconds: float
     energy_j: float | None
-    conditions: Mapping[str, float | None]
-    after: Mapping[str, float | None]
-    newcomers: Sequence[int]
-    samples_sha256: str
+    conditions: Look
+    after: Look
+    newcomers: Listed[Natural]
+    samples_sha256: Digest
+
+
+class Repeat(Disturbance):
+    """A round that is measured again; `start` is that of its first try."""
+
+    start: UtcTime
+
+
+class Outcome(Keys):
+    """Of a finished run: its messages, its error if any, and the checksums of the files to publish,
+    by their paths below the folder of results."""
+
+    messages: list[str]
+    error: str
+    files: dict[str, Digest]
 
 
 class Journal:
@@ -76,7 +93,7 @@ class Journal:
         return self.folder / f"round-{number:02}.csv"
 
     def visits_file(self, number: int) -> Path:
-        """When each visit to a cell of a round began."""
+        """The file of when each visit to a cell of a round began."""
         return self.round_file(number).with_suffix(".visits.csv")
 
     def _record_file(self, number: int) -> Path:
@@ -99,37 +116,54 @@ class Journal:
     def records(self) -> dict[int, RoundRecord]:
         """The record of every finished round, by its number.
 
-        Files of a round that are not whole are left out, with a word, so it is measured again.
-        HotpathError names the list of discarded rounds where that is damaged.
+        A round with a damaged file is removed, with a word, so it is measured again.
         """
         found: dict[int, RoundRecord] = {}
         discarded = {entry["start"] for entry in self.repeated}
         for number in range(self.rounds):
-            if not self._record_file(number).exists():
+            path = self._record_file(number)
+            if not path.exists():
                 continue
             try:
-                record = RoundRecord(**json.loads(self._record_file(number).read_text()))
+                record = _read(path, RoundRecord)
                 if record.start in discarded:
                     continue
                 if checksum(self.round_file(number)) != record.samples_sha256:
-                    raise ValueError("the samples are not those of the record")
+                    raise HotpathError("the samples are not those of the record")
                 if any(record.run != other.run for other in found.values()):
-                    raise ValueError(f"of the run {record.run}, not of that of the others")
+                    raise HotpathError(f"of the run {record.run}, not of that of the others")
+                self._visits(number)
                 found[number] = record
-            except (HotpathError, OSError, ValueError, TypeError) as error:
-                print(
-                    f"{self.study}: round {number + 1} is measured again: "
-                    f"{self._record_file(number)} or .csv is damaged: {error}",
-                    flush=True,
-                )
+            except HotpathError as error:
+                self._drop(path, f"round {number + 1} is measured again: {error}")
+                for file in self.folder.glob(f"{path.stem}.*"):
+                    remove(file)
+        for path in self.folder.glob("*"):
+            if path.is_dir() and path.name != PUBLISHING:
+                self._drop(path, "expected a file, got a folder")
         return found
+
+    def _drop(self, path: Path, why: str) -> None:
+        """Remove a damaged file of this journal, with a word."""
+        print(f"{self.study}: {path} is damaged and removed: {why}", flush=True)
+        remove(path)
 
     @cached_property
     def repeated(self) -> list[dict[str, Any]]:
         """The rounds that are measured again: `round`, `why`, and the `start` of the first try."""
-        path = self._repeats_file
-        entries: list[dict[str, Any]] = read_json(path) if path.exists() else []
-        return entries
+        return [
+            entry.model_dump() for entry in self._readable(self._repeats_file, list[Repeat], [])
+        ]
+
+    def _readable(self, path: Path, kind: type[T], otherwise: T) -> T:
+        """The content of a file, or `otherwise` if there is none; a damaged one is removed."""
+        if not path.exists():
+            return otherwise
+        try:
+            return _read(path, kind)
+        except HotpathError as error:
+            self._drop(path, str(error))
+            return otherwise
 
     @property
     def _bounds_file(self) -> Path:
@@ -137,11 +171,8 @@ class Journal:
 
     def bounds(self) -> Mapping[str, Bounds]:
         """The bounds that each variant's provenance names: those of when the run began, even if it
-        was resumed with other claims. HotpathError where the file of them is damaged."""
-        if not self._bounds_file.exists():
-            return {}
-        known: Mapping[str, Bounds] = read_json(self._bounds_file)
-        return known
+        was resumed with other claims; none if their file is damaged."""
+        return self._readable(self._bounds_file, dict[str, Bounds], {})
 
     def begin(self) -> None:
         """Make the folder; a run that has no round yet begins with the claims of now."""
@@ -155,19 +186,24 @@ class Journal:
 
     def finish(self, number: int, record: RoundRecord) -> None:
         """Keep a round whose samples are in its file."""
-        write_whole(self._record_file(number), json.dumps(asdict(record)))
+        write_whole(self._record_file(number), record.model_dump_json())
         self.records[number] = record
 
     def repeat(self, number: int, why: Sequence[str]) -> None:
-        """Count a round as missing again; the note that says why is what discards it."""
+        """Count a round as missing again. The note that says why is what discards it; its record
+        goes, too, in case that the note is damaged later."""
         discarded = self.records.pop(number)
         self.repeated.append({"round": number, "why": why, "start": discarded.start})
         write_whole(self._repeats_file, json.dumps(self.repeated))
+        remove(self._record_file(number))
 
     def visits(self) -> list[Visit]:
         """The visits to cells of all finished rounds that have a file of them."""
-        files = [self.visits_file(number) for number in sorted(self.records)]
-        return [visit for file in files if file.exists() for visit in read_records(file, Visit)]
+        return [visit for number in sorted(self.records) for visit in self._visits(number)]
+
+    def _visits(self, number: int) -> list[Visit]:
+        path = self.visits_file(number)
+        return read_records(path, Visit) if path.exists() else []
 
     def samples(self) -> list[Sample]:
         """The samples of all finished rounds."""
@@ -178,35 +214,58 @@ class Journal:
 
         `messages` are printed when the texts are published; `error` ends the run, unless empty.
         """
-        outcome = json.dumps({"messages": list(messages), "error": error})
+        checksums = {name: text_checksum(text) for name, text in texts.items()}
+        outcome = Outcome(messages=list(messages), error=error, files=checksums).model_dump_json()
         files = {f"{RESULTS}/{name}": text for name, text in texts.items()}
         self.begin()
         write_together(self.folder / PUBLISHING, {_OUTCOME: outcome, **files})
 
 
+def _read(path: Path, kind: type[T]) -> T:
+    """The content of a JSON file of these keys; HotpathError names the file and the key."""
+    return keys.read(kind, read_json(path), str(path))
+
+
+def _staged(publishing: Path) -> tuple[dict[str, str], Outcome]:
+    """Staged texts by path below the results, and the outcome; HotpathError if one is damaged."""
+    outcome = _read(publishing / _OUTCOME, Outcome)
+    texts = {}
+    for name, expected in outcome.files.items():
+        texts[name] = read_text(path := publishing / RESULTS / name)
+        if text_checksum(texts[name]) != expected:
+            raise HotpathError(f"{path}: checksum differs from the one in {_OUTCOME}")
+    return texts, outcome
+
+
 def complete(publishing: Path, where: Target) -> Iterator[str]:
     """Put staged files into the results, remove their journal and yield its messages.
 
-    It may be stopped and begun again at any point. HotpathError at the end, if an output was wrong:
-    all is kept, but nothing that runs this may end as if all were well.
+    It may be stopped and begun again at any point. HotpathError if a staged file is damaged; and at
+    the end, if an output was wrong: all is kept, but nothing that runs this may end as if all were
+    well.
     """
-    outcome = json.loads((publishing / _OUTCOME).read_text())
-    staged = publishing / RESULTS
-    files = [path for path in sorted(staged.rglob("*")) if path.is_file()]
-    write_all({where.root / path.relative_to(staged): path.read_text() for path in files})
+    texts, outcome = _staged(publishing)
+    write_all({where.root / name: text for name, text in texts.items()})
     remove_together(publishing.parent)
-    yield from outcome["messages"]
-    if outcome["error"]:
-        raise HotpathError(outcome["error"])
+    yield from outcome.messages
+    if outcome.error:
+        raise HotpathError(outcome.error)
 
 
 def settle(study: Study, where: Target, grid: str) -> Iterator[str]:
     """Complete what was half published on this machine, and remove what was half removed."""
     for publishing in half_published(where, grid):
-        yield f"{publishing.parents[1].name}: publishing what an earlier run has measured"
+        name = publishing.parents[1].name
+        try:
+            _staged(publishing)
+        except HotpathError as error:
+            yield f"{name}: {error}: publishing starts again from the finished rounds"
+            remove(publishing)
+            continue
+        yield f"{name}: publishing what an earlier run has measured"
         yield from complete(publishing, where)
     for hidden in leftovers(study, where, grid):
-        shutil.rmtree(hidden)
+        remove(hidden)
 
 
 def discard_outdated(plan: Plan, provision: Provision) -> Iterator[str]:

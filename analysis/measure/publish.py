@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import PUBLISHING, Plan
 from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host, disturbed
-from analysis.measure.telemetry import COLUMNS, by_variant, telemetry_text, with_clocks
+from analysis.measure.telemetry import by_variant, telemetry_text, whole_rows, with_clocks
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.results import Draft
 from analysis.results.store.samples import Sample
@@ -116,9 +115,10 @@ def _skipped(plan: Plan, variant: Variant, case_id: str, run: str, reason: str) 
 def _telemetry(journal: Journal, records: Sequence[RoundRecord]) -> dict[str, list[list[str]]]:
     if not journal.telemetry_file.exists():
         return {}
-    with journal.telemetry_file.open(newline="") as file:
-        rows = [row for row in csv.reader(file) if len(row) == len(COLUMNS)]  # a crash cuts one off
-        return by_variant(rows, journal.visits(), [record.end for record in records])
+    rows, lost = whole_rows(journal.telemetry_file)
+    if lost:
+        print(f"{journal.telemetry_file}: {lost} damaged rows are left out", flush=True)
+    return by_variant(rows, journal.visits(), [record.end for record in records])
 
 
 def _no_telemetry(plan: Plan, host: Host) -> str:
@@ -149,7 +149,10 @@ def _of_run(
         "grid": plan.grid.name,
         "rounds": len(records),
         # Before every round, and once more now.
-        "conditions": [record.conditions for record in records] + [asdict(recent_conditions())],
+        "conditions": [
+            *(record.conditions.model_dump() for record in records),
+            asdict(recent_conditions()),
+        ],
         "discarded_host_passes": DISCARDED_HOST_PASSES,
         "start": min((record.start for record in records), default=journal.run),
         "end": max((record.end for record in records), default=utc_now()),

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from analysis.base.errors import HotpathError
+from analysis.base.files import remove
 from analysis.base.gpu import Gpu
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions, recent_conditions
@@ -26,6 +27,7 @@ from analysis.measure.plan import Plan
 from analysis.measure.progress import Line, Progress, Signs
 from analysis.measure.round import RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
+from analysis.results.store.keys import Look
 from analysis.results.store.samples import checksum, read_round
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
@@ -113,7 +115,8 @@ def disturbed(journal: Journal) -> list[dict[str, Any]]:
 def _watch(journal: Journal, number: int) -> Watch:
     record = journal.records[number]
     throttle = reasons(sample.throttle for sample in read_round(journal.round_file(number)))
-    return Watch(record.conditions, record.after, record.seconds, record.newcomers, throttle)
+    before, after = record.conditions.model_dump(), record.after.model_dump()
+    return Watch(before, after, record.seconds, record.newcomers, throttle)
 
 
 def discard_disturbed(journal: Journal) -> None:
@@ -132,13 +135,13 @@ def _run_one(
     job: RoundJob, journal: Journal, host: Host, context: ForkServerContext, progress: Progress
 ) -> None:
     for left_over in (job.failure, job.progress, job.out):
-        left_over.unlink(missing_ok=True)
-    before = asdict(recent_conditions())
+        remove(left_over)
+    before = recent_conditions()
     energy = _energy_j(host)
     start, started = utc_now(), time.monotonic()
     process = context.Process(target=run_round, args=(job,))
     process.start()
-    signs = Signs(job.progress, journal.telemetry_file, before["busy_share"], host.others)
+    signs = Signs(job.progress, journal.telemetry_file, before.busy_share, host.others)
     left = len(journal.missing())
     try:
         progress.watch(process, host.round_limit_s, job.number, left, signs)
@@ -160,8 +163,8 @@ def _run_one(
         end=end,
         seconds=seconds,
         energy_j=spent - energy if spent is not None and energy is not None else None,
-        conditions=before,
-        after=asdict(conditions()),
+        conditions=Look(**asdict(before)),
+        after=Look(**asdict(conditions())),
         newcomers=sorted(others - {*host.others, process.pid}),
         samples_sha256=checksum(job.out),
     )

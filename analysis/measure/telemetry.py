@@ -18,12 +18,13 @@ import pynvml
 
 from analysis.base.gpu import Gpu, open_gpus
 from analysis.base.processes import end_with_parent
-from analysis.base.records import to_text
+from analysis.base.records import parse_record, to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.results.store.samples import Sample
 from analysis.results.store.telemetry import COLUMNS as READING
-from analysis.results.store.throttling import reasons
+from analysis.results.store.telemetry import Reading
+from analysis.results.store.throttling import REASONS, reasons
 
 PERIOD_S = 0.08
 PCIE_EVERY = 6
@@ -89,6 +90,24 @@ def latest(path: Path) -> dict[str, str] | None:
     rows = [line.split(",") for line in lines]
     whole = [row for row in rows if len(row) == len(COLUMNS)]
     return dict(zip(COLUMNS, whole[-1], strict=True)) if whole else None
+
+
+def whole_rows(path: Path) -> tuple[list[list[str]], int]:
+    """The rows that `record` has written to `path`, and the number of damaged ones: a crash may cut
+    one off."""
+    lines = path.read_bytes().decode(errors="replace").split("\n")
+    rows = [line.split(",") for line in lines if line]
+    whole = [row for row in rows if _is_whole(row)]
+    return whole, len(rows) - len(whole)
+
+
+def _is_whole(row: Sequence[str]) -> bool:
+    now = utc_now()
+    try:
+        reading = parse_record(Reading, [now, "0", "", *row])
+    except ValueError:
+        return False
+    return bool(REASONS.fullmatch(reading.throttle))
 
 
 def by_variant(

@@ -19,18 +19,17 @@ from typing import Any
 import pytest
 
 from analysis.base.cli import fail_in_one_line
-from analysis.base.errors import HotpathError
 from analysis.measure import __main__ as program
 from analysis.measure.journal import Journal, discard_outdated, settle
 from analysis.measure.plan import PUBLISHING, Plan, Target, leftovers, pending
-from analysis.measure.publish import drafted
+from analysis.measure.publish import drafted, publish
 from analysis.measure.run import run_rounds
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.kinds import Speedup
 from analysis.study.config import load_config
 from tests.compiled import toolchain
-from tests.editing import replace_in
+from tests.editing import edit_json, replace_in
 from tests.measure.conftest import QUIET
 from tests.measure.studies import GRID, HERE, host, write_study
 from tests.synthetic import assert_measured_once
@@ -105,7 +104,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "set_forkserver_preload", lambda names: None, raising=False)
     monkeypatch.setattr(multiprocessing, "get_context", lambda name: context)
     monkeypatch.setattr("analysis.measure.round.WARM_UP_S", 0.0001)
-    monkeypatch.setattr("analysis.measure.publish.recent_conditions", lambda: QUIET)
+    for name in ("publish.recent_conditions", "run.recent_conditions", "run.conditions"):
+        monkeypatch.setattr(f"analysis.measure.{name}", lambda: QUIET)
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_damaged_rounds_are_measured_again_and_no_other(
     [
         (("one.csv", ",ok,", ",okay,"), "one.csv: checksum differs from the one in one.json"),
         (("one.json", "{", "["), "one.json: not valid JSON: "),
-        (("trouble.json", '"run"', '"ran"'), "trouble.json: expected "),
+        (("trouble.json", '"run"', '"ran"'), "trouble.json: run: expected a value"),
     ],
 )
 def test_damaged_results_are_reported_before_any_launch(
@@ -278,14 +278,69 @@ def test_a_round_to_be_repeated_is_missing_from_then_on(
     ]
 
 
-def test_a_damaged_list_of_repeats_is_one_error_and_costs_no_round(finished: Plan) -> None:
+def folder_instead(path: Path) -> None:
+    path.unlink()
+    (path / "inner").mkdir(parents=True)
+
+
+def changed(old: bytes, new: bytes) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        assert old in path.read_bytes()
+        path.write_bytes(path.read_bytes().replace(old, new, 1))
+
+    return change
+
+
+DAMAGE: list[tuple[str, Callable[[Path], object], list[int]]] = [
+    ("round-01.csv", folder_instead, [1]),
+    ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99), [1]),
+    ("round-01.json", folder_instead, [1]),
+    ("round-01.json", changed(b'"spin_s"', b'"spin"'), [1]),
+    ("round-01.json", lambda path: path.write_text("[]"), [1]),
+    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(conditions=None)), [1]),
+    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(seconds="long")), [1]),
+    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(newcomers={})), [1]),
+    ("round-01.visits.csv", folder_instead, [1]),
+    ("round-01.visits.csv", changed(b"one", b"o\0e"), [1]),
+    ("repeated.json", lambda path: path.write_text('{"round": 1}'), []),
+    ("repeated.json", lambda path: path.write_text("[1]"), []),
+    ("repeated.json", lambda path: path.write_text("["), []),
+    ("repeated.json", lambda path: path.mkdir(), []),
+    ("bounds.json", lambda path: path.write_text("[]"), []),
+    ("bounds.json", folder_instead, []),
+    ("telemetry.csv", lambda path: path.mkdir(), []),
+    ("telemetry.csv", lambda path: path.write_bytes(b"\0" * 99 + b"\n"), []),
+    ("telemetry.csv", lambda path: path.write_bytes(b"\xff,,\n" + b"9," * 9 + b"\n"), []),
+]
+"""Files of a journal, their damage, and the rounds that it costs."""
+
+
+@pytest.mark.parametrize(("name", "damage", "costs"), DAMAGE)
+def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
+    finished: Plan,
+    where: Target,
+    build_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    damage: Callable[[Path], object],
+    costs: list[int],
+) -> None:
+    damage(finished.journal / name)
+    rounds = measured_rounds(finished.study)
+    capsys.readouterr()
+    run_rounds(finished, HERE, host(build_folder))
+    assert measured_rounds(finished.study) == rounds + len(costs)
+    list(publish(finished, HERE, host(build_folder)))
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]
+    assert name.partition(".")[0] in line
+    for variant in finished.study.variants:
+        path = where.root / where.machine / finished.study.name / f"{variant.name}.csv"
+        assert_measured_once(path, GRID.rounds)
+
+
+def test_a_damaged_list_of_repeats_costs_no_round(finished: Plan) -> None:
     Journal(finished).repeat(1, ["noise"])
-    listed = Journal(finished).folder / "repeated.json"
-    whole = listed.read_text()
-    listed.write_text(whole[:-3])
-    with pytest.raises(HotpathError, match=r"repeated\.json: not valid JSON"):
-        Journal(finished).missing()
-    listed.write_text(whole)
+    (finished.journal / "repeated.json").write_text("[")
     assert Journal(finished).missing() == [1]
 
 
@@ -334,6 +389,36 @@ def test_interrupted_publication_is_completed_first(
     assert contents(where.root) == draft.texts
     assert leftovers(study, where, "default") == []
     assert not finished.journal.exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda publishing: publishing.rename(publishing.with_name(".away")) and publishing.mkdir(),
+        lambda publishing: publishing.rename(publishing.with_name(".away")) and publishing.touch(),
+        lambda publishing: (publishing / "outcome.json").write_text("[]"),
+        lambda publishing: folder_instead(publishing / "outcome.json"),
+        lambda publishing: folder_instead(publishing / "results/test-box/study/one.csv"),
+        lambda publishing: (publishing / "results/test-box/machine.json").unlink(),
+        lambda publishing: (publishing / "results/test-box/study/one.json").write_bytes(b"\0"),
+    ],
+)
+def test_damage_of_what_is_published_costs_no_round(
+    finished: Plan,
+    study: Study,
+    where: Target,
+    build_folder: Path,
+    damage: Callable[[Path], object],
+) -> None:
+    draft, summary, _ = drafted(finished, HERE, host(build_folder), Journal(finished))
+    Journal(finished).stage(draft.texts, summary, "")
+    damage(finished.journal / PUBLISHING)
+    (line,) = settle(study, where, "default")
+    assert line.endswith(": publishing starts again from the finished rounds")
+    assert contents(where.root) == {}
+    assert Journal(finished).missing() == []
+    list(publish(finished, HERE, host(build_folder)))
+    assert pending(study, where, "default", HERE) == []
 
 
 @pytest.mark.usefixtures("quick")

@@ -58,15 +58,18 @@ class MachineKeys(Keys):
     max_sm_mhz: Positive | None = None
     max_memory_mhz: Positive | None = None
     ecc: bool | None = None
+    # The link of the first GPU.
     pcie_generation: Count | None = None
     pcie_width: Count | None = None
     pcie_max_payload_bytes: Count | None = None
     pcie_read_request_bytes: Count | None = None
+    # Several GPUs.
     gpus: Annotated[int, Field(ge=1, le=1000)] | None = None
     gpu_numa_nodes: Listed[Natural | None] | None = None
     peer_access: ByPair[bool | None] | None = None
     nvlinks: ByPair[Natural | None] | None = None
     pcie_path: ByPair[Word | None] | None = None
+    # The host.
     host: Annotated[str, Field(max_length=200)] | None = None
     cpu: Word | None = None
     cpu_id: Word | None = None
@@ -74,6 +77,7 @@ class MachineKeys(Keys):
     cores: Count | None = None
     numa_nodes: Count | None = None
     memory_bytes: Count | None = None
+    # The system.
     kernel: Word | None = None
     hypervisor: bool | None = None
     iommu: bool | None = None

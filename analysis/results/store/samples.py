@@ -23,6 +23,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.reading import read_bytes, read_text, require_plain
 from analysis.results.store.folders import NAME
+from analysis.results.store.throttling import REASONS
 
 STATUSES = ("ok", "skipped", "failed")
 KEPT_RUNS = 5
@@ -36,7 +37,6 @@ _NUMBER: Final = ".7g"
 _PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
 CASE: Final = re.compile(f"({_PAIR}(,{_PAIR})*)?")
 _UNIT: Final = re.compile(r"[A-Za-z0-9/%^]{1,16}")
-_REASONS: Final = re.compile(r"([a-z_]+(\|[a-z_]+)*)?")
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _matched(pattern: re.Pattern[str]) -> Callable[[str], object]:
 
 _WORDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
     "case": ("key=value pairs joined by commas", _matched(CASE)),
-    "throttle": ("words joined by bars", _matched(_REASONS)),
+    "throttle": ("words joined by bars", _matched(REASONS)),
     **dict.fromkeys(("run", "started_at"), records.KINDS["UtcTime"]),
     "reason": records.KINDS["str"],
 }

@@ -15,6 +15,7 @@ from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, run_rounds
+from analysis.results.store.keys import Look
 from analysis.results.store.samples import checksum, write_round
 from analysis.study import Case, Study
 from analysis.study.config import Grid
@@ -146,7 +147,18 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
         journal.begin()
         write_round(journal.round_file(0), [])
         finished = checksum(journal.round_file(0))
-        journal.finish(0, RoundRecord(RUN, RUN, RUN, 1.0, None, {}, {}, [], finished))
+        record = RoundRecord(
+            run=RUN,
+            start=RUN,
+            end=RUN,
+            seconds=1.0,
+            energy_j=None,
+            conditions=Look(spin_s=1.0, copy_bytes_per_s=1.0),
+            after=Look(spin_s=1.0, copy_bytes_per_s=1.0),
+            newcomers=[],
+            samples_sha256=finished,
+        )
+        journal.finish(0, record)
         host = Host(gpus, [], find_toolchain(), gpus[0].arch, modules, round_limit_s=60)
         with pytest.raises(
             HotpathError, match=r"round 2: v3_loads_first bs=1,.*finished rounds kept: 1"
