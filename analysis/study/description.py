@@ -220,12 +220,12 @@ class Study(StudyKeys):
 
     def comparisons(self) -> Iterator[tuple[Variant, Variant]]:
         """Pairs (variant, other) to compare: with the variant's `after`; a step with all references
-        and ceilings; a reference with the first one."""
+        and its ceilings; a reference with the first one."""
         references = self.with_role("reference")
         for variant in self.variants:
             against = [self.variant(variant.after)] if variant.after else []
             if variant.role in ("step", "beyond"):
-                against += [*references, *self.with_role("ceiling")]
+                against += [*references, *self.ceilings_of(variant)]
             elif variant in references:
                 against += references[:1]
             yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)

@@ -148,3 +148,13 @@ def test_number_of_a_case_must_be_a_number() -> None:
         case.number("draw")
     with pytest.raises(FieldError, match=r"topk: expected a whole number, got None"):
         case.number("topk")
+
+
+def test_a_variant_is_compared_with_the_ceilings_that_bound_it(tmp_path: Path) -> None:
+    data = description()
+    unbound = [
+        one | ({"ceilings": []} if one["name"] == "second" else {}) for one in data["variants"]
+    ]
+    study = load(tmp_path / "copy", data | {"variants": unbound})
+    against = {one.name for one, other in study.comparisons() if other.name == "limit"}
+    assert "first" in against and "second" not in against

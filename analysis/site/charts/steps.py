@@ -81,7 +81,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     )
     layers = [
         mark.encode(x=across, color=colour, opacity=faded),
-        *(_ceilings(measured, value) if facts.study.with_role("ceiling") else []),
+        *_ceilings(facts, measured, value),
         *_intervals(measured, value),
         *([_runs(measured)] if points["by_run"].astype(bool).any() else []),
         *([_published(base, value)] if "published" in set(points["state"]) else []),
@@ -111,11 +111,19 @@ def _intervals(measured: alt.Chart, value: str) -> list[alt.Chart]:
     ]
 
 
-def _ceilings(measured: alt.Chart, value: str) -> list[alt.Chart]:
-    """A rule through the whole panel and a tick in the row of the ceiling."""
-    rules = alt.Chart().transform_filter(f"datum.role === 'ceiling' && isValid(datum.{value})")
+def _ceilings(facts: StudyFacts, measured: alt.Chart, value: str) -> list[alt.Chart]:
+    """A tick in the row of each ceiling, and a rule through the whole panel for each that bounds
+    every step."""
+    study = facts.study
+    ceilings = study.with_role("ceiling")
+    if not ceilings:
+        return []
+    bounding = [study.ceilings_of(step) for step in study.with_role("step")]
+    of_all = [one.name for one in ceilings if all(one in some for some in bounding)]
+    valid = f"indexof({of_all}, datum.variant) >= 0 && isValid(datum.{value})"
+    rules = alt.Chart().transform_filter(valid).mark_rule(style="ceiling", strokeDash=[5, 3])
     return [
-        rules.mark_rule(style="ceiling", strokeDash=[5, 3]).encode(x=f"{value}:Q"),
+        *([rules.encode(x=f"{value}:Q")] if of_all else []),
         measured.transform_filter("datum.role === 'ceiling'")
         .mark_tick(style="ceiling", thickness=3, size=14, cursor="pointer")
         .encode(x=f"{value}:Q"),
