@@ -39,12 +39,32 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     row = facts.figures.comparison(machine, variant, before)
     if row is not None:
         phrase = comparison_phrase(row, _this(variant), *_measured_by(facts, row))
-        return f"{_where(facts, machine, row.case)}{phrase}."
+        return f"{_where(facts, machine, row.case)}{phrase}.{_opposite(facts, row)}"
     for one in (variant, before):
         missing = _missing(facts, machine, one)
         if missing:
             return start + missing
     return f"{start}no run has measured both `{variant.name}` and `{before.name}`."
+
+
+def _opposite(facts: StudyFacts, row: RatioRow) -> str:
+    """A sentence with the cases that have the opposite verdict; empty without any."""
+    opposite = {"faster": "slower", "slower": "faster"}.get(row.verdict)
+    same_pair = [
+        one
+        for one in facts.figures.ratios.values()
+        if (one.machine, one.variant, one.against, one.metric)
+        == (row.machine, row.variant, row.against, row.metric)
+    ]
+    others = [one for one in same_pair if one.verdict == opposite]
+    if not others:
+        return ""
+    farthest = max(others, key=lambda one: abs(math.log(one.ratio)))
+    figure = with_interval(ratio(farthest.ratio), ratio_interval(farthest.ci_low, farthest.ci_high))
+    return (
+        f" Cases disagree: it is {opposite} in {len(others)} of {len(same_pair)},"
+        f" {figure} the speed of `{row.against}` in case `{farthest.case}`."
+    )
 
 
 def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:

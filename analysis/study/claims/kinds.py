@@ -56,7 +56,7 @@ class _OfShares(Bounded):
 
 @dataclass(frozen=True, kw_only=True)
 class _Paired(Bounded):
-    """Time of `over` over that of `of`, visit by visit in the newest run that has both.
+    """Times of `of` and `over`, visit by visit in every run that has both.
 
     Left out, `metric` is the preferred one that compares the two.
     """
@@ -97,6 +97,27 @@ class Speedup(_Paired, kind="speedup"):
 
     def figure(self, evidence: Evidence) -> Figure:
         return self._paired(evidence, by_rate=self.by == "rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddedTime(_Paired, kind="added_time"):
+    """Time of one variant minus that of another: what a wait of fixed length adds."""
+
+    def figure_unit(self, units: Mapping[str, str]) -> str:
+        return "s"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        of, over = evidence.times(self.variants, self.case, self.metric)
+        added: pd.Series = (of - over).dropna()
+        if added.empty:
+            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+        return evidence.over_rounds(added)
+
+    def write(self, value: float, unit: str) -> str:
+        return quantity(value, unit)
+
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        return quantity_interval(value, low, high, unit)
 
 
 @dataclass(frozen=True, kw_only=True)

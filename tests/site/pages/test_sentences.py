@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analysis.base.quantities import percent
@@ -145,6 +146,18 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     assert f"`{names[0]}`" not in of_fresh and f"`{names[3]}`" in of_fresh
     in_no_headline = replace(measured.study, headline="none")
     assert order_sentences(StudyFacts(measured.inputs, in_no_headline)) == []
+
+
+def test_cases_with_the_opposite_verdict_are_named(measured: StudyFacts) -> None:
+    _, second = measured.study.with_role("step")[:2]
+    table = measured.inputs.tables["ratios"]
+    pair = (table["variant"] == second.name) & (table["against"] == second.after)
+    elsewhere = table[pair].assign(case="n=9", ratio=0.5, ci_low=0.4, ci_high=0.6, verdict="slower")
+    with_more = measured.inputs.with_tables(ratios=pd.concat([table, elsewhere]))
+    sentence = step_sentence(StudyFacts(with_more, measured.study), "box", second)
+    assert sentence.startswith(step_sentence(measured, "box", second))
+    assert " Cases disagree: it is slower in 1 of " in sentence
+    assert f"0.500× (0.400 to 0.600) the speed of `{second.after}` in case `n=9`." in sentence
 
 
 def test_case_other_than_the_headline_is_named(tmp_path: Path) -> None:

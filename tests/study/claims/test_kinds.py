@@ -90,3 +90,13 @@ def test_every_kind_is_in_use() -> None:
         test for study in STUDIES.values() for one in study.claims for test in one.tests
     ]
     assert {test.kind for test in tests} == set(KINDS)
+
+
+def test_an_added_time_is_the_difference_of_two_times(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claim(kind="added_time", of="slow", over="fast", at_least=1e-3))
+    measure(tmp_path / "results", study, {"slow": 8e-3, "fast": 2e-3})
+    (row,) = claims_of(tmp_path / "results", study)
+    assert row["verdict"] == "holds" and row["unit"] == "s"
+    assert row["measured"] == pytest.approx(6e-3, rel=1e-2)
+    (test,) = study.claims[0].tests
+    assert test.write(6e-3, "s") == "6.000 ms"
