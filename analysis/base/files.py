@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -98,3 +99,20 @@ def remove_together(folder: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
     folder.rename(gone)
     shutil.rmtree(gone)
+
+
+def put_in_place(made: Path, folder: Path) -> None:
+    """Move the folder `made` to `folder` and drop the previous content: in one step each, but a
+    mount point can only be emptied and filled."""
+    try:
+        if folder.exists():
+            remove_together(folder)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        for old in folder.iterdir():
+            remove(old)
+        shutil.copytree(made, folder, dirs_exist_ok=True)
+        shutil.rmtree(made)
+        return
+    made.rename(folder)

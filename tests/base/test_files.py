@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from contextlib import nullcontext
@@ -12,6 +13,7 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.base.files import (
+    put_in_place,
     remove_together,
     require_plain_path,
     require_room,
@@ -81,3 +83,25 @@ def test_path_that_a_shell_would_split_is_rejected(name: str, character: str) ->
     require_plain_path(Path("/home/grüße/hot-path_2.1"))
     with pytest.raises(HotpathError, match=f"expected a path without {character}"):
         require_plain_path(Path("/home") / name)
+
+
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_a_folder_is_put_in_place_of_another_or_into_a_mount_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_mounted: bool
+) -> None:
+    made, folder = tmp_path / "made", tmp_path / "folder"
+    for old in (folder, made):
+        (old / old.name).mkdir(parents=True)
+    (folder / "page").touch()
+    before, rename = folder.stat().st_ino, Path.rename
+
+    def of_a_mount(path: Path, target: Path) -> Path:
+        if is_mounted and path == folder:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", of_a_mount)
+    put_in_place(made, folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    assert [path.name for path in folder.iterdir()] == ["made"]
+    assert (folder.stat().st_ino == before) == is_mounted

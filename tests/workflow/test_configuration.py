@@ -82,6 +82,21 @@ def test_a_mistake_is_one_error_and_starts_nothing(
     assert contents(copy / "build") | contents(copy / "results") == before
 
 
+@pytest.mark.parametrize("name", ["build", "site"])
+def test_a_folder_that_cannot_be_written_to_is_one_error(copy: Path, name: str) -> None:
+    """A file in its place stands for a file system that is mounted read-only."""
+    away = copy / "away"
+    (copy / name).mkdir(exist_ok=True)
+    (copy / name).rename(away)
+    (copy / name).touch()
+    done = snakemake(copy, "build")
+    (copy / name).unlink()
+    away.rename(copy / name)
+    [line] = [line for line in done.stdout.splitlines() if "error" in line.lower()]
+    assert line.startswith(f"error: {copy / name}: cannot be written to; use a copy that you")
+    assert done.returncode != 0 and "Traceback" not in done.stdout
+
+
 def test_damaged_results_are_one_error_before_anything_is_measured(copy: Path) -> None:
     """Only studies with pending cases are checked; the tables check the others."""
     results = copy / "results" / "test-box"

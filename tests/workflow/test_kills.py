@@ -170,10 +170,12 @@ def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     (copy / WAITING).touch()
     running = trial.start()
     wait_for(lambda: "calls: round 1 of" in trial.output())
+    left_by_a_kill = list((copy / "tmp").iterdir())
     running.send_signal(number)
     try:
         assert running.wait(DEADLINE_S)
         wait_for(trial.is_over)
     finally:
         (copy / WAITING).unlink()
+    assert left_by_a_kill == []
     assert len(list((copy / "build" / "rounds").rglob("round-*.json"))) == 1

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, workflow.basedir)
@@ -32,7 +33,8 @@ from analysis.base.processes import STARTER, pass_interrupts_on
 from analysis.study.source import bindings_files, source_files
 
 try:
-    require_room(Path(workflow.basedir))
+    for folder in (".", "build", "site"):
+        require_room(Path(workflow.basedir, folder))
     require_plain_path(Path(workflow.basedir))
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus)
@@ -59,6 +61,10 @@ SHOWN = CONFIG.studies if IS_SMOKE else CONFIG.known
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
 MODULES = Path("build/modules") / ARCH
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
+
+# Snakemake does not use this folder, and leaves it in the temporary directory if it is killed.
+with suppress(OSError):
+    workflow.snakemake_tmp_dir.rmdir()
 
 # Programs that the rules run end when this process ends.
 os.environ[STARTER] = str(os.getpid())

@@ -18,7 +18,7 @@ from mkdocs.exceptions import MkDocsException
 
 from analysis import ROOT
 from analysis.base.errors import HotpathError
-from analysis.base.files import remove_together, require_room
+from analysis.base.files import put_in_place, require_room
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
@@ -67,9 +67,7 @@ def build_site(
         except MkDocsException as error:
             raise HotpathError(f"the site was not built: {'; '.join(messages) or error}") from error
     add_claims(whole, staged.studies.values())
-    if site.exists():
-        remove_together(site)
-    whole.rename(site)
+    put_in_place(whole, site)
 
 
 def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged: Staged) -> None:
