@@ -46,14 +46,25 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Refutation:
+    """A printed rate in B/s of contiguous reads by SMs that the prediction misses by far, its
+    source, and what the model `lacks`."""
+
+    rate: float
+    source: str
+    lacks: str
+
+
+@dataclass(frozen=True)
 class Link:
     """A link by its parameters, those of MEANING. `pcie` is its generation and width, if it is one
-    that machine.json can name."""
+    that machine.json can name. `refuted` withdraws the predictions of reads by SMs."""
 
     name: str
     title: str
     parameters: Mapping[str, Parameter]
     pcie: tuple[int, int] | None = None
+    refuted: Refutation | None = None
 
     def value(self, name: str) -> float:
         return self.parameters[name].value
@@ -94,7 +105,8 @@ def _link(entry: Mapping[str, Any], where: str) -> Link:
             raise FieldError(f"{here}.{name}.value", "a number", None)
     pcie = entry.get("pcie")
     key = (pcie["generation"], pcie["width"]) if pcie else None
-    return Link(entry["name"], entry["title"], parameters, key)
+    refuted = Refutation(**entry["refuted"]) if "refuted" in entry else None
+    return Link(entry["name"], entry["title"], parameters, key, refuted)
 
 
 def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:

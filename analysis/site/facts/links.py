@@ -64,8 +64,9 @@ def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def link_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
+def link_rates(studies: Mapping[str, StudyFacts], *, refuted: bool = False) -> list[LinkRate]:
     """Predicted rates of steps and ceilings over every link; empty without a calibrated machine.
+    The predictions that the link's printed rate has `refuted` are given alone.
 
     Left out are variants whose reads the model does not know, and the calibrating studies.
     """
@@ -81,6 +82,9 @@ def link_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
                 case = facts.study.shown_case(variant)
                 access = access_of(variant, case)
                 if access is None:
+                    continue
+                is_refuted = link.refuted is not None and access.reads != "copy_engine"
+                if is_refuted != refuted:
                     continue
                 prediction = predict(access, known.sms, link, parameters)
                 if not math.isnan(prediction.seconds):

@@ -35,7 +35,26 @@ def predictions(studies: Mapping[str, StudyFacts]) -> str:
         f"The chip is that of {called}, calibrated behind {known.link.title}: outstanding reads"
         " and address translation stay the same. Only the link differs."
     )
-    return f"{sentence}\n\n{folded_tables(columns, groups, numeric=[columns[2], *columns[4:]])}"
+    found = folded_tables(columns, groups, numeric=[columns[2], *columns[4:]])
+    return "\n\n".join([sentence, *_refutations(studies), found])
+
+
+def _refutations(studies: Mapping[str, StudyFacts]) -> list[str]:
+    """A paragraph for each link whose printed rate refutes the predictions of reads by SMs."""
+    contiguous = {
+        one.link.name: one
+        for one in reversed(link_rates(studies, refuted=True))
+        if (one.variant.link or {}).get("reads") == "contiguous"
+    }
+    return [
+        f"**Refuted: reads by SMs over {link.title}.** For {code(name)}"
+        f" the model predicts {gigabytes_per_second(one.rate / 1e9)}. SMs have copied contiguous"
+        f" bytes at {gigabytes_per_second(refuted.rate / 1e9)} ({refuted.source})."
+        f" {refuted.lacks.strip()} The table and the chart leave out these reads."
+        for one in contiguous.values()
+        for name in [f"{one.study}/{one.variant.name}"]
+        if (refuted := (link := one.link).refuted) is not None
+    ]
 
 
 def _row(one: LinkRate) -> list[object]:

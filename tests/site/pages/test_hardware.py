@@ -176,6 +176,10 @@ def test_other_links_are_predicted_from_a_calibration(calibrated: Inputs, tmp_pa
     measured = [one for one in rates if one.is_measured and one.binding == "link"]
     assert measured and all(abs(one.measured / one.rate - 1) < 0.05 for one in measured)
     text = said(replace(calibrated, machines=machines))["predicted_links"]
+    refuted = link_rates(studies, refuted=True)
+    assert {one.link.name for one in refuted} == {"nvlink_c2c"}
+    assert all("copy_engine" in one.variant.name for one in rates if one.link.refuted)
+    assert "**Refuted: reads by SMs over NVLink-C2C.**" in text and "342 GB/s (nvbandwidth" in text
     assert "PCIe 6.0 x16: not measured" in text and "PCIe 5.0 x16: measured here, on box" in text
     chart = links_chart(rates)
     assert chart is not None
