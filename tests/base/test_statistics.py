@@ -19,6 +19,7 @@ from analysis.base.statistics import (
     prediction_interval,
     verdict,
 )
+from analysis.study.claims.verdicts import NOT_TESTED, Bound, Figure
 from analysis.study.config import CONFIG_FILE
 
 
@@ -217,6 +218,25 @@ def test_interval_of_few_runs_covers_another_run() -> None:
     assert three.median == pytest.approx(1.1)
     assert three.low < 1.0 and three.high > 2.3  # a plausible range for another run
     assert len([first, second]) < MIN_RUNS
+
+
+@pytest.mark.parametrize("hosts", [3, 4, 6])
+@pytest.mark.parametrize("spread", [0.02, 0.3])
+@pytest.mark.parametrize("freedom", [3, 1000])
+def test_a_mean_over_hosts_at_the_threshold_is_rarely_decided(
+    hosts: int, spread: float, freedom: int
+) -> None:
+    """Of hosts with normal logarithms, or with heavy tails; each has a run of three rounds."""
+    random = np.random.default_rng([43, hosts, int(spread * 100), freedom])
+    of_hosts = spread * random.standard_t(freedom, (EXPERIMENTS, hosts, 1))
+    rounds = np.exp(of_hosts + random.normal(0, 0.05, (EXPERIMENTS, hosts, ROUNDS)))
+    decided = 0
+    for runs in rounds.tolist():
+        mean = mean_estimate([float(np.median(one)) for one in runs])
+        figure = Figure(*estimate(runs), mean=(mean.low, mean.high))
+        outcome = Bound("at_least", 1.0).judge(figure)
+        decided += outcome.verdict != NOT_TESTED or outcome.on_average != ""
+    assert decided <= EXPERIMENTS - MIN_CORRECT
 
 
 def test_mean_of_positive_values_is_geometric() -> None:

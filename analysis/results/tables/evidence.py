@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from statistics import median
 from typing import Any, Final
 
 import pandas as pd
 
-from analysis.base.statistics import MIN_RUNS, Estimate, estimate, mean_estimate
+from analysis.base.statistics import MIN_RUNS, estimate, mean_estimate
 from analysis.results.modes import count_modes
 from analysis.results.store.collect import chosen, fresh, visits
 from analysis.results.store.folders import PUBLISHED
@@ -191,16 +190,28 @@ class MachineResults:
     def over_rounds(self, by_visit: pd.Series) -> Figure:
         runs = runs_of(by_visit)
         figure = Figure(*estimate(runs))
-        if len(runs) < MIN_RUNS:
+        by_host = self._by_host(by_visit)
+        if len(by_host) < MIN_RUNS:
             return figure
-        _, low, high = _mean(runs)
+        _, low, high = mean_estimate(by_host)
         return replace(figure, mean=(low, high))
 
-    def over_runs(self, by_visit: pd.Series) -> Figure:
-        runs = runs_of(by_visit)
-        if len(runs) < MIN_RUNS:
-            raise NotTested(f"a mean over runs needs {MIN_RUNS} of them, got {len(runs)}")
-        return Figure(*_mean(runs))
+    def over_hosts(self, by_visit: pd.Series) -> Figure:
+        runs_of(by_visit)  # raises NotTested
+        by_host = self._by_host(by_visit)
+        if len(by_host) < MIN_RUNS:
+            raise NotTested(f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}")
+        return Figure(*mean_estimate(by_host))
+
+    def _by_host(self, by_visit: pd.Series) -> list[float]:
+        """The median over its runs of each host, which is the unit of a mean over hosts."""
+        by_run = by_visit.groupby(["run", "round"]).median().groupby("run").median()
+        return list(by_run.groupby(by_run.index.map(self._hosts)).median())
+
+    @cached_property
+    def _hosts(self) -> Mapping[str, str]:
+        """Host of each run."""
+        return dict(zip(self.samples["run"], self.samples["host"], strict=True))
 
     def payload(self, variant: str, case: str) -> int:
         payload = self.study.payloads[variant, case]
@@ -267,11 +278,6 @@ def evidence_by_machine(
         of_machine = (table[table["machine"] == machine] for table in (model, counted))
         known[str(machine)] = MachineResults(study, measured, published, *of_machine)
     return known
-
-
-def _mean(runs: Sequence[Sequence[float]]) -> Estimate:
-    """The mean over runs of each run's median over rounds."""
-    return mean_estimate([median(rounds) for rounds in runs])
 
 
 def runs_of(by_visit: pd.Series) -> list[list[float]]:

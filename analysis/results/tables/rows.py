@@ -207,7 +207,7 @@ class ClaimRow(_Judged, _OfClaim):
     or `afterwards`, that is after the runs that the verdict uses; it is empty without such runs.
     `runs` is the number of runs with all compared variants, `judging` the number of these that
     recorded the bound; if it is 0, the verdict uses all. `on_average` is the verdict on the means
-    over runs, if they decide a claim that the figures leave undecided.
+    over hosts, if they decide a claim that the figures leave undecided.
     """
 
     bound: str = ""

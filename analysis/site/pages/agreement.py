@@ -17,8 +17,9 @@ DIFFERENT: Final = ("faster", "slower")
 
 
 def agreement_sentence(inputs: Inputs) -> str:
-    """Number of comparisons between repeats, by verdict."""
-    verdicts = list(inputs.tables["repeats"]["verdict"])
+    """Numbers of comparisons between repeats that came out as different."""
+    repeats = inputs.tables["repeats"]
+    verdicts = list(repeats["verdict"])
     if not verdicts:
         return "No program has been measured twice in a run yet."
     different = sum(map(verdicts.count, DIFFERENT))
@@ -27,7 +28,26 @@ def agreement_sentence(inputs: Inputs) -> str:
         f" {different} ({percent(different / len(verdicts))}) came out as faster or slower,"
         f" {verdicts.count('same')} as the same within {WITHIN} and"
         f" {verdicts.count('unclear')} as unclear."
+        f"{_between_runs(repeats)}"
     )
+
+
+def _between_runs(repeats: pd.DataFrame) -> str:
+    """The sentence about comparisons of a run with other runs; empty if there are too few."""
+    is_different = _different_between_runs(repeats)
+    if is_different.empty:
+        return ""
+    return (
+        f" Between runs, {int(is_different.sum())} of {len(is_different)}"
+        f" ({percent(float(is_different.mean()))}) did: the time of one entry in one run, compared"
+        " with those of the other entry in all other runs. Ratios here are never between runs."
+    )
+
+
+def _different_between_runs(repeats: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each comparison with other runs came out as different."""
+    verdicts = repeats.loc[repeats["between_verdict"] != "", "between_verdict"]
+    return verdicts.isin(DIFFERENT)
 
 
 @macro("agreement")
@@ -56,9 +76,8 @@ def _rates(repeats: pd.DataFrame) -> list[str]:
     runs, and the run with most of the latter."""
     within = repeats["verdict"].isin(DIFFERENT)
     least, most = (float(repeats["ratio"].agg(end)) for end in ("min", "max"))
-    known = repeats[repeats["between_verdict"] != ""]
-    between = known["between_verdict"].isin(DIFFERENT)
-    runs = known.loc[between, "run"].value_counts()
+    between = _different_between_runs(repeats)
+    runs = repeats.loc[between.index[between], "run"].value_counts()
     return [
         *(str(len(within)), _share(within)),
         f"{ratio(least)} to {ratio(most)}",

@@ -68,16 +68,21 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
     """Claims of every study that has any; `pages` are addresses by study. Markdown."""
     parts = []
     verdicts: list[str] = []
+    on_average: list[str] = []
     for name, facts in studies.items():
         if facts.study.claims:
             title = facts.study.title
             parts.append(f"## [{title}]({pages[name]})" if name in pages else f"## {title}")
             parts.append(claims_of(facts, place, most=len(facts.study.claims)))
             for claim in facts.study.claims:
-                verdicts += _judge(facts, claim).verdicts
+                judged = _judge(facts, claim)
+                verdicts += judged.verdicts
+                on_average += [row.on_average for row, _ in judged.rows if row.on_average]
     if not parts:
         return "No study has claims yet."
     counted = f"{len(verdicts)} verdicts, one per claim and machine: {_sum_up(verdicts)}."
+    if on_average:
+        counted += f" Of the undecided claims, on average over hosts {_sum_up(on_average)}."
     names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
     return "\n\n".join([_CLAIMS.counted(names, counted), *parts])
 
@@ -190,7 +195,7 @@ def _verdicts(facts: StudyFacts, judged: Judged) -> Markup:
     machines: dict[str, list[str]] = {}
     for row, verdict in judged.rows:
         figure = _written(facts, judged.claim, row.measured)
-        on_average = f"{row.on_average} on average" if row.on_average else ""
+        on_average = f"{row.on_average} on average over hosts" if row.on_average else ""
         notes = "; ".join(
             filter(None, [_interval(judged.claim, row), on_average, judges_phrase(row)])
         )

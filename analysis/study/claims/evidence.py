@@ -49,8 +49,8 @@ class Evidence(Protocol):
     def over_rounds(self, by_visit: pd.Series) -> Figure:
         """The figure over all runs in `by_visit`, by `statistics.estimate`."""
 
-    def over_runs(self, by_visit: pd.Series) -> Figure:
-        """The mean over all runs in `by_visit`, by `statistics.mean_estimate`."""
+    def over_hosts(self, by_visit: pd.Series) -> Figure:
+        """The mean over the hosts in `by_visit`, by `statistics.mean_estimate`."""
 
     def payload(self, variant: str, case: str) -> int:
         """Bytes that one operation delivers, more than 0."""

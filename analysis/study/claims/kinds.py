@@ -222,15 +222,15 @@ class Measured(Bounded, kind="figure"):
 
 @dataclass(frozen=True, kw_only=True)
 class MeanMeasured(Measured, kind="mean_figure"):
-    """Mean of a metric of a variant over all possible runs on any host, in its unit. All other
-    kinds predict the next run."""
+    """Mean of a metric of a variant over all possible hosts, in its unit. All other kinds predict
+    the next run."""
 
     @property
     def title(self) -> str:
-        return f"{super().title}, mean over runs"
+        return f"{super().title}, mean over hosts"
 
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_runs(by_visit)
+        return evidence.over_hosts(by_visit)
 
 
 @dataclass(frozen=True, kw_only=True)

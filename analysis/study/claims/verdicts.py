@@ -23,7 +23,7 @@ class NotTested(Exception):
 @dataclass(frozen=True)
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
-    `mean` is the interval of the mean over runs, NaN if there are too few."""
+    `mean` is the interval of the mean over hosts, NaN if there are too few."""
 
     value: float
     low: float
@@ -39,7 +39,7 @@ class Figure:
 @dataclass(frozen=True)
 class Outcome:
     """A verdict, its reason in words, and its figure, if there is one. If the interval is
-    undecided, `on_average` is the verdict on the mean over runs; empty if that is undecided."""
+    undecided, `on_average` is the verdict on the mean over hosts; empty if that is undecided."""
 
     verdict: str
     reason: str
@@ -75,7 +75,7 @@ class Bound:
         if on_average == NOT_TESTED:
             return Outcome(verdict, reason, figure)
         is_it = "it is" if on_average == HOLDS else "it is not"
-        but = f", though on average over runs {is_it} ({_interval(*figure.mean)})"
+        but = f", though on average over hosts {is_it} ({_interval(*figure.mean)})"
         return Outcome(verdict, reason + but, figure, on_average)
 
     def _verdict(self, interval: tuple[float, float], figure: Figure) -> str:

@@ -91,14 +91,20 @@ def test_measured_claim_without_a_decision_is_undecided(tmp_path: Path, place: P
     assert "- On box: 2 are not tested." in page
 
 
-def test_undecided_claim_shows_the_verdict_on_average(tmp_path: Path, place: Place) -> None:
+def test_undecided_claim_shows_the_verdict_on_average_over_hosts(
+    tmp_path: Path, place: Place
+) -> None:
     study = write_study(tmp_path, claim(**SPEEDUP | {"at_least": 3.6}))
     for day, fast in enumerate((1.9e-3, 2e-3, 2.1e-3, 2e-3), start=1):
         run = f"2026-02-0{day}T00:00:00Z"
         measure(tmp_path / "results", study, {"slow": 8e-3, "fast": fast}, noise=1e-4, run=run)
     page = claims_of(StudyFacts(read(tmp_path, study), study), place)
-    expected = r"undecided</span> on box: 4\.00× \([0-9.]+ to [0-9.]+; holds on average\)"
+    expected = (
+        r"undecided</span> on box: 4\.00× \([0-9.]+ to [0-9.]+; holds on average over hosts\)"
+    )
     assert re.search(expected, page), page
+    whole = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, place)
+    assert "1 is undecided. Of the undecided claims, on average over hosts 1 holds." in whole
 
 
 def test_claim_has_a_badge_with_a_link(tmp_path: Path, place: Place) -> None:

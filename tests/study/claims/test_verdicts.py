@@ -97,17 +97,17 @@ def test_mean_over_runs_may_decide_where_the_next_run_is_open(tmp_path: Path) ->
     for day, seconds in enumerate(means, start=1):
         if day == 3:
             untested = {part.comparison: part for part in parts_of(results, study)}
-            reason = untested["fast gpu_time, mean over runs"].reason
-            assert reason == "a mean over runs needs 3 of them, got 2"
+            reason = untested["fast gpu_time, mean over hosts"].reason
+            assert reason == "a mean over hosts needs 3 of them, got 2"
         run = f"2026-02-0{day}T00:00:00Z"
         measure(results, study, seconds=SECONDS | {"fast": seconds}, noise=1e-4, run=run)
     said = {part.comparison: part for part in parts_of(results, study)}
-    mean, expected = said["fast gpu_time, mean over runs"], said["fast gpu_time"]
+    mean, expected = said["fast gpu_time, mean over hosts"], said["fast gpu_time"]
     assert (mean.verdict, expected.verdict) == ("holds", "not tested")
     assert mean.measured == pytest.approx(2e-3, rel=2e-3)
     assert expected.ci_low < mean.ci_low < mean.measured < mean.ci_high < expected.ci_high
     assert (
-        f"on average over runs it is ({mean.ci_low:.4g} to {mean.ci_high:.4g})" in expected.reason
+        f"on average over hosts it is ({mean.ci_low:.4g} to {mean.ci_high:.4g})" in expected.reason
     )
     assert [(row["verdict"], row["on_average"]) for row in claims_of(results, study)] == [
         ("not tested", "holds"),
@@ -229,19 +229,19 @@ def test_the_ends_of_an_interval_decide() -> None:
             Bound("at_least", 1.0),
             (1.0, 1.1),
             "holds",
-            "at least 1, though on average over runs it is (1 to 1.1)",
+            "at least 1, though on average over hosts it is (1 to 1.1)",
         ),
         (
             Bound("at_most", 1.0),
             (1.01, 1.1),
             "does not hold",
-            "at most 1, though on average over runs it is not (1.01 to 1.1)",
+            "at most 1, though on average over hosts it is not (1.01 to 1.1)",
         ),
         (
             Bound("within", 0.1),
             (0.95, 1.1),
             "holds",
-            "within 10 % of the published: 0.9 to 1.1, though on average over runs it is"
+            "within 10 % of the published: 0.9 to 1.1, though on average over hosts it is"
             " (0.95 to 1.1)",
         ),
         (Bound("at_least", 1.0), (0.95, 1.1), "", "at least 1"),
