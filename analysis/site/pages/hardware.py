@@ -9,10 +9,12 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.base.quantities import listing, percent, ratio_interval, speed, times_phrase
+from analysis.base.statistics import CONFIDENCE
 from analysis.site.facts.comparison import (
     FASTER,
     PUBLISHED,
     SLOWER,
+    UNKNOWN,
     Comparison,
     Ratio,
     Subject,
@@ -59,7 +61,12 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
         f"{len(ratios)} variants have been measured on both,"
         f" {len(ratios) - len(different)} without a measurable difference.",
     ]
+    tested = sum(each.verdict != UNKNOWN for each in ratios)
     if different:
+        sentences.append(
+            f"{len(different)} of {tested} differ by their intervals. Of equal machines, about"
+            f" {tested * (1 - CONFIDENCE):.0f} would by chance."
+        )
         largest = "; ".join(_phrase(comparison, each) for each in different[:NAMED])
         sentences.append(f"The largest differences: {largest}.")
     if architectures[0] and architectures[0] == architectures[1]:

@@ -59,7 +59,7 @@ def _journey(facts: StudyFacts, journey: Journey) -> Markup:
         speeds=[_speed(facts, step) for step in steps],
         gain=_gain_of(facts, journey) if len(steps) > 1 else "",
         titles=[step.variant.title for step in steps],
-        shares=_shares(journey),
+        shares=_shares(facts, journey),
         surprise=_surprise(facts, journey.machine),
         standing=_standing(facts, journey),
     )
@@ -119,20 +119,24 @@ def _gain_of(facts: StudyFacts, journey: Journey) -> str:
     return "" if row is None else ratio(1 / row.ratio)
 
 
-def _shares(journey: Journey) -> str:
-    """The shares of the limit that the two steps reach, or their ratio to a reference."""
+def _shares(facts: StudyFacts, journey: Journey) -> str:
+    """The shares of the limit that the two steps reach, or their ratio to a reference, and the
+    clock of each."""
     limit = journey.limit
     if limit is None:
         return "The physical limit is not known."
-    shares = [step.share for step in (journey.first, journey.last) if step.share is not None]
+    ends = [one for one in (journey.first, journey.last) if one.share is not None and one.time]
+    shares = [step.share for step in ends if step.share is not None]
+    metrics = [step.time.metric for step in ends if step.time is not None]
+    clocks = f"by {_arrow(facts.study.metrics[metric].label for metric in metrics)}"
     if limit.kind == MODEL:
-        return _limit_shares(shares, "the limit of the link model")
+        return f"{_limit_shares(shares, 'the limit of the link model')}, {clocks}"
     assert limit.variant is not None
     if limit.kind == REFERENCE:
         shown = f"{_arrow(map(ratio, shares))} the speed of"
     else:
         shown = f"{_limit_shares(shares, 'the limit')}:"
-    return f"{shown} {limit.variant.title} (dashed)"
+    return f"{shown} {limit.variant.title} (dashed), {clocks}"
 
 
 def _limit_shares(shares: Sequence[float], limit: str) -> str:
