@@ -1,6 +1,8 @@
 // Folded evidence: fetched on first opening, and opened when a link points into it.
 import { offerCopies } from "./copy.js";
 
+// Variants that once had other names: links to them stay valid.
+const RENAMED = [/^seed_(?=p[0-3](-|$))/, "published_"];
 const FOLDED = "details[data-fragment]";
 const loading = new WeakMap(); // details -> promise of its content
 
@@ -74,6 +76,11 @@ function targetId() {
 
 async function openTarget() {
   const id = targetId();
+  const renamed = id.replace(...RENAMED);
+  if (renamed !== id) {
+    location.replace(`#${renamed}`); // which calls this function again
+    return;
+  }
   const element = id && document.getElementById(id);
   const fold = element ? element.closest(FOLDED) : id && foldOf(id);
   for (let ancestor = fold || element; ancestor; ancestor = ancestor.parentElement) {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from markupsafe import Markup
 
+from analysis.base.quantities import listing
 from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.inputs import Inputs, VariantKey
 from analysis.site.pages.fragments import Place
@@ -75,6 +76,24 @@ def machine_table(inputs: Inputs) -> str:
     folders = ["results folder", *map(code, inputs.machines)]
     rows = [[fact, *values] for fact, values in described_facts(inputs.machines).items()]
     return table(["", *map(inputs.called, inputs.machines)], [folders, *rows])
+
+
+@macro()
+def virtual_machines(inputs: Inputs) -> str:
+    """A note if figures come from virtual machines."""
+    return virtual_note(inputs, list(inputs.machines))
+
+
+def virtual_note(inputs: Inputs, machines: Sequence[str], root: str = "") -> str:
+    """Which of `machines` are virtual, in Markdown; empty if none is. `root` leads to the root."""
+    names = [inputs.called(one) for one in machines if inputs.machines[one].get("hypervisor")]
+    if not names:
+        return ""
+    return (
+        f"All hosts of {listing(names)} are virtual machines. A hypervisor may add"
+        f" address translation, take CPU time and hide the CPU's clock: [what that"
+        f" changes]({root}machines.md#virtual-machines)."
+    )
 
 
 def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:

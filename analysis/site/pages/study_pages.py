@@ -22,6 +22,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import uncaptured
 from analysis.site.pages.findings import finding_list, headline
 from analysis.site.pages.html import NO_HTML, code, joined, moment, plain, table, without_empty
+from analysis.site.pages.machines import virtual_note
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING, headroom_sentence, order_sentences
 
@@ -37,6 +38,7 @@ def lead(facts: StudyFacts) -> str:
             " continues from there."
         )
     lines.append(f"Unless stated otherwise, figures are for the headline case `{study.headline}`.")
+    lines.append(virtual_note(facts.inputs, facts.machines, "../"))
     return "\n\n".join(filter(None, [*lines, _out_of_reach(facts)]))
 
 

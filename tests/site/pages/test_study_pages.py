@@ -218,3 +218,14 @@ def test_unmeasured_variants_come_after_measured_ones(tmp_path: Path) -> None:
     for name in ("difference", "source"):
         assert f'data-fragment="../../evidence/copy/{second.name}/{name}.html"' in unmeasured
     assert "Figures" in measured and "Figures" not in unmeasured
+
+
+def test_a_page_names_its_virtual_machines(measured: StudyFacts) -> None:
+    assert "virtual" not in lead(measured)
+    machines = {
+        name: {**described, "hypervisor": True}
+        for name, described in measured.inputs.machines.items()
+    }
+    shown = lead(StudyFacts(replace(measured.inputs, machines=machines), measured.study))
+    assert "All hosts of box are virtual machines." in shown
+    assert "(../machines.md#virtual-machines)" in shown
