@@ -350,6 +350,13 @@ def test_link_opens_all_folds_around_its_target(browser: Browser, address: str) 
     visit.page.context.close()
 
 
+def test_links_to_former_names_lead_to_those_of_today(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    visit.open("studies/allocator/#seed_p1")
+    visit.page.wait_for_url("**/studies/allocator/#published_p1")
+    visit.page.context.close()
+
+
 def test_evidence_is_loaded_when_it_is_opened(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/#v1_vectorized-source")
