@@ -41,7 +41,7 @@ def _open(path: Path) -> int:
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         with suppress(FileExistsError):
-            # Created by a call of its own kind: in a sticky folder the kernel refuses O_CREAT on
+            # Created by a separate call: in a sticky folder the kernel refuses O_CREAT on
             # another user's file.
             made = os.open(path, flags | os.O_CREAT | os.O_EXCL, _EVERYBODY)
             os.fchmod(made, _EVERYBODY)  # whatever the umask is

@@ -40,7 +40,7 @@ class Operation(ABC):
         """None if every output byte equals the reference's, else what differs."""
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """Metrics that only the study can take, by name: parts of a call, times by its own runner,
+        """Metrics that only the study can take, by name: parts of a call, times by its runner,
         counts.
 
         Called once per visit, right after the check. Returns `count` samples of each metric where

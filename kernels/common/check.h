@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-// Throws std::runtime_error with CUDA's own message behind `what`, unless `status` is success.
+// Throws std::runtime_error with CUDA's message behind `what`, unless `status` is success.
 inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));

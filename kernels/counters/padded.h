@@ -1,4 +1,4 @@
-// A counter for each thread, each on its own cache line.
+// A counter for each thread, each on a separate cache line.
 #pragma once
 
 #include "count.h"

@@ -1,4 +1,4 @@
-// Each device has a counter in each of two arrays, on its own cache line.
+// Each device has a counter in each of two arrays, on a separate cache line.
 #include "sharded.h"
 
 using Counters = ShardedCounters<Padded>;

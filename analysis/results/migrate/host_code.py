@@ -31,7 +31,7 @@ INTERNAL: Final = re.compile(
     r"pybind11_(?!exec|init)"
     r"|.*::initialize<pybind11::(detail::|object \(\*&\)\(pybind11::handle, pybind11::bytes const&)"
 )
-"""Begins what pybind11 gives to Python of its own accord, for every module."""
+"""Begins the names of functions that pybind11 adds to every module."""
 CONSTRUCTOR: Final = re.compile(r"^(?:[\w:]|\(anonymous namespace\))*\b(\w+)::\1\(")
 """Begins a constructor as it is demangled, of a class that is no template."""
 LIBRARY_VARIABLE: Final = re.compile(r"(_INTERNAL_\w+::)?(cuda|cub|thrust)::")
@@ -358,7 +358,7 @@ def _given_to_python(program: Program) -> Iterator[Place]:
 
 
 def takes_address(code: Section, relocation: Relocation) -> bool:
-    """Whether the instruction loads an address relative to its own, and is neither a call nor a
+    """Whether the instruction loads an address relative to itself, and is neither a call nor a
     jump: the byte before the offset has a ModRM byte's bits for that."""
     return relocation.type != CALL and code.content[relocation.at - 1] & 0xC7 == 0x05
 

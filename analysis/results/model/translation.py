@@ -29,8 +29,8 @@ REGIONS_A_LINE: Final = LINE_BYTES // 16
 
 LAUNCHES_BEFORE: Final = 2
 """How many launches' translations are held in the middle of a timed one: that of NVBench's warm-up,
-on average half a sample before, and its own first half. From what came earlier nothing seems to be
-held: NVBench allocates memory for each measurement, which changes the page tables."""
+on average half a sample before, and the first half of this one. Nothing earlier seems to be held:
+NVBench allocates memory for each measurement, which changes the page tables."""
 
 
 @dataclass(frozen=True)

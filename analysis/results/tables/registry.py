@@ -1,7 +1,7 @@
 """The registry of tables: every CSV file under build/ that is made of samples.
 
-A new table is a class of rows, a function that makes it, and an entry here. Other modules and the
-workflow find its name, columns and file by the entry.
+A new table is a class of rows, a function that makes it, and an entry here; docs/contract.md lists
+its columns. Other modules and the workflow find its name, columns and file by the entry.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def put_together(
     refused: dict[str, str] = {}
     for part in texts:
         refused |= json.loads(part[REFUSED])
-    # What is in a machine's folder comes after that folder.
+    # The folder of a machine sorts before the folders in it.
     refused = dict(sorted(refused.items(), key=lambda one: one[0].split("/")))
     of_machines = Material(Collected(pd.DataFrame()), {}, links)
     tables = {

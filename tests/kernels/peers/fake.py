@@ -74,7 +74,7 @@ class Mover:
 
 
 def move(part: Any, number: int, how: str, fault: str) -> None:
-    """What one GPU does of a launch."""
+    """The share of a launch that one GPU does."""
     size = part.row_bytes
     drawn = bytes_at(part.pairs + 8 * number * part.set_rows, 8 * part.set_rows)
     pairs = drawn.view(np.int32).reshape(-1, 2)[part.begin :][: part.rows]

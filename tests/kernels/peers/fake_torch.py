@@ -1,4 +1,4 @@
-"""What the study asks of PyTorch, where neither it nor a GPU is."""
+"""Stands in for PyTorch where neither it nor a GPU is available."""
 
 from __future__ import annotations
 

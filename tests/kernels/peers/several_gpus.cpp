@@ -1,6 +1,6 @@
-// A CUDA runtime of several GPUs that are not there. Work on a stream happens when somebody waits
-// for it, and no earlier; what is given to a stream while another GPU than its own is current, or
-// an event to a stream of another GPU, is refused. All memory is the host's.
+// A CUDA runtime that simulates several GPUs in host memory. A stream runs its work when somebody
+// waits for it. A call that uses a stream is refused while another GPU is current, and so is an
+// event on a stream of another GPU.
 #include "several_gpus.h"
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ struct CUstream_st {
 struct CUevent_st {
   int gpu;
   CUstream_st* stream = nullptr;
-  int after = 0;  // so much work of the stream
+  int after = 0;  // work items of the stream that it waits for
 };
 
 namespace {
@@ -110,7 +110,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->after = given(stream);
   return cudaSuccess;
 }
-// What the event stands for now, even if it is recorded again.
+// Waits for the current recording of the event, even if it is recorded again later.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (fails()) {
     return failed();

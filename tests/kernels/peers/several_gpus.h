@@ -1,4 +1,4 @@
-// What several_gpus.cpp offers beside CUDA's own functions.
+// Functions of several_gpus.cpp in addition to CUDA's.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,9 +8,8 @@
 // Does all work of the other streams, and of this one only what they wait for.
 void run_ahead(cudaStream_t of);
 
-// Has `stream` do this in its turn, as CUDA's own functions do.
+// Enqueues `work` on `stream`, as CUDA's functions do.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
-// The call after so many others fails, of those that give a GPU work or ask for memory; with -1,
-// none does.
+// Lets the call with this number fail, of those that enqueue work or allocate memory; -1 for none.
 void fail_at(int call);

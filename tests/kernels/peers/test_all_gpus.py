@@ -62,8 +62,8 @@ FAULTS = {
     "a row at the bound is nobody's": (
         *("_divided", "all_links_divided.cu", "begin <= pair.x", "begin < pair.x"),
     ),
-    "only the own share's rows": ("_divided", "all_links_divided.cu", "whole(share)", "share"),
-    "only the own share is sorted": ("_in_order", "in_order.h", "whole(of)", "of"),
+    "only rows of the GPU's share": ("_divided", "all_links_divided.cu", "whole(share)", "share"),
+    "only the GPU's share is sorted": ("_in_order", "in_order.h", "whole(of)", "of"),
     "a row between two ranges is nobody's": (
         *("_in_order", "in_order.h", "+ of.rows;", "+ of.rows - 1;"),
     ),

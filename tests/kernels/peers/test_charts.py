@@ -1,4 +1,4 @@
-"""The study's own charts and its model of NVLink, from results as a machine leaves them."""
+"""The charts of this study and its model of NVLink, from results as a machine leaves them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRUE = NVLINK.NvLink(400e9, 16.0, 4e-6)
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
-    """What is pulled as the model of one NVLink says, the rest at a rate for each GPU."""
+    """Times of pulled rows by the model of one NVLink, of all others by a rate per GPU."""
     size, rows = case.number("row_bytes"), case.number("rows")
     if variant.name in ("pulled", "pulled_again"):
         return float(TRUE.seconds(np.array([NVLINK.work_of(size, rows)]))[0])

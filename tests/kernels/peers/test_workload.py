@@ -64,8 +64,7 @@ def test_the_check_finds_rows_that_are_missing_or_others(
 
 def test_rows_of_another_gpu_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     operation, mover = bound(monkeypatch, "pulled", case())
-    own = operation.inputs._pool(0).pointer
-    mover.parts[0].pool = own
+    mover.parts[0].pool = operation.inputs._pool(0).pointer
     operation.launch(0)
     assert operation.check() is not None
 
@@ -154,8 +153,8 @@ def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.Monke
 
 def test_two_gpus_skip_what_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
     provision = Provision(gpus(monkeypatch, 2), "13.0")
-    own = [variant for variant in PEERS.variants if "torch" not in variant.needs]
-    skipped = {variant.name for variant in own if provision.unmet(variant)}
+    without_torch = [variant for variant in PEERS.variants if "torch" not in variant.needs]
+    skipped = {variant.name for variant in without_torch if provision.unmet(variant)}
     assert skipped == {name for name in NAMES if name.startswith(("three_", "four_"))}
 
 

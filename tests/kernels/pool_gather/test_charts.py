@@ -1,4 +1,4 @@
-"""The study's own charts, from results as a machine leaves them."""
+"""The charts of this study, from results as a machine leaves them."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ FURTHER = [
 @pytest.mark.parametrize("variant", KERNELS, ids=lambda variant: variant.name)
 def test_every_kernel_builds_for_the_architecture_without_spills(variant: Any, arch: str) -> None:
     kernels = kernel_resources(POOL, variant, arch)
-    own = [kernel for kernel in kernels if "3cub" not in kernel["kernel"]]
-    assert own, f"{variant.name}: ptxas said nothing"
-    for kernel in own:
+    ours = [kernel for kernel in kernels if "3cub" not in kernel["kernel"]]
+    assert ours, f"{variant.name}: ptxas said nothing"
+    for kernel in ours:
         assert kernel["spill_store_bytes"] == kernel["spill_load_bytes"] == "0"
 
 

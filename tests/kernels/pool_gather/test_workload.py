@@ -1,4 +1,4 @@
-"""The workload of the gather from a pool: one pool, rows of its own for each launch, the check."""
+"""The workload of the gather from a pool: one pool, separate rows for each launch, the check."""
 
 from __future__ import annotations
 
