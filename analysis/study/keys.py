@@ -76,7 +76,10 @@ Need = Annotated[
         lambda value: type(value) is str or bool(_need(value) != value),
         "a name or peers with a whole number of at least 2",
     ),
-    Field(title="text or peers with a whole number of at least 2"),
+    Field(
+        title="text or peers with a whole number of at least 2",
+        json_schema_extra={"type": ["string", "object"]},
+    ),
 ]
 
 

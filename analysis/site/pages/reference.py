@@ -12,7 +12,7 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 from pydantic.json_schema import GenerateJsonSchema
 
-from analysis.base.keys import adapter, is_required, keys_of
+from analysis.base.keys import OTHERS, adapter, is_required, keys_of
 from analysis.base.quantities import listing
 from analysis.site.interface import FILES, programs
 from analysis.site.pages import __main__ as report
@@ -67,8 +67,11 @@ def _plain(schema: Any, definitions: Schema) -> Any:
         schema = {**definitions[schema.pop("$ref").rpartition("/")[2]], **schema}
     schema = {name: _plain(part, definitions) for name, part in schema.items()}
     if "properties" in schema:
-        keys = schema["properties"].items()
-        schema["properties"] = {n: part for n, part in keys if n and "description" in part}
+        keys = {n: part for n, part in schema["properties"].items() if "description" in part}
+        if OTHERS in keys:
+            (schema["additionalProperties"],) = keys.pop(OTHERS)["patternProperties"].values()
+            schema["required"].remove(OTHERS)
+        schema["properties"] = keys
     if isinstance(schema.get("default"), tuple | list | str) and not schema["default"]:
         del schema["default"]
     if "anyOf" in schema and schema.get("default", ...) is None:

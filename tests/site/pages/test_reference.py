@@ -7,10 +7,12 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import grimp
 import pytest
+from snakemake.utils import validate
 
 from analysis import ROOT
 from analysis.base.keys import OTHERS, Keys, keys_of
@@ -35,6 +37,7 @@ from analysis.site.pages.reference import (
     schema_reference,
     study_schema,
 )
+from analysis.site.schemas import schemas
 from analysis.study import discover
 from analysis.study.claims.comparison import KINDS
 from analysis.study.config import CONFIG_FILE, Settings
@@ -80,6 +83,19 @@ def test_all_keys_of_a_file_are_in_its_schema() -> None:
     listed = {key for schema in schemas for key, _ in keys_in(schema)}
     written = {key for record in records() for key in keys_of(record) if key != OTHERS}
     assert written <= listed
+
+
+@pytest.mark.parametrize("name", schemas())
+def test_schemas_for_editors_are_current(name: str) -> None:
+    """If not: python -m analysis.site.schemas"""
+    assert (ROOT / "config" / name).read_text() == schemas()[name]
+
+
+@pytest.mark.parametrize("path", [*ROOT.glob("kernels/*/study.yaml"), CONFIG_FILE], ids=str)
+def test_files_name_their_schema_and_follow_it(path: Path) -> None:
+    named = re.match(r"# yaml-language-server: \$schema=(.*)\n", path.read_text())
+    assert named
+    validate(read_yaml(path), str((path.parent / named[1]).resolve()), set_default=False)
 
 
 def test_settings_are_listed_with_their_values() -> None:

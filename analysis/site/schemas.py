@@ -1,0 +1,35 @@
+"""Write the JSON schemas by which an editor checks and completes study.yaml and config.yaml.
+
+python -m analysis.site.schemas
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from analysis import ROOT
+from analysis.base.cli import fail_in_one_line, program
+from analysis.site.pages.reference import schema_of, study_schema
+from analysis.study.config import Settings
+
+DRAFT: Final = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+
+
+def schemas() -> dict[str, str]:
+    """The text of each file, by its name in config/."""
+    found = {"study": study_schema(), "config": schema_of(Settings)}
+    return {
+        f"{name}.schema.json": json.dumps({**DRAFT, **one}, indent=1) + "\n"
+        for name, one in found.items()
+    }
+
+
+def main() -> None:
+    program("analysis.site.schemas", __doc__).parse_args()
+    for name, text in schemas().items():
+        (ROOT / "config" / name).write_text(text)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)
