@@ -24,6 +24,7 @@ TOOLS = {
         *("bindings_object", "device_code", "gpu_module", "gpu_module_file", "gpu_samples"),
         *("kept", "kernel_resources", "module", "module_file", "program", "run", "toolchain"),
     },
+    "tests.kernels.pinning.fake": {"module"},
     "tests.kernels.stubbed": {"stubbed"},
     "tests.workflow.pipeline": {"snakemake", "succeed"},
 }

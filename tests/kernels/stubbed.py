@@ -17,12 +17,12 @@ from tests.compiled import program, toolchain
 STUB = Path(__file__).parent / "stub_cudart.cpp"
 
 
-def stubbed(study: Study, name: str) -> Any:
+def stubbed(study: Study, name: str, stub: Path = STUB) -> Any:
     """The module of a variant without kernels, linked with the stub."""
     assert study.bindings is not None
     includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
     flags = ["-std=c++20", "-fPIC", "-shared", *(f"-isystem{path}" for path in includes)]
-    sources = STUB, study.bindings, study.variant(name).path
+    sources = stub, study.bindings, study.variant(name).path
     out = program(f"{name}.so", sources, study.folder, [*flags, *defines(study.constants)])
     spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
     assert spec and spec.loader

@@ -1,0 +1,45 @@
+"""Modules and workload of this study, on a fake CUDA runtime."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from analysis.study import Case, CaseValue
+from analysis.toolchain.modules import load_python
+from tests.kernels.stubbed import stubbed
+from tests.repository import STUDIES
+
+PINNING = STUDIES["pinning"]
+WORKLOAD = load_python(PINNING, "workload")
+NEIGHBOURS = load_python(PINNING, "neighbours")
+HUGE_PAGE = 2**21
+REGISTERING = [
+    variant.name
+    for variant in PINNING.variants
+    if variant.name not in ("host_alloc", "virtual_memory", "chunks_again")
+]
+CHUNKED = ["chunks", "chunks_by_threads", "overlapped"]
+
+
+@cache
+def module(name: str) -> Any:
+    """The module of a variant, linked with the fake runtime."""
+    return stubbed(PINNING, name, Path(__file__).parent / "fake_cudart.cpp")
+
+
+def refuse_registration(name: str, number: int) -> None:
+    """Let the fake runtime of this variant refuse this registration, counted from 0; -1: none."""
+    ctypes.CDLL(module(name).__file__).refuse_registration(ctypes.c_long(number))
+
+
+def pinned_ranges(name: str) -> int:
+    """Number of ranges that are pinned now."""
+    count: int = ctypes.CDLL(module(name).__file__).pinned_ranges()
+    return count
+
+
+def case(mib: int, **values: CaseValue) -> Case:
+    return Case({"mib": mib, "beside": "nobody", **values}, mib * 2**20, "default")

@@ -1,0 +1,158 @@
+"""The host code of pinning, on a fake CUDA runtime that refuses what CUDA refuses."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from tests.kernels.pinning.fake import (
+    CHUNKED,
+    HUGE_PAGE,
+    REGISTERING,
+    module,
+    pinned_ranges,
+    refuse_registration,
+)
+
+SIZE = 3 * HUGE_PAGE + 12_345
+"""Three chunks of a huge page and a part."""
+
+
+def memory_of(pinned: object, size: int = SIZE) -> np.ndarray:
+    address: int = pinned.address  # type: ignore[attr-defined]
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+
+@pytest.mark.parametrize("name", ["host_alloc", *REGISTERING])
+def test_pinned_memory_is_written_and_unpinned(name: str) -> None:
+    pinned = module(name).Pinned(SIZE, HUGE_PAGE, 3)
+    assert pinned_ranges(name) == (4 if name in CHUNKED else 1)
+    memory_of(pinned)[:] = 7
+    begin, end = pinned.unpin()
+    assert end >= begin
+    assert pinned_ranges(name) == 0
+
+
+@pytest.mark.parametrize("name", REGISTERING)
+def test_memory_begins_at_a_huge_page(name: str) -> None:
+    assert module(name).Pinned(SIZE, HUGE_PAGE, 2).address % HUGE_PAGE == 0
+
+
+@pytest.mark.parametrize("name", ["host_alloc", *REGISTERING])
+def test_memory_that_is_dropped_is_unpinned(name: str) -> None:
+    pinned = module(name).Pinned(SIZE, HUGE_PAGE, 2)
+    del pinned
+    assert pinned_ranges(name) == 0
+
+
+@pytest.mark.parametrize("name", CHUNKED)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_failed_registration_unpins_what_was_pinned(name: str, threads: int) -> None:
+    refuse_registration(name, 2)
+    try:
+        with pytest.raises(RuntimeError, match="cudaHostRegister: out of memory"):
+            module(name).Pinned(SIZE, HUGE_PAGE, threads)
+        assert pinned_ranges(name) == 0
+    finally:
+        refuse_registration(name, -1)
+
+
+@pytest.mark.parametrize(
+    ("offset", "size"),
+    [
+        (0, SIZE),
+        (0, HUGE_PAGE),
+        (HUGE_PAGE - 1, 2),
+        (HUGE_PAGE, HUGE_PAGE),
+        (5, 2 * HUGE_PAGE),
+        (SIZE - 1, 1),
+        (SIZE, 0),
+    ],
+)
+def test_copies_are_split_at_borders(offset: int, size: int) -> None:
+    pinned = module("chunks").Pinned(SIZE, HUGE_PAGE, 2)
+    memory, rng = memory_of(pinned), np.random.default_rng(0)
+    memory[:] = rng.integers(0, 256, SIZE, np.uint8)
+    before, device = memory.copy(), np.zeros(size + 1, np.uint8)
+    pinned.copy(device.ctypes.data, offset, size, True, 0)
+    assert np.array_equal(device[:-1], memory[offset : offset + size])
+    assert device[-1] == 0
+    device[:] = rng.integers(0, 256, size + 1, np.uint8)
+    pinned.copy(device.ctypes.data, offset, size, False, 0)
+    before[offset : offset + size] = device[:-1]
+    assert np.array_equal(memory, before)
+
+
+def test_one_copy_across_a_border_is_refused() -> None:
+    device = np.empty(2, np.uint8)
+    pinned = module("chunks").Pinned(SIZE, HUGE_PAGE, 2)
+    assert pinned.copy_as_one(device.ctypes.data, HUGE_PAGE - 1, 2, True, 0) != 0
+    assert pinned.copy_as_one(device.ctypes.data, HUGE_PAGE - 2, 2, True, 0) == 0
+    whole = module("touched_by_threads").Pinned(SIZE, HUGE_PAGE, 2)
+    assert whole.copy_as_one(device.ctypes.data, HUGE_PAGE - 1, 2, True, 0) == 0
+
+
+def test_lines_are_packed() -> None:
+    size, pitch, width = 3 * HUGE_PAGE, 65536, 64
+    pinned = module("chunks").Pinned(size, HUGE_PAGE, 2)
+    memory = memory_of(pinned, size)
+    memory[:] = np.random.default_rng(0).integers(0, 256, size, np.uint8)
+    device = np.empty((size // pitch, width), np.uint8)
+    pinned.copy_lines(device.ctypes.data, width, pitch, 0)
+    assert np.array_equal(device, memory.reshape(-1, pitch)[:, :width])
+
+
+@pytest.mark.parametrize(
+    ("size", "chunk_bytes", "threads", "message"),
+    [
+        (0, HUGE_PAGE, 1, "bytes: expected at least 1, got 0"),
+        (-1, HUGE_PAGE, 1, "bytes: expected at least 1, got -1"),
+        (SIZE, 0, 1, "chunk_bytes: expected a positive multiple of 2097152, got 0"),
+        (SIZE, 4096, 1, "chunk_bytes: expected a positive multiple of 2097152, got 4096"),
+        (SIZE, HUGE_PAGE, 0, "threads: expected at least 1, got 0"),
+        (2**60, HUGE_PAGE, 1, r"bytes: expected at most \d+ of the free memory, got"),
+    ],
+)
+def test_bad_input_is_one_error_before_anything_is_pinned(
+    size: int, chunk_bytes: int, threads: int, message: str
+) -> None:
+    refuse_registration("chunks", 0)  # another message, if it came to that
+    try:
+        with pytest.raises(ValueError, match=message):
+            module("chunks").Pinned(size, chunk_bytes, threads)
+    finally:
+        refuse_registration("chunks", -1)
+
+
+@pytest.mark.parametrize(("offset", "size"), [(0, SIZE + 1), (SIZE + 1, 0), (1, SIZE)])
+def test_a_copy_outside_of_the_memory_is_refused(offset: int, size: int) -> None:
+    pinned = module("chunks").Pinned(SIZE, HUGE_PAGE, 2)
+    with pytest.raises(ValueError, match="offset and bytes: expected a range within"):
+        pinned.copy(0, offset, size, True, 0)
+
+
+def test_unpinned_memory_is_not_copied() -> None:
+    pinned = module("chunks").Pinned(SIZE, HUGE_PAGE, 2)
+    pinned.unpin()
+    with pytest.raises(ValueError, match="memory: expected pinned memory"):
+        pinned.copy(0, 0, 1, True, 0)
+
+
+@pytest.mark.parametrize("calls", ["copy", "malloc", "info"])
+def test_calls_of_the_neighbour_follow_each_other(calls: str) -> None:
+    neighbour = module("chunks").Neighbour(calls)
+    while True:
+        times = neighbour.stop()
+        if len(times) > 1:
+            break
+        neighbour = module("chunks").Neighbour(calls)
+    assert times.shape[1] == 2
+    assert (times[:, 1] >= times[:, 0]).all()
+    assert (times[1:, 0] >= times[:-1, 1]).all()
+
+
+def test_an_unknown_call_of_the_neighbour_is_refused() -> None:
+    with pytest.raises(ValueError, match="calls: expected copy, launch, malloc or info, got sing"):
+        module("chunks").Neighbour("sing")
