@@ -88,6 +88,17 @@ def mean_estimate(drawn: Sequence[float]) -> Estimate:
     return Estimate(scale.back(middle), scale.back(middle - reach), scale.back(middle + reach))
 
 
+def limit_interval(drawn: Sequence[float]) -> tuple[float, float]:
+    """The interval of one more value if very many with the spread of `drawn` were known."""
+    from scipy import special
+
+    scale = _scale(drawn)
+    values = [scale.to(value) for value in drawn]
+    reach = float(special.ndtri((1 + CONFIDENCE) / 2)) * float(np.std(values, ddof=1))
+    middle = float(np.mean(values))
+    return scale.back(middle - reach), scale.back(middle + reach)
+
+
 class _Scale(NamedTuple):
     """What values are taken to before they are averaged, and back."""
 

@@ -14,6 +14,7 @@ from analysis.base.statistics import (
     MIN_ROUNDS,
     MIN_RUNS,
     estimate,
+    limit_interval,
     mean_estimate,
     median_interval,
     prediction_interval,
@@ -250,3 +251,21 @@ def test_values_that_are_not_positive_have_an_interval() -> None:
     low, high = prediction_interval([[0.0], [1.0], [2.0]])
     assert low == pytest.approx(1 - 4.303 * math.sqrt(4 / 3), rel=1e-3)
     assert high == pytest.approx(1 + 4.303 * math.sqrt(4 / 3), rel=1e-3)
+
+
+def test_the_limit_of_an_interval_keeps_the_spread_of_hosts() -> None:
+    drawn = [0.9, 1.0, 1.1, 1.25]
+    low, high = limit_interval(drawn)
+    spread = np.std(np.log(drawn), ddof=1)
+    assert math.log(high / low) == pytest.approx(2 * 1.96 * spread, rel=1e-3)
+    assert math.sqrt(low * high) == pytest.approx(math.exp(np.mean(np.log(drawn))))
+    assert limit_interval([2.0, 2.0, 2.0]) == pytest.approx((2.0, 2.0))
+
+
+def test_a_reason_says_if_more_runs_cannot_decide() -> None:
+    bound = Bound("at_least", 1.0)
+    never = ", nor would more runs, while hosts differ this much"
+    for limit, ending in (((0.95, 1.3), never), ((1.05, 1.3), "")):
+        outcome = bound.judge(Figure(1.1, 0.9, 1.4, limit=limit))
+        assert outcome.verdict == NOT_TESTED
+        assert outcome.reason.endswith(f"whether it is at least 1{ending}")

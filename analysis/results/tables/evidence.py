@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.base.statistics import MIN_RUNS, estimate, mean_estimate
+from analysis.base.statistics import MIN_RUNS, estimate, limit_interval, mean_estimate
 from analysis.results.modes import count_modes
 from analysis.results.store.collect import chosen, fresh, visits
 from analysis.results.store.folders import PUBLISHED
@@ -194,7 +194,7 @@ class MachineResults:
         if len(by_host) < MIN_RUNS:
             return figure
         _, low, high = mean_estimate(by_host)
-        return replace(figure, mean=(low, high))
+        return replace(figure, mean=(low, high), limit=limit_interval(by_host))
 
     def over_hosts(self, by_visit: pd.Series) -> Figure:
         runs_of(by_visit)  # raises NotTested

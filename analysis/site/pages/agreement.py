@@ -23,20 +23,12 @@ def agreement_sentence(inputs: Inputs) -> str:
     if not verdicts:
         return "No program has been measured twice in a run yet."
     different = sum(map(verdicts.count, DIFFERENT))
-    sentence = (
+    return (
         f"{len(verdicts)} comparisons within a run are between two entries of one program:"
         f" {different} ({percent(different / len(verdicts))}) came out as faster or slower,"
         f" {verdicts.count('same')} as the same within {WITHIN} and"
         f" {verdicts.count('unclear')} as unclear."
         f"{_between_runs(repeats)}"
-    )
-    between = [verdict for verdict in inputs.tables["repeats"]["between_verdict"] if verdict]
-    if not between:
-        return sentence
-    different = sum(map(between.count, DIFFERENT))
-    return (
-        f"{sentence} Of {len(between)} between runs, {different}"
-        f" ({percent(different / len(between))}) did; so ratios never mix runs."
     )
 
 

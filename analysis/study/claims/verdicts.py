@@ -23,13 +23,15 @@ class NotTested(Exception):
 @dataclass(frozen=True)
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
-    `mean` is the interval of the mean over hosts, NaN if there are too few."""
+    `mean` is the interval of the mean over hosts, `limit` that of the next run if many hosts with
+    the spread of these had been measured; NaN if there are too few."""
 
     value: float
     low: float
     high: float
     published: float = math.nan
     mean: tuple[float, float] = (math.nan, math.nan)
+    limit: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def has_interval(self) -> bool:
@@ -71,6 +73,8 @@ class Bound:
             return Outcome(verdict, words if verdict == HOLDS else f"not {words}", figure)
         interval = _interval(figure.low, figure.high)
         reason = f"the interval {interval} does not decide whether it is {words}"
+        if not math.isnan(figure.limit[0]) and self._verdict(figure.limit, figure) == NOT_TESTED:
+            reason += ", nor would more runs, while hosts differ this much"
         on_average = self._verdict(figure.mean, figure)
         if on_average == NOT_TESTED:
             return Outcome(verdict, reason, figure)
