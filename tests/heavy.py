@@ -39,6 +39,7 @@ OTHERS = (
     "tests/results/model/test_translation.py::test_the_third_step_finds",
     "tests/results/store/test_damage.py",
     "tests/results/store/test_hostile.py",
+    "tests/results/store/test_spoiled.py",
     "tests/results/tables/test_links.py",
     "tests/results/tables/test_model.py",
     "tests/results/tables/test_repeatability.py",

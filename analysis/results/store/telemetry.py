@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.base.records import UtcTime, columns, read_records
+from analysis.base.records import UtcTime, columns, parse_record, read_records
+from analysis.results.store.samples import CASE
+from analysis.results.store.throttling import REASONS
 
 
 @dataclass(frozen=True)
@@ -33,4 +36,14 @@ COLUMNS = columns(Reading)
 
 def read_telemetry(path: Path) -> list[Reading]:
     """Readings as they were written; HotpathError names the invalid file and line."""
-    return read_records(path, Reading)
+    return read_records(path, Reading, parse_reading)
+
+
+def parse_reading(row: Sequence[str]) -> Reading:
+    """One row; ValueError names the column that is wrong."""
+    reading = parse_record(Reading, row)
+    if not CASE.fullmatch(reading.case):
+        raise ValueError(f"case: expected key=value pairs, got {reading.case!r}")
+    if not REASONS.fullmatch(reading.throttle):
+        raise ValueError(f"throttle: expected words joined by bars, got {reading.throttle!r}")
+    return reading

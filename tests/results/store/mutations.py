@@ -237,6 +237,8 @@ CAPTURES: Final = {
     "reading that is none": cell("power_w", "nan", TELEMETRY, 2),
     "reading of a round with a fraction": cell("round", "1.5", TELEMETRY, 2),
     "reading of half a GPU": cell("gpu", "0.5", TELEMETRY, 2),
+    "reading of a case with markup": cell("case", "<b>", TELEMETRY, 2),
+    "reading with a reason that is none": cell("throttle", "<b>", TELEMETRY, 2),
     "telemetry of other columns": cell("time", "when", TELEMETRY, 1),
 }
 """Faults of captures."""
