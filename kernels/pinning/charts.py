@@ -46,6 +46,8 @@ CALLS: Final = {
     "malloc": "cudaMalloc, cudaFree",
 }
 BESIDE: Final = {"process": "another process", "thread": "another thread"}
+CALLS_MIB: Final = 512
+"""Pinned while every kind of call is repeated."""
 COMPARED: Final = ("host_alloc", "touched_by_threads", "chunks")
 """Variants whose neighbours are asked for every kind of call."""
 
@@ -90,16 +92,18 @@ def _row(facts: StudyFacts, row: MeasuredRow, what: str) -> dict[str, object]:
 def waits(facts: StudyFacts) -> pd.DataFrame:
     """Times to pin, and the longest calls of another process, by size and variant."""
     rows = _rows(facts, WAITS)
+    subjects = [variant.name for variant in facts.study.subjects]
     of_process = (rows["beside"] == "process") & (rows["calls"] == "malloc")
     rows = rows[of_process & rows["chunk_mib"].isna() & rows["threads"].isna()]
+    rows = rows[(rows["mib"] != CALLS_MIB) & rows["variant"].isin(subjects)]
     return rows.assign(gib=rows["mib"] / 1024)
 
 
 def calls(facts: StudyFacts) -> pd.DataFrame:
     """Statistics of the calls of every neighbour, by call and variant."""
     rows = _rows(facts, STATISTICS)
-    sizes = rows["mib"].where(rows["calls"] == "malloc", 4096) == 4096
-    rows = rows[rows["variant"].isin(COMPARED) & rows["beside"].isin(list(BESIDE)) & sizes]
+    rows = rows[rows["variant"].isin(COMPARED) & rows["beside"].isin(list(BESIDE))]
+    rows = rows[rows["mib"] == CALLS_MIB]
     rows = rows[rows["chunk_mib"].isna() & rows["threads"].isna()]
     return rows.assign(
         call=rows["calls"].map(CALLS) + " · " + rows["variant"],
@@ -111,7 +115,8 @@ def chunk_sizes(facts: StudyFacts) -> pd.DataFrame:
     """Time to pin and longest call by the size of a chunk; the usual size is a constant."""
     rows = _rows(facts, WAITS)
     usual = facts.study.constants["chunk_mib"]
-    rows = rows[(rows["variant"] == "chunks") & rows["threads"].isna() & (rows["mib"] == 4096)]
+    size = parse_case(facts.study.headline)["mib"]
+    rows = rows[(rows["variant"] == "chunks") & rows["threads"].isna() & (rows["mib"] == size)]
     rows = rows[(rows["beside"] == "process") & (rows["calls"] == "malloc")]
     rows = rows.assign(chunk_mib=rows["chunk_mib"].fillna(usual))
     return rows.sort_values("chunk_mib")

@@ -23,7 +23,7 @@ from analysis.api.measure import end_with_parent
 ANSWERS_WITHIN_S: Final = 60.0
 """Far more than the start of a CUDA context takes."""
 
-ALONE_S: Final = 0.1
+ALONE_S: Final = 0.05
 """Seconds for which a neighbour calls before the pinning, for comparison."""
 
 Times = npt.NDArray[np.int64]
@@ -108,14 +108,14 @@ class Beside:
         self._times: Times = np.empty((0, 2), np.int64)
 
     @contextmanager
-    def calling(self, module: Any) -> Iterator[None]:
-        """Have the neighbour call, first for ALONE_S, then during the block."""
+    def calling(self, module: Any, alone_s: float = 0) -> Iterator[None]:
+        """Have the neighbour call, first for `alone_s`, then during the block."""
         if self._neighbour is None:
             yield
             return
         self._neighbour.start(module, self._calls)
         try:
-            time.sleep(ALONE_S)
+            time.sleep(alone_s)
             yield
         finally:
             self._times = self._neighbour.stop()

@@ -15,7 +15,7 @@ from analysis.api.measure import Operation, Skip, random_bytes
 from analysis.api.memory import DeviceArray, largest_pool, synchronize, wrong_byte
 from analysis.api.study import Case, FieldError, Variant
 
-from .neighbours import Beside, NeighbourProcess, NeighbourThread
+from .neighbours import ALONE_S, Beside, NeighbourProcess, NeighbourThread
 
 MIB: Final = 2**20
 POISON: Final = 0xA5
@@ -121,7 +121,7 @@ class Pinning(Operation):
     def _launch(self, stream: int) -> None:
         del stream
         self._pinned = None
-        with self._beside.calling(self._module):
+        with self._beside.calling(self._module, ALONE_S):
             pinned = self._module.Pinned(*self._request)
         self._pinned = pinned
         window = pinned.pinned_ns

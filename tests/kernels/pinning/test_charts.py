@@ -39,7 +39,7 @@ def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
 
 def test_waits_are_those_of_usual_chunks_by_size(facts: StudyFacts) -> None:
     rows = waits(facts)
-    assert set(rows["gib"]) == {4, 16}
+    assert set(rows["gib"]) == {1, 16}
     assert set(rows["what"]) == set(WAITS.values())
     assert set(rows["variant"]) == {v.name for v in PINNING.variants} - {"chunks_again"}
     assert not rows.duplicated(["variant", "gib", "what"]).any()
@@ -56,6 +56,6 @@ def test_calls_are_those_of_both_neighbours(facts: StudyFacts) -> None:
 
 def test_chunk_sizes_include_the_usual_one(facts: StudyFacts) -> None:
     rows = chunk_sizes(facts)
-    assert rows["chunk_mib"].unique().tolist() == [16, 32, 64, 128, 256, 512, 1024, 2048]
+    assert rows["chunk_mib"].unique().tolist() == [16, 64, 256, 1024]
     longest = rows[rows["what"] == WAITS["call_worst"]].set_index("chunk_mib")["seconds"]
     assert longest[1024] / longest[256] == pytest.approx(4, rel=0.05)

@@ -14,7 +14,7 @@ from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
 from tests.kernels.device import FakeDevice, outcome
-from tests.kernels.pinning.fake import CHUNKED, NEIGHBOURS, PINNING, WORKLOAD, case, module
+from tests.kernels.pinning.fake import CHUNKED, PINNING, WORKLOAD, case, module
 
 CONSTANTS = {**PINNING.constants, "chunk_mib": 2}
 
@@ -23,7 +23,6 @@ CONSTANTS = {**PINNING.constants, "chunk_mib": 2}
 def _on_fake_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WORKLOAD, "DeviceArray", FakeDevice)
     monkeypatch.setattr(WORKLOAD, "synchronize", lambda stream: None)
-    monkeypatch.setattr(NEIGHBOURS, "ALONE_S", 0.01)
 
 
 def bound(name: str, of: Case, workload: Any = None) -> Operation:
