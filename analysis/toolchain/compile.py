@@ -1,8 +1,4 @@
-"""Compile one study's bindings, or one variant into a Python module.
-
-python -m analysis.toolchain.compile bindings STUDY -o OBJECT
-python -m analysis.toolchain.compile module STUDY VARIANT --bindings OBJECT -o MODULE
-"""
+"""Compile one study's bindings, or one variant into a Python module."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Tables of the compiled code, kept in the repository, so that a site needs no compiler.
 
-python -m analysis.toolchain.compiled STUDY --code build/code/STUDY --derived build/derived/STUDY \
-    --out compiled/sm_90/STUDY
-
 A study's folder has `resources.csv` and `machine_code.csv`, what its kernels ask for, the tables
 that it derives from its code, and `made_of.json`: the code that they are of.
 """

@@ -1,7 +1,5 @@
 """Make the tables of a study's code: where a compiler puts its data, what its modules do.
 
-python -m analysis.toolchain.derived STUDY --modules build/modules/sm_90 --out build/derived/STUDY
-
 A study that has such tables lists them in its `tables.py` as `TABLES`, by name. Each is a function
 of the study and the folder of its built modules.
 """

@@ -1,7 +1,4 @@
-"""Memory accesses of a kernel, read from its machine code: counts, widths, loads in flight.
-
-python -m analysis.toolchain.sass STUDY VARIANT --module MODULE -o CSV
-"""
+"""Memory accesses of a kernel, read from its machine code: counts, widths, loads in flight."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The parameters of every machine's link, fitted to the samples of the studies that calibrate it.
-
-python -m analysis.results.tables.links --results results --out build/links.json
-"""
+"""The parameters of every machine's link, fitted to samples of the studies that calibrate it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Make the tables of one study.
-
-python -m analysis.results.tables.of_study STUDY --results results --out FOLDER
-"""
+"""Make the tables of one study."""
 
 from __future__ import annotations
 

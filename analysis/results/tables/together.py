@@ -1,8 +1,4 @@
-"""All tables the report and others read: those of the studies, put together.
-
-python -m analysis.results.tables.together --tables build/tables --links build/links.json
-    --results results --out build
-"""
+"""All tables the report and others read: those of the studies, put together."""
 
 from __future__ import annotations
 

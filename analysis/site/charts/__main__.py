@@ -1,8 +1,4 @@
-"""Draw the charts of a study.
-
-python -m analysis.site.charts STUDY --tables build/tables/STUDY --derived build/derived/STUDY
-    --results results --out build/charts/STUDY [--picture CHART]
-"""
+"""Draw the charts of a study."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What draws the charts in the browser: Vega as a script of the site, and the palettes.
-
-python -m analysis.site.charts.engine --out build/charts
-"""
+"""What draws the charts in the browser: Vega as a script of the site, and the palettes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Build the site from results, tables and pages.
-
-python -m analysis.site.pages --tables build --results results --site site
-"""
+"""Build the site from results, tables and pages."""
 
 from __future__ import annotations
 
