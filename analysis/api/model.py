@@ -2,7 +2,6 @@
 
 from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
 from analysis.results.model.judge import PREDICTED, is_third
-from analysis.results.model.line import Estimate, fit_line
 from analysis.results.model.traffic import (
     COPY_ENGINE_COMPLETION_BYTES,
     FRAMING_BYTES,

@@ -9,11 +9,11 @@ import altair as alt
 import pandas as pd
 
 from analysis.api.charts import Chart, StudyFacts, finish, panels, samples_address, select, si_axis
-from analysis.api.model import Estimate, fit_line
 from analysis.api.quantities import percent, quantity, quantity_interval
 
 from .chart_parts import ROW_PX, direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
+from .line import Estimate, fit_line
 
 
 def line_points(facts: StudyFacts) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.base.statistics import student
+from analysis.api.tables import student
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,27 +47,23 @@ def fit_line(size: Floats, seconds: Floats) -> Line | None:
     Least squares of the logarithms of times, so that relative errors count alike at every size. The
     intervals come from the residuals: they are wide if time is not linear in size.
     """
-    from scipy.optimize import least_squares  # here, as it is slow to import and few fit a line
+    from scipy.optimize import curve_fit  # here, as it is slow to import and few fit a line
 
     if len(size) < MIN_SIZES or len(set(size.tolist())) < MIN_SIZES:
         return None
-    logs = np.log(seconds)
-    start = np.log([seconds.min(), size.max() / seconds.max()])
 
-    def residuals(parameters: Floats) -> Floats:
-        latency, bandwidth = np.exp(parameters)
-        found: Floats = np.log(latency + size / bandwidth) - logs
+    def logs(size: Floats, latency: float, bandwidth: float) -> Floats:
+        found: Floats = np.log(np.exp(latency) + size / np.exp(bandwidth))
         return found
 
-    solved = least_squares(residuals, start, x_scale="jac")
-    freedom = len(size) - 2
-    spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / freedom
-    quantile = student(freedom)
+    start = np.log([seconds.min(), size.max() / seconds.max()])
+    solved, spread = curve_fit(logs, size, np.log(seconds), start, method="trf", x_scale="jac")
+    quantile = student(len(size) - 2)
 
     def estimate(*weights: float) -> Estimate:
-        middle = float(np.dot(weights, solved.x))
+        middle = float(np.dot(weights, solved))
         reach = quantile * float(np.sqrt(np.dot(weights, spread @ np.array(weights))))
         return Estimate(*(float(np.exp(middle + by)) for by in (0.0, -reach, reach)))
 
-    worst = float(np.abs(np.expm1(solved.fun)).max())
-    return Line(estimate(1, 0), estimate(0, 1), estimate(1, 1), worst)
+    misfit = float(np.abs(np.exp(logs(size, *solved)) / seconds - 1).max())
+    return Line(estimate(1, 0), estimate(0, 1), estimate(1, 1), misfit)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.model.line import fit_line
+from kernels.transfers.line import fit_line
 
 SIZES = np.array([1, 65536, 2**20, 2**24, 2**26], dtype=float)
 
