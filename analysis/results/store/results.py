@@ -232,11 +232,11 @@ def set_capture(
 ) -> None:
     """Record the outcome of a capture of this variant in its provenance.
 
-    HotpathError if the variant has not been measured on this machine.
+    HotpathError if the variant has not been measured on this machine, or if a key is wrong.
     """
     path = root / machine / study / f"{variant}.json"
     if not path.exists():
         raise HotpathError(f"{path}: missing; measure the variant before capturing it")
-    provenance = json.loads(path.read_text())
+    provenance = read_provenance(path)
     provenance["captures"] = {**provenance.get("captures", {}), kind: dict(entry)}
     write_whole(path, provenance_text(provenance))

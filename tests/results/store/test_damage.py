@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import HotpathError
+from analysis.results.store import collect as collecting
 from analysis.results.store.collect import collect
-from analysis.results.store.results import load_variant
+from analysis.results.store.results import VariantResults, load_variant, set_capture
 from tests.editing import edit_json
 from tests.results.store.runs import store
 from tests.synthetic import CALLS, COPY, RUN, STUDIES, write_machine
@@ -88,3 +89,26 @@ def test_machine_with_an_invalid_description_is_left_out(tmp_path: Path) -> None
     found = collect(tmp_path, STUDIES)
     assert list(found.refused) == ["a-box"]
     assert set(found.samples["machine"]) == {"b-box"}
+
+
+def test_a_fault_that_no_check_foresees_leaves_out_its_study_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(path: Path) -> VariantResults:
+        if "b-box" in path.parts:
+            raise KeyError("surprise")
+        return load_variant(path)
+
+    for machine in ("a-box", "b-box"):
+        write_machine(tmp_path, machine, CALLS, rounds=2)
+    monkeypatch.setattr(collecting, "load_variant", load)
+    found = collect(tmp_path, STUDIES)
+    assert found.refused == {"b-box/calls": "b-box/calls: KeyError: 'surprise'"}
+    assert set(found.samples["machine"]) == {"a-box"}
+
+
+def test_damage_is_one_error_for_a_capture_too(tmp_path: Path) -> None:
+    path = store(tmp_path, RUN)
+    path.with_suffix(".json").write_text("{")
+    with pytest.raises(HotpathError, match=r"kernel\.json: not valid JSON"):
+        set_capture(tmp_path, "box", "calls", "kernel", "ncu", {"status": "captured"})
