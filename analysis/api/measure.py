@@ -7,4 +7,4 @@ from analysis.measure.cpu_cache import flush, flush_rows
 from analysis.measure.data import random_bytes
 from analysis.measure.rig import Bound
 from analysis.measure.tracing import copy_seconds
-from analysis.measure.trials import trials
+from analysis.measure.trials import Trials, running_trials, trials

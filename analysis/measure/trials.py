@@ -16,7 +16,7 @@ from analysis.measure.needs import Provision, in_use
 from analysis.measure.plan import target
 from analysis.measure.rig import Bound, Rig
 from analysis.study import Case, Study, Variant
-from analysis.study.config import Config
+from analysis.study.config import Config, load_config
 from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.modules import built_modules
 
@@ -46,6 +46,15 @@ class Trials:
         if unmet := self.unmet(variant):
             raise HotpathError(f"{self.study.name}/{variant.name}: {unmet}")
         return self._rig.bind(variant, case, self._stream)
+
+
+def running_trials(study: Study, stream: int, rng: np.random.Generator) -> Trials:
+    """Trials within a run that holds this machine already."""
+    config = load_config({})
+    with open_gpus(config.gpus) as gpus:
+        provision = Provision.of(gpus, config)
+    rig = Rig(study, built_modules(resolve_arch(config.arch, config.gpus)), rng)
+    return Trials(study, gpus, config, provision, rig, stream)
 
 
 @contextmanager

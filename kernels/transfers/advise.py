@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
 from analysis.api.files import write_records
-from analysis.api.measure import trials
+from analysis.api.measure import Trials, trials
 from analysis.api.quantities import (
     digits,
     percent,
@@ -33,13 +33,11 @@ from analysis.api.study import (
     FieldError,
     HotpathError,
     Study,
-    Variant,
     fail_in_one_line,
     find_study,
     load_config,
     program,
 )
-from analysis.api.tables import collect, summarise
 
 from .adviser import (
     DIRECTIONS,
@@ -53,30 +51,11 @@ from .adviser import (
     read_adviser,
 )
 from .kinds import MEMORIES
-from .measured import advisers_of
-from .trial import (
-    HELD_OUT_CELLS,
-    Bench,
-    HeldOut,
-    Verdict,
-    calibrate,
-    draw_jobs,
-    hold_out,
-    judge,
-    pinned_ways,
-)
+from .measured import advisers_in
+from .trial import Bench, HeldOut, Verdict, able_ways, calibrate, hold_out, judge, pinned_ways
 
 STUDY: Final = Path(__file__).parent.name
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-
-
-def advisers(results: Path, study: Study) -> list[Adviser]:
-    """An adviser for every machine with fresh results. HotpathError if there is none."""
-    samples = collect(results, {study.name: study}, only={study.name}).samples
-    found = advisers_of(study, summarise(samples[samples["study"] == study.name]))
-    if not found:
-        raise HotpathError(f"{study.name}: no fresh results on any machine")
-    return found
 
 
 def of_machine(known: Sequence[Adviser], machine: str) -> list[Adviser]:
@@ -215,10 +194,10 @@ def _known(study: Study, arguments: argparse.Namespace) -> list[Adviser]:
     if arguments.table:
         return [read_adviser(arguments.table)]
     if arguments.calibrate:
-        with _bench(study) as (bench, variants, machine):
-            return [calibrate(bench, variants, machine)]
-    results = arguments.results or load_config({}).results
-    return of_machine(advisers(results, study), arguments.machine)
+        with _trials(study) as here:
+            return [calibrate(Bench(here.bind), able_ways(here), here.machine)]
+    found = advisers_in(arguments.results or load_config({}).results, study)
+    return of_machine(found, arguments.machine)
 
 
 def held_out(study: Study, arguments: argparse.Namespace) -> None:
@@ -226,30 +205,12 @@ def held_out(study: Study, arguments: argparse.Namespace) -> None:
 
     The advice from results is judged too if this machine has any.
     """
-    with _bench(study) as (bench, variants, machine):
-        judged = {"calibration": calibrate(bench, variants, machine)}
-        for one in _advisers_or_none(arguments.results or load_config({}).results, study):
-            if one.machine == machine:
-                judged["results"] = one
-        known = {
-            (case.number("size"), case.number("count"))
-            for variant in variants
-            for case in variant.cases
-            if {"size", "count"} <= set(case.values)
-        }
-        jobs = draw_jobs(arguments.holdout, variants, known, HELD_OUT_CELLS)
-        rows = hold_out(bench, variants, jobs, judged, arguments.holdout)
+    with _trials(study) as here:
+        rows = hold_out(here, arguments.holdout, arguments.results)
     if arguments.out:
         write_records(arguments.out, HeldOut, rows)
     for verdict in judge(rows):
         print(_in_words(verdict))
-
-
-def _advisers_or_none(results: Path, study: Study) -> list[Adviser]:
-    try:
-        return advisers(results, study)
-    except HotpathError:
-        return []
 
 
 def _in_words(verdict: Verdict) -> str:
@@ -264,13 +225,8 @@ def _in_words(verdict: Verdict) -> str:
     return text
 
 
-@contextmanager
-def _bench(study: Study) -> Iterator[tuple[Bench, list[Variant], str]]:
-    """This machine, the ways that it can run, and its name in results."""
-    variants = pinned_ways(study)
-    with trials(study, variants, load_config({}), "calibrating the adviser") as here:
-        able = [variant for variant in variants if here.unmet(variant) is None]
-        yield Bench(here.bind), able, here.machine
+def _trials(study: Study) -> AbstractContextManager[Trials]:
+    return trials(study, pinned_ways(study), load_config({}), "calibrating the adviser")
 
 
 if __name__ == "__main__":

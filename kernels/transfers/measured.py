@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from analysis.api.study import Case, CaseValue, Study, Variant, parse_case
+from analysis.api.study import Case, CaseValue, HotpathError, Study, Variant, parse_case
+from analysis.api.tables import collect, summarise
 
 from .adviser import (
     DIRECTIONS,
@@ -71,6 +73,15 @@ def advisers_of(study: Study, summary: pd.DataFrame) -> list[Adviser]:
         make_adviser(str(machine), "results", timings_of(study, rows), titles)
         for machine, rows in moves(study, summary).groupby("machine")
     ]
+
+
+def advisers_in(results: Path, study: Study) -> list[Adviser]:
+    """The same from a folder of results. HotpathError if no machine has any."""
+    samples = collect(results, {study.name: study}, only={study.name}).samples
+    found = advisers_of(study, summarise(samples[samples["study"] == study.name]))
+    if not found:
+        raise HotpathError(f"{study.name}: no fresh results on any machine")
+    return found
 
 
 def rows_in_place(study: Study, summary: pd.DataFrame) -> pd.DataFrame:

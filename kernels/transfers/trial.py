@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from statistics import median
 from typing import Final
 
 import numpy as np
 
-from analysis.api.measure import Bound, Skip
-from analysis.api.study import Case, HotpathError, Study, Variant
+from analysis.api.measure import Bound, Skip, Trials
+from analysis.api.study import Case, HotpathError, Study, Variant, load_config
 
 from .adviser import METRIC, VECTOR_BYTES, Adviser, Job, Situation, make_adviser
 from .cost import Timing
 from .kinds import memory_of, method_of
-from .measured import Place, alignment_of, case_of, places_of, ways
+from .measured import Place, advisers_in, alignment_of, case_of, places_of, ways
 
 Bind = Callable[[Variant, Case], Bound]
 """Binds a variant to a case of this machine, until the next call."""
@@ -58,7 +59,8 @@ pieces below DMA_MIN_BYTES, and one batched call moves all others."""
 
 
 def pinned_ways(study: Study) -> list[Variant]:
-    return [variant for variant in ways(study) if memory_of(variant.name) == MEMORY]
+    """The ways of moving pieces from and to pinned memory."""
+    return [one for one in ways(study) if memory_of(one.name) == MEMORY and places_of(one)]
 
 
 @dataclass(frozen=True)
@@ -138,13 +140,13 @@ def _calibration_places(variants: Sequence[Variant]) -> list[tuple[Variant, Plac
     return list(found.values())
 
 
-def draw_jobs(
-    seed: int, variants: Sequence[Variant], known: set[tuple[int, int]], cells: int
-) -> list[Job]:
+def draw_jobs(seed: int, variants: Sequence[Variant], cells: int) -> list[Job]:
     """Jobs drawn by `seed` whose size and count are on no grid, in places with two or more ways.
 
-    Sizes and counts are uniform in their logarithms; `known` are the sizes and counts of grids.
+    Sizes and counts are uniform in their logarithms.
     """
+    moved = (case for one in variants for case in one.cases if {"size", "count"} <= {*case.values})
+    known = {*CALIBRATION_CELLS, *((case.number("size"), case.number("count")) for case in moved)}
     rng = np.random.default_rng(seed)
     places = sorted(
         {place for variant in variants for place in places_of(variant) if _rivals(variants, place)}
@@ -190,16 +192,37 @@ class HeldOut:
     is_constants: int
 
 
-def hold_out(
+def hold_out(here: Trials, seed: int, results: Path | None = None) -> list[HeldOut]:
+    """Calibrate, then measure every way in cells drawn by the seed.
+
+    `results` is the folder of the machine's results, whose advice is judged if it has any.
+    """
+    variants, bench = able_ways(here), Bench(here.bind)
+    advisers = {"calibration": calibrate(bench, variants, here.machine)}
+    try:
+        known = advisers_in(results or load_config({}).results, here.study)
+    except HotpathError:
+        known = []
+    for one in known:
+        if one.machine == here.machine:
+            advisers["results"] = one
+    jobs = draw_jobs(seed, variants, HELD_OUT_CELLS)
+    return measure_jobs(bench, variants, jobs, advisers, seed)
+
+
+def able_ways(here: Trials) -> list[Variant]:
+    """The ways from pinned memory that this machine can run."""
+    return [variant for variant in pinned_ways(here.study) if here.unmet(variant) is None]
+
+
+def measure_jobs(
     bench: Bench,
     variants: Sequence[Variant],
     jobs: Sequence[Job],
     advisers: Mapping[str, Adviser],
     seed: int,
 ) -> list[HeldOut]:
-    """Measure every way of every job, beside its time by the advisers of `results` and
-    `calibration`."""
-    bench.warm_up(variants[0])
+    """Measure every way of every job, beside its time by each adviser."""
     order = np.random.default_rng(seed)
     return [
         row

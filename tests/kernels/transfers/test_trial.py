@@ -13,7 +13,7 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.study import Case, Variant
-from kernels.transfers import trial
+from kernels.transfers import held_out, trial
 from kernels.transfers.adviser import Job
 from kernels.transfers.kinds import method_of
 from kernels.transfers.measured import places_of
@@ -24,8 +24,8 @@ from kernels.transfers.trial import (
     by_constants,
     calibrate,
     draw_jobs,
-    hold_out,
     judge,
+    measure_jobs,
     pinned_ways,
 )
 from tests.kernels.transfers.machines import WAYS, loop
@@ -71,9 +71,9 @@ def without_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_calibration_is_enough_for_the_advice() -> None:
     known = calibrate(bench(), WAYS_HERE, "box")
-    jobs = draw_jobs(11, WAYS_HERE, set(), 60)
+    jobs = draw_jobs(11, WAYS_HERE, 60)
     (of_calibration, of_constants) = judge(
-        hold_out(bench(noise=0.01), WAYS_HERE, jobs, {"calibration": known}, 11)
+        measure_jobs(bench(noise=0.01), WAYS_HERE, jobs, {"calibration": known}, 11)
     )
     assert of_calibration.source == "calibration"
     assert of_calibration.share_of_losses(0.05) >= 0.95
@@ -97,11 +97,10 @@ def test_a_wrong_output_ends_the_trial() -> None:
 
 
 def test_held_out_jobs_are_on_no_grid_and_of_the_seed() -> None:
-    grid = {(1024, 256), (4096, 4096)}
-    jobs = draw_jobs(3, WAYS_HERE, grid, 100)
-    assert jobs == draw_jobs(3, WAYS_HERE, grid, 100) != draw_jobs(4, WAYS_HERE, grid, 100)
+    jobs = draw_jobs(3, WAYS_HERE, 100)
+    assert jobs == draw_jobs(3, WAYS_HERE, 100) != draw_jobs(4, WAYS_HERE, 100)
     for job in jobs:
-        assert job.size not in {1024, 4096} and job.count not in {256, 4096}
+        assert job.size not in {512, 1024, 4096, 16_384} and job.count not in {16, 256, 4096}
         assert job.payload_bytes <= HELD_OUT_BYTES
         place = (job.direction, job.host, job.device, job.is_busy)
         assert sum(place in places_of(variant) for variant in WAYS_HERE) > 1
@@ -149,3 +148,20 @@ def test_verdicts_compare_with_the_fastest_way() -> None:
     assert results.errors == (1.2 / 1.5, 2.9 / 3.0)
     assert results.share_of_losses(0.2) == results.share_of_errors(0.1) == 0.5
     assert constants.losses == (1.5, 1.0)
+
+
+def test_the_metrics_of_a_run_are_those_of_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row(0, "a", 1.0, 1.05, 0), row(0, "b", 1.5, 1.2, 1), row(1, "a", 3.0, 2.0, 1)]
+    monkeypatch.setattr(held_out, "running_trials", lambda *_: None)
+    monkeypatch.setattr(held_out, "hold_out", lambda *_: rows)
+    found = object.__new__(held_out.Judged).samples(0)
+    assert found == {
+        "advised_loss": [1.0, 1.0],
+        "advised_hits": [1.0],
+        "advised_worst": [1.0],
+        "advised_predicted": [0.5],
+        "constants_loss": [1.5, 1.0],
+        "constants_hits": [0.5],
+        "constants_worst": [1.5],
+    }
+    assert set(found) <= set(STUDIES["transfers"].metrics)

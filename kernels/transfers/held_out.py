@@ -1,0 +1,60 @@
+"""The adviser, judged in cells that are on no grid and drawn anew in each run."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from analysis.api.measure import running_trials
+from analysis.api.study import find_study
+
+from .profiled import Profiled
+from .trial import Verdict, hold_out, judge
+
+memory = "pinned"
+
+STUDY: Final = "transfers"
+PREFIXES: Final = {"results": "advised", "calibration": "calibrated", "constants": "constants"}
+"""Prefix of the metrics by the source of the advice."""
+NEAR: Final = 0.05
+"""An advised way is a hit if its time exceeds the fastest way's by at most this share."""
+NEAR_TIME: Final = 0.1
+"""A time is predicted if it is this near to the measured one."""
+
+
+class Judged(Profiled):
+    """A copy of the named size, beside which the adviser is judged."""
+
+    def samples(self, stream: int) -> Mapping[str, list[float]]:
+        """For each source of advice, by its prefix: `loss` in each cell, the time of the advised
+        way over the fastest one's; `hits`, the share of cells with a small loss; `worst`, the
+        largest loss; `predicted`, the share of predicted times that are near the measured one."""
+        seed = secrets.randbits(31)
+        here = running_trials(find_study(STUDY), stream, np.random.default_rng(seed))
+        found: dict[str, list[float]] = {}
+        for verdict in judge(hold_out(here, seed)):
+            found |= _metrics(verdict)
+        return found
+
+
+def _metrics(verdict: Verdict) -> dict[str, list[float]]:
+    prefix = PREFIXES[verdict.source]
+    metrics = {
+        "loss": list(verdict.losses),
+        "hits": [verdict.share_of_losses(NEAR)],
+        "worst": [max(verdict.losses)],
+    }
+    if verdict.errors:
+        metrics["predicted"] = [verdict.share_of_errors(NEAR_TIME)]
+    return {f"{prefix}_{name}": values for name, values in metrics.items()}
+
+
+def bind(
+    host: int, device: int, landing: int = 0, *, size: int, to_device: bool = True, **others: int
+) -> Judged:
+    """Like bindings.cpp, for one piece."""
+    del landing, others
+    return Judged(host, device, size, to_device)
