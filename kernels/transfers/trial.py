@@ -195,7 +195,8 @@ class HeldOut:
 def hold_out(here: Trials, seed: int, results: Path | None = None) -> list[HeldOut]:
     """Calibrate, then measure every way in cells drawn by the seed.
 
-    `results` is the folder of the machine's results, whose advice is judged if it has any.
+    `results` is the folder of the machine's results. Their advice is judged if they have every
+    way that this machine can run.
     """
     variants, bench = able_ways(here), Bench(here.bind)
     advisers = {"calibration": calibrate(bench, variants, here.machine)}
@@ -203,8 +204,9 @@ def hold_out(here: Trials, seed: int, results: Path | None = None) -> list[HeldO
         known = advisers_in(results or load_config({}).results, here.study)
     except HotpathError:
         known = []
+    names = {variant.name for variant in variants}
     for one in known:
-        if one.machine == here.machine:
+        if one.machine == here.machine and names <= {way.variant for way in one.ways}:
             advisers["results"] = one
     jobs = draw_jobs(seed, variants, HELD_OUT_CELLS)
     return measure_jobs(bench, variants, jobs, advisers, seed)

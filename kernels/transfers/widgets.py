@@ -25,8 +25,12 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
 
 
 def _threshold_rows(adviser: Adviser) -> Iterable[list[str]]:
+    """A row for each size at which the rules change."""
+    shown: tuple[object, ...] = ()
     for at in adviser.thresholds:
-        ways = ", ".join(f"from {rule.count_from}: {rule.variant}" for rule in at.rules)
         stream = "busy" if at.is_busy else "idle"
         place = [adviser.machine, at.direction, at.host, at.device, stream]
-        yield [*place, binary(at.size_from), ways]
+        if shown != (place, at.rules):
+            shown = place, at.rules
+            ways = ", ".join(f"from {rule.count_from}: {rule.variant}" for rule in at.rules)
+            yield [*place, binary(at.size_from), ways]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
+from analysis.base.keys import keys_of
 from kernels.transfers.adviser import (
     LAYOUTS,
     Adviser,
     Job,
+    Rule,
     Situation,
+    Threshold,
+    Way,
     certainty,
     make_adviser,
     read_adviser,
 )
-from kernels.transfers.cost import Timing
+from kernels.transfers.cost import Cost, Timing
 from tests.kernels.transfers.machines import FEW_CELLS, WAYS, adviser, gather, grid, jobs, loop
 from tests.repository import STUDIES
 
@@ -196,6 +202,13 @@ def test_a_wrong_job_is_one_clear_error(changes: dict[str, Any], message: str) -
 def test_no_times_are_an_error() -> None:
     with pytest.raises(HotpathError, match="box: no times"):
         make_adviser("box", "results", {}, {})
+
+
+def test_the_contract_names_every_key_of_the_file() -> None:
+    contract = (ROOT / "docs" / "contract.md").read_text()
+    for record in (Adviser, Way, Cost, Threshold, Rule):
+        for name in keys_of(record):
+            assert re.search(rf"`(\w+\[\]\.)?{name}`", contract), name
 
 
 @pytest.fixture(scope="module")
