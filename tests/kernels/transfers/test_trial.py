@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from analysis.base.errors import HotpathError
+from analysis.measure.cell import Skip
 from analysis.study import Case, Variant
 from kernels.transfers import held_out, trial
 from kernels.transfers.adviser import Job
@@ -45,7 +46,7 @@ class MadeUp:
         seconds = self.seconds(variant.name, case.number("size"), case.number("count"))
         return SimpleNamespace(
             launch=lambda: None,
-            poison_and_launch=lambda: None,
+            poison_and_launch=lambda: seconds,
             check=lambda: "byte 7" if variant.name == self._wrong else "",
             host_times=lambda count: itertools.islice(self._times(seconds), count),
         )
@@ -165,3 +166,13 @@ def test_the_metrics_of_a_run_are_those_of_the_study(monkeypatch: pytest.MonkeyP
         "constants_worst": [1.5],
     }
     assert set(found) <= set(STUDIES["transfers"].metrics)
+
+
+def test_a_way_that_fails_skips_the_judgement(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise HotpathError("pinned_loop: byte 7")
+
+    monkeypatch.setattr(held_out, "running_trials", lambda *_: None)
+    monkeypatch.setattr(held_out, "hold_out", fail)
+    with pytest.raises(Skip, match="pinned_loop: byte 7"):
+        object.__new__(held_out.Judged).samples(0)
