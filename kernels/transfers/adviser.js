@@ -205,7 +205,7 @@ export function show(root, advisers, widget) {
   const form = element("form", "", { className: "hp-controls", onsubmit: () => false });
   form.setAttribute("aria-label", "What is moved");
   form.append(...inputs.map(({ box }) => box));
-  const status = element("p", "", { className: "hp-text" });
+  const status = element("p", "");
   status.setAttribute("role", "status");
   const answer = document.createElement("div");
   root.append(form, status, answer);

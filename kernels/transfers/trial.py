@@ -49,6 +49,8 @@ HELD_OUT_SIZES: Final = (512, 131_072)
 HELD_OUT_COUNTS: Final = (16, 100_000)
 HELD_OUT_BYTES: Final = 64 * 2**20
 """Limit of the payload of a cell, whose bytes are all checked."""
+HELD_OUT_S: Final = 35.0
+"""Limit of their timings: a slow host measures fewer cells."""
 PASSES: Final = 2
 """Passes over the ways of a held-out cell, each in another order."""
 MEMORY: Final = "pinned"
@@ -228,13 +230,15 @@ def measure_jobs(
     advisers: Mapping[str, Adviser],
     seed: int,
 ) -> list[HeldOut]:
-    """Measure every way of every job, beside its time by each adviser."""
+    """Measure every way of the jobs, beside its time by each adviser, until the time is up."""
     order = np.random.default_rng(seed)
-    return [
-        row
-        for cell, job in enumerate(jobs)
-        for row in _cell(_measured(bench, variants, job, order), job, advisers, seed, cell)
-    ]
+    until = time.perf_counter() + HELD_OUT_S
+    rows: list[HeldOut] = []
+    for cell, job in enumerate(jobs):
+        if time.perf_counter() > until:
+            break
+        rows += _cell(_measured(bench, variants, job, order), job, advisers, seed, cell)
+    return rows
 
 
 def _measured(

@@ -77,7 +77,7 @@ def page(folder: Path) -> Iterator[Page]:
 def test_the_choice_is_in_the_address(page: Page) -> None:
     assert page.input_value("input[name=size]") == "4 KiB"
     assert page.input_value("input[name=count]") == "100"
-    assert "Use pinned_" in page.inner_text(".hp-text")
+    assert "Use pinned_" in page.inner_text(".hp-view p")
     page.select_option("select[name=stream]", "busy")
     page.fill("input[name=count]", "2000")
     address = page.evaluate("location.search")
@@ -91,5 +91,5 @@ def test_the_choice_is_in_the_address(page: Page) -> None:
 def test_bad_input_names_the_field_and_what_is_expected(page: Page) -> None:
     page.fill("input[name=size]", "4 KB")
     expected = "size of a piece: expected bytes such as 4096, 24 KiB or 16 MiB, got “4 KB”."
-    assert page.inner_text(".hp-text") == expected
+    assert page.inner_text(".hp-view p") == expected
     assert page.locator(".hp-table").count() == 0
