@@ -104,7 +104,9 @@ def _time(one: Advice) -> str:
 
 def _details(one: Advice) -> Iterable[str]:
     if not math.isnan(one.submit_s):
-        yield f"the call takes {quantity(one.submit_s, 's')} of the CPU"
+        yield f"the call takes {quantity(one.submit_s, 's')}"
+    if not math.isnan(one.cpu_s):
+        yield f"all CPU threads {quantity(one.cpu_s, 's')}"
     if not math.isnan(one.gpu_s):
         yield f"the GPU {quantity(one.gpu_s, 's')}"
     yield "measured" if one.is_measured else "modelled"

@@ -42,8 +42,9 @@ export function seconds(cost, size, count) {
 }
 
 function canDo(way, job) {
-  const isIrregular = job.host === "scattered" || job.device === "scattered";
-  return way.direction === job.direction && way.alignment <= job.alignment && !(isIrregular && way.needs_rows);
+  if (way.direction !== job.direction || way.alignment > job.alignment) return false;
+  if (way.moves === "rows") return job.host !== "scattered" && job.device !== "scattered";
+  return way.moves === "any" || job.device === "packed";
 }
 
 // Sorts the situations of a variant by their likeness to the job's.
@@ -61,7 +62,8 @@ function adviceOf(way, job) {
   const cost = way.costs[METRIC];
   const [isOtherState, layouts] = distance(way, job);
   const isSamePlace = job.count === 1 || (!isOtherState && layouts === 0);
-  const isMeasured = isSamePlace && cost.misfits.some(([size, count]) => size === job.size && count === job.count);
+  const cells = cost.misfits.slice(0, cost.measured_here);
+  const isMeasured = isSamePlace && cells.some(([size, count]) => size === job.size && count === job.count);
   let error = isMeasured ? cost.noise : Math.hypot(cost.noise, cost.error);
   if (!isSamePlace) error = Math.hypot(error, OTHER_PLACE_ERROR);
   const time = seconds(cost, job.size, job.count);
@@ -76,6 +78,7 @@ function adviceOf(way, job) {
     error,
     isMeasured,
     submit: by("submit_time"),
+    cpu: by("cpu_time"),
     gpu: by("gpu_time"),
   };
 }
@@ -141,14 +144,14 @@ function row(tag, cells) {
 function tableOf(advices, payload) {
   const table = element("table", "", { className: "hp" });
   const head = document.createElement("thead");
-  head.append(row("th", ["way", "time", "GB/s", "the call takes", "on the GPU", "basis"]));
+  head.append(row("th", ["way", "time", "GB/s", "the call takes", "CPU time", "GPU time", "basis"]));
   const body = document.createElement("tbody");
   const orNone = (seconds) => (seconds === null ? "–" : written(seconds));
   for (const one of advices) {
     const time = `${written(one.seconds)} (${written(one.low)} to ${written(one.high)})`;
     const rate = (payload / one.seconds / 1e9).toPrecision(3);
     const basis = one.isMeasured ? "measured" : "modelled";
-    const made = row("td", [one.variant, time, rate, orNone(one.submit), orNone(one.gpu), basis]);
+    const made = row("td", [one.variant, time, rate, orNone(one.submit), orNone(one.cpu), orNone(one.gpu), basis]);
     made.firstChild.title = one.title;
     body.append(made);
   }

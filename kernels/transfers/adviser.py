@@ -28,10 +28,11 @@ from analysis.api.files import (
 )
 from analysis.api.study import FieldError, HotpathError, require_known
 
-from .cost import Cost, Timing, fit_cost
+from .cost import Cost, Timing, borrow, fit_cost
 from .kinds import memory_of, method_of
 
 Layout: TypeAlias = Literal["packed", "pitched", "scattered"]
+Pieces: TypeAlias = Literal["any", "rows", "packed_on_device"]
 Direction: TypeAlias = Literal["h2d", "d2h"]
 
 LAYOUTS: Final = ("packed", "pitched", "scattered")
@@ -87,6 +88,11 @@ class Job:
     def payload_bytes(self) -> int:
         return self.size * self.count
 
+    @property
+    def place(self) -> tuple[str, str, str, bool]:
+        """Direction, layouts and state of the stream."""
+        return self.direction, self.host, self.device, self.is_busy
+
     def as_one_piece(self) -> Job:
         """The same job as one piece if its pieces are packed on both sides."""
         if self.count == 1 or self.host == self.device == "packed":
@@ -106,8 +112,9 @@ class Way(Keys):
     variant: Text = key("The variant in study.yaml.")
     title: Sentence = key("The variant's title.")
     memory: Text = key("The kind of host memory.")
-    needs_rows: Boolean = key(
-        "Whether it moves the rows of matrices only: pieces at equal distances on either side."
+    moves: Pieces = key(
+        "Pieces that it can move: `any`, `rows` at equal distances on either side, or those that"
+        " are `packed_on_device`."
     )
     direction: Direction = key("From host to device (h2d) or back (d2h).")
     host: Layout = key("Layout of the pieces in host memory.")
@@ -116,22 +123,39 @@ class Way(Keys):
     alignment: Count = key("Bytes on which the pieces have to start and end.")
     costs: Mapping[Text, Cost] = key(
         "The cost by each clock: host_time until the data has arrived, submit_time until the call"
-        " returns, gpu_time on the device."
+        " returns, cpu_time of all CPU threads until then, gpu_time on the device."
     )
 
     def can_do(self, job: Job) -> bool:
         """Whether the way can move these pieces, and its time for their alignment is known."""
-        is_irregular = "scattered" in (job.host, job.device)
         return (
             self.direction == job.direction
             and self.alignment <= job.alignment
-            and not (is_irregular and self.needs_rows)
+            and can_move(self.moves, job.host, job.device)
         )
 
     def distance(self, job: Job) -> tuple[bool, int, int]:
         """Sorts the situations of a variant by their likeness to the job's."""
         layouts = (self.host != job.host) + (self.device != job.device)
         return self.is_busy != job.is_busy, layouts, -self.alignment
+
+
+def can_move(moves: Pieces, host: str, device: str) -> bool:
+    """Whether a way for such pieces can move those with these layouts."""
+    match moves:
+        case "rows":
+            return "scattered" not in (host, device)
+        case "packed_on_device":
+            return device == "packed"
+    return True
+
+
+def pieces_of(variant: str) -> Pieces:
+    """The pieces that a way can move."""
+    method = method_of(variant)
+    if method in ROW_METHODS:
+        return "rows"
+    return "packed_on_device" if "packed" in method else "any"
 
 
 @dataclass(frozen=True)
@@ -169,6 +193,7 @@ class Advice:
     error: float
     is_measured: bool
     submit_s: float = math.nan
+    cpu_s: float = math.nan
     gpu_s: float = math.nan
 
 
@@ -235,6 +260,7 @@ def _advice(way: Way, job: Job) -> Advice:
         error=error,
         is_measured=is_measured,
         submit_s=by("submit_time"),
+        cpu_s=by("cpu_time"),
         gpu_s=by("gpu_time"),
     )
 
@@ -259,29 +285,36 @@ def make_adviser(
 ) -> Adviser:
     """Fit every situation and metric in `timings`. HotpathError if there is none.
 
-    A single piece has no layout, so its timings count for all layouts of its way.
+    A single piece has no layout, so its timings count for all layouts of its way. Where a way was
+    measured in few cells, it borrows more from its best known situation.
     """
     if not timings:
         raise HotpathError(f"{machine}: no times to advise from")
     costs: dict[Situation, dict[str, Cost]] = defaultdict(dict)
     for (place, metric), here in timings.items():
+        others = {
+            other: found
+            for (other, clock), found in timings.items()
+            if clock == metric and other != place and _is_same_way(place, other)
+        }
+        seen = {(one.size, one.count) for one in here}
         single = [
             one
-            for (other, clock), found in timings.items()
-            if clock == metric and other != place and _is_other_layout(place, other)
+            for other, found in others.items()
+            if other.is_busy == place.is_busy
             for one in found
-            if one.count == 1
+            if one.count == 1 and (one.size, one.count) not in seen
         ]
-        seen = {(one.size, one.count) for one in here}
-        others = [one for one in single if (one.size, one.count) not in seen]
+        donor = max(others.values(), key=len, default=[])
         if metric == METRIC or len(here) >= MIN_CELLS:
-            costs[place][metric] = _fit([*here, *others], place.variant)
+            enough = donor if len(donor) > len(here) else []
+            costs[place][metric] = _fit([*here, *single], enough, place.variant)
     ways = (
         Way(
             variant=place.variant,
             title=titles[place.variant],
             memory=memory_of(place.variant),
-            needs_rows=method_of(place.variant) in ROW_METHODS,
+            moves=pieces_of(place.variant),
             direction=place.direction,  # type: ignore[arg-type]
             host=place.host,  # type: ignore[arg-type]
             device=place.device,  # type: ignore[arg-type]
@@ -295,16 +328,16 @@ def make_adviser(
     return made.with_thresholds()
 
 
-def _is_other_layout(one: Situation, other: Situation) -> bool:
-    return replace(one, host=other.host, device=other.device) == other
+def _is_same_way(one: Situation, other: Situation) -> bool:
+    """Whether the two differ in nothing but the layout and the state of the stream."""
+    return replace(one, host=other.host, device=other.device, is_busy=other.is_busy) == other
 
 
-def _fit(timings: Sequence[Timing], variant: str) -> Cost:
+def _fit(measured: Sequence[Timing], donor: Sequence[Timing], variant: str) -> Cost:
     """The fit with or without the batched call's cliff, whichever predicts better."""
-    plain = fit_cost(timings)
-    if not method_of(variant).startswith("batch"):
-        return plain
-    return min(plain, fit_cost(timings, BATCH_CLIFF_BYTES), key=lambda cost: cost.error)
+    cliffs = (0, BATCH_CLIFF_BYTES) if "batch" in method_of(variant) else (0,)
+    fits = (fit_cost(measured, cliff, borrow(measured, donor, cliff)) for cliff in cliffs)
+    return min(fits, key=lambda cost: cost.error)
 
 
 def _thresholds(adviser: Adviser) -> Iterable[Threshold]:

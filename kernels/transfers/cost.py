@@ -65,10 +65,14 @@ class Cost(Keys):
         "Of each measured cell its size, its count, and the natural logarithm of the measured time"
         " over the fitted one."
     )
+    measured_here: Count = key(
+        "Number of these cells that were measured in this situation. Further ones are from a"
+        " similar situation, scaled to this one."
+    )
 
     def is_measured(self, size: int, count: int) -> bool:
         """Whether this very cell was measured."""
-        return any(misfit[:2] == (size, count) for misfit in self.misfits)
+        return any(one[:2] == (size, count) for one in self.misfits[: self.measured_here])
 
     def seconds(self, size: float, count: float) -> float:
         """The predicted time of `count` pieces of `size` bytes."""
@@ -125,10 +129,14 @@ class Cost(Keys):
         return max(MIN_ERROR, mean * (1 if is_checked else FEW_CELLS))
 
 
-def fit_cost(timings: Sequence[Timing], cliff: int = 0) -> Cost:
-    """Fit a way to its measured cells, by least squares of logarithms. ValueError without cells."""
-    if not timings:
+def fit_cost(measured: Sequence[Timing], cliff: int = 0, borrowed: Sequence[Timing] = ()) -> Cost:
+    """Fit a way to its cells, by least squares of logarithms. ValueError without measured ones.
+
+    Cells that are `borrowed` from a similar situation count as much, but not as measured here.
+    """
+    if not measured:
         raise ValueError("timings: expected at least one cell, got none")
+    timings = [*measured, *borrowed]
     sizes = sorted({one.size for one in timings})
     steps = _steps(sizes, cliff)
     counts = np.array([one.count for one in timings], float)
@@ -141,8 +149,9 @@ def fit_cost(timings: Sequence[Timing], cliff: int = 0) -> Cost:
         piece_s=tuple(map(_rounded, steps @ solution[1:])),
         cliff=cliff,
         error=MIN_ERROR,
-        noise=_rounded(np.median([one.noise for one in timings])),
+        noise=_rounded(np.median([one.noise for one in measured])),
         misfits=(),
+        measured_here=len(measured),
     )
     misfits = tuple(
         (
@@ -159,6 +168,34 @@ def fit_cost(timings: Sequence[Timing], cliff: int = 0) -> Cost:
 def _rounded(number: float) -> float:
     """Six digits, as a file has them."""
     return float(f"{number:.6g}")
+
+
+def borrow(measured: Sequence[Timing], donor: Sequence[Timing], cliff: int) -> Sequence[Timing]:
+    """The donor's cells outside of the measured sizes and counts, scaled to the measured cells.
+
+    The scale of a cell is that of the nearest measured one on the same side of the cliff; without
+    such a cell it is 1.
+    """
+    if not donor:
+        return ()
+    known = fit_cost(donor, cliff)
+    sizes, counts = ([getattr(one, field) for one in measured] for field in ("size", "count"))
+    borrowed = []
+    for one in donor:
+        if min(sizes) <= one.size <= max(sizes) and min(counts) <= one.count <= max(counts):
+            continue
+        near = [cell for cell in measured if (cell.size <= cliff) == (one.size <= cliff)]
+        scale = 1.0
+        if near:
+            at = min(near, key=lambda cell: _square_distance(cell, one.size, one.count))
+            scale = at.seconds / known.seconds(at.size, at.count)
+        borrowed.append(replace(one, seconds=one.seconds * scale))
+    return borrowed
+
+
+def _square_distance(cell: Timing, size: float, count: float) -> float:
+    by_count = COUNT_WEIGHT * math.log2(count / cell.count)
+    return math.log2(size / cell.size) ** 2 + by_count**2
 
 
 def _steps(sizes: Sequence[int], cliff: int) -> np.ndarray:

@@ -21,13 +21,15 @@ from .adviser import (
     Adviser,
     Job,
     Situation,
+    can_move,
     make_adviser,
+    pieces_of,
 )
 from .cost import MIN_ERROR, Timing
 from .kinds import MEMORIES, memory_of
 
 ROLES: Final = ("step", "beyond")
-METRICS: Final = ("host_time", "submit_time", "gpu_time")
+METRICS: Final = ("host_time", "submit_time", "cpu_time", "gpu_time")
 PIECE_KEYS: Final = {"size", "count", "direction"}
 PLACE_KEYS: Final[Mapping[str, CaseValue]] = {"host": "pitched", "device": "packed", "busy": 0}
 """Keys of a case that describe the pieces' layout and the stream; without them, these hold."""
@@ -108,6 +110,14 @@ def timings_of(study: Study, rows: pd.DataFrame) -> Mapping[tuple[Situation, str
         noise = _noise(row["ci_low"], row["ci_high"])
         found[place, row["metric"]].append(Timing(size, count, row["median"], noise))
     return found
+
+
+def can_measure(variant: Variant, job: Job) -> bool:
+    """Whether the variant has a case for the job: old ones have only that of PLACE_KEYS."""
+    keys = {key for case in variant.cases for key in case.values}
+    if not set(PLACE_KEYS) <= keys:
+        return job.place in places_of(variant)
+    return can_move(pieces_of(variant.name), job.host, job.device)
 
 
 def places_of(variant: Variant) -> set[Place]:

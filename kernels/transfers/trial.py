@@ -19,10 +19,19 @@ import numpy as np
 from analysis.api.measure import Bound, Skip, Trials
 from analysis.api.study import Case, HotpathError, Study, Variant, load_config
 
-from .adviser import METRIC, VECTOR_BYTES, Adviser, Job, Situation, make_adviser
+from .adviser import (
+    DIRECTIONS,
+    LAYOUTS,
+    METRIC,
+    VECTOR_BYTES,
+    Adviser,
+    Job,
+    Situation,
+    make_adviser,
+)
 from .cost import Timing
 from .kinds import memory_of, method_of
-from .measured import Place, advisers_in, alignment_of, case_of, places_of, ways
+from .measured import Place, advisers_in, alignment_of, can_measure, case_of, places_of, ways
 
 Bind = Callable[[Variant, Case], Bound]
 """Binds a variant to a case of this machine, until the next call."""
@@ -38,6 +47,8 @@ CALIBRATION_CELLS: Final = (
     *((1024, 64), (65536, 4), (8192, 2048), (2048, 256), (131072, 32), (64, 1024)),
 )
 """Sizes and counts, the most important first: the budget may end before the last."""
+BUSY_CELLS: Final = CALIBRATION_CELLS[:6]
+"""Those that are also timed on a busy stream."""
 UNALIGNED_CELLS: Final = ((4099, 256), (519, 2048), (32771, 64), (519, 16))
 """The same for kernels, of pieces that do not start and end on whole vectors."""
 SAMPLES: Final = 3
@@ -120,6 +131,8 @@ def calibrate(
     ):
         if time.perf_counter() > until:
             break
+        if place[-1] and (size, count) not in BUSY_CELLS:
+            continue
         alignment = alignment_of(variant, size)
         is_for_kernels = (size, count) in UNALIGNED_CELLS
         if variant.name in skipped or (is_for_kernels and variant.path.suffix != ".cu"):
@@ -147,29 +160,31 @@ def _calibration_places(variants: Sequence[Variant]) -> list[tuple[Variant, Plac
 
 
 def draw_jobs(seed: int, variants: Sequence[Variant], cells: int) -> list[Job]:
-    """Jobs drawn by `seed` whose size and count are on no grid, in places with two or more ways.
+    """Jobs drawn by `seed` whose size and count are on no grid, and that two or more ways can do.
 
     Sizes and counts are uniform in their logarithms.
     """
     moved = (case for one in variants for case in one.cases if {"size", "count"} <= {*case.values})
     known = {*CALIBRATION_CELLS, *((case.number("size"), case.number("count")) for case in moved)}
     rng = np.random.default_rng(seed)
-    places = sorted(
-        {place for variant in variants for place in places_of(variant) if _rivals(variants, place)}
-    )
     grid_sizes, grid_counts = ({cell[i] for cell in known} for i in (0, 1))
     jobs: list[Job] = []
     while len(jobs) < cells:
         size = _between(rng, *HELD_OUT_SIZES) // VECTOR_BYTES * VECTOR_BYTES
         count = _between(rng, HELD_OUT_COUNTS[0], min(HELD_OUT_COUNTS[1], HELD_OUT_BYTES // size))
-        place = places[int(rng.integers(len(places)))]
-        if size not in grid_sizes and count not in grid_counts:
-            jobs.append(Job(size, count, *place))
+        job = Job(
+            size=size,
+            count=count,
+            direction=str(rng.choice(DIRECTIONS)),
+            host=str(rng.choice(LAYOUTS)),
+            device=str(rng.choice(LAYOUTS)),
+            is_busy=bool(rng.integers(2)),
+        )
+        is_rivalry = sum(can_measure(variant, job) for variant in variants) > 1
+        is_known = size in grid_sizes or count in grid_counts
+        if is_rivalry and not is_known and job == job.as_one_piece():
+            jobs.append(job)
     return jobs
-
-
-def _rivals(variants: Sequence[Variant], place: Place) -> bool:
-    return sum(place in places_of(variant) for variant in variants) > 1
 
 
 def _between(rng: np.random.Generator, low: int, high: int) -> int:
@@ -245,8 +260,7 @@ def _measured(
     bench: Bench, variants: Sequence[Variant], job: Job, order: np.random.Generator
 ) -> dict[str, float]:
     """The median time of each way that can do the job."""
-    place = (job.direction, job.host, job.device, job.is_busy)
-    able = [variant for variant in variants if place in places_of(variant)]
+    able = [variant for variant in variants if can_measure(variant, job)]
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(PASSES):
         for at in order.permutation(len(able)):
@@ -290,7 +304,8 @@ def by_constants(job: Job, known: Sequence[str]) -> str:
         job.direction == "h2d" and job.size < DMA_MIN_BYTES and job.count >= KERNEL_MIN_COUNT
     )
     wanted = "gather" if is_kernel else "batch"
-    return next((name for name in known if method_of(name) == wanted), "")
+    names = [f"list_{wanted}", wanted]
+    return next((name for name in known if method_of(name) in names), "")
 
 
 @dataclass(frozen=True)

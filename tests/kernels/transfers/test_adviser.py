@@ -53,7 +53,7 @@ def test_the_advised_way_is_nearly_always_the_fastest(cells: list[tuple[int, int
 def test_sizes_and_counts_of_the_questions_that_users_ask_have_answers() -> None:
     known = adviser(list(FEW_CELLS))
     for size, count in ((24_576, 4096), (28_672, 256), (65_536, 16), (1, 1), (2**30, 100_000)):
-        assert len(known.advise(Job(size, count))) == len(WAYS)
+        assert len(known.advise(Job(size, count, device="packed"))) == len(WAYS)
 
 
 def test_a_measured_cell_is_marked() -> None:
@@ -86,6 +86,14 @@ def test_scattered_pieces_are_no_rows(method: str) -> None:
             found = variants(known, Job(4096, 16, host=host, device=device))
             assert (f"pinned_{method}" in found) == ("scattered" not in (host, device))
             assert "pinned_loop" in found
+
+
+@pytest.mark.parametrize("method", ["packed", "list_packed_1"])
+def test_a_packed_copy_needs_packed_pieces_on_the_device(method: str) -> None:
+    known = known_at(place(f"pinned_{method}"), place("pinned_loop"))
+    for device in LAYOUTS:
+        found = variants(known, Job(4096, 16, device=device))
+        assert (f"pinned_{method}" in found) == (device == "packed")
 
 
 def test_a_kernel_is_advised_only_for_an_alignment_that_it_was_measured_with() -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kernels.transfers.cost import Timing, fit_cost
+from kernels.transfers.cost import Timing, borrow, fit_cost
 from tests.kernels.transfers.machines import (
     FEW_CELLS,
     WAYS,
@@ -79,6 +79,26 @@ def test_the_error_grows_with_the_misfit() -> None:
     exact, noisy = (fit_cost(timings(loop, grid(), noise)).error for noise in (0.0, 0.2))
     assert exact == pytest.approx(0.02)
     assert noisy > 0.1
+
+
+def test_a_situation_with_few_cells_borrows_from_one_with_many() -> None:
+    """Twice the time everywhere: three cells give the factor, and the donor the rest."""
+    here = timings(lambda s, n: 2 * gather(s, n), [(4096, 256), (4096, 4096), (16_384, 256)], 0.0)
+    donor = timings(gather, grid(), 0.0)
+    cost = fit_cost(here, 0, borrow(here, donor, 0))
+    for job in jobs(seed=6):
+        expected = 2 * gather(job.size, job.count)
+        assert cost.seconds(job.size, job.count) == pytest.approx(expected, rel=0.1)
+    assert cost.is_measured(4096, 256) and not cost.is_measured(65_536, 256)
+    assert borrow(here, [], 0) == ()
+
+
+def test_nothing_beyond_the_cliff_scales_what_is_borrowed() -> None:
+    here = timings(lambda s, n: batch(s, n) / 4, [(4096, 256), (16_384, 4096)], 0.0)
+    lent = borrow(here, timings(batch, grid(), 0.0), CLIFF)
+    for one in lent:
+        scale = 0.25 if one.size <= CLIFF else 1.0
+        assert one.seconds == pytest.approx(scale * batch(one.size, one.count), rel=0.05)
 
 
 def test_one_cell_is_enough_for_an_answer() -> None:

@@ -17,7 +17,7 @@ from analysis.study import Case, Variant
 from kernels.transfers import held_out, trial
 from kernels.transfers.adviser import Job
 from kernels.transfers.kinds import method_of
-from kernels.transfers.measured import places_of
+from kernels.transfers.measured import can_measure
 from kernels.transfers.trial import (
     HELD_OUT_BYTES,
     Bench,
@@ -103,8 +103,7 @@ def test_held_out_jobs_are_on_no_grid_and_of_the_seed() -> None:
     for job in jobs:
         assert job.size not in {512, 1024, 4096, 16_384} and job.count not in {16, 256, 4096}
         assert job.payload_bytes <= HELD_OUT_BYTES
-        place = (job.direction, job.host, job.device, job.is_busy)
-        assert sum(place in places_of(variant) for variant in WAYS_HERE) > 1
+        assert sum(can_measure(variant, job) for variant in WAYS_HERE) > 1
 
 
 @pytest.mark.parametrize(
@@ -122,6 +121,8 @@ def test_the_constants_choose_as_vllm_does(
     known = ["pinned_loop", "pinned_gather", "pinned_batch"]
     assert by_constants(Job(size, count, direction), known) == chosen
     assert by_constants(Job(size, count, direction), ["pinned_loop"]) == ""
+    of_lists = [name.replace("_", "_list_", 1) for name in known]
+    assert by_constants(Job(size, count, direction), of_lists) == chosen.replace("_", "_list_", 1)
 
 
 def row(cell: int, variant: str, measured: float, predicted: float, is_constants: int) -> HeldOut:
