@@ -26,7 +26,7 @@ from .adviser import (
     pieces_of,
 )
 from .cost import MIN_ERROR, Timing
-from .kinds import MEMORIES, memory_of
+from .kinds import MEMORIES, memory_of, method_of
 
 ROLES: Final = ("step", "beyond")
 METRICS: Final = ("host_time", "submit_time", "cpu_time", "gpu_time")
@@ -152,8 +152,12 @@ def case_of(variant: Variant, job: Job) -> Case:
 def alignment_of(variant: Variant, size: int) -> int:
     """The alignment of pieces that the way's time at `size` stands for: kernels move whole vectors
     or else single bytes, and for all other ways it makes no difference."""
-    is_kernel = variant.path.suffix == ".cu"
-    return VECTOR_BYTES if is_kernel and size % VECTOR_BYTES == 0 else 1
+    return VECTOR_BYTES if is_kernel(variant) and size % VECTOR_BYTES == 0 else 1
+
+
+def is_kernel(variant: Variant) -> bool:
+    """Whether a kernel moves the bytes, not a copy engine."""
+    return variant.path.suffix == ".cu" and "batch" not in method_of(variant.name)
 
 
 def _noise(low: float, high: float) -> float:

@@ -31,7 +31,16 @@ from .adviser import (
 )
 from .cost import Timing
 from .kinds import memory_of, method_of
-from .measured import Place, advisers_in, alignment_of, can_measure, case_of, places_of, ways
+from .measured import (
+    Place,
+    advisers_in,
+    alignment_of,
+    can_measure,
+    case_of,
+    is_kernel,
+    places_of,
+    ways,
+)
 
 Bind = Callable[[Variant, Case], Bound]
 """Binds a variant to a case of this machine, until the next call."""
@@ -39,7 +48,7 @@ Timed = Mapping[str, float]
 """Seconds by metric."""
 
 WARM_UP_S: Final = 0.3
-CALIBRATION_S: Final = 6.0
+CALIBRATION_S: Final = 6.5
 """Limit of the timings of a calibration; the start of the program comes on top."""
 CALIBRATION_CELLS: Final = (
     *((4096, 1024), (512, 16), (24576, 256), (65536, 64), (512, 8192), (28672, 16)),
@@ -58,7 +67,7 @@ SLOW_S: Final = 0.015
 HELD_OUT_CELLS: Final = 40
 HELD_OUT_SIZES: Final = (512, 131_072)
 HELD_OUT_COUNTS: Final = (16, 100_000)
-HELD_OUT_BYTES: Final = 64 * 2**20
+HELD_OUT_BYTES: Final = 32 * 2**20
 """Limit of the payload of a cell, whose bytes are all checked."""
 HELD_OUT_S: Final = 35.0
 """Limit of their timings: a slow host measures fewer cells."""
@@ -92,21 +101,30 @@ class Bench:
         while time.perf_counter() < until:
             bound.launch()
 
-    def times(self, variant: Variant, job: Job, samples: int = SAMPLES) -> Sequence[Timed]:
-        """Host times of launches, after every output byte was checked.
+    def times(self, variant: Variant, job: Job, *, is_checked: bool = False) -> Sequence[Timed]:
+        """Host times of launches, after every output byte was checked, unless it `is_checked`.
 
         HotpathError for a wrong output, Skip if this machine cannot run the way.
         """
         bound = self.bind(variant, case_of(variant, job))
-        first_s = bound.poison_and_launch()
-        if wrong := bound.check():
-            raise HotpathError(f"{variant.name}, {job}: {wrong}")
+        if is_checked:
+            first_s = _launch_s(bound)
+        else:
+            first_s = bound.poison_and_launch()
+            if wrong := bound.check():
+                raise HotpathError(f"{variant.name}, {job}: {wrong}")
         is_slow = first_s > SLOW_S
         if not is_slow:
             bound.launch()
         with _without_collector():
-            times = list(bound.host_times(1 if is_slow else 1 + samples))
-        return times[-samples:]
+            times = list(bound.host_times(1 if is_slow else 1 + SAMPLES))
+        return times[-SAMPLES:]
+
+
+def _launch_s(bound: Bound) -> float:
+    started = time.perf_counter()
+    bound.launch()
+    return time.perf_counter() - started
 
 
 @contextmanager
@@ -135,7 +153,7 @@ def calibrate(
             continue
         alignment = alignment_of(variant, size)
         is_for_kernels = (size, count) in UNALIGNED_CELLS
-        if variant.name in skipped or (is_for_kernels and variant.path.suffix != ".cu"):
+        if variant.name in skipped or (is_for_kernels and not is_kernel(variant)):
             continue
         try:
             times = bench.times(variant, Job(size, count, *place))
@@ -150,13 +168,20 @@ def calibrate(
 
 
 def _calibration_places(variants: Sequence[Variant]) -> list[tuple[Variant, Place]]:
-    """Each way in the least regular layout that it can move, by direction and stream."""
+    """Each way in the least regular layout that it can move, by direction and stream; those of one
+    place follow each other, because they share its pieces.
+
+    A way that also exists for a list of places is left out.
+    """
+    names = {variant.name for variant in variants}
     found: dict[tuple[str, str, bool], tuple[Variant, Place]] = {}
     for variant in variants:
+        if f"{MEMORY}_list_{method_of(variant.name)}" in names:
+            continue
         for place in sorted(places_of(variant), key=lambda at: (at[1], at[2])):
             direction, _, _, is_busy = place
             found[variant.name, direction, is_busy] = variant, place
-    return list(found.values())
+    return sorted(found.values(), key=lambda at: at[1])
 
 
 def draw_jobs(seed: int, variants: Sequence[Variant], cells: int) -> list[Job]:
@@ -262,11 +287,13 @@ def _measured(
     """The median time of each way that can do the job."""
     able = [variant for variant in variants if can_measure(variant, job)]
     times: dict[str, list[float]] = defaultdict(list)
-    for _ in range(PASSES):
+    for number in range(PASSES):
         for at in order.permutation(len(able)):
             variant = able[int(at)]
             try:
-                times[variant.name] += (one[METRIC] for one in bench.times(variant, job))
+                times[variant.name] += (
+                    one[METRIC] for one in bench.times(variant, job, is_checked=number > 0)
+                )
             except (Skip, ValueError):
                 continue
     return {name: median(found) for name, found in times.items()}
