@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -52,7 +53,7 @@ from .adviser import (
 )
 from .kinds import MEMORIES
 from .measured import advisers_in
-from .trial import Bench, HeldOut, Verdict, able_ways, calibrate, hold_out, judge, pinned_ways
+from .trial import HeldOut, Verdict, calibrate_here, hold_out, judge, pinned_ways
 
 STUDY: Final = Path(__file__).parent.name
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -197,7 +198,7 @@ def _known(study: Study, arguments: argparse.Namespace) -> list[Adviser]:
         return [read_adviser(arguments.table)]
     if arguments.calibrate:
         with _trials(study) as here:
-            return [calibrate(Bench(here.bind), able_ways(here), here.machine)]
+            return [calibrate_here(here)]
     found = advisers_in(arguments.results or load_config({}).results, study)
     return of_machine(found, arguments.machine)
 
@@ -208,7 +209,12 @@ def held_out(study: Study, arguments: argparse.Namespace) -> None:
     The advice from results is judged too if this machine has any.
     """
     with _trials(study) as here:
-        rows = hold_out(here, arguments.holdout, arguments.results)
+        started = time.perf_counter()
+        calibrated = calibrate_here(here)
+        print(f"calibrated in {quantity(time.perf_counter() - started, 's')}", flush=True)
+        if arguments.export:
+            calibrated.write(arguments.export)
+        rows = hold_out(here, arguments.holdout, calibrated, arguments.results)
     if arguments.out:
         write_records(arguments.out, HeldOut, rows)
     for verdict in judge(rows):

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from analysis.api.measure import Skip, running_trials
-from analysis.api.study import HotpathError, find_study
+from analysis.api.study import find_study
 
 from .profiled import Profiled
-from .trial import Verdict, hold_out, judge
+from .trial import Verdict, calibrate_here, hold_out, judge
 
 memory = "pinned"
 
@@ -33,11 +33,11 @@ class Judged(Profiled):
         way over the fastest one's; `hits`, the share of cells with a small loss; `worst`, the
         largest loss; `predicted`, the share of predicted times that are near the measured one."""
         seed = secrets.randbits(31)
-        here = running_trials(find_study(STUDY), stream, np.random.default_rng(seed))
         try:
-            verdicts = judge(hold_out(here, seed))
-        except HotpathError as error:  # a way that is not built, or that is wrong in a cell
-            raise Skip(str(error)) from error
+            here = running_trials(find_study(STUDY), stream, np.random.default_rng(seed))
+            verdicts = judge(hold_out(here, seed, calibrate_here(here)))
+        except Exception as error:  # it must not end a round that measures the ways
+            raise Skip(f"{type(error).__name__}: {error}") from error
         found: dict[str, list[float]] = {}
         for verdict in verdicts:
             found |= _metrics(verdict)

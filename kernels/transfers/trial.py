@@ -23,6 +23,7 @@ from .adviser import (
     DIRECTIONS,
     LAYOUTS,
     METRIC,
+    ROW_METHODS,
     VECTOR_BYTES,
     Adviser,
     Job,
@@ -51,9 +52,9 @@ WARM_UP_S: Final = 0.3
 CALIBRATION_S: Final = 6.5
 """Limit of the timings of a calibration; the start of the program comes on top."""
 CALIBRATION_CELLS: Final = (
-    *((4096, 1024), (512, 16), (24576, 256), (65536, 64), (512, 8192), (28672, 16)),
-    *((16384, 256), (4096, 16), (28672, 256), (262144, 16), (1048576, 1), (4096, 8192)),
-    *((1024, 64), (65536, 4), (8192, 2048), (2048, 256), (131072, 32), (64, 1024)),
+    *((4096, 1024), (512, 16), (24576, 256), (65536, 64), (512, 8192), (28672, 256)),
+    *((16384, 256), (24576, 16), (1024, 4096), (131072, 32), (4096, 16), (2048, 2048)),
+    *((8192, 512), (28672, 16), (64, 16384), (4096, 8192), (262144, 16), (1048576, 1)),
 )
 """Sizes and counts, the most important first: the budget may end before the last."""
 BUSY_CELLS: Final = CALIBRATION_CELLS[:6]
@@ -83,8 +84,18 @@ pieces below DMA_MIN_BYTES, and one batched call moves all others."""
 
 
 def pinned_ways(study: Study) -> list[Variant]:
-    """The ways of moving pieces from and to pinned memory."""
-    return [one for one in ways(study) if memory_of(one.name) == MEMORY and places_of(one)]
+    """The ways of moving pieces from and to pinned memory.
+
+    Left out are those that make the same calls as one for a list of places.
+    """
+    found = [one for one in ways(study) if memory_of(one.name) == MEMORY and places_of(one)]
+    names = {variant.name for variant in found}
+    return [
+        variant
+        for variant in found
+        if method_of(variant.name) in ROW_METHODS
+        or f"{MEMORY}_list_{method_of(variant.name)}" not in names
+    ]
 
 
 @dataclass(frozen=True)
@@ -136,9 +147,7 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-def calibrate(
-    bench: Bench, variants: Sequence[Variant], machine: str, budget_s: float = CALIBRATION_S
-) -> Adviser:
+def calibrate(bench: Bench, variants: Sequence[Variant], machine: str, budget_s: float) -> Adviser:
     """Time few cells of every way within the budget, and fit the adviser to them."""
     until = time.perf_counter() + budget_s
     found: dict[tuple[Situation, str], list[Timing]] = defaultdict(list)
@@ -169,15 +178,9 @@ def calibrate(
 
 def _calibration_places(variants: Sequence[Variant]) -> list[tuple[Variant, Place]]:
     """Each way in the least regular layout that it can move, by direction and stream; those of one
-    place follow each other, because they share its pieces.
-
-    A way that also exists for a list of places is left out.
-    """
-    names = {variant.name for variant in variants}
+    place follow each other, because they share its pieces."""
     found: dict[tuple[str, str, bool], tuple[Variant, Place]] = {}
     for variant in variants:
-        if f"{MEMORY}_list_{method_of(variant.name)}" in names:
-            continue
         for place in sorted(places_of(variant), key=lambda at: (at[1], at[2])):
             direction, _, _, is_busy = place
             found[variant.name, direction, is_busy] = variant, place
@@ -238,14 +241,21 @@ class HeldOut:
     is_constants: int
 
 
-def hold_out(here: Trials, seed: int, results: Path | None = None) -> list[HeldOut]:
-    """Calibrate, then measure every way in cells drawn by the seed.
+def calibrate_here(here: Trials) -> Adviser:
+    """Calibrate the adviser for the machine of a trial."""
+    return calibrate(Bench(here.bind), able_ways(here), here.machine, CALIBRATION_S)
+
+
+def hold_out(
+    here: Trials, seed: int, calibrated: Adviser, results: Path | None = None
+) -> list[HeldOut]:
+    """Measure every way in cells drawn by the seed, beside the advice of a calibration.
 
     `results` is the folder of the machine's results. Their advice is judged if they have every
     way that this machine can run.
     """
-    variants, bench = able_ways(here), Bench(here.bind)
-    advisers = {"calibration": calibrate(bench, variants, here.machine)}
+    variants = able_ways(here)
+    advisers = {"calibration": calibrated}
     try:
         known = advisers_in(results or load_config({}).results, here.study)
     except HotpathError:
@@ -255,7 +265,7 @@ def hold_out(here: Trials, seed: int, results: Path | None = None) -> list[HeldO
         if one.machine == here.machine and names <= {way.variant for way in one.ways}:
             advisers["results"] = one
     jobs = draw_jobs(seed, variants, HELD_OUT_CELLS)
-    return measure_jobs(bench, variants, jobs, advisers, seed)
+    return measure_jobs(Bench(here.bind), variants, jobs, advisers, seed)
 
 
 def able_ways(here: Trials) -> list[Variant]:
