@@ -53,7 +53,7 @@ from .adviser import (
 )
 from .kinds import MEMORIES
 from .measured import advisers_in
-from .trial import HeldOut, Verdict, calibrate_here, hold_out, judge, pinned_ways
+from .trial import HELD_OUT_S, HeldOut, Verdict, calibrate_here, hold_out, judge, pinned_ways
 
 STUDY: Final = Path(__file__).parent.name
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -214,7 +214,7 @@ def held_out(study: Study, arguments: argparse.Namespace) -> None:
         print(f"calibrated in {quantity(time.perf_counter() - started, 's')}", flush=True)
         if arguments.export:
             calibrated.write(arguments.export)
-        rows = hold_out(here, arguments.holdout, calibrated, arguments.results)
+        rows = hold_out(here, arguments.holdout, calibrated, HELD_OUT_S, arguments.results)
     if arguments.out:
         write_records(arguments.out, HeldOut, rows)
     for verdict in judge(rows):

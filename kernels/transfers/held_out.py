@@ -12,7 +12,7 @@ from analysis.api.measure import Skip, running_trials
 from analysis.api.study import find_study
 
 from .profiled import Profiled
-from .trial import Verdict, calibrate_here, hold_out, judge
+from .trial import RUN_S, Verdict, calibrate_here, hold_out, judge
 
 memory = "pinned"
 
@@ -35,7 +35,7 @@ class Judged(Profiled):
         seed = secrets.randbits(31)
         try:
             here = running_trials(find_study(STUDY), stream, np.random.default_rng(seed))
-            verdicts = judge(hold_out(here, seed, calibrate_here(here)))
+            verdicts = judge(hold_out(here, seed, calibrate_here(here), RUN_S))
         except Exception as error:  # it must not end a round that measures the ways
             raise Skip(f"{type(error).__name__}: {error}") from error
         found: dict[str, list[float]] = {}

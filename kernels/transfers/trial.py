@@ -71,7 +71,9 @@ HELD_OUT_COUNTS: Final = (16, 100_000)
 HELD_OUT_BYTES: Final = 32 * 2**20
 """Limit of the payload of a cell, whose bytes are all checked."""
 HELD_OUT_S: Final = 35.0
-"""Limit of their timings: a slow host measures fewer cells."""
+"""Limit of their timings by the program: a slow host measures fewer cells."""
+RUN_S: Final = 15.0
+"""The same in a run of the study."""
 PASSES: Final = 2
 """Passes over the ways of a held-out cell, each in another order."""
 MEMORY: Final = "pinned"
@@ -247,7 +249,11 @@ def calibrate_here(here: Trials) -> Adviser:
 
 
 def hold_out(
-    here: Trials, seed: int, calibrated: Adviser, results: Path | None = None
+    here: Trials,
+    seed: int,
+    calibrated: Adviser,
+    limit_s: float,
+    results: Path | None = None,
 ) -> list[HeldOut]:
     """Measure every way in cells drawn by the seed, beside the advice of a calibration.
 
@@ -265,7 +271,7 @@ def hold_out(
         if one.machine == here.machine and names <= {way.variant for way in one.ways}:
             advisers["results"] = one
     jobs = draw_jobs(seed, variants, HELD_OUT_CELLS)
-    return measure_jobs(Bench(here.bind), variants, jobs, advisers, seed)
+    return measure_jobs(Bench(here.bind), variants, jobs, advisers, seed, limit_s)
 
 
 def able_ways(here: Trials) -> list[Variant]:
@@ -279,10 +285,11 @@ def measure_jobs(
     jobs: Sequence[Job],
     advisers: Mapping[str, Adviser],
     seed: int,
+    limit_s: float,
 ) -> list[HeldOut]:
     """Measure every way of the jobs, beside its time by each adviser, until the time is up."""
     order = np.random.default_rng(seed)
-    until = time.perf_counter() + HELD_OUT_S
+    until = time.perf_counter() + limit_s
     rows: list[HeldOut] = []
     for cell, job in enumerate(jobs):
         if time.perf_counter() > until:

@@ -89,7 +89,7 @@ def test_a_calibration_is_enough_for_the_advice() -> None:
     known = calibrate(bench(), WAYS_HERE, "box", 60)
     jobs = draw_jobs(11, WAYS_HERE, 60)
     (of_calibration, of_constants) = judge(
-        measure_jobs(bench(noise=0.01), WAYS_HERE, jobs, {"calibration": known}, 11)
+        measure_jobs(bench(noise=0.01), WAYS_HERE, jobs, {"calibration": known}, 11, 60)
     )
     assert of_calibration.source == "calibration"
     assert of_calibration.share_of_losses(0.05) >= 0.95
@@ -105,6 +105,11 @@ def test_the_budget_ends_a_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     known = calibrate(bench(), WAYS_HERE, "box", budget_s=50)
     cells = [len(way.costs["host_time"].misfits) for way in known.ways]
     assert 1 <= min(cells) <= max(cells) <= min(cells) + 1
+
+
+def test_no_cell_begins_after_the_limit() -> None:
+    jobs = draw_jobs(11, WAYS_HERE, 5)
+    assert measure_jobs(bench(), WAYS_HERE, jobs, {}, 11, -1) == []
 
 
 def test_a_wrong_output_ends_the_trial() -> None:
@@ -217,7 +222,6 @@ def test_a_trial_runs_on_the_workloads_of_the_study(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(rig, "_wait_of", lambda *_: lambda: None)
     monkeypatch.setattr(rig, "load_module", lambda _, study, variant: stubbed(study, variant.name))
     monkeypatch.setattr(trial, "CALIBRATION_S", 1e6)
-    monkeypatch.setattr(trial, "HELD_OUT_S", 1e6)
     monkeypatch.setattr(trial, "HELD_OUT_CELLS", 6)
     monkeypatch.setattr(trial, "HELD_OUT_BYTES", 2**21)
     monkeypatch.setattr(trial, "CALIBRATION_CELLS", trial.CALIBRATION_CELLS[:3])
@@ -227,7 +231,7 @@ def test_a_trial_runs_on_the_workloads_of_the_study(monkeypatch: pytest.MonkeyPa
         unmet=lambda variant: None if variant.name in ON_HOST else "no GPU",
         bind=rig.Rig(STUDIES["transfers"], Path(), np.random.default_rng(0)).bind,
     )
-    rows = hold_out(cast(Any, here), 5, calibrate_here(cast(Any, here)))
+    rows = hold_out(cast(Any, here), 5, calibrate_here(cast(Any, here)), 1e6)
     assert {one.cell for one in rows} == set(range(6))
     assert {one.variant for one in rows} == ON_HOST
     assert all(one.measured_s > 0 and one.by_calibration_s > 0 for one in rows)
