@@ -53,7 +53,7 @@ from .adviser import (
 )
 from .kinds import MEMORIES
 from .measured import advisers_in
-from .trial import HELD_OUT_S, HeldOut, Verdict, calibrate_here, hold_out, judge, pinned_ways
+from .trial import HELD_OUT_S, Bench, HeldOut, Verdict, calibrate_here, hold_out, judge, pinned_ways
 
 STUDY: Final = Path(__file__).parent.name
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -198,7 +198,10 @@ def _known(study: Study, arguments: argparse.Namespace) -> list[Adviser]:
         return [read_adviser(arguments.table)]
     if arguments.calibrate:
         with _trials(study) as here:
-            return [calibrate_here(here)]
+            bench = Bench(here.bind)
+            calibrated = calibrate_here(here, bench)
+            bench.require_right()
+            return [calibrated]
     found = advisers_in(arguments.results or load_config({}).results, study)
     return of_machine(found, arguments.machine)
 
@@ -210,15 +213,17 @@ def held_out(study: Study, arguments: argparse.Namespace) -> None:
     """
     with _trials(study) as here:
         started = time.perf_counter()
-        calibrated = calibrate_here(here)
+        bench = Bench(here.bind)
+        calibrated = calibrate_here(here, bench)
         print(f"calibrated in {quantity(time.perf_counter() - started, 's')}", flush=True)
         if arguments.export:
             calibrated.write(arguments.export)
-        rows = hold_out(here, arguments.holdout, calibrated, HELD_OUT_S, arguments.results)
+        rows = hold_out(here, bench, arguments.holdout, calibrated, HELD_OUT_S, arguments.results)
     if arguments.out:
         write_records(arguments.out, HeldOut, rows)
     for verdict in judge(rows):
         print(_in_words(verdict))
+    bench.require_right()
 
 
 def _in_words(verdict: Verdict) -> str:

@@ -12,7 +12,7 @@ from analysis.api.measure import Skip, running_trials
 from analysis.api.study import find_study
 
 from .profiled import Profiled
-from .trial import RUN_S, Verdict, calibrate_here, hold_out, judge
+from .trial import RUN_S, Bench, Verdict, calibrate_here, hold_out, judge
 
 memory = "pinned"
 
@@ -35,7 +35,9 @@ class Judged(Profiled):
         seed = secrets.randbits(31)
         try:
             here = running_trials(find_study(STUDY), stream, np.random.default_rng(seed))
-            verdicts = judge(hold_out(here, seed, calibrate_here(here), RUN_S))
+            bench = Bench(here.bind)
+            verdicts = judge(hold_out(here, bench, seed, calibrate_here(here, bench), RUN_S))
+            bench.require_right()
         except Exception as error:  # it must not end a round that measures the ways
             raise Skip(f"{type(error).__name__}: {error}") from error
         found: dict[str, list[float]] = {}

@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -102,9 +102,19 @@ def pinned_ways(study: Study) -> list[Variant]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Times ways through `bind`, which a trial of the study provides."""
+    """Times ways through `bind`, which a trial of the study provides.
+
+    `faults` are ways with a wrong output, which are left out from then on.
+    """
 
     bind: Bind
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def require_right(self) -> None:
+        """HotpathError if the output of a way was wrong."""
+        if self.faults:
+            wrong = "; ".join(f"{name}: {fault}" for name, fault in self.faults.items())
+            raise HotpathError(f"wrong output: {wrong}")
 
     def warm_up(self, variant: Variant) -> None:
         """Raise the clocks of an idle GPU."""
@@ -117,15 +127,18 @@ class Bench:
     def times(self, variant: Variant, job: Job, *, is_checked: bool = False) -> Sequence[Timed]:
         """Host times of launches, after every output byte was checked, unless it `is_checked`.
 
-        HotpathError for a wrong output, Skip if this machine cannot run the way.
+        Skip for a wrong output, and if this machine cannot run the way.
         """
+        if variant.name in self.faults:
+            raise Skip(self.faults[variant.name])
         bound = self.bind(variant, case_of(variant, job))
         if is_checked:
             first_s = _launch_s(bound)
         else:
             first_s = bound.poison_and_launch()
             if wrong := bound.check():
-                raise HotpathError(f"{variant.name}, {job}: {wrong}")
+                self.faults[variant.name] = f"{job}: {wrong}"
+                raise Skip(wrong)
         is_slow = first_s > SLOW_S
         if not is_slow:
             bound.launch()
@@ -243,13 +256,14 @@ class HeldOut:
     is_constants: int
 
 
-def calibrate_here(here: Trials) -> Adviser:
+def calibrate_here(here: Trials, bench: Bench) -> Adviser:
     """Calibrate the adviser for the machine of a trial."""
-    return calibrate(Bench(here.bind), able_ways(here), here.machine, CALIBRATION_S)
+    return calibrate(bench, able_ways(here), here.machine, CALIBRATION_S)
 
 
 def hold_out(
     here: Trials,
+    bench: Bench,
     seed: int,
     calibrated: Adviser,
     limit_s: float,
@@ -271,7 +285,7 @@ def hold_out(
         if one.machine == here.machine and names <= {way.variant for way in one.ways}:
             advisers["results"] = one
     jobs = draw_jobs(seed, variants, HELD_OUT_CELLS)
-    return measure_jobs(Bench(here.bind), variants, jobs, advisers, seed, limit_s)
+    return measure_jobs(bench, variants, jobs, advisers, seed, limit_s)
 
 
 def able_ways(here: Trials) -> list[Variant]:

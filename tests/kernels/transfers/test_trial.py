@@ -112,9 +112,13 @@ def test_no_cell_begins_after_the_limit() -> None:
     assert measure_jobs(bench(), WAYS_HERE, jobs, {}, 11, -1) == []
 
 
-def test_a_wrong_output_ends_the_trial() -> None:
-    with pytest.raises(HotpathError, match=r"pinned_2d, .*: byte 7"):
-        calibrate(bench(wrong="pinned_2d"), WAYS_HERE, "box", 60)
+def test_a_way_with_wrong_output_is_left_out_and_reported() -> None:
+    wrong = bench(wrong="pinned_2d")
+    known = calibrate(wrong, WAYS_HERE, "box", 60)
+    assert "pinned_2d" not in {way.variant for way in known.ways}
+    with pytest.raises(HotpathError, match=r"^wrong output: pinned_2d: .*: byte 7$"):
+        wrong.require_right()
+    bench().require_right()
 
 
 def test_held_out_jobs_are_on_no_grid_and_of_the_seed() -> None:
@@ -174,7 +178,7 @@ def test_verdicts_compare_with_the_fastest_way() -> None:
 
 def test_the_metrics_of_a_run_are_those_of_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [row(0, "a", 1.0, 1.05, 0), row(0, "b", 1.5, 1.2, 1), row(1, "a", 3.0, 2.0, 1)]
-    monkeypatch.setattr(held_out, "running_trials", lambda *_: None)
+    monkeypatch.setattr(held_out, "running_trials", lambda *_: SimpleNamespace(bind=None))
     monkeypatch.setattr(held_out, "calibrate_here", lambda *_: None)
     monkeypatch.setattr(held_out, "hold_out", lambda *_: rows)
     found = object.__new__(held_out.Judged).samples(0)
@@ -199,7 +203,7 @@ def test_a_judgement_that_fails_is_skipped(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(held_out, "running_trials", lambda *_: None)
+    monkeypatch.setattr(held_out, "running_trials", lambda *_: SimpleNamespace(bind=None))
     monkeypatch.setattr(held_out, "calibrate_here", fail)
     with pytest.raises(Skip, match=type(error).__name__):
         object.__new__(held_out.Judged).samples(0)
@@ -231,7 +235,9 @@ def test_a_trial_runs_on_the_workloads_of_the_study(monkeypatch: pytest.MonkeyPa
         unmet=lambda variant: None if variant.name in ON_HOST else "no GPU",
         bind=rig.Rig(STUDIES["transfers"], Path(), np.random.default_rng(0)).bind,
     )
-    rows = hold_out(cast(Any, here), 5, calibrate_here(cast(Any, here)), 1e6)
+    timer, trials = Bench(here.bind), cast(Any, here)
+    rows = hold_out(trials, timer, 5, calibrate_here(trials, timer), 1e6)
+    timer.require_right()
     assert {one.cell for one in rows} == set(range(6))
     assert {one.variant for one in rows} == ON_HOST
     assert all(one.measured_s > 0 and one.by_calibration_s > 0 for one in rows)
