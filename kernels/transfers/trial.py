@@ -155,11 +155,13 @@ def _launch_s(bound: Bound) -> float:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
+    was_enabled = gc.isenabled()  # a run of the study is without it
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def calibrate(bench: Bench, variants: Sequence[Variant], machine: str, budget_s: float) -> Adviser:
