@@ -138,10 +138,17 @@ class Journal:
                 self._drop(path, f"round {number + 1} is measured again: {error}")
                 for file in self.folder.glob(f"{path.stem}.*"):
                     remove(file)
-        for path in self.folder.glob("*"):
-            if path.is_dir() and path.name != PUBLISHING:
+        for path in self._files():
+            if path.is_dir():
                 self._drop(path, "expected a file, got a folder")
         return found
+
+    def _files(self) -> Iterator[Path]:
+        """Names of the journal's files. Beside them are folders with the raw output of NVBench."""
+        yield from (self._repeats_file, self._bounds_file, self.telemetry_file)
+        for number in range(self.rounds):
+            yield from (self.round_file(number), self.visits_file(number))
+            yield self._record_file(number)
 
     def _drop(self, path: Path, why: str) -> None:
         """Remove a damaged file of this journal, with a word."""

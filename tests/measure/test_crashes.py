@@ -338,6 +338,16 @@ def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
         assert_measured_once(path, GRID.rounds)
 
 
+def test_raw_output_of_nvbench_is_no_damage(
+    finished: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = finished.journal / "round-01.nvbench.json-bin"
+    raw.mkdir()
+    assert Journal(finished).missing() == []
+    assert raw.is_dir()
+    assert "damaged" not in capsys.readouterr().out
+
+
 def test_a_damaged_list_of_repeats_costs_no_round(finished: Plan) -> None:
     Journal(finished).repeat(1, ["noise"])
     (finished.journal / "repeated.json").write_text("[")
