@@ -19,7 +19,8 @@ from analysis.measure.cell import Binder, Operation, Workload
 from analysis.study import Case, Study, Variant
 from analysis.toolchain.modules import load_module, load_python
 
-WorkloadKey = tuple[tuple[str, int], ...]
+WorkloadKey = tuple[str, tuple[tuple[str, int], ...]]
+"""The file of a workload and the constants it is made with."""
 
 
 class Rig:
@@ -41,9 +42,11 @@ class Rig:
         self._variants = variants
         self._modules = modules
         self._rng = rng
-        self._workload_type = load_python(study, "workload").Workload
-        if before_cuda := getattr(self._workload_type, "before_cuda", None):
-            before_cuda()
+        files = {"workload"} | {variant.workload for variant in study.variants}
+        self._types = {file: load_python(study, file).Workload for file in sorted(files)}
+        for made in self._types.values():
+            if before_cuda := getattr(made, "before_cuda", None):
+                before_cuda()
         self._workloads: dict[WorkloadKey, Workload] = {}
         self._prepared: dict[WorkloadKey, tuple[str, Binder]] = {}
         self._loaded: dict[str, ModuleType] = {}
@@ -61,16 +64,20 @@ class Rig:
 
     def _prepare(self, variant: Variant, case: Case) -> Binder:
         """The inputs of `case`, drawn again if the previous ones were for another case."""
-        key = tuple(sorted(variant.constants.items()))
+        key = variant.workload, tuple(sorted(variant.constants.items()))
         if key not in self._workloads:
-            self._workloads[key] = self._workload_type(variant.constants, self._rng)
+            self._workloads[key] = self._types[variant.workload](variant.constants, self._rng)
         prepared_for, inputs = self._prepared.pop(key, ("", None))
         if inputs is None or prepared_for != case.id:
             workload = self._workloads[key]
             inputs = workload.prepare(case)
             inputs = cast(Binder, workload) if inputs is None else inputs
             if before_bind := getattr(inputs, "before_bind", None):
-                same = (each for each in self._variants if each.constants == variant.constants)
+                same = (
+                    each
+                    for each in self._variants
+                    if (each.workload, each.constants) == (variant.workload, variant.constants)
+                )
                 before_bind([(each, self._module(each)) for each in same if case in each.cases])
         self._prepared[key] = case.id, inputs
         return inputs

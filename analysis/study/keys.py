@@ -184,6 +184,9 @@ class VariantKeys(Keys):
         " Cases that are among `cases`, too, are measured in every grid.",
         (),
     )
+    workload: Name = key(
+        "Stem of the Python file whose Workload prepares its inputs and binds it.", "workload"
+    )
     needs: Unique[Need] = key(
         "What a machine must have to run it: gpu, sm_90 (or another architecture), cuda>=12.8 (or"
         " another version), torch, rmm (RAPIDS RMM 26.06 or newer, as the package librmm), managed,"

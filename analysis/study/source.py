@@ -55,7 +55,7 @@ def timed_files(study: Study, variant: Variant) -> list[Path]:
 
 
 def _sources(study: Study, variant: Variant, leave_out: Collection[Path]) -> list[Path]:
-    roots = [variant.path, study.folder / "workload.py"]
+    roots = [variant.path, study.folder / f"{variant.workload}.py"]
     if variant.is_compiled and study.bindings:
         roots.append(study.bindings)
     found: dict[Path, None] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from typing import Any
+from typing import Any, Final
 
 import altair as alt
 import pandas as pd
@@ -14,6 +14,10 @@ from analysis.api.quantities import percent, quantity, quantity_interval
 from .chart_parts import ROW_PX, direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
 from .line import Estimate, fit_line
+
+SMALL_BYTES: Final = 24_576
+"""To the device, copies up to this size take less device time than the latency of larger ones. They
+are no part of that line."""
 
 
 def line_points(facts: StudyFacts) -> pd.DataFrame:
@@ -27,7 +31,9 @@ def line_points(facts: StudyFacts) -> pd.DataFrame:
     ):
         ordered = copies.sort_values("size")
         sizes = ordered["size"].to_numpy(dtype=float)
-        line = fit_line(sizes, ordered["median"].to_numpy(dtype=float))
+        times = ordered["median"].to_numpy(dtype=float)
+        is_small = (sizes <= SMALL_BYTES) & ((metric, direction) == ("gpu_time", "h2d"))
+        line = fit_line(sizes[~is_small], times[~is_small])
         if line is None:
             continue
         parameters = {

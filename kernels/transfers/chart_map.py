@@ -35,6 +35,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
     One row per machine, direction, kind of memory (or any), size and count.
     """
     rows = rows_in_place(facts.study, facts.summary)
+    rows = rows[rows["variant"].map(method_of).isin(METHODS)]
     found = []
     for (machine, direction), moved in rows.groupby(["machine", "direction"]):
         for memory in (ANY, *sorted(set(moved["memory"]))):

@@ -171,8 +171,8 @@ def test_inputs_live_as_long_as_their_operations(tmp_path: Path, returned: str) 
     study, rig, _ = rig_in(tmp_path / "f", {"name": "one"}, returned=returned)
     bound = rig.bind(study.variants[0], study.variants[0].cases[0])
     held: list[weakref.ref[Any]] = [
-        weakref.ref(rig._workloads[()]),
-        weakref.ref(rig._prepared[()][1]),
+        weakref.ref(rig._workloads["workload", ()]),
+        weakref.ref(rig._prepared["workload", ()][1]),
     ]
     del rig
     gc.collect()

@@ -116,7 +116,8 @@ def test_ways_of_timing_are_not_ways_of_moving() -> None:
     assert not {"pinned_nvbandwidth", "pinned_profiled", "pinned_step_on_host"} & set(
         rows["variant"]
     )
-    assert not rows.duplicated(["variant", "size", "count", "direction"]).any()
+    keys = ["variant", "size", "count", "direction", "host", "device", "busy"]
+    assert not rows.duplicated(keys).any()
 
 
 def test_managed_memory_is_never_advised() -> None:

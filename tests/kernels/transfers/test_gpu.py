@@ -25,11 +25,12 @@ def outcome(study: Study, name: str, case: Case, stream: int) -> str | None:
     """Results of the study's check for two launches, each after poisoning."""
     from analysis.measure.memory import synchronize
 
-    workload = load_python(TRANSFERS, "workload").Workload(
+    variant = study.variant(name)
+    workload = load_python(TRANSFERS, variant.workload).Workload(
         TRANSFERS.constants, np.random.default_rng(0)
     )
-    workload.prepare(case)
-    operation = workload.bind(study.variant(name), gpu_module(study, name))
+    inputs = workload.prepare(case) or workload
+    operation = inputs.bind(variant, gpu_module(study, name))
     for _ in range(2):
         operation.poison()
         operation.launch(stream)
@@ -45,8 +46,16 @@ def pieces(direction: str, size: int, count: int, **more: int) -> Case:
     return Case(values, size * count, "default")
 
 
+def listed(direction: str, size: int, count: int, busy: int = 0) -> Case:
+    values: dict[str, CaseValue] = {"host": "scattered", "device": "scattered", "busy": busy}
+    return Case({**pieces(direction, size, count).values, **values}, size * count, "default")
+
+
 def cases_of(name: str) -> list[Case]:
     """Small ones; pieces end within a tile, or are no whole vectors where that may be."""
+    if "_list_" in name:
+        whole = [listed("h2d", 48, 1000), listed("d2h", 8208, 33), listed("h2d", 100_000, 3, 1)]
+        return whole if "bulk" in name else [*whole, listed("d2h", 7, 300), listed("h2d", 5001, 9)]
     if "_trip_" in name:
         return [pieces("round_trip", 4096, 7, streams=n) for n in (1, 3)]
     if "_step_" in name:
@@ -69,13 +78,16 @@ def test_kernel_is_right(name: str, stream: int) -> None:
 FAULTS = {
     "pinned_gather": ("t < tiles.count;", "t < tiles.count - 1;"),
     "pinned_bulk": ("tiles.size - offset)", "tiles.size - offset - 16)"),
+    "pinned_list_gather": ("t >= tiles", "t >= tiles - 1"),
+    "pinned_list_bulk": ("list.size - offset)", "list.size - offset - 16)"),
     "pinned_step_on_device": ("i < count;", "i < count - 1;"),
 }
+FAULTY_FILES = {"pinned_list_gather": "list_gather.h"}
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_check_finds_a_wrong_kernel(name: str, tmp_path: Path, stream: int) -> None:
-    file = TRANSFERS.variant(name).path.name
+    file = FAULTY_FILES.get(name, TRANSFERS.variant(name).path.name)
     wrong = study_with_fault(TRANSFERS, tmp_path, file, *FAULTS[name])
     assert outcome(wrong, name, cases_of(name)[0], stream) is not None
 
@@ -107,12 +119,12 @@ def test_both_directions_at_once_are_right(stream: int) -> None:
 
 
 def own_samples(name: str, case: Case, stream: int) -> Mapping[str, Sequence[float]]:
-    workload = load_python(TRANSFERS, "workload").Workload(
+    variant = TRANSFERS.variant(name)
+    workload = load_python(TRANSFERS, variant.workload).Workload(
         TRANSFERS.constants, np.random.default_rng(0)
     )
-    workload.prepare(case)
-    variant = TRANSFERS.variant(name)
-    operation = workload.bind(variant, gpu_module(TRANSFERS, name))
+    inputs = workload.prepare(case) or workload
+    operation = inputs.bind(variant, gpu_module(TRANSFERS, name))
     operation.launch(stream)
     samples: Mapping[str, Sequence[float]] = operation.own_samples(stream, 1)
     return samples
@@ -131,3 +143,16 @@ def test_a_step_on_the_device_takes_longer_than_by_the_cpu(stream: int) -> None:
     samples = own_samples("pinned_step_on_device", case, stream)
     assert all(share >= 1 for share in samples["step_share"])
     assert len(samples["stay_share"]) == len(samples["step_share"])
+
+
+@pytest.mark.parametrize("direction", ["h2d", "d2h"])
+def test_causes_of_a_slow_call_are_measured(direction: str, stream: int) -> None:
+    found = own_samples("pinned_list_cause", listed(direction, 24576, 256), stream)
+    assert ("old_share" in found) == (direction == "h2d")
+    assert all(0 <= share <= 1 for share in found["system_share"])
+    assert all(bound % 16 == 0 for bound in found["bound_bytes"])
+
+
+def test_a_gather_is_compared_with_a_contiguous_copy(stream: int) -> None:
+    found = own_samples("pinned_list_rate", listed("h2d", 4096, 1024), stream)
+    assert all(0.1 < share < 2 for share in found["contiguous_share"])

@@ -1,0 +1,10 @@
+// A gather by eight thread blocks, which leaves most SMs to others.
+#include "list_gather.h"
+
+const Memory kMemory = Memory::kPinned;
+
+constexpr int64_t kMaxBlocks = 8;
+
+std::unique_ptr<Method> method(const Pieces& pieces) {
+  return std::make_unique<ListGather>(pieces, kMaxBlocks);
+}
