@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -54,14 +55,16 @@ def true_seconds(variant: Variant, case: Case, metric: str) -> float:
 
 def model_root(folder: Path) -> Path:
     """A repository of the two studies that the model is about, and their pages; of the others that
-    they link, only titles."""
+    they link, only headings."""
     root = make_root(folder)
     for made_up in ("kernels", "docs/studies", "results/published"):
         shutil.rmtree(root / made_up)
     (root / "docs" / "studies").mkdir()
     for page in (ROOT / "docs" / "studies").glob("*.md"):
         is_own = page.stem in (GATHER.name, CALIBRATION.name)
-        text = page.read_text() if is_own else f"# {page.stem}\n"
+        text = page.read_text()
+        if not is_own:
+            text = "\n\n".join(re.findall(r"^#+ .*", text, re.MULTILINE))
         (root / "docs" / "studies" / page.name).write_text(text)
     (root / "results" / "published").mkdir()
     for name in (GATHER.name, CALIBRATION.name, "common"):
