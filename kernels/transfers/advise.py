@@ -44,7 +44,6 @@ from .adviser import (
     DIRECTIONS,
     LAYOUTS,
     SURE,
-    VECTOR_BYTES,
     Advice,
     Adviser,
     Job,
@@ -144,8 +143,8 @@ def command_line() -> argparse.ArgumentParser:
     job.add_argument(
         "--alignment",
         type=parse_size,
-        default=VECTOR_BYTES,
-        help=f"bytes on which all pieces start and end, a power of two ({VECTOR_BYTES})",
+        default=0,
+        help="bytes on which all pieces start and end, a power of two (that of the size)",
     )
     job.add_argument("--busy", action="store_true", help="the stream has unfinished work")
     job.add_argument("--memory", choices=["any", *MEMORIES], default="pinned", help="(pinned)")

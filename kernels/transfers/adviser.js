@@ -5,6 +5,8 @@ const COUNT_WEIGHT = 0.5;
 const METRIC = "host_time";
 const SIGMAS = 1.96;
 const OTHER_PLACE_ERROR = 0.05;
+const LINE_BYTES = 128;
+const VECTOR_BYTES = 16;
 
 function piece(cost, size) {
   const isBelow = size <= cost.cliff;
@@ -41,8 +43,15 @@ export function seconds(cost, size, count) {
   return (cost.latency_s + count * piece(cost, size)) * Math.exp(correction(cost, size, count));
 }
 
+// The largest of 128, 16 and 1 B that divides the size; 128 for an equal part of a cache line.
+export function alignmentOf(size) {
+  if (size >= VECTOR_BYTES && LINE_BYTES % size === 0) return LINE_BYTES;
+  return [LINE_BYTES, VECTOR_BYTES, 1].find((unit) => size % unit === 0);
+}
+
 function canDo(way, job) {
-  if (way.direction !== job.direction || way.alignment > job.alignment) return false;
+  const isVectored = job.alignment >= VECTOR_BYTES && !way.variant.includes("bulk");
+  if (way.direction !== job.direction || (way.alignment > job.alignment && !isVectored)) return false;
   if (way.moves === "rows") return job.host !== "scattered" && job.device !== "scattered";
   return way.moves === "any" || job.device === "packed";
 }
@@ -50,7 +59,7 @@ function canDo(way, job) {
 // Sorts the situations of a variant by their likeness to the job's.
 function distance(way, job) {
   const layouts = (way.host !== job.host) + (way.device !== job.device);
-  return [way.is_busy !== job.is_busy, layouts, -way.alignment];
+  return [way.is_busy !== job.is_busy, way.alignment > job.alignment, layouts, -way.alignment];
 }
 
 function isLess(one, other) {
@@ -60,8 +69,8 @@ function isLess(one, other) {
 
 function adviceOf(way, job) {
   const cost = way.costs[METRIC];
-  const [isOtherState, layouts] = distance(way, job);
-  const isSamePlace = job.count === 1 || (!isOtherState && layouts === 0);
+  const [isOtherState, isBetterAligned, layouts] = distance(way, job);
+  const isSamePlace = job.count === 1 || (!isOtherState && !isBetterAligned && layouts === 0);
   const cells = cost.misfits.slice(0, cost.measured_here);
   const isMeasured = isSamePlace && cells.some(([size, count]) => size === job.size && count === job.count);
   let error = isMeasured ? cost.noise : Math.hypot(cost.noise, cost.error);
@@ -104,7 +113,8 @@ export function certainty(best, second) {
 }
 
 const LAYOUTS = ["packed", "pitched", "scattered"];
-const ALIGNMENTS = ["16", "8", "4", "2", "1"];
+const BY_SIZE = "as the size";
+const ALIGNMENTS = [BY_SIZE, "128", "16", "1"];
 const SURE = 0.95;
 const UNITS = { "": 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 const MAX_BYTES = 2 ** 40;
@@ -224,7 +234,7 @@ export function show(root, advisers, widget) {
       }
     }
     const { machine, stream, alignment, memory, ...pieces } = values;
-    const job = { ...pieces, is_busy: stream === "busy", alignment: Number(alignment) };
+    const job = { ...pieces, is_busy: stream === "busy", alignment: alignment === BY_SIZE ? alignmentOf(pieces.size) : Number(alignment) };
     const advices = advise(advisers.find((one) => one.machine === machine), job, memory);
     status.textContent = sentence(advices);
     answer.replaceChildren(tableOf(advices, job.size * job.count));

@@ -39,8 +39,10 @@ LAYOUTS: Final = ("packed", "pitched", "scattered")
 DIRECTIONS: Final = ("h2d", "d2h")
 METRIC: Final = "host_time"
 """The clock that ranks the ways: until all pieces have arrived, the CPU's part included."""
+LINE_BYTES: Final = 128
+"""Kernels move pieces that start and end on this many bytes in whole cache lines."""
 VECTOR_BYTES: Final = 16
-"""Kernels move whole vectors of pieces that start and end on this many bytes."""
+"""Kernels move pieces that start and end on this many bytes in whole vectors."""
 BATCH_CLIFF_BYTES: Final = 24_576
 """Up to this size, pieces of one cudaMemcpyBatchAsync may cost more than larger ones."""
 VERSION: Final = 1
@@ -57,13 +59,21 @@ THRESHOLD_SIZES: Final = tuple(2**k for k in range(9, 21))
 THRESHOLD_COUNTS: Final = tuple(round(2 ** (k / 2)) for k in range(35))
 
 
+def alignment_of(size: int) -> int:
+    """The largest of 128, 16 and 1 B that divides the size; 128 for pieces that fill an equal part
+    of a cache line, because none lies in two."""
+    if size >= VECTOR_BYTES and LINE_BYTES % size == 0:
+        return LINE_BYTES
+    return next(unit for unit in (LINE_BYTES, VECTOR_BYTES, 1) if size % unit == 0)
+
+
 @dataclass(frozen=True)
 class Job:
     """`count` pieces of `size` bytes to move.
 
     host, device: layout of the pieces on that side
     is_busy: whether the stream has unfinished work when the call is made
-    alignment: bytes, a power of two, on which all pieces start and end
+    alignment: bytes, a power of two, on which all pieces start and end; 0 for that of their size
     """
 
     size: int
@@ -72,7 +82,7 @@ class Job:
     host: str = "scattered"
     device: str = "scattered"
     is_busy: bool = False
-    alignment: int = VECTOR_BYTES
+    alignment: int = 0
 
     def __post_init__(self) -> None:
         for field, got in (("size", self.size), ("count", self.count)):
@@ -81,8 +91,10 @@ class Job:
         require_known("direction", self.direction, DIRECTIONS)
         for field, layout in (("host", self.host), ("device", self.device)):
             require_known(field, layout, LAYOUTS)
-        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+        if self.alignment < 0 or self.alignment & (self.alignment - 1):
             raise FieldError("alignment", "a power of two", self.alignment)
+        if self.alignment == 0:
+            object.__setattr__(self, "alignment", alignment_of(self.size))
 
     @property
     def payload_bytes(self) -> int:
@@ -120,24 +132,29 @@ class Way(Keys):
     host: Layout = key("Layout of the pieces in host memory.")
     device: Layout = key("Layout of the pieces in device memory.")
     is_busy: Boolean = key("Whether the stream had unfinished work.")
-    alignment: Count = key("Bytes on which the pieces have to start and end.")
+    alignment: Count = key("Bytes on which the pieces started and ended; 1 if it is of no effect.")
     costs: Mapping[Text, Cost] = key(
         "The cost by each clock: host_time until the data has arrived, submit_time until the call"
         " returns, cpu_time of all CPU threads until then, gpu_time on the device."
     )
 
     def can_do(self, job: Job) -> bool:
-        """Whether the way can move these pieces, and its time for their alignment is known."""
+        """Whether the way can move these pieces, and its time for their alignment is known.
+
+        Copies by loads and stores of vectors hardly depend on cache lines, but bulk copies do.
+        """
+        is_vectored = job.alignment >= VECTOR_BYTES and "bulk" not in self.variant
         return (
             self.direction == job.direction
-            and self.alignment <= job.alignment
+            and (self.alignment <= job.alignment or is_vectored)
             and can_move(self.moves, job.host, job.device)
         )
 
-    def distance(self, job: Job) -> tuple[bool, int, int]:
+    def distance(self, job: Job) -> tuple[bool, bool, int, int]:
         """Sorts the situations of a variant by their likeness to the job's."""
         layouts = (self.host != job.host) + (self.device != job.device)
-        return self.is_busy != job.is_busy, layouts, -self.alignment
+        is_better_aligned = self.alignment > job.alignment
+        return self.is_busy != job.is_busy, is_better_aligned, layouts, -self.alignment
 
 
 def can_move(moves: Pieces, host: str, device: str) -> bool:
@@ -213,12 +230,21 @@ class Adviser(Keys):
     def advise(self, job: Job, memory: str = "pinned") -> list[Advice]:
         """All ways that can do the job from this kind of memory or from `any`, fastest first."""
         job = job.as_one_piece()
+        advices = (_advice(way, job) for way in self._nearest(job, memory))
+        return sorted(advices, key=lambda one: one.seconds)
+
+    def _nearest(self, job: Job, memory: str) -> Iterable[Way]:
+        """Of each variant that can do the job its situation that is most like the job's."""
         known = defaultdict(list)
         for way in self.ways:
             if memory in ("any", way.memory) and way.can_do(job) and METRIC in way.costs:
                 known[way.variant].append(way)
-        nearest = (min(ways, key=lambda way: way.distance(job)) for ways in known.values())
-        return sorted((_advice(way, job) for way in nearest), key=lambda one: one.seconds)
+        return (min(ways, key=lambda way: way.distance(job)) for ways in known.values())
+
+    def fastest(self, job: Job) -> str:
+        """The way with the shortest time; empty if none can do the job."""
+        times = {way.variant: way.costs[METRIC] for way in self._nearest(job, "pinned")}
+        return min(times, key=lambda name: times[name].seconds(job.size, job.count), default="")
 
     def with_thresholds(self) -> Adviser:
         return replace(self, thresholds=tuple(_thresholds(self)))
@@ -240,7 +266,7 @@ def certainty(best: Advice, second: Advice) -> float:
 
 def _advice(way: Way, job: Job) -> Advice:
     cost = way.costs[METRIC]
-    is_same_place = job.count == 1 or way.distance(job)[:2] == (False, 0)
+    is_same_place = job.count == 1 or not any(way.distance(job)[:3])
     is_measured = is_same_place and cost.is_measured(job.size, job.count)
     error = cost.noise if is_measured else math.hypot(cost.noise, cost.error)
     if not is_same_place:
@@ -301,7 +327,7 @@ def make_adviser(
         single = [
             one
             for other, found in others.items()
-            if other.is_busy == place.is_busy
+            if (other.is_busy, other.alignment) == (place.is_busy, place.alignment)
             for one in found
             if one.count == 1 and (one.size, one.count) not in seen
         ]
@@ -329,8 +355,8 @@ def make_adviser(
 
 
 def _is_same_way(one: Situation, other: Situation) -> bool:
-    """Whether the two differ in nothing but the layout and the state of the stream."""
-    return replace(one, host=other.host, device=other.device, is_busy=other.is_busy) == other
+    """Whether the two are one way in one direction."""
+    return (one.variant, one.direction) == (other.variant, other.direction)
 
 
 def _fit(measured: Sequence[Timing], donor: Sequence[Timing], variant: str) -> Cost:
@@ -349,8 +375,8 @@ def _thresholds(adviser: Adviser) -> Iterable[Threshold]:
             rules: list[Rule] = []
             for count in THRESHOLD_COUNTS:
                 job = Job(size, count, direction, host, device, is_busy)
-                ways = adviser.advise(job)
-                if ways and (not rules or ways[0].variant != rules[-1].variant):
-                    rules.append(Rule(count, ways[0].variant))
+                best = adviser.fastest(job.as_one_piece())
+                if best and (not rules or best != rules[-1].variant):
+                    rules.append(Rule(count, best))
             if rules:
                 yield Threshold(direction, host, device, is_busy, size, tuple(rules))

@@ -171,24 +171,27 @@ def _rounded(number: float) -> float:
 
 
 def borrow(measured: Sequence[Timing], donor: Sequence[Timing], cliff: int) -> Sequence[Timing]:
-    """The donor's cells outside of the measured sizes and counts, scaled to the measured cells.
+    """The donor's cells that were not measured here, scaled to those that were.
 
-    The scale of a cell is that of the nearest measured one on the same side of the cliff; without
-    such a cell it is 1.
+    The scale of a cell is the mean of the measured cells' on the same side of the cliff, weighed by
+    the inverse square of the distance. Without such a cell among the donor's sizes it is 1.
     """
     if not donor:
         return ()
     known = fit_cost(donor, cliff)
-    sizes, counts = ([getattr(one, field) for one in measured] for field in ("size", "count"))
+    common = [one for one in measured if known.sizes[0] <= one.size <= known.sizes[-1]]
+    logs = [math.log(one.seconds / known.seconds(one.size, one.count)) for one in common]
+    here = {(one.size, one.count) for one in measured}
     borrowed = []
     for one in donor:
-        if min(sizes) <= one.size <= max(sizes) and min(counts) <= one.count <= max(counts):
+        if (one.size, one.count) in here:
             continue
-        near = [cell for cell in measured if (cell.size <= cliff) == (one.size <= cliff)]
-        scale = 1.0
-        if near:
-            at = min(near, key=lambda cell: _square_distance(cell, one.size, one.count))
-            scale = at.seconds / known.seconds(at.size, at.count)
+        total = weights = 0.0
+        for cell, log in zip(common, logs, strict=True):
+            if (cell.size <= cliff) == (one.size <= cliff):
+                weight = 1 / _square_distance(cell, one.size, one.count)
+                total, weights = total + weight * log, weights + weight
+        scale = math.exp(total / weights) if weights else 1.0
         borrowed.append(replace(one, seconds=one.seconds * scale))
     return borrowed
 

@@ -17,10 +17,10 @@ from analysis.api.tables import collect, summarise
 from .adviser import (
     DIRECTIONS,
     METRIC,
-    VECTOR_BYTES,
     Adviser,
     Job,
     Situation,
+    alignment_of,
     can_move,
     make_adviser,
     pieces_of,
@@ -105,7 +105,7 @@ def timings_of(study: Study, rows: pd.DataFrame) -> Mapping[tuple[Situation, str
             host=row["host"],
             device=row["device"],
             is_busy=bool(row["busy"]),
-            alignment=alignment_of(variant, size),
+            alignment=alignment_class(variant, size),
         )
         noise = _noise(row["ci_low"], row["ci_high"])
         found[place, row["metric"]].append(Timing(size, count, row["median"], noise))
@@ -149,10 +149,9 @@ def case_of(variant: Variant, job: Job) -> Case:
     return Case(values, job.payload_bytes, "full")
 
 
-def alignment_of(variant: Variant, size: int) -> int:
-    """The alignment of pieces that the way's time at `size` stands for: kernels move whole vectors
-    or else single bytes, and for all other ways it makes no difference."""
-    return VECTOR_BYTES if is_kernel(variant) and size % VECTOR_BYTES == 0 else 1
+def alignment_class(variant: Variant, size: int) -> int:
+    """The alignment of pieces that the way's time at `size` stands for; 1 if it is of no effect."""
+    return alignment_of(size) if is_kernel(variant) else 1
 
 
 def is_kernel(variant: Variant) -> bool:

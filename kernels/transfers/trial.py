@@ -35,7 +35,7 @@ from .kinds import memory_of, method_of
 from .measured import (
     Place,
     advisers_in,
-    alignment_of,
+    alignment_class,
     can_measure,
     case_of,
     is_kernel,
@@ -49,18 +49,25 @@ Timed = Mapping[str, float]
 """Seconds by metric."""
 
 WARM_UP_S: Final = 0.3
-CALIBRATION_S: Final = 6.5
-"""Limit of the timings of a calibration; the start of the program comes on top."""
-CALIBRATION_CELLS: Final = (
-    *((4096, 1024), (512, 16), (24576, 256), (65536, 64), (512, 8192), (28672, 256)),
-    *((16384, 256), (24576, 16), (1024, 4096), (131072, 32), (4096, 16), (2048, 2048)),
-    *((8192, 512), (28672, 16), (64, 16384), (4096, 8192), (262144, 16), (1048576, 1)),
+CALIBRATION_S: Final = 5.5
+"""Limit of the timings of a calibration; the start of the program and the fit come on top."""
+FIRST_CELLS: Final = (
+    *((4096, 1024), (512, 16), (24576, 256), (65536, 64)),
+    *((512, 8192), (28672, 256), (16384, 256), (24576, 16)),
 )
+UNALIGNED_CELLS: Final = (
+    *((528, 8192), (4112, 1024), (528, 64), (16400, 256)),
+    *((1168, 4096), (4099, 256), (519, 2048), (519, 16)),
+)
+"""For kernels only: pieces that are no whole cache lines, or no whole vectors."""
+MORE_CELLS: Final = (
+    *((1024, 4096), (131072, 32), (4096, 16), (2048, 2048), (8192, 512)),
+    *((28672, 16), (64, 16384), (4096, 8192), (262144, 16), (1048576, 1)),
+)
+CALIBRATION_CELLS: Final = (*FIRST_CELLS, *UNALIGNED_CELLS, *MORE_CELLS)
 """Sizes and counts, the most important first: the budget may end before the last."""
-BUSY_CELLS: Final = CALIBRATION_CELLS[:6]
+BUSY_CELLS: Final = FIRST_CELLS[:4]
 """Those that are also timed on a busy stream."""
-UNALIGNED_CELLS: Final = ((4099, 256), (519, 2048), (32771, 64), (519, 16))
-"""The same for kernels, of pieces that do not start and end on whole vectors."""
 SAMPLES: Final = 3
 SLOW_S: Final = 0.015
 """A launch that takes longer is timed once, without launches before it: they change little."""
@@ -171,13 +178,13 @@ def calibrate(bench: Bench, variants: Sequence[Variant], machine: str, budget_s:
     skipped: set[str] = set()
     bench.warm_up(variants[0])
     for (size, count), (variant, place) in product(
-        (*CALIBRATION_CELLS, *UNALIGNED_CELLS), _calibration_places(variants)
+        CALIBRATION_CELLS, _calibration_places(variants)
     ):
         if time.perf_counter() > until:
             break
         if place[-1] and (size, count) not in BUSY_CELLS:
             continue
-        alignment = alignment_of(variant, size)
+        alignment = alignment_class(variant, size)
         is_for_kernels = (size, count) in UNALIGNED_CELLS
         if variant.name in skipped or (is_for_kernels and not is_kernel(variant)):
             continue

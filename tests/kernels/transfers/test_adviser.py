@@ -22,6 +22,7 @@ from kernels.transfers.adviser import (
     Situation,
     Threshold,
     Way,
+    alignment_of,
     certainty,
     make_adviser,
     read_adviser,
@@ -96,11 +97,26 @@ def test_a_packed_copy_needs_packed_pieces_on_the_device(method: str) -> None:
         assert (f"pinned_{method}" in found) == (device == "packed")
 
 
-def test_a_kernel_is_advised_only_for_an_alignment_that_it_was_measured_with() -> None:
-    known = known_at(place("pinned_gather", alignment=16), place("pinned_loop"))
+def test_the_alignment_decides_about_kernels() -> None:
+    """Vectors hardly depend on cache lines, bulk copies do, and single bytes are not measured."""
+    kernels = [place(f"pinned_{name}", alignment=128) for name in ("gather", "list_bulk")]
+    known = known_at(*kernels, place("pinned_loop"))
     rows = Job(4096, 16, host="pitched", device="packed")
-    assert "pinned_gather" in variants(known, rows)
+    assert variants(known, rows) == {"pinned_gather", "pinned_list_bulk", "pinned_loop"}
+    assert variants(known, replace(rows, alignment=16)) == {"pinned_gather", "pinned_loop"}
     assert variants(known, replace(rows, alignment=8)) == {"pinned_loop"}
+    by_lines, by_vectors = (
+        next(one for one in known.advise(job) if one.variant == "pinned_gather")
+        for job in (rows, replace(rows, alignment=16))
+    )
+    assert by_lines.is_measured and not by_vectors.is_measured
+
+
+@pytest.mark.parametrize(
+    ("size", "alignment"), [(4096, 128), (64, 128), (2096, 16), (96, 16), (8, 1), (1000, 1)]
+)
+def test_without_an_alignment_the_size_has_it(size: int, alignment: int) -> None:
+    assert Job(size).alignment == alignment_of(size) == alignment
 
 
 def test_memory_and_direction_are_observed() -> None:
@@ -270,7 +286,18 @@ def test_the_script_computes_the_same(script: Page, tmp_path: Path) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("4096", 4096), ("24 KiB", 24_576), ("1GiB", 2**30), ("4KB", None), ("0", None)],
+    [
+        ("4096", 4096),
+        ("24 KiB", 24_576),
+        ("1GiB", 2**30),
+        ("64", 64),
+        ("2096", 2096),
+        ("7", 7),
+        ("4KB", None),
+        ("0", None),
+    ],
 )
 def test_the_script_reads_sizes(script: Page, text: str, size: int | None) -> None:
     assert script.evaluate("(text) => parseSize(text)", text) == size
+    if size:
+        assert script.evaluate("(size) => alignmentOf(size)", size) == alignment_of(size)
