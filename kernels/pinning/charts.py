@@ -48,7 +48,7 @@ CALLS: Final = {
 BESIDE: Final = {"process": "another process", "thread": "another thread"}
 CALLS_MIB: Final = 512
 """Pinned while every kind of call is repeated."""
-COMPARED: Final = ("host_alloc", "touched_by_threads", "chunks")
+COMPARED: Final = ("host_alloc", "touched_by_threads", "chunks", "small_chunks")
 """Variants whose neighbours are asked for every kind of call."""
 
 

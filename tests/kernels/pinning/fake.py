@@ -19,7 +19,7 @@ HUGE_PAGE = 2**21
 REGISTERING = [
     variant.name
     for variant in PINNING.variants
-    if variant.name not in ("host_alloc", "virtual_memory", "chunks_again")
+    if variant.name not in ("host_alloc", "virtual_memory", "chunks_again", "small_chunks")
 ]
 CHUNKED = ["chunks", "chunks_by_threads", "overlapped"]
 
