@@ -52,6 +52,19 @@ def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Input
     return load_inputs(root / "build", root / "results", studies)
 
 
+def settled(inputs: Inputs) -> Inputs:
+    """Inputs whose figures count as based on three runs on three hosts, whatever they are of."""
+    enough = {"runs": 3, "hosts": 3}
+    tables = {name: inputs.tables[name].assign(**enough) for name in ("summary", "ratios")}
+    tables = {name: table.assign(by_run="") for name, table in tables.items()}
+    claims = inputs.tables["claims"].assign(by_run="", **enough)
+    many = claims["judging"].mask(claims["judging"] > 0, 3)
+    parts = inputs.tables["claim_parts"].assign(by_run="", hosts=3)
+    return inputs.with_tables(
+        **tables, claims=claims.assign(judging=many, judging_hosts=many), claim_parts=parts
+    )
+
+
 def drawn_charts(facts: StudyFacts) -> dict[str, Chart]:
     """The charts of a study for which there is something to draw."""
     return {name: chart for name, chart in study_charts(facts).items() if chart is not None}

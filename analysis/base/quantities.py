@@ -116,9 +116,12 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
 
 
-def percent_interval(low: float, high: float) -> str:
-    """`low to high`, shares of 1 as percentages; empty where there is none."""
-    return "" if math.isnan(low) or math.isnan(high) else f"{percent(low)} to {percent(high)}"
+def percent_interval(value: float, low: float, high: float) -> str:
+    """`low to high`, shares of 1 as percentages; empty where there is none. No end exceeds the
+    whole, unless `value`, whose interval it is, does."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{percent(low)} to {percent(min(high, max(value, 1.0)))}"
 
 
 def is_at_limit(share: float) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -34,14 +34,16 @@ class Estimate(NamedTuple):
 def estimate(runs: Sequence[Sequence[float]]) -> Estimate:
     """The median over runs of each run's median over rounds; `runs` are in the order of time.
 
-    With MIN_RUNS or more, the interval predicts the median of the next run. With fewer, the figure
-    and the interval are those of the newest run.
+    With MIN_RUNS or more, the interval predicts the median of the next run. With fewer, it reaches
+    over the intervals of their medians, and predicts nothing.
     """
-    medians = [float(median(rounds)) for rounds in runs]
-    middle = median(medians)
-    if len(medians) >= MIN_RUNS:
+    middle = median(float(median(rounds)) for rounds in runs)
+    if len(runs) >= MIN_RUNS:
         return Estimate(middle, *prediction_interval(runs))
-    return Estimate(medians[-1], *median_interval(runs[-1]))
+    lows, highs = zip(*map(median_interval, runs), strict=True)
+    if any(map(math.isnan, lows)):
+        return Estimate(middle, math.nan, math.nan)
+    return Estimate(middle, min(lows), max(highs))
 
 
 def prediction_interval(runs: Sequence[Sequence[float]]) -> tuple[float, float]:
@@ -108,8 +110,10 @@ class _Scale(NamedTuple):
 
 def _scale(values: Sequence[float]) -> _Scale:
     """Logarithms where all are positive, since what moves times from host to host multiplies
-    them."""
-    return _Scale(math.log, math.exp) if min(values) > 0 else _Scale(float, float)
+    them. Where none is negative, no end is below zero."""
+    if min(values) > 0:
+        return _Scale(math.log, math.exp)
+    return _Scale(float, partial(max, 0.0) if min(values) == 0 else float)
 
 
 def median_interval(rounds: Sequence[float]) -> tuple[float, float]:

@@ -1,10 +1,11 @@
-"""Whether the times of a cell's rounds fall into several groups, so that no one figure stands for
-them."""
+"""Whether the times of a cell's rounds, or of its runs, fall into several groups, so that no one
+figure stands for them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
@@ -32,6 +33,15 @@ def count_modes(runs: Sequence[Sequence[float]]) -> int:
     if max(relative) < MODES_APART * min(relative):  # as nearly always; no gap is as wide
         return 1
     return _count(np.log(np.sort(relative)))
+
+
+def count_groups(by_run: Sequence[float]) -> int:
+    """Number of groups that the figures of runs fall into: neighbours in their order differ by more
+    than MODES_APART. 1 if a figure is not positive."""
+    ordered = sorted(by_run)
+    if not ordered or ordered[0] <= 0:
+        return 1
+    return 1 + sum(high > MODES_APART * low for low, high in pairwise(ordered))
 
 
 def _count(ordered: npt.NDArray[np.float64]) -> int:

@@ -14,9 +14,11 @@ from typing import Final
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
-from analysis.base.quantities import INTERVAL, digits, digits_interval
+from analysis.base.quantities import INTERVAL, digits, digits_interval, with_interval
 from analysis.results.store.collect import collect
+from analysis.results.tables.rows import SummaryRow, rows_of
 from analysis.results.tables.summary import summarise
+from analysis.site.facts.basis import basis_phrase, ruled
 from analysis.study import Study, Variant, discover
 
 PLACE: Final = re.compile(
@@ -32,11 +34,10 @@ ROLES: Final = {"step": "█", "reference": "▓", "ceiling": "░"}
 
 @dataclass(frozen=True)
 class Rate:
-    """In GB/s; `low` and `high` are the ends of the median's interval."""
+    """In GB/s; `spread` is its interval or, if its runs allow none, their number."""
 
     median: float
-    low: float
-    high: float
+    spread: str
     is_stale: bool
 
 
@@ -59,17 +60,19 @@ def rates(study: Study, machine: str, results: Path) -> dict[str, Rate]:
     measured = samples[(samples["machine"] == machine) & (samples["study"] == study.name)]
     # The other cases show the speed of the host.
     summary = summarise(measured)
-    rows = summary[summary["case"] == study.headline].to_dict("records")
-    by_metric = {(row["variant"], row["metric"]): row for row in rows}
+    rows = rows_of(summary[summary["case"] == study.headline], SummaryRow)
+    by_metric = {(row.variant, row.metric): ruled(row) for row in rows}
     found: dict[str, Rate] = {}
     for variant in study.with_role(*ROLES):
         payload = study.payloads.get((variant.name, study.headline), 0)
         metrics = [name for name in study.metrics_for(variant) if (variant.name, name) in by_metric]
         if payload and metrics:
             row = by_metric[variant.name, metrics[0]]
-            times = (float(row[column]) for column in ("median", "ci_high", "ci_low"))
-            median, low, high = (payload / seconds / 1e9 for seconds in times)
-            found[variant.name] = Rate(median, low, high, bool(row["stale"]))
+            median, low, high = (
+                payload / seconds / 1e9 for seconds in (row.median, row.ci_high, row.ci_low)
+            )
+            spread = digits_interval(low, high) or basis_phrase(row)
+            found[variant.name] = Rate(median, spread, bool(row.stale))
     if not found:
         raise HotpathError(f"README.md: no result of {study.name} on {machine}")
     return found
@@ -94,7 +97,7 @@ def _line(variant: Variant, rate: Rate, most: float, name_columns: int) -> str:
     bar = ROLES[variant.role] * (eighths // 8)
     if variant.role == "step":
         bar += EIGHTHS[eighths % 8]
-    figure = f"{digits(rate.median)} ({digits_interval(rate.low, rate.high)})"
+    figure = with_interval(digits(rate.median), rate.spread)
     figure += " stale" * rate.is_stale
     return f"{variant.name:{name_columns}}  {bar.strip() or '▏':{BAR_COLUMNS}}  {figure}"
 

@@ -69,7 +69,7 @@ class Metric(MetricKeys):
     def write_interval(self, value: float, low: float, high: float) -> str:
         """The interval of its `value` as text; empty if there is none."""
         if self.share:
-            return percent_interval(low, high)
+            return percent_interval(value, low, high)
         return quantity_interval(value, low, high, self.unit)
 
 

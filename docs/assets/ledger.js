@@ -39,17 +39,23 @@ export function watchLedger() {
 
   const show = (values) => {
     const counts = Object.fromEntries(Object.keys(WORDS).map((name) => [name, 0]));
+    const few = { ...counts };
     for (const { box, study, by, verdicts } of claims) {
       const judged = verdicts.length ? verdicts : [["", "not tested"]];
       const found = judged.filter(
         ([machine, verdict]) => fits(values.machine, machine) && fits(values.verdict, verdict),
       );
       box.hidden = !(found.length && fits(values.study, study) && fits(values.by, by));
-      if (!box.hidden) for (const [, verdict] of found) counts[verdict] += 1;
+      if (box.hidden) continue;
+      for (const [, verdict, isFew] of found) {
+        counts[verdict] += 1;
+        few[verdict] += Boolean(isFew);
+      }
     }
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const parts = Object.entries(counts).filter(([, count]) => count);
-    const summary = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}`).join(", ");
+    const ofFew = (name) => (few[name] ? ` (${few[name]} in ${status.dataset.few})` : "");
+    const summary = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}${ofFew(name)}`).join(", ");
     status.textContent = total ? `${total} verdicts shown, one per claim and machine: ${summary}.` : "No claim matches these filters.";
     document.body.classList.toggle("hp-filtered", Object.values(values).some((value) => value !== null));
     hideEmpty();

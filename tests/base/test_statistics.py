@@ -212,9 +212,10 @@ def test_one_program_on_several_hosts_is_rarely_called_different(runs: int, sigm
     assert said.count("faster") + said.count("slower") <= EXPERIMENTS - MIN_CORRECT
 
 
-def test_interval_of_few_runs_covers_another_run() -> None:
+def test_figure_of_two_runs_is_that_of_both_and_its_interval_reaches_over_both() -> None:
     first, second = [1.0, 1.1, 1.2, 1.1, 1.0, 1.3], [2.0, 2.1, 2.2, 2.1, 2.0, 2.3]
-    assert estimate([first, second]) == (2.1, 2.0, 2.3)
+    assert estimate([first, second]) == pytest.approx((1.6, 1.0, 2.3))
+    assert estimate([second, first]) == estimate([first, second])
     three = estimate([first, second, first])
     assert three.median == pytest.approx(1.1)
     assert three.low < 1.0 and three.high > 2.3  # a plausible range for another run
@@ -240,6 +241,13 @@ def test_a_mean_over_hosts_at_the_threshold_is_rarely_decided(
     assert decided <= EXPERIMENTS - MIN_CORRECT
 
 
+def test_no_interval_of_counts_reaches_below_zero() -> None:
+    for runs in ([[0.0], [0.0], [2.0]], [[0.0, 1.0, 0.0]]):
+        found = estimate(runs)
+        assert found.low == 0.0 and found.high > 1.0
+    assert estimate([[-1.0], [0.0], [2.0]]).low < -1.0
+
+
 def test_mean_of_positive_values_is_geometric() -> None:
     found = mean_estimate([1.0, 2.0, 4.0])
     assert found.median == pytest.approx(2.0)
@@ -248,9 +256,9 @@ def test_mean_of_positive_values_is_geometric() -> None:
 
 
 def test_values_that_are_not_positive_have_an_interval() -> None:
-    low, high = prediction_interval([[0.0], [1.0], [2.0]])
-    assert low == pytest.approx(1 - 4.303 * math.sqrt(4 / 3), rel=1e-3)
-    assert high == pytest.approx(1 + 4.303 * math.sqrt(4 / 3), rel=1e-3)
+    low, high = prediction_interval([[-1.0], [0.0], [1.0]])
+    assert low == pytest.approx(-4.303 * math.sqrt(4 / 3), rel=1e-3)
+    assert high == pytest.approx(4.303 * math.sqrt(4 / 3), rel=1e-3)
 
 
 def test_the_limit_of_an_interval_keeps_the_spread_of_hosts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.results.modes import count_modes
+from analysis.results.modes import count_groups, count_modes
 
 SLOW, FAST = [7.0, 7.1, 6.9], [1.2, 1.21, 1.25, 1.22]
 
@@ -27,6 +27,21 @@ SLOW, FAST = [7.0, 7.1, 6.9], [1.2, 1.21, 1.25, 1.22]
 )
 def test_modes_are_groups_with_a_gap_between(runs: list[list[float]], modes: int) -> None:
     assert count_modes(runs) == modes
+
+
+@pytest.mark.parametrize(
+    ("by_run", "groups"),
+    [
+        ([996e-6, 1006e-6, 15e-6], 2),
+        ([1.0, 10.0, 1.1, 100.0], 3),
+        ([1.0, 1.4, 1.9, 2.7], 1),  # scattered, without a gap
+        ([1.0, 1.5], 1),
+        ([-1.0, 9.0], 1),
+        ([], 1),
+    ],
+)
+def test_runs_fall_into_groups_where_neighbours_differ(by_run: list[float], groups: int) -> None:
+    assert count_groups(by_run) == groups
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.2])

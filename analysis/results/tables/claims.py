@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.results.store.folders import PUBLISHED
 from analysis.results.tables.counters import COUNT_COLUMNS
 from analysis.results.tables.evidence import MachineResults, evidence_by_machine
-from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns
+from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, runs_text
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.comparison import Comparison
@@ -94,17 +94,18 @@ def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, l
         if claim.on_rows != (machine == PUBLISHED):
             continue
         judges, bound = known, ""
-        runs = judging = 0
+        counted: Columns = {}
         if claim.tests and machine != PUBLISHED and known.has(claim):
             bound = AFTERWARDS
             of_claim = known.runs_of(claim)
-            runs = len(of_claim)
+            counted = {"runs": len(of_claim), "hosts": known.hosts_of(of_claim)}
             naming = known.judging(claim)
             if naming.has(claim):
                 judges, bound = naming, BEFORE
-                judging = len(of_claim & naming.runs)
+                judging = of_claim & naming.runs
+                counted |= {"judging": len(judging), "judging_hosts": known.hosts_of(judging)}
         row, parts = _judged(known, judges, claim, machine)
-        yield replace(row, bound=bound, runs=runs, judging=judging), parts
+        yield replace(row, bound=bound, **counted), parts
 
 
 def _judged(
@@ -167,6 +168,8 @@ def _figure_columns(
         "judged": decisive.value,
         "judged_low": decisive.low,
         "judged_high": decisive.high,
+        "by_run": runs_text(shown.by_run),
+        "hosts": shown.hosts,
     }
 
 

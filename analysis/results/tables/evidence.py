@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS, estimate, limit_interval, mean_estimate
-from analysis.results.modes import count_modes
+from analysis.results.modes import count_groups, count_modes
 from analysis.results.store.collect import chosen, fresh, visits
 from analysis.results.store.folders import PUBLISHED
 from analysis.results.store.published import best_statement
@@ -189,7 +189,7 @@ class MachineResults:
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
         runs = runs_of(by_visit)
-        figure = Figure(*estimate(runs))
+        figure = self._based_on(Figure(*estimate(runs)), by_visit)
         by_host = self._by_host(by_visit)
         if len(by_host) < MIN_RUNS:
             return figure
@@ -201,12 +201,28 @@ class MachineResults:
         by_host = self._by_host(by_visit)
         if len(by_host) < MIN_RUNS:
             raise NotTested(f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}")
-        return Figure(*mean_estimate(by_host))
+        return replace(self._based_on(Figure(*mean_estimate(by_host)), by_visit), groups=1)
+
+    def _by_run(self, by_visit: pd.Series) -> pd.Series:
+        """The median over its rounds of each run, oldest first."""
+        by_round = by_visit.groupby(["run", "round"]).median()
+        by_run: pd.Series = by_round.groupby("run").median()
+        return by_run
 
     def _by_host(self, by_visit: pd.Series) -> list[float]:
         """The median over its runs of each host, which is the unit of a mean over hosts."""
-        by_run = by_visit.groupby(["run", "round"]).median().groupby("run").median()
+        by_run = self._by_run(by_visit)
         return list(by_run.groupby(by_run.index.map(self._hosts)).median())
+
+    def _based_on(self, figure: Figure, by_visit: pd.Series) -> Figure:
+        """`figure` with its runs and hosts."""
+        by_run = self._by_run(by_visit)
+        hosts, figures = self.hosts_of(by_run.index), tuple(map(float, by_run))
+        return replace(figure, by_run=figures, hosts=hosts, groups=count_groups(figures))
+
+    def hosts_of(self, runs: Iterable[str]) -> int:
+        """Number of hosts of `runs`."""
+        return len({self._hosts[run] for run in runs})
 
     @cached_property
     def _hosts(self) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from analysis.study import Study, Variant
 
 RATIO_KEY = ["machine", "study", "variant", "against", "case", "metric"]
 RATIO_COLUMNS = columns(RatioRow)
-VISIT = ["machine", "case", "metric", "run", "round", "visit"]
+VISIT = ["machine", "case", "metric", "run", "round", "host", "visit"]
 
 
 def rankings(study: Study) -> Iterator[tuple[Variant, Variant]]:
@@ -27,15 +27,17 @@ def rankings(study: Study) -> Iterator[tuple[Variant, Variant]]:
 
 
 def ratios(by_round: pd.Series) -> pd.DataFrame:
-    """Each comparison over all runs of `ratios_by_round`, in RATIO_COLUMNS. Of ratios with several
-    modes nothing is said."""
+    """Each comparison over all runs of `ratios_by_round`, in RATIO_COLUMNS. Ratios with several
+    modes are unclear."""
     if by_round.empty:
         return pd.DataFrame(columns=RATIO_COLUMNS)
-    table = over_runs(by_round, RATIO_KEY)
+    hosts = by_round.reset_index("host").groupby(RATIO_KEY, sort=False)["host"].nunique()
+    table = over_runs(by_round.droplevel("host"), RATIO_KEY)
     table["verdict"] = [
         verdict(*row) if modes == 1 else "unclear"
         for *row, modes in table.itertuples(index=False, name=None)
     ]
+    table["hosts"] = hosts
     table["runs"] = table["by_run"].map(len)
     table["by_run"] = table["by_run"].map(runs_text)
     return table.rename(columns={"median": "ratio"}).reset_index()[RATIO_COLUMNS]
@@ -53,9 +55,9 @@ def ratios_by_run(by_round: pd.Series) -> pd.DataFrame:
 def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
     """Speed-ups: the other's time over the variant's, above 1 where the variant is faster.
 
-    By RATIO_KEY, run and round. Pairs the two variants' medians of one run visit by visit, in every
-    run that has fresh samples of both; the ratio of a round is the median of its visits'. Where
-    the CPU takes part in either, only host_time compares them.
+    By RATIO_KEY, run, round and host. Pairs the two variants' medians of one run visit by visit, in
+    every run that has fresh samples of both; the ratio of a round is the median of its visits'.
+    Where the CPU takes part in either, only host_time compares them.
     """
     times = fresh(chosen(samples))
     times = times[times["metric"].isin(["gpu_time", "host_time", "op_time"])]
@@ -64,7 +66,8 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
     times = times.assign(visit=visits(times, studies))
     by_visit = times.groupby(["study", "variant", *VISIT], sort=False)["value"].median()
     pairs = [_paired(study, by_visit) for study in studies.values()]
-    by_round: pd.Series = pd.concat(pairs).groupby([*RATIO_KEY, "run", "round"])["ratio"].median()
+    of_round = pd.concat(pairs).groupby([*RATIO_KEY, "run", "round", "host"])["ratio"]
+    by_round: pd.Series = of_round.median()
     return by_round
 
 

@@ -71,7 +71,8 @@ class SummaryRow(_OfMetric):
 
 @dataclass(frozen=True)
 class RatioRow:
-    """The time of `against` over that of `variant`; `by_run` and `modes` as in SummaryRow."""
+    """The time of `against` over that of `variant`; `runs`, `hosts`, `by_run` and `modes` as in
+    SummaryRow."""
 
     machine: str
     study: str
@@ -84,6 +85,7 @@ class RatioRow:
     ci_high: float
     verdict: str
     runs: int
+    hosts: int
     by_run: str
     modes: int
 
@@ -183,7 +185,8 @@ class _OfClaim:
 
 @dataclass(frozen=True)
 class _Judged:
-    """A verdict and the figures that it is made from."""
+    """A verdict and the figures that it is made from; `by_run` and `hosts` are those of
+    `measured`."""
 
     verdict: str
     reason: str
@@ -196,6 +199,8 @@ class _Judged:
     judged: float = math.nan
     judged_low: float = math.nan
     judged_high: float = math.nan
+    by_run: str = ""
+    hosts: int = 0
 
 
 @dataclass(frozen=True)
@@ -205,14 +210,15 @@ class ClaimRow(_Judged, _OfClaim):
     The verdict follows from `judged`, the figure of the runs that the verdict uses, and its
     interval; `measured` is that of all runs. `bound` says whether the threshold was chosen `before`
     or `afterwards`, that is after the runs that the verdict uses; it is empty without such runs.
-    `runs` is the number of runs with all compared variants, `judging` the number of these that
-    recorded the bound; if it is 0, the verdict uses all. `on_average` is the verdict on the means
-    over hosts, if they decide a claim that the figures leave undecided.
+    `runs` is the number of runs with all compared variants, on `hosts`; `judging` and
+    `judging_hosts` count those that recorded the bound; if 0, the verdict uses all. `on_average`
+    is the verdict on the means over hosts, if they decide a claim that the figures leave undecided.
     """
 
     bound: str = ""
     runs: int = 0
     judging: int = 0
+    judging_hosts: int = 0
     on_average: str = ""
 
 
@@ -241,7 +247,8 @@ def _figure(value: float, low: float, high: float) -> str:
     """`1.002 (1 to 1.004)`; no interval where that has no width, empty without a figure."""
     if math.isnan(value):
         return ""
-    return short(value) if low == high else f"{short(value)} ({short(low)} to {short(high)})"
+    has_width = low < high  # NaN has none
+    return f"{short(value)} ({short(low)} to {short(high)})" if has_width else short(value)
 
 
 @dataclass(frozen=True)

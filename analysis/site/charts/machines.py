@@ -116,7 +116,7 @@ def _layers() -> list[alt.Chart]:
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=VERDICTS),
-        legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, SAME]),
+        legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, SAME, UNKNOWN]),
     )
     tips = [
         alt.Tooltip(f"{name}:N", title=title)

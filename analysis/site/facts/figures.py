@@ -11,9 +11,9 @@ from typing import NamedTuple
 from analysis.base.statistics import verdict
 from analysis.results.store.published import best_statement
 from analysis.results.store.results import Provenance
+from analysis.site.facts.basis import figures_by_run, ruled
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import (
-    RUN_SEPARATOR,
     MeasuredRow,
     PublishedRow,
     RatioRow,
@@ -61,21 +61,21 @@ class Figures:
     def measured(self) -> Mapping[tuple[str, str, str, str], MeasuredRow]:
         """Medians by machine, variant, case and metric."""
         rows = rows_of(self.inputs.of_study(self.inputs.tables["summary"], self.study), MeasuredRow)
-        return {(row.machine, row.variant, row.case, row.metric): row for row in rows}
+        return {(row.machine, row.variant, row.case, row.metric): row for row in map(ruled, rows)}
 
     @cached_property
     def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:
         """Ratios by machine, variant, against, case and metric; ratios of payload rates if the two
         deliver different bytes."""
         table = self.inputs.of_study(self.inputs.tables["ratios"], self.study)
-        rows = map(self._by_rate, rows_of(table, RatioRow))
+        rows = (ruled(self._by_rate(row)) for row in rows_of(table, RatioRow))
         return {(row.machine, row.variant, row.against, row.case, row.metric): row for row in rows}
 
     def _by_rate(self, row: RatioRow) -> RatioRow:
         if not self.is_of_rates(row):
             return row
         payload, other_payload = self._payloads(row)
-        by_run = [float(one) * payload / other_payload for one in row.by_run.split(RUN_SEPARATOR)]
+        by_run = [one * payload / other_payload for one in figures_by_run(row)]
         value, low, high = (
             one * payload / other_payload for one in (row.ratio, row.ci_low, row.ci_high)
         )
@@ -134,7 +134,7 @@ class Figures:
         """The runs of a figure, oldest first, each with its median. Empty if the runs are not
         known, because only some of the kept ones have this case or are fresh."""
         entry = self.inputs.provenance.get((row.machine, row.study, row.variant))
-        medians = [float(value) for value in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
+        medians = figures_by_run(row)
         runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
         return list(zip(runs, medians, strict=True)) if len(runs) == len(medians) else []
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from analysis.base.quantities import INTERVAL
+from analysis.site.facts.basis import figures_by_run, in_few, is_settled, spread
 from analysis.site.facts.journeys import machines_by_evidence
-from analysis.site.facts.rows import ClaimPartRow, ClaimRow, RatioRow
+from analysis.site.facts.rows import ClaimPartRow, ClaimRow, RatioRow, runs_text
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study, Variant
 from analysis.study.claims import Claim
 from analysis.study.claims.comparison import Bounded, Comparison
 from analysis.study.claims.findings import Finding
-from analysis.study.claims.kinds import Measured
+from analysis.study.claims.kinds import MeanMeasured, Measured
 from analysis.study.claims.verdicts import HOLDS, NOT_TESTED
 
 Figures = ClaimRow | ClaimPartRow
@@ -29,13 +31,15 @@ def written_interval(test: Comparison, figures: Figures) -> str:
 @dataclass(frozen=True)
 class ClaimResult:
     """A claim's verdict on one machine, and its deciding comparison: number `part`, from 1.
-    `others` are the verdicts on other machines."""
+    `others` are the verdicts on other machines. `few` is `in 1 run on 1 host` for a figure that may
+    not be a headline; else empty."""
 
     claim: Claim
     row: ClaimRow
     part: int
     figures: Figures
     others: tuple[ClaimRow, ...] = ()
+    few: str = ""
 
     @property
     def test(self) -> Comparison:
@@ -47,6 +51,13 @@ class ClaimResult:
 
     def interval(self) -> str:
         return written_interval(self.test, self.figures)
+
+    def spread(self) -> str:
+        """The interval or, without one, the figures of the runs, with the name of either."""
+        interval = self.interval()
+        of_mean = " of the mean over hosts" * isinstance(self.test, MeanMeasured)
+        named = f"{INTERVAL}{of_mean}: {interval}" if interval else ""
+        return spread(self.figures, named, self.write)
 
     def bound(self) -> str:
         """The bound of the comparison in words; empty without one."""
@@ -81,21 +92,23 @@ class Slower:
 
 def findings(facts: StudyFacts) -> list[tuple[Finding, ClaimResult]]:
     """The study's findings that a machine confirms, with the figures of the confirming machine that
-    has most evidence."""
+    has most evidence. Those from too few runs for a headline come last."""
     found = []
     for claim in facts.study.claims:
         rows = {row.machine: row for row in facts.verdicts.by_claim.get(claim.id, [])}
         order = [machine for machine in machines_by_evidence(facts) if machine in rows]
-        for machine in order:
-            if claim.finding is None or rows[machine].verdict != claim.finding.verdict:
-                continue
-            others = tuple(rows[other] for other in order if other != machine)
-            result = _result(facts, claim, rows[machine], claim.finding.part, others)
-            if claim.finding.inverse:
-                result = replace(result, figures=_inverse(result.figures))
-            found.append((claim.finding, result))
-            break
-    return found
+        confirmed = [
+            _result(facts, claim, rows[machine], claim.finding.part)
+            for machine in order
+            if claim.finding is not None and rows[machine].verdict == claim.finding.verdict
+        ]
+        if claim.finding is None or not confirmed:
+            continue
+        result = min(confirmed, key=lambda one: bool(one.few))
+        others = tuple(rows[other] for other in order if other != result.row.machine)
+        figures = _inverse(result.figures) if claim.finding.inverse else result.figures
+        found.append((claim.finding, replace(result, figures=figures, others=others)))
+    return sorted(found, key=lambda one: bool(one[1].few))
 
 
 def _inverse(row: Figures) -> Figures:
@@ -106,26 +119,27 @@ def _inverse(row: Figures) -> Figures:
         published=1 / row.published,
         ci_low=1 / row.ci_high,
         ci_high=1 / row.ci_low,
+        by_run=runs_text(1 / one for one in figures_by_run(row)),
     )
 
 
-def _result(
-    facts: StudyFacts, claim: Claim, row: ClaimRow, part: int, others: tuple[ClaimRow, ...] = ()
-) -> ClaimResult:
+def _result(facts: StudyFacts, claim: Claim, row: ClaimRow, part: int) -> ClaimResult:
     parts = {one.part: one for one in facts.verdicts.parts.get((claim.id, row.machine), [])}
-    return ClaimResult(claim, row, part, parts.get(part, row), others)
+    few = in_few(*facts.verdicts.basis(row)) if row.runs else ""
+    return ClaimResult(claim, row, part, parts.get(part, row), few=few)
 
 
 def largest_surprise(facts: StudyFacts, machine: str) -> ClaimResult | Slower | None:
     """The claim whose figure is farthest from the published one or, without one, from the missed
-    bound; without such a claim, the step that is slowest relative to its predecessor."""
+    bound; without such a claim, the step that is slowest relative to its predecessor. Figures from
+    too few runs for a headline are left out."""
     surprises = [
         (distance, result)
         for claim in facts.study.claims
         for row in facts.verdicts.by_claim.get(claim.id, [])
         if row.machine == machine and row.verdict != NOT_TESTED
         for result in [_result(facts, claim, row, _deciding(facts, row))]
-        if (distance := _distance(result)) > 0
+        if not result.few and (distance := _distance(result)) > 0
     ]
     if surprises:
         return max(surprises, key=lambda pair: pair[0])[1]
@@ -136,6 +150,7 @@ def largest_surprise(facts: StudyFacts, machine: str) -> ClaimResult | Slower | 
         for after in [facts.study.variant(step.after)]
         if (row := facts.figures.comparison(machine, step, after)) is not None
         and row.verdict == "slower"
+        and is_settled(row)
     ]
     return min(slower, key=lambda one: one.row.ratio, default=None)
 

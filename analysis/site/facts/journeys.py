@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from analysis.site.facts.basis import Row, is_headline
 from analysis.site.facts.rows import MeasuredRow, ModelRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Variant
@@ -17,8 +18,8 @@ REFERENCE: Final = "reference"
 
 @dataclass(frozen=True)
 class Step:
-    """A variant's time in its shown case, and its speed as a share of the limit's; None if
-    unknown."""
+    """A variant's time in its shown case, and its speed as a share of the limit's; None if unknown
+    or no headline."""
 
     variant: Variant
     time: MeasuredRow | None
@@ -69,10 +70,14 @@ def machines_by_evidence(facts: StudyFacts) -> list[str]:
 
 
 def journey_of(facts: StudyFacts) -> Journey | None:
-    """Summary of the study; None if no step has been measured on any machine."""
+    """Summary of the study; None if no machine has a step whose figure may be a headline."""
     for machine in machines_by_evidence(facts):
         # Only variants that did the same work are comparable.
-        contenders = [v for v in facts.ranking.contenders(machine) if _has_headline(facts, v)]
+        contenders = [
+            variant
+            for variant in facts.ranking.contenders(machine)
+            if _has_headline(facts, variant) and _time(facts, machine, variant) is not None
+        ]
         if not contenders:
             continue
         goal = facts.study.goal
@@ -82,7 +87,7 @@ def journey_of(facts: StudyFacts) -> Journey | None:
         steps = [
             Step(
                 variant,
-                facts.figures.time(machine, variant),
+                _time(facts, machine, variant),
                 _share(facts, machine, variant, limit),
             )
             for variant in facts.study.with_role("step", "beyond")
@@ -92,6 +97,15 @@ def journey_of(facts: StudyFacts) -> Journey | None:
         last = next(step for step in measured if step.variant == best)
         return Journey(machine, steps, measured[0], last, limit)
     return None
+
+
+def _time(facts: StudyFacts, machine: str, variant: Variant) -> MeasuredRow | None:
+    """The time in the shown case, if it may be a headline."""
+    return _headline(facts.figures.time(machine, variant))
+
+
+def _headline(row: Row | None) -> Row | None:
+    return row if row is not None and is_headline(row) else None
 
 
 def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
@@ -116,12 +130,14 @@ def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | Non
     if limit is None:
         return None
     if limit.kind == CEILING and limit.variant is not None:
-        return facts.figures.share_of(machine, variant, limit.variant)
+        compared = facts.figures.comparison(machine, variant, limit.variant)
+        has_headline = _headline(compared) is not None
+        return facts.figures.share_of(machine, variant, limit.variant) if has_headline else None
     if limit.kind == CALIBRATED:
         time, mover = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
         return mover[1].median / time.median if time is not None and mover is not None else None
     if limit.variant is not None:
-        row = facts.figures.comparison(machine, variant, limit.variant)
+        row = _headline(facts.figures.comparison(machine, variant, limit.variant))
         return None if row is None else row.ratio
     prediction = _prediction(facts, machine, variant)
     return None if prediction is None else prediction.predicted / prediction.measured

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,7 @@ from analysis.base.quantities import (
 )
 from analysis.base.records import columns
 from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.basis import apart, basis_phrase, figures_by_run, is_headline, spread
 from analysis.site.facts.figures import NOT_MEASURED, Figures
 from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
 from analysis.study import Case, Variant, parse_case
@@ -105,7 +107,7 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
         points.append(
             Point(
                 **_place(figures, machine, variant, case, metric),
-                **_values(figures, case, row.median, row.ci_low, row.ci_high),
+                **_measured(figures, case, row, limit.share if limit else math.nan),
                 state="stale" if row.stale else "measured",
                 share=limit.share if limit else math.nan,
                 is_default=int(is_first and metric in preferred),
@@ -146,18 +148,39 @@ def _place(
     }
 
 
+def _measured(figures: Figures, case: Case, row: MeasuredRow, share: float) -> dict[str, Any]:
+    """`_values` of a measured figure. Its label has the runs if these allow no interval; no rate
+    reaches beyond that of the ceiling, unless the figure itself does."""
+    least = min(row.median, row.median * share) if share > 0 else 0.0
+    low = row.ci_low if math.isnan(row.ci_low) else max(row.ci_low, least)
+    values = _values(figures, case, row.median, low, row.ci_high)
+    if is_headline(row):
+        return values
+    write = partial(_short, figures, case)
+    note = f"runs {apart(row):.2g}× apart" if apart(row) > 1 else basis_phrase(row)
+    runs = spread(row, "", write)
+    return values | {"label": with_interval(values["short"], note), "interval": runs}
+
+
+def _short(figures: Figures, case: Case, seconds: float) -> str:
+    """The rate or time for the mark."""
+    if figures.are_rates and case.payload_bytes:
+        return digits(case.payload_bytes / seconds / 1e9)
+    return quantity(seconds, "s")
+
+
 def _values(
     figures: Figures, case: Case, seconds: float, low: float, high: float
 ) -> dict[str, Any]:
     """Times in s and rates in GB/s, and their formatted text for the mark."""
     values: dict[str, Any] = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
-    short, interval = quantity(seconds, "s"), quantity_interval(seconds, low, high, "s")
+    short, interval = _short(figures, case, seconds), quantity_interval(seconds, low, high, "s")
     if case.payload_bytes:
         # The longest time is the lowest rate.
         rates = [case.payload_bytes / time / 1e9 for time in (seconds, high, low)]
         values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
         if figures.are_rates:
-            short, interval = digits(rates[0]), digits_interval(rates[1], rates[2])
+            interval = digits_interval(rates[1], rates[2])
     label = with_interval(short, interval)
     return values | {"label": label, "short": short, "interval": interval}
 
@@ -168,7 +191,7 @@ def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
         return ""
     if not (figures.are_rates and case.payload_bytes):
         return row.by_run
-    rates = (case.payload_bytes / float(time) / 1e9 for time in row.by_run.split(RUN_SEPARATOR))
+    rates = (case.payload_bytes / time / 1e9 for time in figures_by_run(row))
     return RUN_SEPARATOR.join(f"{rate:.7g}" for rate in rates)
 
 

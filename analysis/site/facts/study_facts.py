@@ -9,6 +9,7 @@ from functools import cached_property
 import pandas as pd
 
 from analysis.results.model.judge import judged, uses
+from analysis.site.facts.basis import ruled_table
 from analysis.site.facts.captures import Captures
 from analysis.site.facts.figures import Figures
 from analysis.site.facts.inputs import Inputs
@@ -66,8 +67,9 @@ class StudyFacts:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """Rows of the summary about variants that the study has now, by MeasuredRow."""
-        return self.inputs.of_study(self.inputs.tables["summary"], self.study)
+        """Rows of the summary about variants that the study has now, by MeasuredRow; an interval is
+        missing if the runs do not allow one."""
+        return ruled_table(self.inputs.of_study(self.inputs.tables["summary"], self.study))
 
     @property
     def rounds(self) -> pd.DataFrame:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 from analysis.results.store.folders import PUBLISHED
+from analysis.site.facts.basis import figures_by_run, in_few, is_enough, ruled
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Study
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 
+Judged = TypeVar("Judged", ClaimRow, ClaimPartRow)
 UNDECIDED: Final = "undecided"
 """Name on pages for an untested claim whose variants were all measured."""
 
@@ -31,7 +33,7 @@ class Verdicts:
         table = self.inputs.tables["claims"]
         found: dict[str, list[ClaimRow]] = {}
         for row in rows_of(table[table["study"] == self.study.name], ClaimRow):
-            found.setdefault(row.claim, []).append(row)
+            found.setdefault(row.claim, []).append(_ruled(row, row))
         return found
 
     @cached_property
@@ -40,9 +42,28 @@ class Verdicts:
         deciding ones first."""
         table = self.inputs.tables["claim_parts"]
         found: dict[tuple[str, str], list[ClaimPartRow]] = {}
+        claims = {(row.claim, row.machine): row for rows in self.by_claim.values() for row in rows}
         for row in rows_of(table[table["study"] == self.study.name], ClaimPartRow):
-            found.setdefault((row.claim, row.machine), []).append(row)
+            claim = claims[row.claim, row.machine]
+            found.setdefault((row.claim, row.machine), []).append(_ruled(row, claim))
         return found
+
+    def basis(self, row: ClaimRow) -> tuple[int, int]:
+        """Least number of runs and of hosts of the figures of a claim; 0 and 0 for a claim on
+        profiles or printed figures."""
+        parts = self.parts.get((row.claim, row.machine), ())
+        of_parts = [(len(figures_by_run(part)), part.hosts) for part in parts if part.by_run]
+        runs, hosts = zip(*of_parts, (row.runs, row.hosts), strict=True)
+        return min(runs), min(hosts)
+
+    def in_few(self, row: ClaimRow) -> str:
+        """`in 1 run on 1 host` for a verdict that uses too few runs for a headline; else empty."""
+        if row.verdict == NOT_TESTED or not row.runs:
+            return ""
+        runs, hosts = self.basis(row)
+        if row.judging:
+            runs, hosts = min(runs, row.judging), min(hosts, row.judging_hosts)
+        return in_few(runs, hosts)
 
     def shown(self, row: ClaimRow) -> str:
         """The verdict on pages: that of the row, or `undecided`."""
@@ -51,6 +72,16 @@ class Verdicts:
         parts = self.parts.get((row.claim, row.machine), [row])
         figures = [part.judged for part in parts if part.verdict == NOT_TESTED]
         return NOT_TESTED if any(map(math.isnan, figures)) else UNDECIDED
+
+
+def _ruled(row: Judged, claim: ClaimRow) -> Judged:
+    """A row of `claim` without the intervals that its runs do not allow."""
+    shown = ruled(row)
+    uses_all = row.judged == row.measured
+    is_few = not is_enough(claim.judging, claim.judging_hosts)
+    if (is_few and claim.judging) or (uses_all and math.isnan(shown.ci_low)):
+        return replace(shown, judged_low=math.nan, judged_high=math.nan)
+    return shown
 
 
 def chosen_after(row: ClaimRow) -> str:

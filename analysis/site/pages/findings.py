@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from analysis.base.quantities import INTERVAL, listing
+from analysis.base.quantities import listing, runs_phrase, with_interval
 from analysis.site.facts.addresses import claim_anchor
+from analysis.site.facts.basis import basis_phrase
 from analysis.site.facts.findings import ClaimResult, findings
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
@@ -27,11 +28,11 @@ def finding_list(facts: StudyFacts) -> Markup:
 def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evidence: str) -> Markup:
     """A finding with its figure on one machine, its verdicts on others, and a link to its
     `evidence` unless that is empty."""
-    interval = result.interval()
     return macros("claim.html").finding(
         sentence=headline(finding, result),
         belief=finding.belief,
-        interval=f"{INTERVAL}: {interval}" if interval else "",
+        few=result.few.capitalize(),
+        spread=result.spread(),
         where=_where(facts, result),
         elsewhere=_elsewhere(facts, result),
         runs=_by_which_runs(result),
@@ -55,21 +56,19 @@ def headline(finding: Finding, result: ClaimResult) -> str:
 
 
 def _where(facts: StudyFacts, result: ClaimResult) -> str:
-    """The machine, and a note if the figure is based on one run."""
-    machine = result.row.machine
-    times = [
-        facts.figures.time(machine, facts.study.variant(name)) for name in result.claim.variants
-    ]
-    is_one_run = any(time is not None and time.runs == 1 for time in times)
-    called = facts.inputs.called(machine)
-    return f"{called} (one run)" if is_one_run else called
+    """The machine, and the runs and hosts of the figure."""
+    called = facts.inputs.called(result.row.machine)
+    basis = basis_phrase(result.figures) or "one profile" * result.claim.on_counters
+    return with_interval(called, basis)
 
 
 def _elsewhere(facts: StudyFacts, result: ClaimResult) -> str:
     """Verdicts on other machines."""
     verdicts: dict[str, list[str]] = {}
     for row in result.others:
-        verdicts.setdefault(facts.verdicts.shown(row), []).append(facts.inputs.called(row.machine))
+        basis = runs_phrase(row.runs, row.hosts) if row.runs else ""
+        where = with_interval(facts.inputs.called(row.machine), basis)
+        verdicts.setdefault(facts.verdicts.shown(row), []).append(where)
     same = verdicts.pop(result.row.verdict, [])
     parts = [f", also on {listing(same)}"] if same else []
     for verdict in (UNDECIDED, NOT_TESTED):

@@ -8,11 +8,20 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import listing, percent, ratio_interval, speed, times_phrase
+from analysis.base.quantities import (
+    listing,
+    percent,
+    ratio_interval,
+    speed,
+    times_phrase,
+    with_interval,
+)
 from analysis.base.statistics import CONFIDENCE
+from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.comparison import (
     FASTER,
     PUBLISHED,
+    SAME,
     SLOWER,
     UNKNOWN,
     Comparison,
@@ -59,9 +68,11 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
     sentences = [
         f"**{comparison.called(one)} and {comparison.called(other)}.**",
         f"{len(ratios)} variants have been measured on both,"
-        f" {len(ratios) - len(different)} without a measurable difference.",
+        f" {sum(each.verdict == SAME for each in ratios)} without a measurable difference.",
     ]
     tested = sum(each.verdict != UNKNOWN for each in ratios)
+    if few := len(ratios) - tested:
+        sentences.append(f"{few} have no interval on one of them, because its runs allow none.")
     if different:
         sentences.append(
             f"{len(different)} of {tested} differ by their intervals. Of equal machines, about"
@@ -150,7 +161,8 @@ def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
     if row.stale:
         return f"{figure} (stale)"
     share = facts.figures.limit_share(machine.name, variant, case, row.metric)
-    return f"{figure} · {percent(share.share)}" if share else figure
+    shown = f"{figure} · {percent(share.share)}" if share else figure
+    return with_interval(shown, "" if is_settled(row) else basis_phrase(row))
 
 
 @macro("machine_differences")

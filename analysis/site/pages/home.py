@@ -20,6 +20,7 @@ from analysis.base.quantities import (
     with_interval,
 )
 from analysis.site.facts.addresses import claim_anchor
+from analysis.site.facts.basis import FEW, is_headline, with_basis
 from analysis.site.facts.findings import ClaimResult, Slower, findings, largest_surprise
 from analysis.site.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
 from analysis.site.facts.study_facts import StudyFacts
@@ -66,8 +67,10 @@ def _journey(facts: StudyFacts, journey: Journey) -> Markup:
 
 
 def _unmeasured(facts: StudyFacts) -> str:
-    machines = [facts.inputs.called(machine) for machine in facts.machines]
-    return f"No step has a figure yet: all were skipped or failed on {listing(machines)}."
+    machines = listing([facts.inputs.called(machine) for machine in facts.machines])
+    if any(map(facts.ranking.contenders, facts.machines)):
+        return f"Measured on {machines}, but every step in {FEW}: no figure is shown here yet."
+    return f"No step has a figure yet: all were skipped or failed on {machines}."
 
 
 def _picture(facts: StudyFacts, journey: Journey) -> Markup:
@@ -111,12 +114,14 @@ def _speed(facts: StudyFacts, step: Step) -> str:
 
 
 def _gain_of(facts: StudyFacts, journey: Journey) -> str:
-    """Speed of the last step relative to the first, paired by rounds; empty if no run has both."""
+    """Speed of the last step relative to the first, paired by rounds; empty if too few runs have
+    both."""
     first, last = journey.first.variant, journey.last.variant
-    if (row := facts.figures.comparison(journey.machine, last, first)) is not None:
-        return ratio(row.ratio)
+    row = facts.figures.comparison(journey.machine, last, first)
+    if row is not None:
+        return ratio(row.ratio) if is_headline(row) else ""
     row = facts.figures.comparison(journey.machine, first, last)
-    return "" if row is None else ratio(1 / row.ratio)
+    return ratio(1 / row.ratio) if row is not None and is_headline(row) else ""
 
 
 def _shares(facts: StudyFacts, journey: Journey) -> str:
@@ -161,7 +166,11 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
     ]
     if stale := sum(row.stale for row in rows):
         parts.append(f"{stale} of {len(rows)} steps stale")
-    if missing := len(journey.steps) - len(rows):
+    known = (facts.figures.time(journey.machine, step.variant) for step in journey.steps)
+    few = sum(row is not None for row in known) - len(rows)
+    if few:
+        parts.append(f"{few} measured in {FEW} or with runs that differ by groups")
+    if missing := len(journey.steps) - len(rows) - few:
         parts.append(f"{missing} not measured")
     others = [facts.inputs.called(one) for one in facts.machines if one != journey.machine]
     return "; ".join([*parts, *([f"also on {listing(others)}"] if others else [])])
@@ -186,14 +195,16 @@ def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
 
 
 def _measured(facts: StudyFacts, result: ClaimResult) -> str:
-    """The measured figure with the counted thing and, if it has a width, its interval."""
+    """The measured figure with the counted thing, its interval or runs, and its basis."""
     counted = result.counted(facts.study)
-    figure = with_interval(result.write(result.figures.measured), result.interval())
+    notes = with_basis(result.figures, result.interval(), result.write)
+    figure = with_interval(result.write(result.figures.measured), notes)
     return f"Measured, {counted}: {figure}" if counted else f"Measured: {figure}"
 
 
 def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:
-    """Findings of all studies that contradict a belief, with figures and evidence.
+    """Findings of all studies that contradict a belief, with figures and evidence; those from too
+    few runs for a headline are only counted.
 
     Markdown and HTML. Those that concern most readers come first, then in the order of the studies.
     """
@@ -203,6 +214,7 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
         for finding, result in findings(facts)
         if finding.belief
     ]
+    few = sum(bool(result.few) for _, _, result in found)
     items = [
         finding_item(
             facts,
@@ -211,13 +223,23 @@ def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str
             f"{page}#{claim_anchor(facts.study.name, result.claim.id)}" if page else "",
         )
         for facts, finding, result in sorted(found, key=lambda one: one[1].precedence)
+        if not result.few
         for page in [address(facts.study.name)]
     ]
     number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
     plural = "" if len(items) == 1 else "s"
     verb = "contradicts" if len(items) == 1 else "contradict"
     heading = f"## {number} finding{plural} that {verb} common beliefs"
-    return f"{heading}\n\n{listed('ol', items, 'hp-findings') if items else NOTHING}"
+    shown = listed("ol", items, "hp-findings") if items else NOTHING * (not few)
+    return "\n\n".join(filter(None, [heading, shown, _left_out(few)]))
+
+
+def _left_out(few: int) -> str:
+    """A sentence about the number of findings that no headline may have; empty for none."""
+    if not few:
+        return ""
+    more = "One more is" if few == 1 else f"{few} more are"
+    return f"{more} based on {FEW}. The pages of the studies have them."
 
 
 def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:

@@ -11,8 +11,9 @@ from typing import Final
 from markupsafe import Markup
 
 from analysis.base.errors import require_known
-from analysis.base.quantities import INTERVAL, listing, with_interval
+from analysis.base.quantities import listing, runs_phrase, with_interval
 from analysis.site.facts.addresses import claim_anchor, samples_address
+from analysis.site.facts.basis import FEW, SPREAD, is_enough, spread
 from analysis.site.facts.findings import written_interval
 from analysis.site.facts.rows import ClaimRow
 from analysis.site.facts.study_facts import StudyFacts
@@ -34,7 +35,7 @@ from analysis.study.claims import Claim
 from analysis.study.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 
 _CLAIMS: Final = macros("claim.html")
-COLUMNS: Final = ["on", "measured", INTERVAL, "runs", "verdict", "reason", "samples"]
+COLUMNS: Final = ["on", "measured", SPREAD, "runs", "verdict", "reason", "samples"]
 UNMEASURED: Final = "no machine has been measured"
 SUMMED: Final = {
     HOLDS: ("holds", "hold"),
@@ -53,22 +54,23 @@ UNFOLDED: Final = 4
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its rows of claims.csv, one per machine, and the displayed verdict of each."""
+    """A claim with its rows of claims.csv, one per machine, the displayed verdict of each, and
+    `in 1 run on 1 host` for a verdict that uses few runs."""
 
     claim: Claim
-    rows: Sequence[tuple[ClaimRow, str]]
+    rows: Sequence[tuple[ClaimRow, str, str]]
 
     @property
-    def verdicts(self) -> list[str]:
-        """One verdict per machine; `not tested` for a claim without rows."""
-        return [verdict for _, verdict in self.rows] or [NOT_TESTED]
+    def verdicts(self) -> list[tuple[str, str]]:
+        """Verdict and few runs per machine; `not tested` for a claim without rows."""
+        return [(verdict, few) for _, verdict, few in self.rows] or [(NOT_TESTED, "")]
 
 
 def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: Place) -> str:
     """Claims of every study that has any; `pages` are addresses by study. Markdown."""
     parts = []
-    verdicts: list[str] = []
-    on_average: list[str] = []
+    verdicts: list[tuple[str, str]] = []
+    on_average: list[tuple[str, str]] = []
     for name, facts in studies.items():
         if facts.study.claims:
             title = facts.study.title
@@ -77,20 +79,29 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
             for claim in facts.study.claims:
                 judged = _judge(facts, claim)
                 verdicts += judged.verdicts
-                on_average += [row.on_average for row, _ in judged.rows if row.on_average]
+                on_average += [(row.on_average, "") for row, *_ in judged.rows if row.on_average]
     if not parts:
         return "No study has claims yet."
     counted = f"{len(verdicts)} verdicts, one per claim and machine: {_sum_up(verdicts)}."
     if on_average:
         counted += f" Of the undecided claims, on average over hosts {_sum_up(on_average)}."
     names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
-    return "\n\n".join([_CLAIMS.counted(names, counted), *parts])
+    return "\n\n".join([_CLAIMS.counted(names, FEW, counted), *parts])
 
 
-def _sum_up(verdicts: Sequence[str]) -> str:
-    """`61 hold, 1 does not hold and 7 are not tested`."""
-    counts = {name: verdicts.count(name) for name in SUMMED}
-    return listing([f"{n} {SUMMED[name][n != 1]}" for name, n in counts.items() if n])
+def _sum_up(verdicts: Sequence[tuple[str, str]]) -> str:
+    """`61 hold (5 in fewer than 3 runs or 2 hosts), 1 does not hold and 7 are not tested`."""
+    parts = []
+    for name, words in SUMMED.items():
+        found = [few for verdict, few in verdicts if verdict == name]
+        few = sum(map(bool, found))
+        if found:
+            counted = f"{len(found)} {words[len(found) != 1]}"
+            if few == len(found):
+                parts.append(f"{counted} in {FEW}")
+            else:
+                parts.append(with_interval(counted, f"{few} in {FEW}" if few else ""))
+    return listing(parts)
 
 
 def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: int = IN_VIEW) -> str:
@@ -104,7 +115,7 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
     for one in ids:
         require_known(f"claims of {facts.study.name}", one, known)
     judged = [_judge(facts, claim) for claim in facts.study.claims if not ids or claim.id in ids]
-    untested = [one for one in judged if ids and {*one.verdicts} == {NOT_TESTED}]
+    untested = [one for one in judged if ids and {*one.verdicts} == {(NOT_TESTED, "")}]
     listed = [one for one in judged if one not in untested]
     theirs = [one for one in listed if not one.claim.ours]
     ours = [one for one in listed if one.claim.ours]
@@ -131,23 +142,24 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
 
 def _judge(facts: StudyFacts, claim: Claim) -> Judged:
     rows = facts.verdicts.by_claim.get(claim.id, [])
-    return Judged(claim, [(row, facts.verdicts.shown(row)) for row in rows])
+    verdicts = facts.verdicts
+    return Judged(claim, [(row, verdicts.shown(row), verdicts.in_few(row)) for row in rows])
 
 
 def _count(facts: StudyFacts, claims: Sequence[Judged]) -> str:
     """`On box: 5 hold and 2 are not tested.`, a list item per machine."""
-    verdicts: dict[str, list[str]] = {}
+    verdicts: dict[str, list[tuple[str, str]]] = {}
     for judged in claims:
         if not judged.rows:
-            verdicts.setdefault("Not measured on any machine", []).append(NOT_TESTED)
-        for row, verdict in judged.rows:
-            verdicts.setdefault(_counted_at(facts, row), []).append(verdict)
+            verdicts.setdefault("Not measured on any machine", []).append((NOT_TESTED, ""))
+        for row, *verdict in judged.rows:
+            verdicts.setdefault(_counted_at(facts, row), []).append((verdict[0], verdict[1]))
     return "\n".join(f"- {place}: {_sum_up(found)}." for place, found in verdicts.items())
 
 
 def _is_fitted(judged: Judged) -> bool:
     """Whether the threshold of some verdict was chosen after the runs."""
-    return any(row.bound == AFTERWARDS and row.verdict != NOT_TESTED for row, _ in judged.rows)
+    return any(row.bound == AFTERWARDS and row.verdict != NOT_TESTED for row, *_ in judged.rows)
 
 
 def _counted_at(facts: StudyFacts, row: ClaimRow) -> str:
@@ -186,20 +198,22 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
         anchor=anchor if anchored else "",
         study=study,
         by="ours" if claim.ours else "write-up",
-        verdicts=json.dumps([[_place(row), verdict] for row, verdict in judged.rows]),
+        verdicts=json.dumps(
+            [[_place(row), verdict, bool(few)] for row, verdict, few in judged.rows]
+        ),
     )
 
 
 def _verdicts(facts: StudyFacts, judged: Judged) -> Markup:
     """Each verdict with its machines and their measured figures."""
     machines: dict[str, list[str]] = {}
-    for row, verdict in judged.rows:
+    for row, verdict, few in judged.rows:
         figure = _written(facts, judged.claim, row.measured)
         on_average = f"{row.on_average} on average over hosts" if row.on_average else ""
-        notes = "; ".join(
-            filter(None, [_interval(judged.claim, row), on_average, judges_phrase(row)])
-        )
-        figures = with_interval(": ".join(filter(None, [_where(facts, row), figure])), notes)
+        spread = _spread(facts, judged.claim, row)
+        notes = "; ".join(filter(None, [spread, on_average, judges_phrase(row) or _runs(row)]))
+        where = " ".join(filter(None, [_where(facts, row), few]))
+        figures = with_interval(": ".join(filter(None, [where, figure])), notes)
         machines.setdefault(verdict, []).append(figures)
     if not machines:
         return _verdict(NOT_TESTED)
@@ -243,13 +257,13 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
         [
             _where(facts, row),
             _written(facts, claim, row.measured),
-            _interval(claim, row),
-            judges_phrase(row) or _runs(row.runs),
-            _verdict(verdict, chosen_after(row)),
+            _spread(facts, claim, row),
+            judges_phrase(row) or _runs(row),
+            _verdict(verdict, ", ".join(filter(None, [few, chosen_after(row)]))),
             _reason(facts, claim, row),
             _samples(facts, claim, row.machine, root),
         ]
-        for row, verdict in judged.rows
+        for row, verdict, few in judged.rows
     ]
 
 
@@ -270,8 +284,8 @@ def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
     return Markup("{}{}").format(first, folded(f"and {len(rest)} more", joined("<br>", rest)))
 
 
-def _runs(runs: int) -> str:
-    return f"{runs} run{'s' * (runs > 1)}" if runs else ""
+def _runs(row: ClaimRow) -> str:
+    return runs_phrase(row.runs, row.hosts) if row.runs else ""
 
 
 def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
@@ -279,7 +293,8 @@ def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
     if not judges_phrase(row) or len(claim.tests) != 1 or math.isnan(row.judged):
         return ""
     few = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
-    figure = with_interval(_written(facts, claim, row.judged), _interval(claim, few))
+    interval = _interval(claim, few) if is_enough(row.judging, row.judging_hosts) else ""
+    figure = with_interval(_written(facts, claim, row.judged), interval)
     return f"in the runs that the verdict uses: {figure}"
 
 
@@ -297,6 +312,11 @@ def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup
 def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
     """A figure in the format of its kind of comparison; empty for NaN."""
     return "" if math.isnan(value) else claim.write(value, facts.study.units)
+
+
+def _spread(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
+    """The interval of the figure or its runs."""
+    return spread(row, _interval(claim, row), lambda value: _written(facts, claim, value))
 
 
 def _interval(claim: Claim, row: ClaimRow) -> str:

@@ -15,6 +15,7 @@ from analysis.base.quantities import (
     times_phrase,
     with_interval,
 )
+from analysis.site.facts.basis import Based, basis_phrase, inverse, is_settled, spread
 from analysis.site.facts.rows import ClaimRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import plain
@@ -23,6 +24,9 @@ from analysis.study.claims.kinds import Speedup
 
 SPEED: Final = "speed"
 RATE: Final = "payload rate"
+LESS: Final = 0.9
+"""A lower ratio of speeds is written as a ratio of times. An undecided ratio between this and its
+inverse is no measurable difference."""
 NOTHING: Final = "No machine has been measured yet."
 
 
@@ -39,7 +43,8 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     row = facts.figures.comparison(machine, variant, before)
     if row is not None:
         phrase = comparison_phrase(row, _this(variant), *_measured_by(facts, row))
-        return f"{_where(facts, machine, row.case)}{phrase}.{_opposite(facts, row)}"
+        opposite = _opposite(facts, row)
+        return f"{_where(facts, machine, row.case, row)}{phrase}.{opposite}"
     for one in (variant, before):
         missing = _missing(facts, machine, one)
         if missing:
@@ -80,7 +85,8 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     reached = f"{share}the rate of `{limit.ceiling}`"
     if gain:
         return f"{gain} It reaches {reached}."
-    where = _where(facts, machine, facts.study.shown_case(variant).id)
+    row = facts.figures.time(machine, variant)
+    where = _where(facts, machine, facts.study.shown_case(variant).id, row)
     return f"{where}{_this(variant)} reaches {reached}."
 
 
@@ -91,16 +97,22 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
         return ""
     measure, clock = _measured_by(facts, row)
     kind = "step" if best.role == "step" else "variant beyond the steps"
+    is_longer = measure == SPEED and row.ratio < LESS
+    compared = (
+        f"takes {_times(1 / row.ratio, inverse(row))} as long as"
+        if is_longer
+        else f"has {_times(row.ratio, row)} the {measure} of"
+    )
     return (
-        f"{_where(facts, machine, row.case)}the fastest {kind},"
-        f" {fastest_phrase(facts, machine, best)}, has"
-        f" {_times(row.ratio, row)} the {measure} of `{other.name}` by {clock}."
+        f"{_where(facts, machine, row.case, row)}the fastest {kind},"
+        f" {fastest_phrase(facts, machine, best)}, {compared} `{other.name}` by {clock}."
     )
 
 
-def _where(facts: StudyFacts, machine: str, case: str) -> str:
-    """Beginning of a sentence about `case`; the headline case is not named."""
-    where = f"On {facts.inputs.called(machine)}"
+def _where(facts: StudyFacts, machine: str, case: str, row: Based | None) -> str:
+    """Beginning of a sentence about `case` and the figure `row`; the headline case is not named."""
+    basis = basis_phrase(row) if row is not None else ""
+    where = f"On {with_interval(facts.inputs.called(machine), basis)}"
     return f"{where} " if case == facts.study.headline else f"{where}, in case `{case}`, "
 
 
@@ -134,58 +146,77 @@ def headroom_sentence(facts: StudyFacts, machine: str, claim: ClaimRow, bound: s
     if row is None or row.stale or math.isnan(claim.measured):
         return ""
     label = facts.study.metrics[bound].label.capitalize()
-    factor = with_interval(ratio(row.median), ratio_interval(row.ci_low, row.ci_high))
+    limit = spread(row, ratio_interval(row.ci_low, row.ci_high), ratio)
     return (
-        f"{_where(facts, machine, test.case)}`{test.of}` has"
+        f"{_where(facts, machine, test.case, claim)}`{test.of}` has"
         f" {_times(claim.measured, claim)} the speed of `{test.over}`."
-        f" {label}: {factor}, that is"
+        f" {label}: {with_interval(ratio(row.median), limit)}, that is"
         f" {times_phrase(claim.measured * row.median)} the speed of `{test.over}`."
     )
 
 
 def _times(value: float, row: RatioRow | ClaimRow) -> str:
-    """`2.80 times (2.70 to 2.90)`."""
-    return with_interval(times_phrase(value), ratio_interval(row.ci_low, row.ci_high))
+    """`2.80 times (2.70 to 2.90)`; without an interval, the figures of the runs."""
+    return with_interval(
+        times_phrase(value), spread(row, ratio_interval(row.ci_low, row.ci_high), ratio)
+    )
 
 
 def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
     """`this step is 3.91 times (3.87 to 3.95) as fast as ... by device time`, according to the
     row's verdict; `measure` is SPEED or RATE."""
-    other, value = f"`{row.against}`", row.ratio
-    interval = ratio_interval(row.ci_low, row.ci_high)
-    whole = f"{with_interval(f'{ratio(value)} its {measure}', interval)} by {clock}"
+    other = f"`{row.against}`"
     match row.verdict:
         case "same":
             same = f"has the {RATE} of" if measure == RATE else "is as fast as"
-            return f"{this} {same} {other} within {WITHIN}: {whole}"
+            return f"{this} {same} {other} within {WITHIN}: {_figure(row, measure)} by {clock}"
         case "faster" | "slower" if measure == RATE:
-            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            figure, but = _decided(row)
             return f"{this} has {figure} the {RATE} of {other} by {clock}{but}"
         case "faster":
-            figure, but = _decided(row, value, row.ci_low, row.ci_high)
+            figure, but = _decided(row)
             return f"{this} is {figure} as fast as {other} by {clock}{but}"
         case "slower":
-            figure, but = _decided(row, 1 / value, 1 / row.ci_high, 1 / row.ci_low)
+            figure, but = _decided(inverse(row))
             return f"{this} is slower than {other}: it takes {figure} as long by {clock}{but}"
-    if math.isnan(row.ci_low):
+    return f"{_undecided(row, this, other)}: {_figure(row, measure)} by {clock}"
+
+
+def _figure(row: RatioRow, measure: str) -> str:
+    """`1.02× its speed (0.98 to 1.05)`; a low speed as `2.20 times as long (2.00 to 2.40)`."""
+    if measure == SPEED and row.ratio < LESS:
+        row = inverse(row)
+        figure = f"it takes {times_phrase(row.ratio)} as long"
+    else:
+        figure = f"{ratio(row.ratio)} its {measure}"
+    return with_interval(figure, spread(row, ratio_interval(row.ci_low, row.ci_high), ratio))
+
+
+def _undecided(row: RatioRow, this: str, other: str) -> str:
+    """The reason why neither of two variants is called the faster."""
+    if row.modes > 1:
         return (
-            f"{this} cannot be compared with {other}: {whole}, but a single round has no interval"
+            f"neither {this} nor {other} is called the faster, since the ratios of the rounds have"
+            " several modes"
         )
-    modes = "; the ratios of its rounds have several modes" if row.modes > 1 else ""
-    return f"there is no measurable difference between {this} and {other}: {whole}{modes}"
+    if not is_settled(row):
+        return f"it is undecided whether {this} or {other} is the faster"
+    if row.ci_low >= LESS and row.ci_high <= 1 / LESS:
+        return f"there is no measurable difference between {this} and {other}"
+    return f"another run may show {this} or {other} as the faster"
 
 
-def _decided(row: RatioRow, value: float, low: float, high: float) -> tuple[str, str]:
-    """A decided ratio with its interval, and a clause about other runs.
+def _decided(row: RatioRow) -> tuple[str, str]:
+    """A decided ratio with its interval or runs, and a clause about other runs.
 
     The interval predicts another run, while the verdict is about the mean over the measured runs.
     So an interval that contains 1 goes into the clause.
     """
-    interval = ratio_interval(low, high)
-    if not low <= 1 <= high:
-        return f"{times_phrase(value)} ({interval})", ""
+    interval = ratio_interval(row.ci_low, row.ci_high)
+    if not row.ci_low <= 1 <= row.ci_high:
+        return with_interval(times_phrase(row.ratio), spread(row, interval, ratio)), ""
     runs = f"{row.verdict} in all {row.runs} runs"
-    return times_phrase(value), f"; {runs}, but another run may show {interval}×"
+    return times_phrase(row.ratio), f"; {runs}, but another run may show {interval}×"
 
 
 def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:

@@ -152,7 +152,7 @@ def add_claims(site: Path, studies: Iterable[StudyFacts]) -> None:
 def _entries(facts: StudyFacts) -> Iterator[dict[str, str]]:
     for claim in facts.study.claims:
         rows = facts.verdicts.by_claim.get(claim.id, [])
-        verdicts = [facts.verdicts.shown(row) for row in rows]
+        verdicts = [(facts.verdicts.shown(row), facts.verdicts.in_few(row)) for row in rows]
         text = paragraph(code(claim.id), ": ", outcome(verdicts))
         yield {
             "location": f"ledger/#{claim_anchor(facts.study.name, claim.id)}",

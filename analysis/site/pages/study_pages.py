@@ -9,13 +9,14 @@ from markupsafe import Markup
 
 from analysis.base.errors import require_known
 from analysis.base.quantities import (
-    INTERVAL,
     gigabytes_per_second,
     listing,
     quantity,
     speed,
     whole,
+    with_interval,
 )
+from analysis.site.facts.basis import SPREAD, basis_phrase, metric_spread
 from analysis.site.facts.findings import findings
 from analysis.site.facts.rows import PublishedRow
 from analysis.site.facts.study_facts import StudyFacts
@@ -62,7 +63,7 @@ def _out_of_reach(facts: StudyFacts) -> str:
 
 def summary(facts: StudyFacts) -> str:
     """The question and the first two findings, as the description in a link to the page."""
-    found = [headline(finding, result) for finding, result in findings(facts)]
+    found = [headline(finding, result) for finding, result in findings(facts) if not result.few]
     return " ".join([" ".join(facts.study.question.split()), *found[:2]])
 
 
@@ -104,7 +105,8 @@ def metric_table(facts: StudyFacts, *roles: str) -> str:
         [
             *(variant.title, facts.inputs.called(machine), metric.label),
             metric.write(row.median),
-            metric.write_interval(row.median, row.ci_low, row.ci_high),
+            metric_spread(row, metric),
+            basis_phrase(row),
             *(whole(row.n), "stale" if row.stale else ""),
         ]
         for variant in facts.study.with_role(*roles)
@@ -112,7 +114,7 @@ def metric_table(facts: StudyFacts, *roles: str) -> str:
         for name, metric in facts.study.metrics.items()
         if (row := facts.figures.metric(machine, variant, name)) is not None
     ]
-    columns = ["operation", "machine", "metric", "median", INTERVAL, "samples", ""]
+    columns = ["operation", "machine", "metric", "median", SPREAD, "runs", "samples", ""]
     return table(columns, rows, numeric=columns[3:6]) if rows else NOTHING
 
 
@@ -212,7 +214,9 @@ def _unit_notes(notes: Mapping[str, str]) -> Iterator[str]:
 
 def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
     measured = facts.figures.find(machine, row.variant, row.case, row.metric)
-    return "" if measured is None else speed(row.payload_bytes, measured.median)
+    if measured is None:
+        return ""
+    return with_interval(speed(row.payload_bytes, measured.median), basis_phrase(measured))
 
 
 @macro("skipped")

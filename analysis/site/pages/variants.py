@@ -10,20 +10,19 @@ from markupsafe import Markup, escape
 
 from analysis.base.errors import require_known
 from analysis.base.quantities import (
-    INTERVAL,
     gigabytes_per_second,
     listing,
     percent,
     quantity,
-    quantity_interval,
     ratio,
     ratio_interval,
     runs_phrase,
     with_interval,
 )
 from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.basis import SPREAD, apart, basis_phrase, metric_spread, spread
 from analysis.site.facts.figures import NOT_MEASURED
-from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.rows import MeasuredRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.compiled import compiled
 from analysis.site.pages.counters import counter_tables
@@ -181,7 +180,7 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
         "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
-        INTERVAL: lambda _, time: quantity_interval(time.median, time.ci_low, time.ci_high, "s"),
+        SPREAD: lambda _, time: metric_spread(time, study.metrics[time.metric]),
     }
     if payload:
         columns["rate"] = lambda _, time: gigabytes_per_second(payload / time.median / 1e9)
@@ -205,6 +204,8 @@ def _flags(row: MeasuredRow) -> str:
         flags.append("stale")
     if not row.verified:
         flags.append("not verified")
+    if apart(row) > 1:
+        flags.append(f"groups of runs up to {apart(row):.3g} times apart")
     if row.modes > 1:
         flags.append(f"{row.modes} modes")
     if row.throttled > 0:
@@ -215,20 +216,26 @@ def _flags(row: MeasuredRow) -> str:
 
 
 def _ratio(
-    facts: StudyFacts, variant: Variant, before: Variant, machine: str, _: MeasuredRow
+    facts: StudyFacts, variant: Variant, before: Variant, machine: str, time: MeasuredRow
 ) -> str:
     row = facts.figures.comparison(machine, variant, before)
     if row is None:
         return ""
     by = " by rate" if facts.figures.is_of_rates(row) else ""
-    return with_interval(ratio(row.ratio), ratio_interval(row.ci_low, row.ci_high)) + by
+    found = spread(row, ratio_interval(row.ci_low, row.ci_high), ratio)
+    return with_interval(ratio(row.ratio), "; ".join(filter(None, [found, _basis(row, time)]))) + by
+
+
+def _basis(row: RatioRow, time: MeasuredRow) -> str:
+    """The runs and hosts of a ratio, if these are not those of the time beside it."""
+    return "" if (row.runs, row.hosts) == (time.runs, time.hosts) else basis_phrase(row)
 
 
 def _share(
-    facts: StudyFacts, variant: Variant, ceiling: Variant, machine: str, _: MeasuredRow
+    facts: StudyFacts, variant: Variant, ceiling: Variant, machine: str, time: MeasuredRow
 ) -> str:
     row = facts.figures.comparison(machine, variant, ceiling)
-    return "" if row is None else percent(row.ratio)
+    return "" if row is None else with_interval(percent(row.ratio), _basis(row, time))
 
 
 def _other_metric(

@@ -21,7 +21,7 @@ from analysis.base.quantities import (
 from analysis.base.units import DATA_RATES, SI
 from analysis.study.claims.comparison import Bounded, Comparison
 from analysis.study.claims.evidence import Evidence, Statement
-from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
+from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED, Figure, NotTested, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ class _OfShares(Bounded):
         return percent(value)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
-        return percent_interval(low, high)
+        return percent_interval(value, low, high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,12 +211,21 @@ class Measured(Bounded, kind="figure"):
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
         return evidence.over_rounds(by_visit)
 
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        outcome = super()._judge(evidence, published)
+        figure = outcome.figure
+        if figure is None or figure.groups == 1:
+            return outcome
+        apart = max(figure.by_run) / min(figure.by_run)
+        reason = f"its runs fall into {figure.groups} groups, up to {apart:.3g} times apart"
+        return Outcome(NOT_TESTED, f"{reason}, which no single figure describes", figure)
+
     def write(self, value: float, unit: str) -> str:
         return percent(value) if self.is_share else quantity(value, unit)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
         if self.is_share:
-            return percent_interval(low, high)
+            return percent_interval(value, low, high)
         return quantity_interval(value, low, high, unit)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from analysis.base.statistics import MIN_RUNS
+
 HOLDS: Final = "holds"
 FAILS: Final = "does not hold"
 NOT_TESTED: Final = "not tested"
@@ -24,7 +26,9 @@ class NotTested(Exception):
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
     `mean` is the interval of the mean over hosts, `limit` that of the next run if many hosts with
-    the spread of these had been measured; NaN if there are too few."""
+    the spread of these had been measured; NaN if there are too few. `by_run` are the runs' figures,
+    oldest first, `hosts` the number of their hosts, and `groups` the number of groups that they
+    fall into."""
 
     value: float
     low: float
@@ -32,6 +36,9 @@ class Figure:
     published: float = math.nan
     mean: tuple[float, float] = (math.nan, math.nan)
     limit: tuple[float, float] = (math.nan, math.nan)
+    by_run: tuple[float, ...] = ()
+    hosts: int = 0
+    groups: int = 1
 
     @property
     def has_interval(self) -> bool:
@@ -71,8 +78,10 @@ class Bound:
         verdict = self._verdict((figure.low, figure.high), figure)
         if verdict != NOT_TESTED:
             return Outcome(verdict, words if verdict == HOLDS else f"not {words}", figure)
-        interval = _interval(figure.low, figure.high)
-        reason = f"the interval {interval} does not decide whether it is {words}"
+        runs = len(figure.by_run)
+        within = f" within {runs} run{'s' * (runs > 1)}" if 0 < runs < MIN_RUNS else ""
+        interval = f"interval{within} {_interval(figure.low, figure.high)}"
+        reason = f"the {interval} does not decide whether it is {words}"
         if not math.isnan(figure.limit[0]) and self._verdict(figure.limit, figure) == NOT_TESTED:
             reason += ", nor would more runs, while hosts differ this much"
         on_average = self._verdict(figure.mean, figure)

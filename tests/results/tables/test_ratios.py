@@ -119,15 +119,17 @@ def test_ratios_never_mix_runs() -> None:
     samples = table(
         rounds("bytewise", [2.0, 2.0], run=OLD),
         rounds("vectors", [1.0, 1.0], run=OLD),
-        rounds("bytewise", [3.0, 3.0], run=NEW),
-        rounds("vectors", [1.0, 1.0], run=NEW),
+        rounds("bytewise", [3.0, 3.0], run=NEW, host="there"),
+        rounds("vectors", [1.0, 1.0], run=NEW, host="there"),
         rounds("warps", [0.25, 0.25], run=OLD),
     )
     by_round = ratios_by_round(samples, STUDIES)
     assert sorted(ratios_by_run(by_round)["ratio"]) == pytest.approx([2.0, 3.0, 4.0])
     found = by_names(ratios(by_round))
-    assert found["vectors", "bytewise"]["ratio"] == pytest.approx(3.0)  # the newest of two
-    assert found["vectors", "bytewise"]["runs"] == 2
+    assert found["vectors", "bytewise"]["ratio"] == pytest.approx(2.5)  # of both runs
+    assert found["vectors", "bytewise"]["by_run"] == "2|3"
+    assert tuple(found["vectors", "bytewise"][["runs", "hosts"]]) == (2, 2)
+    assert tuple(found["warps", "vectors"][["runs", "hosts"]]) == (1, 1)
     assert found["warps", "vectors"]["ratio"] == pytest.approx(4.0)
 
 

@@ -95,13 +95,13 @@ def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) ->
     )
     (root / "results" / "box").mkdir()
     (root / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
-    for day, host, factor in ((1, "a", 1.0), (2, "b", 2.0), (3, "a", 1.0)):
+    for day, host, factor in ((1, "a", 1.0), (2, "b", 1.4), (3, "a", 1.0)):
         on_host(root, host, f"2026-01-0{day}T00:00:00Z", factor)
     comparison = comparison_of(root)
     hosts = {one.name: one for one in comparison.others(BOX) if one.kind == HOST}
     assert sorted(hosts) == ["box, host a", "box, host b"]
     (slow,) = comparison.ratios(BOX, hosts["box, host b"])
-    assert slow.value == pytest.approx(2.0, rel=1e-3)
+    assert slow.value == pytest.approx(1.4, rel=1e-3)
     assert not [one for one in comparison.others(OTHER) if one.kind == HOST]
     assert len(comparison.figures[comparison.host(BOX, "a")]) == len(slow.of.variant.cases[:1]) * 2
     (printed,) = [one for one in comparison.others(BOX) if one.kind == PUBLISHED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 import pytest
 
 from analysis.site.facts.findings import ClaimResult, Slower, _distance, findings, largest_surprise
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import ClaimRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.claims.verdicts import FAILS, HOLDS
-from tests.roots import make_inputs, make_root
+from tests.roots import make_inputs, make_root, settled
 from tests.study.claims.studies import FEW_SMS, NEW, OLD, SECONDS, SPEEDUP, measure, write_study
 from tests.synthetic import write_machine
 
@@ -32,8 +34,10 @@ COUNTS_PER = {
 PAIR = {"slow": 8e-3, "fast": 2e-3}
 
 
-def facts_of(root: Path, study: Study) -> StudyFacts:
-    return StudyFacts(make_inputs(root, {study.name: study}), study)
+def facts_of(
+    root: Path, study: Study, change: Callable[[Inputs], Inputs] = lambda inputs: inputs
+) -> StudyFacts:
+    return StudyFacts(change(make_inputs(root, {study.name: study})), study)
 
 
 def make_stale(results: Path, study: Study, machine: str) -> None:
@@ -130,7 +134,8 @@ def test_without_surprising_claims_the_slowest_step_is_the_surprise(tmp_path: Pa
         return 1e-3 * slower[variant.name]
 
     write_machine(tmp_path / "results", "box", study, variants=steps, seconds=seconds)
-    facts = facts_of(tmp_path, replace(study, claims=()))
+    assert largest_surprise(facts_of(tmp_path, replace(study, claims=())), "box") is None
+    facts = facts_of(tmp_path, replace(study, claims=()), settled)
     found = largest_surprise(facts, "box")
     assert isinstance(found, Slower) and found.step == steps[1]  # 4 times as long, then 1.5
 
@@ -140,7 +145,7 @@ def test_an_inverse_finding_has_one_over_the_figure_and_its_interval(tmp_path: P
     for place, change in enumerate(({}, {"inverse": True})):
         study = write_study(tmp_path / str(place), CLAIM | {"finding": FINDING | change})
         measure(tmp_path / str(place) / "results", study, machine="m", run=NEW)
-        ((_, result),) = findings(facts_of(tmp_path / str(place), study))
+        ((_, result),) = findings(facts_of(tmp_path / str(place), study, settled))
         shown.append(result.figures)
     plain, inverse = shown
     assert inverse.measured == pytest.approx(1 / plain.measured)

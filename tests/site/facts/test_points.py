@@ -6,10 +6,11 @@ import pytest
 
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
+from tests.roots import settled
 
 
 def test_points_show_the_time_each_variant_is_compared_by(two_machines: Inputs) -> None:
-    facts = StudyFacts(two_machines, two_machines.studies["copy"])
+    facts = StudyFacts(settled(two_machines), two_machines.studies["copy"])
     points = facts.points
     shown = points[(points["is_default"] == 1) & (points["state"] == "measured")]
     metrics = shown.groupby("variant")["metric"].agg(set)

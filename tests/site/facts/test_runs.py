@@ -14,7 +14,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from analysis.base.statistics import MIN_RUNS
 from analysis.results.store.samples import KEPT_RUNS
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.steps import steps_chart
@@ -100,7 +99,7 @@ def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
         assert row is not None
         times = [one.seconds for one in used.values()]
         newest = list(used)[-1]
-        assert row.median == (median(times) if len(times) >= MIN_RUNS else times[-1])
+        assert row.median == median(times)
         assert (row.runs, row.run, bool(row.stale)) == (
             len(used),
             newest,

@@ -38,6 +38,7 @@ def test_claim_is_undecided_if_judging_runs_measured_all_parts(
         )
         for number, one in enumerate(judged, start=1)
     ]
-    inputs = SimpleNamespace(tables={"claim_parts": pd.DataFrame(map(asdict, parts))})
     row = ClaimRow(*place, verdict, "", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, "1", "")
+    claims, of_claim = pd.DataFrame([asdict(row)]), pd.DataFrame(map(asdict, parts))
+    inputs = SimpleNamespace(tables={"claims": claims, "claim_parts": of_claim})
     assert Verdicts(cast(Any, inputs), COPY).shown(row) == shown

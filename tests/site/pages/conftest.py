@@ -6,7 +6,7 @@ import pytest
 
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant, discover
-from tests.roots import make_inputs, make_root
+from tests.roots import make_inputs, make_root, settled
 from tests.synthetic import add_run, provenance_of, samples_of, write_machine
 
 
@@ -25,4 +25,4 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     write_machine(results, "box", study, variants=study.variants, seconds=seconds, noise=1e-4)
     samples = samples_of(study, steps[4], seconds=seconds, noise=0.2)
     add_run(results, "box", "copy", steps[4].name, samples, provenance_of(study, steps[4]))
-    return StudyFacts(make_inputs(root), study)
+    return StudyFacts(settled(make_inputs(root)), study)

@@ -27,7 +27,7 @@ from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.page import Page
 from analysis.site.pages.staging import Staged
 from analysis.study import Case, Variant, discover
-from tests.roots import make_inputs, make_root
+from tests.roots import make_inputs, make_root, settled
 from tests.synthetic import add_run, provenance_of, write_machine
 
 ON_PAGES = (
@@ -70,21 +70,21 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str
     root = make_root(tmp_path_factory.mktemp("several"))
     study = discover(root)["copy"]
     results = root / "results"
-    found = {0: said(make_inputs(root))}
+    found = {0: said(settled(make_inputs(root)))}
     write_machine(results, "a-box", study, seconds=slower(1), grid="smoke")
-    found[1] = said(make_inputs(root))
+    found[1] = said(settled(make_inputs(root)))
     write_machine(results, "b-box", study, seconds=slower(2), grid="smoke")
     path = results / "b-box" / "machine.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"driver": "600.1", "sms": 132}))
-    found[2] = said(make_inputs(root))
+    found[2] = said(settled(make_inputs(root)))
     write_machine(results, "c-box", study, seconds=slower(3), grid="smoke")
-    found[3] = said(make_inputs(root))
+    found[3] = said(settled(make_inputs(root)))
     half = study.variants[: len(study.variants) // 2]
     write_machine(results, "half-box", study, variants=half, seconds=slower(1), grid="smoke")
     write_machine(results, "stale-box", study, seconds=slower(9), grid="smoke")
     make_stale(root, "stale-box")
     write_machine(results, "calls-box", discover(root)["calls"])
-    found[6] = said(make_inputs(root))
+    found[6] = said(settled(make_inputs(root)))
     return found
 
 
@@ -142,7 +142,7 @@ def test_machines_without_a_common_variant_are_not_compared(tmp_path: Path) -> N
     root = make_root(tmp_path)
     for name, study in (("a-box", "copy"), ("calls-box", "calls")):
         write_machine(root / "results", name, discover(root)[study], grid="smoke")
-    text = said(make_inputs(root))["machine_pairs"]
+    text = said(settled(make_inputs(root)))["machine_pairs"]
     assert text == "No variant has been measured on two machines."
 
 
@@ -220,7 +220,7 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
             noise=1e-4,
             grid="smoke",
         )
-    inputs = make_inputs(root)
+    inputs = settled(make_inputs(root))
     before, drawn = said(inputs), row_of(inputs, tmp_path)
     _, vectors = steps
     path = root / "results" / "box" / "copy" / "vectors.csv"
@@ -229,12 +229,12 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     index = cells.index((study.headline, "gpu_time"))
     samples[index] = replace(samples[index], value=(samples[index].value or 0) * 3)
     add_run(root / "results", "box", "copy", "vectors", samples, provenance_of(study, vectors))
-    inputs = make_inputs(root)
+    inputs = settled(make_inputs(root))
     after, redrawn = said(inputs), row_of(inputs, tmp_path)
     assert "4.00 GB/s</strong>" in before["journeys"] and "2.00 GB/s</strong>" in after["journeys"]
-    assert "Vectors are 4.00×" in before["findings"] and "on box (one run)," in before["findings"]
+    assert "Vectors are 4.00×" in before["findings"] and "on box," in before["findings"]
     # On the other machine it is still as it was; here it has become undecided.
-    assert "on other-box (one run), undecided on box" in after["findings"]
+    assert "on other-box, undecided on box (3 runs, 3 hosts)" in after["findings"]
     assert "4.00 GB/s" in before["machine_figures"]
     assert "4.00 GB/s" not in after["machine_figures"]
     assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "no measurable difference")

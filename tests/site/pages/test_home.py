@@ -15,7 +15,7 @@ from analysis.site.pages import home
 from analysis.site.pages.home import cards, contradicted_beliefs, other_studies
 from analysis.study import Case, Variant, discover
 from analysis.study.claims.findings import Bearing
-from tests.roots import make_inputs, make_root, rows_without_value
+from tests.roots import make_inputs, make_root, rows_without_value, settled
 from tests.study.claims.studies import claim, write_study
 from tests.study.claims.studies import measure as measure_small
 from tests.synthetic import add_run, provenance_of, write_machine
@@ -31,7 +31,7 @@ SPEEDS = {
 
 
 def facts_of(root: Path) -> StudyFacts:
-    return StudyFacts(make_inputs(root), discover(root)["copy"])
+    return StudyFacts(settled(make_inputs(root)), discover(root)["copy"])
 
 
 def measure(
@@ -73,7 +73,7 @@ def test_card_shows_first_and_fastest_step_their_share_and_their_machine(
     assert "<strong>1.25 GB/s</strong> → <strong>7.50 GB/s</strong>" in html
     assert "<span>6.00×</span>" in html
     assert "10 % → 61 % of the limit: The copy engine (dashed)" in html
-    assert "box; one run; 2026-01-02; 1 not measured" in html
+    assert "box; 3 runs, 3 hosts; 2026-01-02; 1 not measured" in html
     drawn = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', html)]
     assert drawn == pytest.approx([drawn[0] * speed for speed in (1, 2, 6, 5)], rel=0.02)
     assert "bytewise: 1.25 GB/s; vectors: 2.50 GB/s" in html
@@ -116,7 +116,7 @@ def test_card_names_the_counted_unit(tmp_path: Path) -> None:
     test = {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16}
     study = write_study(tmp_path, claim(**test))
     measure_small(tmp_path / "results", study, sms=128)
-    html = card(StudyFacts(make_inputs(tmp_path, {study.name: study}), study))
+    html = card(StudyFacts(settled(make_inputs(tmp_path, {study.name: study})), study))
     assert "“It is so.” Measured, SMs: 128; expected: at most 16." in html
 
 
@@ -126,13 +126,13 @@ def test_finding_shows_its_figures_and_links_to_the_claim(measured: StudyFacts) 
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in html
     assert "Belief: Bytes are as fast as vectors." in html
     assert 'href="studies/copy/#copy-vectors"' in html
-    assert "on box (one run), threshold chosen after this run." in html
-    claims = measured.inputs.tables["claims"].assign(bound="before", judging=1)
+    assert "on box, threshold chosen after these runs." in html
+    claims = measured.inputs.tables["claims"].assign(bound="before", judging=3)
     foreseen = StudyFacts(measured.inputs.with_tables(claims=claims), measured.study)
-    assert "on box (one run). " in contradicted_beliefs([foreseen], str)
-    few = StudyFacts(measured.inputs.with_tables(claims=claims.assign(runs=4)), measured.study)
-    said = ", 4 runs; the verdict uses 1: the others are older than the threshold. "
-    assert f"on box (one run){said}" in contradicted_beliefs([few], str)
+    assert "on box. " in contradicted_beliefs([foreseen], str)
+    few = StudyFacts(measured.inputs.with_tables(claims=claims.assign(runs=6)), measured.study)
+    said = ", 6 runs; the verdict uses 3: the others are older than the threshold. "
+    assert f"on box{said}" in contradicted_beliefs([few], str)
 
 
 def test_findings_on_design_come_first_then_in_order_of_studies(
@@ -162,7 +162,10 @@ def test_finding_names_machines_with_another_verdict(
     measure(root, "bytewise", "vectors", machine="slow-box", speeds={"bytewise": 1, "vectors": 0.5})
     measure(root, "bytewise", machine="half-box")
     html = contradicted_beliefs([facts_of(root)], str)
-    assert "on box (one run), not tested on half-box, but not on slow-box" in html
+    assert (
+        "on box, not tested on half-box (3 runs, 3 hosts), but not on slow-box (3 runs, 3 hosts)"
+        in html
+    )
     for machine in ("box", "half-box"):
         vectors = root / "results" / machine / "copy" / "vectors.csv"
         vectors.unlink(missing_ok=True)
@@ -234,8 +237,8 @@ def test_card_counts_the_runs_of_its_figures(measured: StudyFacts) -> None:
     summary = measured.inputs.tables["summary"]
     often = summary.assign(runs=5, hosts=2)
     assert "5 runs" in card(StudyFacts(measured.inputs.with_tables(summary=often), measured.study))
-    once = often.assign(runs=often["runs"].where(often["variant"] != "warps", 1))
-    assert "one run" in card(StudyFacts(measured.inputs.with_tables(summary=once), measured.study))
+    less = often.assign(runs=often["runs"].where(often["variant"] != "warps", 3))
+    assert "3 runs" in card(StudyFacts(measured.inputs.with_tables(summary=less), measured.study))
 
 
 def test_other_studies_are_listed_by_group(measured: StudyFacts) -> None:

@@ -13,6 +13,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.badges import outcome
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.ledger import IN_VIEW, claims_of, ledger
+from tests.roots import settled
 from tests.study.claims.studies import (
     FEW_SMS,
     NEW,
@@ -28,6 +29,7 @@ from tests.study.claims.studies import (
 from tests.synthetic import samples_of
 
 WHERE = "On box, threshold chosen after seeing the data"
+FEW = "in fewer than 3 runs or 2 hosts"
 
 
 @pytest.fixture
@@ -54,17 +56,20 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
     page = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, place)
     first, _, rest = page.partition("\n\n")
     expected = "4 verdicts, one per claim and machine: 2 hold, 1 does not hold and 1 is not tested."
+    expected = expected.replace("2 hold", f"2 hold (1 {FEW})").replace(
+        "not hold", f"not hold {FEW}"
+    )
     assert (
-        re.sub(' data-names="[^"]*"', "", first)
+        re.sub(' data-(names|few)="[^"]*"', "", first)
         == f'<p class="hp-ledger" role="status">{expected}</p>'
     )
     assert rest.startswith("## Copy\n")
-    assert f"- {WHERE}: 1 holds and 1 does not hold." in page
+    assert f"- {WHERE}: 1 holds {FEW} and 1 does not hold {FEW}." in page
     assert "- On box: 1 is not tested." in page
     assert "- From the published figures alone: 1 holds." in page
     assert "Few &lt;SMs&gt;." in page
-    assert 'hp-holds">holds</span> on box: 4.00× (4.00 to 4.00)</span>' in page
-    assert 'hp-fails">does not hold</span> on box: 16</span>' in page
+    assert 'hp-holds">holds</span> on box in 1 run on 1 host: 4.00× (one run)</span>' in page
+    assert 'hp-fails">does not hold</span> on box in 1 run on 1 host: 16 (one run)</span>' in page
     assert 'hp-verdict">not tested</span> on box</span>' in page
     assert "needs two GPUs" in folded(place, "later")
     holds = folded(place, "it")
@@ -98,9 +103,10 @@ def test_undecided_claim_shows_the_verdict_on_average_over_hosts(
     for day, fast in enumerate((1.9e-3, 2e-3, 2.1e-3, 2e-3), start=1):
         run = f"2026-02-0{day}T00:00:00Z"
         measure(tmp_path / "results", study, {"slow": 8e-3, "fast": fast}, noise=1e-4, run=run)
-    page = claims_of(StudyFacts(read(tmp_path, study), study), place)
+    facts = StudyFacts(settled(read(tmp_path, study)), study)
+    page = claims_of(facts, place)
     expected = (
-        r"undecided</span> on box: 4\.00× \([0-9.]+ to [0-9.]+; holds on average over hosts\)"
+        r"undecided</span> on box: 4\.00× \([0-9.]+ to [0-9.]+; holds on average over hosts; 3 runs"
     )
     assert re.search(expected, page), page
     whole = ledger({"copy": StudyFacts(read(tmp_path, study), study)}, {}, place)
@@ -113,15 +119,22 @@ def test_claim_has_a_badge_with_a_link(tmp_path: Path, place: Place) -> None:
     claims_of(StudyFacts(read(tmp_path, study), study), place)
     picture = "badges/copy/it.svg"
     badge = (place.site / picture).read_text()
-    assert badge.startswith("<svg") and "it: holds</title>" in badge
+    assert badge.startswith("<svg") and "it: holds in 1 run on 1 host</title>" in badge
     address = "../../../ledger/#copy-it"
-    assert f"[![it: holds](../../../{picture})]({address})" in folded(place, "it")
+    assert f"[![it: holds in 1 run on 1 host](../../../{picture})]({address})" in folded(
+        place, "it"
+    )
 
 
 def test_badge_counts_machines_that_disagree() -> None:
     assert outcome([]) == "not tested"
-    assert outcome(["holds", "holds"]) == "holds"
-    assert outcome(["not tested", "holds", "holds"]) == "holds on 2 of 3, not tested on 1"
+    assert outcome([("holds", "")] * 2) == "holds"
+    assert outcome([("not tested", ""), ("holds", ""), ("holds", "")]) == (
+        "holds on 2 of 3, not tested on 1"
+    )
+    few = ("holds", "in 1 run on 1 host")
+    assert outcome([few]) == "holds in 1 run on 1 host"
+    assert outcome([few, ("holds", "")]) == "holds (1 in fewer than 3 runs or 2 hosts)"
 
 
 def test_claims_of_the_project_are_counted_and_listed_separately(
@@ -132,9 +145,9 @@ def test_claims_of_the_project_are_counted_and_listed_separately(
     measure(tmp_path / "results", study)
     page = claims_of(StudyFacts(read(tmp_path, study), study), place)
     theirs, _, ours = page.partition("**Ours:**")
-    assert theirs.startswith(f"**Of the write-up:**\n\n- {WHERE}: 1 holds.\n\n")
+    assert theirs.startswith(f"**Of the write-up:**\n\n- {WHERE}: 1 holds {FEW}.\n\n")
     assert "It is so." in theirs and "Faster." not in theirs
-    assert ours.startswith(f"\n\n- {WHERE}: 1 does not hold.\n\n")
+    assert ours.startswith(f"\n\n- {WHERE}: 1 does not hold {FEW}.\n\n")
     assert "Faster." in ours and "It is so." not in ours
     alone = replace(study, claims=tuple(one for one in study.claims if one.ours))
     assert claims_of(StudyFacts(read(tmp_path, alone), alone), place).startswith("**Ours:**")

@@ -96,7 +96,7 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
     site = build(root)
     page = (site / "studies" / "copy" / "index.html").read_text()
     assert '<h3 id="v9_renamed">' in page
-    assert "On box this step is" in text_of(site / "studies" / "copy" / "index.html")
+    assert "On box (one run) this step is" in text_of(site / "studies" / "copy" / "index.html")
     for name in ("steps", "cases"):
         assert '"v9_renamed"' in (site / "charts" / "copy" / f"{name}.json").read_text()
         data = pd.read_csv(site / "charts" / "copy" / f"{name}.csv")

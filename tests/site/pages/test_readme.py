@@ -36,7 +36,7 @@ def test_bars_are_as_long_as_rates(tmp_path: Path) -> None:
     assert longest.count("█") == BAR_COLUMNS
     assert half.count("█") == BAR_COLUMNS // 2
     assert "▏" in least
-    assert "40.0 (40.0 to 40.0)" in longest
+    assert "40.0 (one run)" in longest
 
 
 def test_missing_place_or_result_is_one_error(tmp_path: Path) -> None:

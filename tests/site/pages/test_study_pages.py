@@ -19,7 +19,7 @@ from analysis.site.pages.study_pages import host_table, lead, missing, published
 from analysis.site.pages.variants import sections
 from analysis.study import Case, Variant, discover
 from analysis.toolchain.derived import ABSENT
-from tests.roots import make_inputs, make_root, rows_without_value
+from tests.roots import make_inputs, make_root, rows_without_value, settled
 from tests.synthetic import CALLS, COPY, add_run, provenance_of, samples_of, write_machine
 
 
@@ -70,11 +70,14 @@ def test_page_begins_with_its_findings(tmp_path: Path) -> None:
         return 2e-3 if step.name == "bytewise" else 1e-3
 
     write_machine(root / "results", "box", study, seconds=seconds, noise=1e-6)
-    facts = StudyFacts(make_inputs(root), study)
+    facts = StudyFacts(settled(make_inputs(root)), study)
     _, found, _ = lead(facts).split("\n\n", 2)
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in found
     assert 'href="#copy-vectors"' in found and "Belief" not in found
-    assert " on box (one run)" in found
+    assert " on box, " in found
+    few = lead(StudyFacts(make_inputs(root), study))
+    assert "<li>In 1 run on 1 host: Vectors are 2.00× as fast as bytes." in few
+    assert "On box (one run), " in few and "interval" not in few
     assert contradicted_beliefs([facts], str).endswith(NOTHING)
     assert summary(facts).endswith("? Vectors are 2.00× as fast as bytes.")
 

@@ -77,7 +77,10 @@ def test_a_run_that_may_judge_does_not_replace_the_others_in_the_figure(tmp_path
     place = Place(tmp_path / "site", "")
     said = "4 runs; the verdict uses 1: the others are older than the threshold"
     page = page_of(facts, place)
-    assert said in page and "- On box: 1 holds." in page
+    assert said in page and "- On box: 1 holds in fewer than 3 runs or 2 hosts." in page
+    assert (
+        "holds</span> on box in 1 run on 1 host: 2.00× (runs: 2.00×, 2.00×, 2.00×, 4.00×; 4" in page
+    )
     folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
     assert f"<td>{said}</td>" in folded
     assert "in the runs that the verdict uses: 4.00×" in folded and "at least 3" in folded
@@ -118,9 +121,9 @@ def test_without_a_run_that_names_the_bound_all_judge_and_are_marked(
     assert (row["runs"], row["judging"]) == (len(runs), 0)
     place = Place(tmp_path / "site", "")
     page = page_of(StudyFacts(read(tmp_path, study), study), place)
-    assert "- On box, threshold chosen after seeing the data: 1 holds." in page
+    assert "- On box, threshold chosen after seeing the data: 1 holds in fewer than" in page
     folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
-    assert f">holds</span><br>{said}<" in folded
+    assert f" on {len(runs)} host{'s' * (len(runs) > 1)}, {said}<" in folded
 
 
 def test_a_bound_that_changed_is_not_named_by_earlier_runs(tmp_path: Path) -> None:

@@ -1,0 +1,138 @@
+"""The runs that a figure is based on: whether they allow an interval and a headline, and in words.
+
+A figure from fewer than MIN_RUNS runs or MIN_HOSTS hosts has no interval and is no headline. One
+whose runs fall into groups has no interval either. Its runs are shown instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+import pandas as pd
+
+from analysis.base.quantities import INTERVAL, runs_phrase
+from analysis.base.statistics import MIN_RUNS
+from analysis.results.modes import count_groups
+from analysis.site.facts.rows import (
+    RUN_SEPARATOR,
+    ClaimPartRow,
+    ClaimRow,
+    MeasuredRow,
+    RatioRow,
+    SummaryRow,
+    runs_text,
+)
+from analysis.study import Metric
+
+MIN_HOSTS: Final = 2
+"""Minimum number of hosts for an interval that is also for other hosts."""
+LISTED_RUNS: Final = 5
+"""Maximum number of runs whose figures are listed; of more, the range is given."""
+SPREAD: Final = f"{INTERVAL}, or runs"
+"""Title of the texts by `spread`."""
+FEW: Final = f"fewer than {MIN_RUNS} runs or {MIN_HOSTS} hosts"
+
+
+_ENDS: Final = ("ci_low", "ci_high", "any_low", "any_high")
+"""Columns with the ends of intervals."""
+
+
+class Based(Protocol):
+    """A row whose figure is based on runs; `by_run` is empty for a profile or a printed figure."""
+
+    @property
+    def by_run(self) -> str: ...
+    @property
+    def hosts(self) -> int: ...
+
+
+Row = TypeVar("Row", MeasuredRow, SummaryRow, RatioRow, ClaimRow, ClaimPartRow)
+
+
+def figures_by_run(row: Based) -> list[float]:
+    """The figure of each run, oldest first."""
+    return [float(one) for one in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
+
+
+def is_enough(runs: int, hosts: int) -> bool:
+    """Whether a figure of this number of runs and hosts may be a headline."""
+    return runs >= MIN_RUNS and hosts >= MIN_HOSTS
+
+
+def is_settled(row: Based) -> bool:
+    """Whether the figure may be a headline. Profiles and printed figures need no runs."""
+    return not row.by_run or is_enough(len(figures_by_run(row)), row.hosts)
+
+
+def is_headline(row: Based) -> bool:
+    """Whether one figure stands for enough runs."""
+    return is_settled(row) and apart(row) == 1
+
+
+def apart(row: Based) -> float:
+    """The largest over the smallest figure of runs that fall into groups; 1 for one group."""
+    figures = figures_by_run(row)
+    return max(figures) / min(figures) if count_groups(figures) > 1 else 1.0
+
+
+def ruled(row: Row) -> Row:
+    """The row without its intervals if its runs do not allow any."""
+    if is_headline(row):
+        return row
+    ends: dict[str, Any] = {name: math.nan for name in _ENDS if hasattr(row, name)}
+    return replace(row, **ends)
+
+
+def ruled_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the columns of SummaryRow, each as by `ruled`."""
+    allowed = list(map(is_headline, map(_Basis, table["by_run"], table["hosts"])))
+    is_allowed = pd.Series(allowed, index=table.index, dtype=bool)
+    return table.assign(**{name: table[name].where(is_allowed) for name in _ENDS})
+
+
+def inverse(row: RatioRow) -> RatioRow:
+    """The row with 1 over its figures, and the same verdict."""
+    by_run = runs_text(1 / one for one in figures_by_run(row))
+    low, high = 1 / row.ci_high, 1 / row.ci_low
+    return replace(row, ratio=1 / row.ratio, ci_low=low, ci_high=high, by_run=by_run)
+
+
+class _Basis(NamedTuple):
+    by_run: str
+    hosts: int
+
+
+def in_few(runs: int, hosts: int) -> str:
+    """`in 1 run on 1 host`, if that is too few for a headline; else empty."""
+    if is_enough(runs, hosts):
+        return ""
+    return f"in {runs} run{'s' * (runs > 1)} on {hosts} host{'s' * (hosts > 1)}"
+
+
+def basis_phrase(row: Based) -> str:
+    """`5 runs, 4 hosts`; empty for a figure without runs."""
+    return runs_phrase(len(figures_by_run(row)), row.hosts) if row.by_run else ""
+
+
+def spread(row: Based, interval: str, write: Callable[[float], str]) -> str:
+    """The interval; without one, the figures of the runs: `runs: 1.23×, 1.43×`."""
+    figures = figures_by_run(row)
+    if interval or len(figures) < 2:
+        return interval
+    if len(figures) > LISTED_RUNS:
+        return f"runs: {write(min(figures))} to {write(max(figures))}"
+    return f"runs: {', '.join(map(write, figures))}"
+
+
+def metric_spread(row: MeasuredRow, metric: Metric) -> str:
+    """The interval of a summary's figure, or its runs."""
+    interval = metric.write_interval(row.median, row.ci_low, row.ci_high)
+    return spread(row, interval, metric.write)
+
+
+def with_basis(row: Based, interval: str, write: Callable[[float], str]) -> str:
+    """`1.20 to 1.41; 5 runs, 4 hosts`."""
+    return "; ".join(filter(None, [spread(row, interval, write), basis_phrase(row)]))
