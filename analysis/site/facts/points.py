@@ -157,7 +157,7 @@ def _measured(figures: Figures, case: Case, row: MeasuredRow, share: float) -> d
     if is_headline(row):
         return values
     write = partial(_short, figures, case)
-    note = f"runs {apart(row):.2g}× apart" if apart(row) > 1 else basis_phrase(row)
+    note = f"runs {apart(row):.2g}× apart" if apart(row) > 1 else basis_phrase(row).split(",")[0]
     runs = spread(row, "", write)
     return values | {"label": with_interval(values["short"], note), "interval": runs}
 

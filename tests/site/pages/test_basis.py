@@ -1,0 +1,128 @@
+"""Made-up machines whose runs allow no interval or no headline, and the words of the pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from analysis.base.quantities import percent_interval
+from analysis.site.facts.journeys import journey_of
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.fragments import Place
+from analysis.site.pages.home import cards, contradicted_beliefs
+from analysis.site.pages.ledger import claims_of
+from analysis.site.pages.sentences import step_sentence
+from analysis.site.pages.study_pages import lead
+from analysis.site.pages.variants import sections
+from analysis.study import Case, Variant, discover
+from tests.roots import make_inputs, make_root
+from tests.study.claims.studies import claim, measure, write_study
+from tests.synthetic import write_machine
+
+NOT_A_HEADLINE = "fewer than 3 runs or 2 hosts"
+HOSTS = ("2026-01-02T03:04:05Z", "2026-01-03T03:04:05Z", "2026-01-04T03:04:05Z")
+"""Runs, each on another host."""
+
+
+def copying(root: Path, machines: Mapping[str, Mapping[str, Sequence[float]]]) -> StudyFacts:
+    """Facts of machines whose runs have these rates in GB/s by variant, oldest first."""
+    study = discover(make_root(root))["copy"]
+    for machine, rates in machines.items():
+        for place, run in enumerate(HOSTS):
+            of_run = {name: of[place] for name, of in rates.items() if place < len(of)}
+
+            def seconds(
+                variant: Variant, case: Case, _: str, of_run: Mapping[str, float] = of_run
+            ) -> float:
+                return case.payload_bytes / 1e9 / of_run[variant.name]
+
+            write_machine(
+                root / "results",
+                machine,
+                study,
+                variants=[study.variant(name) for name in of_run],
+                run=run,
+                seconds=seconds,
+                noise=1e-4,
+                grid="smoke",
+            )
+    return StudyFacts(make_inputs(root), study)
+
+
+def test_two_runs_are_shown_as_both_and_are_no_headline(tmp_path: Path) -> None:
+    rates = {"bytewise": [1.0, 1.0], "vectors": [1.2, 1.4]}
+    facts = copying(tmp_path, {"box": rates})
+    page = lead(facts)
+    assert "<li>In 2 runs on 2 hosts: Vectors are 1.30× as fast as bytes." in page
+    assert "Runs: 1.20×, 1.40× on box (2 runs, 2 hosts)" in page
+    home = contradicted_beliefs([facts], str)
+    assert home.startswith("## No findings") and f"One more is based on {NOT_A_HEADLINE}." in home
+    assert "<li>" not in home
+    assert journey_of(facts) is None and NOT_A_HEADLINE in cards([facts], str)
+    ledger = claims_of(facts, Place(tmp_path / "site", ""), ["vectors"])
+    assert "holds</span> on box in 2 runs on 2 hosts: 1.30× (runs: 1.20×, 1.40×; 2 runs" in ledger
+    vectors = facts.study.variant("vectors")
+    sentence = step_sentence(facts, "box", vectors)
+    assert sentence.startswith("On box (2 runs, 2 hosts) this step is 1.30 times (runs: 1.20×,")
+    assert not re.search(r"[\d.]+ to [\d.]+", page + home + ledger + sentence)
+    points = facts.points
+    drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
+    assert drawn["rate_low"].isna().all() and (drawn["by_run"].str.count(r"\|") == 1).all()
+    assert set(drawn["label"]) == {"1.29 (2 runs)"}
+
+
+def test_runs_and_hosts_stand_beside_every_machine(tmp_path: Path) -> None:
+    few, enough = (
+        {"bytewise": [1.0], "vectors": [1.5]},
+        {"bytewise": [1.0] * 3, "vectors": [1.5] * 3},
+    )
+    facts = copying(tmp_path, {"box": enough, "other-box": few})
+    page = contradicted_beliefs([facts], str)
+    assert "on box (3 runs, 3 hosts), also on other-box (one run)" in page
+    ledger = claims_of(facts, Place(tmp_path / "site", ""), ["vectors"])
+    assert "on box: 1.50× (1.50 to 1.50; 3 runs, 3 hosts)" in ledger
+    assert "other-box in 1 run on 1 host: 1.50× (one run)" in ledger
+    shown = sections(facts, Place(tmp_path / "site", ""), "step")
+    rows = re.findall(r"<tr>(?:(?!<tr>).)*</tr>", shown, re.DOTALL)
+    (row,) = (row for row in rows if "#other-box-copy-vectors" in row)
+    assert "one run" in row and not re.search(r"[\d.]+ to [\d.]+", row)
+
+
+def test_groups_of_runs_have_no_interval_and_no_verdict(tmp_path: Path) -> None:
+    test = {"kind": "figure", "of": "fast", "metric": "host_time", "at_most": 0.002}
+    study = write_study(tmp_path, claim(**test))
+    seconds = (996e-6, 1006e-6, 15e-6)
+    for run, fast in zip(HOSTS, seconds, strict=True):
+        measure(tmp_path / "results", study, {"slow": 8e-3, "fast": fast}, run=run)
+    facts = StudyFacts(make_inputs(tmp_path, {study.name: study}), study)
+    place = Place(tmp_path / "site", "")
+    shown = sections(facts, place, "step")
+    assert "runs: 996.0 µs, 1.006 ms, 15.00 µs" in shown
+    assert "groups of runs up to 67.1 times apart" in shown
+    page = claims_of(facts, place, ["it"])
+    assert "undecided</span> on box: 996.1 µs (runs: 996.1 µs, 1.006 ms, 15.00 µs; 3 runs" in page
+    reason = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
+    assert "its runs fall into 2 groups, up to 67.1 times apart" in reason
+    (label,) = set(facts.points.loc[facts.points["variant"] == "fast", "label"])
+    assert label.endswith("(runs 67× apart)")
+
+
+def test_no_interval_exceeds_the_limit(tmp_path: Path) -> None:
+    rates = {"bytewise": [1.0] * 3, "vectors": [6.0, 7.5, 9.0], "ceiling_engine": [10.0] * 3}
+    points = copying(tmp_path, {"box": rates}).points
+    drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
+    assert (drawn["rate_low"] < 6).all()
+    assert drawn["rate_high"].to_numpy() == pytest.approx(10.0, rel=1e-2)
+    assert percent_interval(0.85, 0.57, 1.32) == "57 % to 100 %"
+    assert percent_interval(1.02, 0.98, 1.32) == "98 % to 102 %"
+
+
+def test_runs_that_disagree_are_no_measurable_equality(tmp_path: Path) -> None:
+    rates = {"bytewise": [1.0] * 3, "vectors": [0.8, 1.0, 1.4]}
+    facts = copying(tmp_path, {"box": rates})
+    sentence = step_sentence(facts, "box", facts.study.variant("vectors"))
+    assert "another run may show this step or `bytewise` as the faster: 1.000×" in sentence
+    assert "no measurable difference" not in sentence
