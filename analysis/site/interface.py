@@ -11,12 +11,14 @@ from analysis.base import statistics
 from analysis.results import disturbance, host_speed, modes, store
 from analysis.results.store import counters, folders, published, samples, telemetry, timelines
 from analysis.results.tables.registry import TABLES
+from analysis.site.facts import basis
 from analysis.study import Study, Variant
 from analysis.toolchain import ptxas, sass
 
 CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
     "MIN_RUNS": statistics.MIN_RUNS,
+    "MIN_HOSTS": basis.MIN_HOSTS,
     "MIN_ROUNDS": statistics.MIN_ROUNDS,
     "NEIGHBOURS": host_speed.NEIGHBOURS,
     "SAME_WITHIN": statistics.SAME_WITHIN,

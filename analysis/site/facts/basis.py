@@ -33,6 +33,8 @@ LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
 SPREAD: Final = f"{INTERVAL}, or runs"
 """Title of the texts by `spread`."""
+TIME_SPREAD: Final = f"{INTERVAL} at its host's speed, or runs"
+"""The same of a time."""
 FEW: Final = f"fewer than {MIN_RUNS} runs or {MIN_HOSTS} hosts"
 
 

@@ -20,7 +20,7 @@ from analysis.base.quantities import (
     with_interval,
 )
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import SPREAD, apart, basis_phrase, metric_spread, spread
+from analysis.site.facts.basis import TIME_SPREAD, apart, basis_phrase, metric_spread, spread
 from analysis.site.facts.figures import NOT_MEASURED
 from analysis.site.facts.rows import MeasuredRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
@@ -180,7 +180,7 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
         "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
-        SPREAD: lambda _, time: metric_spread(time, study.metrics[time.metric]),
+        TIME_SPREAD: lambda _, time: metric_spread(time, study.metrics[time.metric]),
     }
     if payload:
         columns["rate"] = lambda _, time: gigabytes_per_second(payload / time.median / 1e9)
