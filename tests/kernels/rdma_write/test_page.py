@@ -19,7 +19,7 @@ from analysis.study import Case, Variant
 from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.libfabric import Libfabric
 from tests.kernels.rdma_write.sessions import STUDY
-from tests.roots import drawn_charts, make_inputs
+from tests.roots import drawn_charts, make_inputs, settled
 from tests.synthetic import RUN, add_run, provenance_of, write_machine
 
 PART_NS = {
@@ -56,7 +56,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
         samples = [sample for number in range(8) for sample in samples_of(variant, case, number)]
         provenance = provenance_of(STUDY, variant)
         add_run(root / "results", "box", STUDY.name, variant.name, samples, provenance)
-    return StudyFacts(make_inputs(root, {STUDY.name: STUDY}), STUDY)
+    return StudyFacts(settled(make_inputs(root, {STUDY.name: STUDY})), STUDY)
 
 
 def test_parts_of_a_write_are_stacked(measured: StudyFacts, tmp_path: Path) -> None:
