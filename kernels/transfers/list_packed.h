@@ -45,6 +45,8 @@ inline void end_stream() {
 #endif
 }
 
+constexpr int64_t kMinPartBytes = 32768;  // fewer are packed sooner than a thread wakes up
+
 // Only packed device memory can be reached: one copy moves all pieces.
 class ListPacked : public ListMethod {
  public:
@@ -54,7 +56,8 @@ class ListPacked : public ListMethod {
     check(cudaHostAlloc(&staging_, static_cast<size_t>(pieces.bytes()), cudaHostAllocDefault),
           "cudaHostAlloc");
     const int64_t wanted = threads > 0 ? threads : usable_cpus();
-    parts_ = std::min(wanted, pieces.count);
+    const int64_t useful = std::max<int64_t>(1, pieces.bytes() / kMinPartBytes);
+    parts_ = std::min({wanted, pieces.count, useful});
     for (int64_t part = 1; part < parts_; ++part) {
       workers_.emplace_back([this, part] { work(part); });
     }

@@ -23,8 +23,10 @@ namespace {
 constexpr int64_t kChanged = 64;           // pieces that the caller changes after the call
 constexpr int kOccupyingCopies = 40;       // keep the copy engine busy meanwhile
 constexpr long long kHoldNs = 20'000'000;  // SMs are released after this time
+constexpr unsigned kLookNs = 20'000;
+constexpr int kHoldingThreads = 1024;  // half of what an SM can hold
 constexpr int kTimes = 5;
-constexpr double kProfiledSeconds = 0.25;  // of calls, which are sampled every millisecond
+constexpr double kProfiledSeconds = 0.5;  // of calls, which are sampled every millisecond
 constexpr int kMaxPcs = 4096;
 constexpr int64_t kLowBytes = 512;
 constexpr int64_t kHighBytes = 65536;
@@ -50,13 +52,18 @@ double cpu_seconds(const timeval& time) { return time.tv_sec + time.tv_usec * 1e
 
 }  // namespace
 
+// One thread of a block looks, and seldom: all of them would keep the link busy with their reads.
 __global__ void hold_sms(const volatile int* is_released) {
-  unsigned long long start = 0;
-  unsigned long long now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (*is_released == 0 && now - start < kHoldNs);
+  if (threadIdx.x == 0) {
+    unsigned long long start = 0;
+    unsigned long long now = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+      __nanosleep(kLookNs);
+      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (*is_released == 0 && now - start < kHoldNs);
+  }
+  __syncthreads();
 }
 
 class Cause : public ListBatch {
@@ -76,10 +83,10 @@ class Cause : public ListBatch {
     std::map<std::string, std::vector<double>> found;
     if (pieces.to_device) {
       found["old_share"] = {share_of_old_pieces(stream)};
+      profile(stream, found);
     }
     found["held_slowdown"] = {seconds_with_sms_held(stream) /
                               seconds_of([&] { copy_all(stream); }, stream)};
-    profile(stream, found);
     const auto batch = [&](int64_t size) { return batch_of(size, stream); };
     const auto loop = [&](int64_t size) { return loop_of(size, stream); };
     found["bound_bytes"] = {bound(batch)};
@@ -147,19 +154,14 @@ class Cause : public ListBatch {
   double seconds_with_sms_held(cudaStream_t stream) {
     int device = 0;
     int sms = 0;
-    int shared_bytes = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device),
           "cudaDeviceGetAttribute");
-    check(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-          "cudaDeviceGetAttribute");
-    check(cudaFuncSetAttribute(hold_sms, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-          "cudaFuncSetAttribute");
     volatile int* latch = static_cast<int*>(latch_);
     std::array<double, kTimes> seconds{};
     for (double& each : seconds) {
       *latch = 0;
-      hold_sms<<<sms, 1024, shared_bytes, other_>>>(latch);
+      hold_sms<<<2 * sms, kHoldingThreads, 0, other_>>>(latch);
       check(cudaGetLastError(), "hold_sms");
       const auto launched = Clock::now();
       while (seconds_since(launched) < 50e-6) {  // until it runs everywhere

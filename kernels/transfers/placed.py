@@ -17,8 +17,9 @@ from analysis.api.study import Case, FieldError, Variant, require_known
 from .layout import GUARD, POISON, UNASKED, Bytes, wrong_bytes
 
 LAYOUTS: Final = ("packed", "pitched", "scattered")
-MARK_BYTES: Final = 16
-"""Bytes that are set on a busy stream before the pieces are moved."""
+MARK_BYTES: Final = 32 * 2**20
+"""Bytes of device memory that are set on a busy stream before the pieces are moved. That takes
+longer than a call needs to look at the stream."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Placed:
         self.places[:, 0] = self.on_host.offsets
         self.places[:, 1] = self.on_device.offsets
         self.device = DeviceArray((self.on_device.image_bytes,), np.uint8, "device")
-        self.mark = DeviceArray((MARK_BYTES,), np.uint8, "mark")
+        self.mark = DeviceArray((MARK_BYTES if case.number("busy") else 1,), np.uint8, "mark")
         if self.is_to_device:
             self.on_host.put(self.host, self.payload)
         else:
@@ -136,7 +137,7 @@ class Placed:
 
 
 class Moving(Operation):
-    """Moves all pieces of a list once. A busy stream gets MARK_BYTES to set before."""
+    """Moves all pieces of a list once. A busy stream has MARK_BYTES to set before."""
 
     def __init__(self, placed: Placed, method: Any) -> None:
         self.placed, self.method = placed, method
@@ -145,7 +146,7 @@ class Moving(Operation):
         self.waits = True
 
     def _launch_on_busy(self, stream: int) -> None:
-        cuda(cudart.cudaMemsetAsync(self.placed.mark.pointer, 0, MARK_BYTES, stream))
+        cuda(cudart.cudaMemsetAsync(self.placed.mark.pointer, 0, self.placed.mark.nbytes, stream))
         self.method.launch(stream)
 
     def poison(self) -> None:
