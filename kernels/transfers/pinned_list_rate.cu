@@ -1,7 +1,6 @@
 // A gather of a list's pieces, timed in turns with one contiguous copy of as many bytes.
-#include "events.h"
 #include "list_gather.h"
-#include "step.h"
+#include "timed_call.h"
 
 const Memory kMemory = Memory::kPinned;
 
@@ -28,15 +27,6 @@ class Rate : public ListGather {
       }
     }
     return {{"contiguous_share", shares}};
-  }
-
- private:
-  template <class Call>
-  static double seconds_of(const Call& call, cudaStream_t stream) {
-    const auto start = Clock::now();
-    call();
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    return seconds_since(start);
   }
 };
 

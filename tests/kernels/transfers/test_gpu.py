@@ -55,6 +55,8 @@ def cases_of(name: str) -> list[Case]:
     """Small ones; pieces end within a tile, or are no whole vectors where that may be."""
     if "_list_" in name:
         whole = [listed("h2d", 48, 1000), listed("d2h", 8208, 33), listed("h2d", 100_000, 3, 1)]
+        if "duplex" in name:
+            return [listed("h2d", 48, 1000), listed("h2d", 5001, 9)]
         return whole if "bulk" in name else [*whole, listed("d2h", 7, 300), listed("h2d", 5001, 9)]
     if "_trip_" in name:
         return [pieces("round_trip", 4096, 7, streams=n) for n in (1, 3)]
@@ -151,6 +153,13 @@ def test_causes_of_a_slow_call_are_measured(direction: str, stream: int) -> None
     assert ("old_share" in found) == (direction == "h2d")
     assert all(0 <= share <= 1 for share in found["system_share"])
     assert all(bound % 16 == 0 for bound in found["bound_bytes"])
+
+
+def test_both_directions_at_once_are_compared_with_their_turns(stream: int) -> None:
+    found = own_samples("pinned_list_duplex", listed("h2d", 4096, 1024), stream)
+    assert all(
+        0.5 < gain < 3 for name in ("duplex_engines", "duplex_kernel") for gain in found[name]
+    )
 
 
 def test_a_gather_is_compared_with_a_contiguous_copy(stream: int) -> None:
