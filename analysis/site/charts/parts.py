@@ -34,6 +34,8 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
                     if (row := facts.figures.find(*key, part.name)) is not None
                 ]
                 whole = sum(row.median for _, row in found)
+                if whole == 0:
+                    continue
                 href = samples_address(machine, facts.study.name, variant.name)
                 for order, (label, row) in enumerate(found):
                     place = (machine, variant.name, variant.role, case.id, label, order)

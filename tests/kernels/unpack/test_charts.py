@@ -11,6 +11,7 @@ import pytest
 from analysis.measure.profile.timeline import normalised
 from analysis.results.store.results import set_capture
 from analysis.results.store.timelines import write_events
+from analysis.site.charts.parts import part_rows
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study.source import fingerprint
@@ -59,6 +60,9 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
         name: write_chart(charts[name], tmp_path / "out", name, "charts").data
         for name in ("parts", "part_shares", "first_and_last", "fragments", "alignment")
     }
+    summary = facts.inputs.tables["summary"]
+    of_nothing = summary.assign(median=summary["median"].where(~summary["metric"].isin(parts), 0.0))
+    assert part_rows(StudyFacts(facts.inputs.with_tables(summary=of_nothing), study)).empty
     steps = {step.name for step in study.with_role("step")}
     assert set(tables["parts"]["variant"]) == set(tables["part_shares"]["variant"]) == steps
     last_step = tables["parts"][tables["parts"]["variant"] == "s4_batched"]

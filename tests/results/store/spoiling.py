@@ -39,6 +39,7 @@ CELLS: Final[Mapping[str, str]] = {
     "NaN": "nan",
     "negative": "-1",
     "huge": "1e300",
+    "zero": "0",
     "large": "1e17",
     "small": "1e-14",
     "empty": "",
