@@ -26,7 +26,7 @@ from analysis.results.store.folders import NAME
 from analysis.results.store.throttling import REASONS
 
 STATUSES = ("ok", "skipped", "failed")
-KEPT_RUNS = 5
+KEPT_RUNS = 8
 MACHINE_LIMIT_SAMPLES: Final = 2**20
 """Two bytes of a file can be a sample, which takes a hundred times as much memory."""
 SMALLEST: Final = 1e-15

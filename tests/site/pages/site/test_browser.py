@@ -386,7 +386,8 @@ def test_ledger_is_filtered_and_its_address_has_the_filter(browser: Browser, add
     visit.page.wait_for_url(f"**/ledger/?ledger.study={STUDY}")
     shown = claims.locator("visible=true")
     assert 0 < shown.count() < everything
-    assert visit.page.locator(".md-content h2:visible").count() == 2  # the second explains verdicts
+    headings = visit.page.locator(".md-content h2:visible")
+    assert headings.count() == 3  # two explain verdicts
     visit.page.locator("select[name=verdict]").select_option(label="does not hold")
     count = visit.page.locator(".hp-ledger").inner_text()
     visit.page.reload()
