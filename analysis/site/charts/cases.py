@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.site.charts.intervals import within_reach
+from analysis.site.charts.intervals import run_by_run, within_reach
 from analysis.site.charts.theme import (
     COLOURS,
     GREY,
@@ -177,15 +177,17 @@ def _lines(
     point = base.mark_point(filled=True, size=34, cursor="pointer", **style).encode(
         y=y, shape=alt.condition(IS_STALE, STALE_SHAPE, alt.value(SHAPES[0]))
     )
+    few = base.transform_filter(f"!isValid(datum.{value}_low)")
+    runs = run_by_run(few).mark_point(size=12, opacity=0.7, **style).encode(y="of_run:Q")
     if roles == STEPS:
         colour = alt.Color("variant:O", **_scale(names), legend=_legend("steps in order", names))
-        return alt.layer(*(mark.encode(color=colour) for mark in (line, interval, point)))
+        return alt.layer(*(mark.encode(color=colour) for mark in (line, interval, runs, point)))
     if roles == CEILINGS:
         dashes = alt.Scale(domain=names, range=[[6, 3], [2, 2], [9, 2, 2, 2], [4, 1]])
         dash = alt.StrokeDash(
             "variant:N", sort=names, scale=dashes, legend=_legend("ceilings", names)
         )
-        return alt.layer(line.encode(strokeDash=dash), interval, point)
+        return alt.layer(line.encode(strokeDash=dash), interval, runs, point)
     domain = _other_categories(names)
     legend = _legend("others", names)
     stroke = alt.Stroke("variant:N", **_scale(domain), legend=legend)
@@ -193,7 +195,8 @@ def _lines(
     shapes = alt.Scale(domain=domain, range=[_shape(place) for place in range(len(domain))])
     shape = alt.Shape("variant:N", sort=domain, scale=shapes, legend=legend)
     point = point.encode(fill=fill, shape=alt.condition(IS_STALE, STALE_SHAPE, shape))
-    return alt.layer(line.encode(stroke=stroke), interval.encode(stroke=stroke), point)
+    lines = (mark.encode(stroke=stroke) for mark in (line, interval, runs))
+    return alt.layer(*lines, point)
 
 
 def _other_categories(names: list[str]) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from analysis.site.facts.rows import RUN_SEPARATOR
+
 REACH: Final = 1.25
 """How far the interval of a rate is drawn, in multiples of the highest one drawn with it."""
 
@@ -28,6 +30,14 @@ def within_reach(measured: Any, value: str) -> Any:
         begin=f"max(datum.{value}_low, {least} * datum.least)",
         reach=f"min(datum.{value}_high, {most} * datum.most)",
     ).transform_filter(f"isValid(datum.{value}_low) && isValid(datum.{value}_high)")
+
+
+def run_by_run(measured: Any) -> Any:
+    """A row for each run of `measured` figures that have several, with the run's `of_run`."""
+    by_run = measured.transform_filter("datum.by_run").transform_calculate(
+        each=f"split(datum.by_run, '{RUN_SEPARATOR}')"
+    )
+    return by_run.transform_flatten(["each"]).transform_calculate(of_run="toNumber(datum.each)")
 
 
 def drawn_whole(reaching: Any, value: str, end: str) -> Any:

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL
-from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
+from analysis.site.charts.intervals import ENDS, drawn_whole, run_by_run, within_reach
 from analysis.site.charts.theme import (
     LABEL_LIMIT_PX,
     SHOWN_ROLES,
@@ -24,7 +24,6 @@ from analysis.site.charts.theme import (
     variant_rows,
     varying_keys,
 )
-from analysis.site.facts.rows import RUN_SEPARATOR
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import parse_case
 
@@ -132,13 +131,8 @@ def _ceilings(facts: StudyFacts, measured: alt.Chart, value: str) -> list[alt.Ch
 
 def _runs(measured: alt.Chart) -> alt.Chart:
     """A dot a run, where there are several."""
-    by_run = measured.transform_filter("datum.by_run").transform_calculate(
-        each=f"split(datum.by_run, '{RUN_SEPARATOR}')"
-    )
-    each = by_run.transform_flatten(["each"]).transform_calculate(of_run="toNumber(datum.each)")
-    dots: alt.Chart = each.mark_point(style="interval", size=10, filled=True, opacity=0.7).encode(
-        x="of_run:Q"
-    )
+    mark = run_by_run(measured).mark_point(style="interval", size=10, filled=True, opacity=0.7)
+    dots: alt.Chart = mark.encode(x="of_run:Q")
     return dots
 
 

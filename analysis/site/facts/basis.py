@@ -122,7 +122,7 @@ def basis_phrase(row: Based) -> str:
 def spread(row: Based, interval: str, write: Callable[[float], str]) -> str:
     """The interval; without one, the figures of the runs: `runs: 1.23×, 1.43×`."""
     figures = figures_by_run(row)
-    if interval or len(figures) < 2:
+    if interval or len(figures) < 2 or (is_headline(row) and min(figures) == max(figures)):
         return interval
     if len(figures) > LISTED_RUNS:
         return f"runs: {write(min(figures))} to {write(max(figures))}"

@@ -68,7 +68,11 @@ def _journey(facts: StudyFacts, journey: Journey) -> Markup:
 
 def _unmeasured(facts: StudyFacts) -> str:
     machines = listing([facts.inputs.called(machine) for machine in facts.machines])
-    if any(map(facts.ranking.contenders, facts.machines)):
+    contenders = [
+        (machine, step) for machine in facts.machines for step in facts.ranking.contenders(machine)
+    ]
+    times = [facts.figures.time(machine, step) for machine, step in contenders]
+    if times and not any(row is not None and is_headline(row) for row in times):
         return f"Measured on {machines}, but every step in {FEW}: no figure is shown here yet."
     return f"No step has a figure yet: all were skipped or failed on {machines}."
 
@@ -169,7 +173,7 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
     known = (facts.figures.time(journey.machine, step.variant) for step in journey.steps)
     few = sum(row is not None for row in known) - len(rows)
     if few:
-        parts.append(f"{few} measured in {FEW} or with runs that differ by groups")
+        parts.append(f"{few} with too few runs, or with runs in groups")
     if missing := len(journey.steps) - len(rows) - few:
         parts.append(f"{missing} not measured")
     others = [facts.inputs.called(one) for one in facts.machines if one != journey.machine]

@@ -69,7 +69,8 @@ def test_the_headline_has_a_tick_of_its_own(charts: Charts, study: str, ticks: l
 
 def test_others_differ_in_colour_or_shape_and_are_no_grey(charts: Charts) -> None:
     others = charts["copy"]["cases"].to_dict()["spec"]["layer"][1]
-    encoding = others["layer"][2]["encoding"]
+    assert "of_run" in json.dumps(others), "runs of a figure without an interval"
+    encoding = others["layer"][-1]["encoding"]
     assert encoding["fill"]["legend"] == encoding["shape"]["legend"]
     domain = encoding["fill"]["scale"]["domain"]
     assert encoding["shape"]["scale"]["domain"] == domain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from analysis.site.pages.sentences import step_sentence
 from analysis.site.pages.study_pages import lead
 from analysis.site.pages.variants import sections
 from analysis.study import Case, Variant, discover
-from tests.roots import make_inputs, make_root
+from tests.roots import drawn_charts, make_inputs, make_root
 from tests.study.claims.studies import claim, measure, write_study
 from tests.synthetic import write_machine
 
@@ -72,6 +73,7 @@ def test_two_runs_are_shown_as_both_and_are_no_headline(tmp_path: Path) -> None:
     drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
     assert drawn["rate_low"].isna().all() and (drawn["by_run"].str.count(r"\|") == 1).all()
     assert set(drawn["label"]) == {"1.29 (2 runs)"}
+    assert "of_run" in json.dumps(drawn_charts(facts)["steps"].to_dict())
 
 
 def test_runs_and_hosts_stand_beside_every_machine(tmp_path: Path) -> None:
