@@ -39,7 +39,16 @@ from analysis.measure.plan import (
     leftovers,
     plans,
 )
-from analysis.results.store.keys import Bounds, Digest, Disturbance, Keys, Listed, Look, Natural
+from analysis.results.store.keys import (
+    Bounds,
+    Digest,
+    Disturbance,
+    Keys,
+    Listed,
+    Look,
+    Natural,
+    Stages,
+)
 from analysis.results.store.samples import Sample, checksum, read_round, text_checksum
 from analysis.study import Study
 
@@ -51,7 +60,7 @@ _OUTCOME = "outcome.json"
 class RoundRecord(Keys):
     """Of a finished round: its run, when it ran and for how many seconds, the GPU's energy
     meanwhile, in joules where it is counted, the host before and after it, the processes of others
-    that came to the GPU, and the checksum of its samples."""
+    that came to the GPU, the seconds of its stages, and the checksum of its samples."""
 
     run: UtcTime
     start: UtcTime
@@ -61,6 +70,7 @@ class RoundRecord(Keys):
     conditions: Look
     after: Look
     newcomers: Listed[Natural]
+    stages_s: Stages
     samples_sha256: Digest
 
 

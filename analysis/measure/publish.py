@@ -19,6 +19,7 @@ from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host, disturbed
 from analysis.measure.telemetry import by_variant, telemetry_text, whole_rows, with_clocks
 from analysis.results.store import METHOD_VERSION
+from analysis.results.store.keys import Stages
 from analysis.results.store.results import Draft
 from analysis.results.store.samples import Sample
 from analysis.study import Variant
@@ -160,9 +161,18 @@ def _of_run(
         "repeated": [{"round": entry["round"], "why": entry["why"]} for entry in journal.repeated],
         # Of the whole run: all variants, and the gaps between them.
         "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
+        "stages_s": _stages(records),
         "shared_with_processes": host.others,
         "machine": machine,
     }
+
+
+def _stages(records: Sequence[RoundRecord]) -> dict[str, float] | None:
+    """The seconds of all rounds by stage."""
+    if not records:
+        return None
+    names = Stages.model_fields
+    return {name: round(sum(getattr(r.stages_s, name) for r in records), 3) for name in names}
 
 
 def _of_variant(plan: Plan, variant: Variant, host: Host) -> dict[str, Any]:

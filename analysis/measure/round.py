@@ -8,8 +8,9 @@ import signal
 import time
 import traceback
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+import psutil
 import pynvml
 
 from analysis.base.errors import HotpathError, os_error_message, require_known
@@ -26,6 +28,7 @@ from analysis.base.records import write_records
 from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
+from analysis.results.store.keys import Stages
 from analysis.results.store.samples import Sample, write_round
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, load_study
@@ -36,6 +39,9 @@ WARM_UP_S = 0.3
 MIN_UNWARMED_S = 0.015
 """Duration from which an operation needs no warm-up before its host times. The first launch after
 device times is slower by up to 0.15 ms, which is 1 % of this duration."""
+
+RECORDED = ("gpu_time", "host_time")
+"""Metrics that the engine takes one after the other; the time of a submission is part of one."""
 
 DISCARDED_HOST_PASSES = 1
 """Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
@@ -68,6 +74,11 @@ class RoundJob:
         return self.out.with_suffix(".visits.csv")
 
     @property
+    def stages(self) -> Path:
+        """File with the seconds that the round spent in each of its stages."""
+        return self.out.with_suffix(".stages.json")
+
+    @property
     def failure(self) -> Path:
         """File with the message of the error that ended the round."""
         return self.out.with_suffix(".failure")
@@ -96,6 +107,7 @@ def run_round(job: RoundJob) -> None:
                 for cell in cells:
                     bench.measure(cell)
             write_records(job.visits, Visit, bench.visits)
+            job.stages.write_text(bench.stages(cells).model_dump_json())
             write_round(job.out, bench.rows(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
@@ -126,6 +138,7 @@ class Bench:
         self._variants = [self.study.variant(name) for name in job.cases]
         self._rig = Rig(self.study, job.modules, self._rng, self._variants)
         self._is_warm = False
+        self._stage_s: defaultdict[str, float] = defaultdict(float)
         self.visits: list[Visit] = []
         self._scheduled_visits = 0
         self._started_visits = 0
@@ -154,6 +167,8 @@ class Bench:
         `time_device` takes the given number of device times of an operation; it is None without a
         GPU. A cell that failed or was skipped on an earlier visit is not measured again.
         """
+        if not self._started_visits:
+            self._stage_s["start"] = time.time() - psutil.Process().create_time()
         self._started_visits += 1
         if cell.failure or cell.skipped:
             return
@@ -165,19 +180,37 @@ class Bench:
         )
         cell.started_at = cell.started_at or started_at
         try:
-            bound = self._rig.bind(cell.variant, cell.case, stream)
-            if not self._is_warm:
-                self._warm_up(bound)
-            first_launch_s = bound.poison_and_launch()
-            self._read_clocks(cell)
-            cell.failure = bound.check()
+            with self._stage("prepare"):
+                bound = self._rig.bind(cell.variant, cell.case, stream)
+                if not self._is_warm:
+                    self._warm_up(bound)
+            with self._stage("check"):
+                first_launch_s = bound.poison_and_launch()
+                self._read_clocks(cell)
+                cell.failure = bound.check()
             if cell.failure:
                 return
-            self._take_samples(cell, bound, first_launch_s, time_device)
+            with self._stage("timing"):
+                self._take_samples(cell, bound, first_launch_s, time_device)
         except Skip as reason:
             cell.skipped = str(reason)
             return
         self._read_clocks(cell)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._stage_s[name] += time.perf_counter() - start
+
+    def stages(self, cells: Sequence[Cell]) -> Stages:
+        """The seconds of each stage of this round, whose cells have all their values."""
+        values = [value for cell in dict.fromkeys(cells) for value in cell.values]
+        recorded = sum(seconds for name, seconds in values if name in RECORDED)
+        kept = {**self._stage_s, "recorded": self._stage_s["own"] + recorded}
+        return Stages(**{name: kept.get(name, 0.0) for name in Stages.model_fields})
 
     def _read_clocks(self, cell: Cell) -> None:
         """Record the first GPU's clock and all GPUs' throttle reasons, between two timings."""
@@ -191,7 +224,9 @@ class Bench:
     ) -> None:
         """Take all metrics of a cell whose output is correct."""
         count = self._sample_count(cell, first_launch_s)
-        for name, values in bound.operation.own_samples(bound.stream, count).items():
+        with self._stage("own"):
+            own = bound.operation.own_samples(bound.stream, count)
+        for name, values in own.items():
             require_known("own_samples", name, self.study.metrics)
             cell.values += ((name, float(value)) for value in values)
         wanted = cell.case.metrics

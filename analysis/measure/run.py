@@ -15,9 +15,11 @@ from typing import Any
 
 import psutil
 
+from analysis.base import keys
 from analysis.base.errors import HotpathError
 from analysis.base.files import remove
 from analysis.base.gpu import Gpu
+from analysis.base.schema import read_json
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions, recent_conditions
 from analysis.measure.forecast import Forecast, round_seconds
@@ -27,7 +29,7 @@ from analysis.measure.plan import Plan
 from analysis.measure.progress import Line, Progress, Signs
 from analysis.measure.round import RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
-from analysis.results.store.keys import Look
+from analysis.results.store.keys import Look, Stages
 from analysis.results.store.samples import checksum, read_round
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
@@ -166,6 +168,7 @@ def _run_one(
         conditions=Look(**asdict(before)),
         after=Look(**asdict(conditions())),
         newcomers=sorted(others - {*host.others, process.pid}),
+        stages_s=keys.read(Stages, read_json(job.stages), str(job.stages)),
         samples_sha256=checksum(job.out),
     )
     journal.finish(job.number, record)

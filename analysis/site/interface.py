@@ -9,7 +9,15 @@ from typing import Any, Final, get_type_hints
 
 from analysis.base import statistics
 from analysis.results import disturbance, host_speed, modes, store
-from analysis.results.store import counters, folders, published, samples, telemetry, timelines
+from analysis.results.store import (
+    counters,
+    folders,
+    keys,
+    published,
+    samples,
+    telemetry,
+    timelines,
+)
 from analysis.results.tables.registry import TABLES
 from analysis.site.facts import basis
 from analysis.study import Study, Variant
@@ -34,6 +42,9 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""
+
+STAGES: Final = tuple(keys.Stages.model_fields)
+"""Stages of a round, in order."""
 
 FILES: Final[Mapping[str, Sequence[str]]] = {
     "<variant>.csv": samples.FILE_COLUMNS,

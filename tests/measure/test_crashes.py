@@ -338,6 +338,15 @@ def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
         assert_measured_once(path, GRID.rounds)
 
 
+def test_provenance_has_the_seconds_of_each_stage(finished: Plan, build_folder: Path) -> None:
+    draft, *_ = drafted(finished, HERE, host(build_folder), Journal(finished))
+    found = json.loads(draft.texts["test-box/study/one.json"])["stages_s"]
+    rounds_s = sum(record.seconds for record in Journal(finished).records.values())
+    assert 0 <= found["recorded"] <= found["timing"]  # rounded to milliseconds
+    assert found["start"] > 0
+    assert sum(found.values()) - found["recorded"] <= rounds_s + 0.1
+
+
 def test_raw_output_of_nvbench_is_no_damage(
     finished: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -133,6 +133,18 @@ class Look(Keys):
     steal_s: Amount | None = None
 
 
+class Stages(Keys):
+    """Seconds that rounds spent before the first cell; binding inputs, with the warm-up; launching
+    and checking; timing; and, as part of the timing, in times that are kept and in measurements
+    that the workload makes itself."""
+
+    start: Amount
+    prepare: Amount
+    check: Amount
+    timing: Amount
+    recorded: Amount
+
+
 class Capture(Keys):
     """Outcome of a capture."""
 
@@ -160,6 +172,7 @@ class RunKeys(Keys):
     start: UtcTime
     end: UtcTime
     energy_j: Amount | None = None
+    stages_s: Stages | None = None
     shared_with_processes: Listed[Natural] = []
     conditions: Listed[Look] | None = None
     disturbed: Listed[Disturbance] = []

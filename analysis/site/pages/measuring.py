@@ -10,6 +10,7 @@ from typing import Any
 
 from analysis.base.quantities import quantity
 from analysis.site.facts.inputs import Inputs
+from analysis.site.interface import STAGES
 from analysis.site.pages.html import table
 from analysis.site.pages.page import macro
 
@@ -37,6 +38,36 @@ def measuring_section(inputs: Inputs) -> str:
     ]
     totals = [sum(budgets[name] for name in shown), *(sum(of.values()) for of in timed.values())]
     lines.append(["all", *(quantity(seconds, "s") for seconds in totals)])
+    return table(columns, lines, numeric=columns[1:])
+
+
+@macro("measuring_stages")
+def stages_section(inputs: Inputs) -> str:
+    """The seconds of each stage of the newest run of each study that recorded them."""
+    sections = []
+    for machine in inputs.machines:
+        newest: dict[str, Entry] = {}
+        for study, entry in inputs.runs_on(machine):
+            if study in inputs.studies and entry.get("stages_s"):
+                newest[study] = max(newest.get(study, entry), entry, key=lambda each: each["run"])
+        if newest:
+            stages = {study: entry["stages_s"] for study, entry in newest.items()}
+            sections.append(f"{inputs.called(machine)}:\n\n{_stages_table(stages)}")
+    return "\n\n".join(sections) or "No committed run has recorded its stages yet."
+
+
+def _stages_table(stages: Mapping[str, Mapping[str, float]]) -> str:
+    total = {name: sum(of[name] for of in stages.values()) for name in STAGES}
+    rows = sorted(stages.items(), key=lambda each: -each[1]["timing"])
+    lines = [
+        [
+            study,
+            *(quantity(of[name], "s") for name in STAGES),
+            f"{of['recorded'] / of['timing']:.0%}" if of["timing"] else "",
+        ]
+        for study, of in [*rows, ("all", total)]
+    ]
+    columns = ["study", *STAGES, "recorded of timing"]
     return table(columns, lines, numeric=columns[1:])
 
 

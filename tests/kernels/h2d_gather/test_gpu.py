@@ -15,7 +15,7 @@ from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, run_rounds
-from analysis.results.store.keys import Look
+from analysis.results.store.keys import Look, Stages
 from analysis.results.store.samples import checksum, write_round
 from analysis.study import Case, Study
 from analysis.study.config import Grid
@@ -156,6 +156,7 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
             conditions=Look(spin_s=1.0, copy_bytes_per_s=1.0),
             after=Look(spin_s=1.0, copy_bytes_per_s=1.0),
             newcomers=[],
+            stages_s=Stages(start=0.0, prepare=0.0, check=0.0, timing=0.0, recorded=0.0),
             samples_sha256=finished,
         )
         journal.finish(0, record)

@@ -29,6 +29,7 @@ ADDED: Final = {
     "bounds": {"claim": "0" * 12},
     "unmet": "no RDMA device",
     "shared_with_processes": [1],
+    "stages_s": {"start": 1.0, "prepare": 2.0, "check": 3.0, "timing": 4.0, "recorded": 1.0},
 }
 """Keys that few committed runs have."""
 ADDED_TO_MACHINE: Final = {

@@ -192,6 +192,7 @@ def test_the_contract_lists_the_columns_of_every_file() -> None:
 
 
 ADDED = {"conditions", "discarded_host_passes", "disturbed", "host", "migrated", "repeated"} | {
+    "stages_s",
     *("gpus", "gpu_numa_nodes", "peer_access", "nvlinks", "pcie_path"),  # only for several GPUs
     *("cpu_id", "cpu_caches", "iommu"),
 }
