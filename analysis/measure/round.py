@@ -11,14 +11,13 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-import psutil
 import pynvml
 
 from analysis.base.errors import HotpathError, os_error_message, require_known
@@ -51,7 +50,7 @@ several per cent slower than the next. Recorded in the provenance; older runs ha
 @dataclass(frozen=True)
 class RoundJob:
     """Input of a round's process, passed to it by pickle. `cases` are the ids of the cases to
-    measure, by variant."""
+    measure, by variant; `started_s` is the time of the monotonic clock when the process starts."""
 
     study_file: Path
     cases: Mapping[str, tuple[str, ...]]
@@ -62,6 +61,7 @@ class RoundJob:
     modules: Path
     gpu_uuids: tuple[str, ...]
     out: Path
+    started_s: float = field(default_factory=time.monotonic)
 
     @property
     def progress(self) -> Path:
@@ -168,7 +168,7 @@ class Bench:
         GPU. A cell that failed or was skipped on an earlier visit is not measured again.
         """
         if not self._started_visits:
-            self._stage_s["start"] = time.time() - psutil.Process().create_time()
+            self._stage_s["start"] = time.monotonic() - self.job.started_s
         self._started_visits += 1
         if cell.failure or cell.skipped:
             return

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,7 @@ def _run_one(
     before = recent_conditions()
     energy = _energy_j(host)
     start, started = utc_now(), time.monotonic()
-    process = context.Process(target=run_round, args=(job,))
+    process = context.Process(target=run_round, args=(replace(job, started_s=started),))
     process.start()
     signs = Signs(job.progress, journal.telemetry_file, before.busy_share, host.others)
     left = len(journal.missing())
