@@ -97,6 +97,14 @@ def times_phrase(value: float) -> str:
     return f"{_ratio_digits(value)} times"
 
 
+def speed_phrase(value: float) -> str:
+    """A relative speed in words: `2.80 times as fast`, `26 % slower`, `11.6 times slower`."""
+    if value >= 1:
+        return f"{times_phrase(value)} as fast"
+    longer = 1 / value
+    return f"{times_phrase(longer)} slower" if longer >= 2 else f"{percent(longer - 1)} slower"
+
+
 def ratio_interval(low: float, high: float) -> str:
     """`low to high` with the digits of `ratio`, fewer for a wide interval; empty without one."""
     if math.isnan(low) or math.isnan(high):

@@ -19,7 +19,7 @@ COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
     "throttled": ("throttled", "percent"),
     "verified": ("verified", "yes"),
     "ratio": ("ratio", "ratio"),
-    "share": ("of the limit", "percent"),
+    "share": ("of the ceiling", "percent"),
 }
 """Title and way of writing by the column's name; assets/figures.js has the ways of writing."""
 

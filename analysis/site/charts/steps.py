@@ -177,7 +177,8 @@ def _finished(chart: Any, facts: StudyFacts, points: pd.DataFrame) -> Chart:
     measure = "payload rate in GB/s" if facts.figures.are_rates else "time"
     description = (
         f"{facts.study.title}: {measure} of every variant with its {INTERVAL}, a panel for each"
-        f" of {len(facts.machines)} machines, ceilings as dashed rules."
+        f" of {len(facts.machines)} machines, ceilings as dashed rules. No interval of a rate"
+        " exceeds its ceiling or link unless the figure does; the tooltip says where one was cut."
     )
     share = SHARE_LETTERS if points["share"].notna().any() else 0
     name, label, short = (

@@ -14,7 +14,7 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from analysis.site.facts.basis import SPREAD
+from analysis.site.facts.basis import TIME_SPREAD
 from analysis.site.facts.points import CASE_PREFIX
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -294,7 +294,7 @@ def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
     value = "rate, GB/s" if facts.figures.are_rates else "time"
     fields = [
         *(("title", "what"), ("variant", "variant"), ("machine", "machine"), ("case", "case")),
-        *(("short", value), ("interval", SPREAD), ("clock", "clock"), ("state", "state")),
+        *(("short", value), ("interval", TIME_SPREAD), ("clock", "clock"), ("state", "state")),
         *(("n", "samples"), ("rounds", "rounds"), ("runs", "runs")),
         *(("hosts", "hosts"), ("run", "newest run"), ("note", "note")),
     ]

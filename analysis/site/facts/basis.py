@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL, runs_phrase
-from analysis.base.statistics import MIN_RUNS
+from analysis.base.statistics import MIN_RUNS, SAME_WITHIN
 from analysis.results.modes import count_groups
 from analysis.site.facts.rows import (
     RUN_SEPARATOR,
@@ -33,8 +33,10 @@ LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
 SPREAD: Final = f"{INTERVAL}, or runs"
 """Title of the texts by `spread`."""
-TIME_SPREAD: Final = f"{INTERVAL} at its host's speed, or runs"
-"""The same of a time."""
+TIME_SPREAD: Final = f"{INTERVAL} corrected for host speed, or runs"
+"""The same of a time, by the columns `ci_low` and `ci_high` of the summary."""
+ANY_HOST: Final = "next run on any host"
+"""Name of the interval of a time that is not corrected for host speed, as in claims."""
 FEW: Final = f"fewer than {MIN_RUNS} runs or {MIN_HOSTS} hosts"
 
 
@@ -78,6 +80,14 @@ def apart(row: Based) -> float:
     """The largest over the smallest figure of runs that fall into groups; 1 for one group."""
     figures = figures_by_run(row)
     return max(figures) / min(figures) if count_groups(figures) > 1 else 1.0
+
+
+def agreed(row: RatioRow) -> str:
+    """`faster` or `slower` if every run says that, beyond the margin of the same; else empty."""
+    figures = figures_by_run(row)
+    if figures and min(figures) >= 1 + SAME_WITHIN:
+        return "faster"
+    return "slower" if figures and max(figures) <= 1 - SAME_WITHIN else ""
 
 
 def ruled(row: Row) -> Row:

@@ -13,6 +13,7 @@ from analysis.results.store.published import best_statement
 from analysis.results.store.results import Provenance
 from analysis.site.facts.basis import figures_by_run, ruled
 from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.predicting import Chip, chips
 from analysis.site.facts.rows import (
     MeasuredRow,
     PublishedRow,
@@ -56,6 +57,11 @@ class Figures:
         tables = (self.inputs.tables["summary"], self.inputs.tables["skipped"])
         found = [self.inputs.of_study(table, self.study)["machine"] for table in tables]
         return sorted({str(machine) for machines in found for machine in machines})
+
+    @cached_property
+    def chips(self) -> Mapping[str, Chip]:
+        """The calibrated machines, by name."""
+        return chips(self.inputs)
 
     @cached_property
     def measured(self) -> Mapping[tuple[str, str, str, str], MeasuredRow]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from analysis.base.quantities import INTERVAL
-from analysis.site.facts.basis import figures_by_run, in_few, is_settled, spread
+from analysis.site.facts.basis import ANY_HOST, figures_by_run, in_few, is_settled, spread
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, RatioRow, runs_text
 from analysis.site.facts.study_facts import StudyFacts
@@ -21,11 +21,14 @@ Figures = ClaimRow | ClaimPartRow
 
 
 def written_interval(test: Comparison, figures: Figures) -> str:
-    """The interval of `figures` in the format of `test`; empty if it has no width."""
+    """The interval of `figures` in the format of `test`; empty if it has no width. That of a time
+    is named, since tables of times have another."""
     low, high = figures.ci_low, figures.ci_high
     if math.isnan(low) or math.isnan(high) or low == high:
         return ""
-    return test.write_interval(figures.measured, low, high, figures.unit)
+    interval = test.write_interval(figures.measured, low, high, figures.unit)
+    is_time = type(test) is Measured and figures.unit == "s"
+    return f"{interval}, {ANY_HOST}" if is_time and figures.by_run else interval
 
 
 @dataclass(frozen=True)

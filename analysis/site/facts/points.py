@@ -23,6 +23,7 @@ from analysis.site.facts.basis import apart, basis_phrase, figures_by_run, is_he
 from analysis.site.facts.figures import NOT_MEASURED, Figures
 from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
 from analysis.study import Case, Variant, parse_case
+from analysis.study.access import access_of
 
 CASE_PREFIX = "case_"
 """Prefix of the columns with keys of the case."""
@@ -150,16 +151,31 @@ def _place(
 
 def _measured(figures: Figures, case: Case, row: MeasuredRow, share: float) -> dict[str, Any]:
     """`_values` of a measured figure. Its label has the runs if these allow no interval; no rate
-    reaches beyond that of the ceiling, unless the figure itself does."""
-    least = min(row.median, row.median * share) if share > 0 else 0.0
-    low = row.ci_low if math.isnan(row.ci_low) else max(row.ci_low, least)
+    reaches beyond that of the ceiling or link, unless the figure itself does."""
+    of_link = _link_seconds(figures, case, row)
+    least, bound = max((row.median * share if share > 0 else 0.0, "ceiling"), (of_link, "link"))
+    is_cut = is_headline(row) and row.ci_low < least
+    low = max(row.ci_low, min(row.median, least)) if is_cut else row.ci_low
     values = _values(figures, case, row.median, low, row.ci_high)
     if is_headline(row):
-        return values
+        end = f"the {bound}'s rate"
+        if row.median < least:
+            end = f"the figure, which exceeds {end}"
+        return values | {"note": f"interval ends at {end}"} if is_cut else values
     write = partial(_short, figures, case)
     note = f"runs {apart(row):.2g}× apart" if apart(row) > 1 else basis_phrase(row).split(",")[0]
     runs = spread(row, "", write)
     return values | {"label": with_interval(values["short"], note), "interval": runs}
+
+
+def _link_seconds(figures: Figures, case: Case, row: MeasuredRow) -> float:
+    """Seconds of the payload at the link's calibrated rate; 0 unless the variant moves one range
+    over a calibrated link."""
+    access = access_of(figures.study.variant(row.variant), case)
+    chip = figures.chips.get(row.machine)
+    if chip is None or access is None or access.reads not in ("contiguous", "copy_engine"):
+        return 0.0
+    return access.payload_bytes / chip.parameters.link_rate
 
 
 def _short(figures: Figures, case: Case, seconds: float) -> str:

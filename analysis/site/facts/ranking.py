@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from analysis.site.facts.basis import is_headline
 from analysis.site.facts.figures import Figures
 from analysis.study import Variant
 
@@ -40,15 +41,25 @@ class Ranking:
         return next(iter(self.contenders(machine)), None)
 
     def ties(self, machine: str) -> list[Variant]:
-        """Contenders with fresh figures that are not measurably slower than the fastest."""
+        """Contenders with fresh figures and no measurable difference from the fastest.
+
+        Enough runs must have both, and the interval of their ratio must hold that of their medians,
+        which may come from other runs.
+        """
         contenders = self.contenders(machine)
-        return [
-            other
-            for other in contenders[1:]
-            if (row := self.figures.time(machine, other)) is not None
-            and not row.stale
-            and not self.is_surely_faster(machine, contenders[0], other)
-        ]
+        return [other for other in contenders[1:] if self._is_tie(machine, contenders[0], other)]
+
+    def _is_tie(self, machine: str, best: Variant, other: Variant) -> bool:
+        times = [self.figures.time(machine, one) for one in (best, other)]
+        row = self.figures.comparison(machine, best, other)
+        if row is None and (row := self.figures.comparison(machine, other, best)) is not None:
+            times.reverse()
+        if row is None or row.verdict in ("faster", "slower") or not is_headline(row):
+            return False
+        of, against = times
+        if of is None or against is None or of.stale or against.stale:
+            return False
+        return row.ci_low <= against.median / of.median <= row.ci_high
 
     def is_surely_faster(self, machine: str, variant: Variant, other: Variant) -> bool:
         """Whether `variant` is measurably faster than `other` by their paired ratio; False if no

@@ -16,6 +16,7 @@ from analysis.base.quantities import (
     ratio_interval,
     runs_phrase,
     speed,
+    speed_phrase,
     times_phrase,
     with_interval,
 )
@@ -142,9 +143,11 @@ def _shares(facts: StudyFacts, journey: Journey) -> str:
         return f"{_limit_shares(shares, 'the limit of the link model')}, {clocks}"
     assert limit.variant is not None
     if limit.kind == REFERENCE:
-        shown = f"{_arrow(map(ratio, shares))} the speed of"
+        shown = f"{_arrow(map(speed_phrase, shares))}, compared with"
     else:
-        shown = f"{_limit_shares(shares, 'the limit')}:"
+        is_exceeded = any(share > 1 and not is_at_limit(share) for share in shares)
+        name = "the reference, which is no limit" if is_exceeded else "the limit"
+        shown = f"{_limit_shares(shares, name)}:"
     return f"{shown} {limit.variant.title} (dashed), {clocks}"
 
 

@@ -10,12 +10,24 @@ from analysis.base.quantities import (
     is_at_limit,
     listing,
     percent,
+    percent_interval,
     ratio,
     ratio_interval,
     times_phrase,
     with_interval,
 )
-from analysis.site.facts.basis import Based, basis_phrase, inverse, is_settled, spread
+from analysis.site.facts.basis import (
+    Based,
+    agreed,
+    apart,
+    basis_phrase,
+    figures_by_run,
+    inverse,
+    is_headline,
+    is_settled,
+    spread,
+)
+from analysis.site.facts.figures import LimitShare
 from analysis.site.facts.rows import ClaimRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import plain
@@ -24,9 +36,8 @@ from analysis.study.claims.kinds import Speedup
 
 SPEED: Final = "speed"
 RATE: Final = "payload rate"
-LESS: Final = 0.9
-"""A lower ratio of speeds is written as a ratio of times. An undecided ratio between this and its
-inverse is no measurable difference."""
+LEAST_SAME: Final = 0.9
+"""An undecided ratio between this and its inverse is no measurable difference."""
 NOTHING: Final = "No machine has been measured yet."
 
 
@@ -65,10 +76,10 @@ def _opposite(facts: StudyFacts, row: RatioRow) -> str:
     if not others:
         return ""
     farthest = max(others, key=lambda one: abs(math.log(one.ratio)))
-    figure = with_interval(ratio(farthest.ratio), ratio_interval(farthest.ci_low, farthest.ci_high))
+    figure = _figure(farthest, RATE if facts.figures.is_of_rates(farthest) else SPEED)
     return (
-        f" Cases disagree: it is {opposite} in {len(others)} of {len(same_pair)},"
-        f" {figure} the speed of `{row.against}` in case `{farthest.case}`."
+        f" Cases disagree: it is {opposite} in {len(others)} of {len(same_pair)}."
+        f" In case `{farthest.case}`, against `{row.against}`: {figure}."
     )
 
 
@@ -81,13 +92,21 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     limit = facts.figures.reached(machine, variant)
     if limit is None:
         return gain
-    share = "" if is_at_limit(limit.share) else f"{percent(limit.share)} of "
-    reached = f"{share}the rate of `{limit.ceiling}`"
+    reached = _reached(limit)
     if gain:
-        return f"{gain} It reaches {reached}."
+        return f"{gain} It {reached}."
     row = facts.figures.time(machine, variant)
     where = _where(facts, machine, facts.study.shown_case(variant).id, row)
-    return f"{where}{_this(variant)} reaches {reached}."
+    return f"{where}{_this(variant)} {reached}."
+
+
+def _reached(limit: LimitShare) -> str:
+    """`reaches 80 % of the rate of ...`. A ceiling that is exceeded is no limit."""
+    rate = f"the rate of `{limit.ceiling}`"
+    if is_at_limit(limit.share):
+        return f"reaches {rate}"
+    exceeded = ", so that is a reference and no limit" * (limit.share > 1)
+    return f"reaches {percent(limit.share)} of {rate}{exceeded}"
 
 
 def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
@@ -97,11 +116,11 @@ def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
         return ""
     measure, clock = _measured_by(facts, row)
     kind = "step" if best.role == "step" else "variant beyond the steps"
-    is_longer = measure == SPEED and row.ratio < LESS
+    is_longer = measure == SPEED and row.ratio < 1
     compared = (
         f"takes {_times(1 / row.ratio, inverse(row))} as long as"
         if is_longer
-        else f"has {_times(row.ratio, row)} the {measure} of"
+        else f"has {_of_speed(row)} the {measure} of"
     )
     return (
         f"{_where(facts, machine, row.case, row)}the fastest {kind},"
@@ -129,6 +148,10 @@ def _this(variant: Variant) -> str:
 
 def fastest_phrase(facts: StudyFacts, machine: str, best: Variant) -> str:
     """Name of the fastest step in Markdown, with the steps that are measurably no slower."""
+    row = facts.figures.time(machine, best)
+    if row is not None and not is_settled(row) and facts.ranking.contenders(machine)[1:]:
+        few = basis_phrase(row)
+        return f"`{best.name}` (without a verdict on the other steps: only {few})"
     ties = listing([f"`{other.name}`" for other in facts.ranking.ties(machine)])
     return f"`{best.name}`" + (f" (no measurable difference from {ties})" if ties else "")
 
@@ -162,16 +185,25 @@ def _times(value: float, row: RatioRow | ClaimRow) -> str:
     )
 
 
+def _of_speed(row: RatioRow) -> str:
+    """`2.80 times (2.70 to 2.90)`; a ratio below 1 as `94 % (93 % to 97 %) of`."""
+    if row.ratio >= 1:
+        return _times(row.ratio, row)
+    interval = percent_interval(row.ratio, row.ci_low, row.ci_high)
+    return f"{with_interval(percent(row.ratio), spread(row, interval, percent))} of"
+
+
 def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str:
     """`this step is 3.91 times (3.87 to 3.95) as fast as ... by device time`, according to the
-    row's verdict; `measure` is SPEED or RATE."""
+    row's verdict, which only enough runs in one group allow; `measure` is SPEED or RATE."""
     other = f"`{row.against}`"
-    match row.verdict:
+    match row.verdict if is_headline(row) else "unclear":
         case "same":
             same = f"has the {RATE} of" if measure == RATE else "is as fast as"
             return f"{this} {same} {other} within {WITHIN}: {_figure(row, measure)} by {clock}"
         case "faster" | "slower" if measure == RATE:
-            figure, but = _decided(row)
+            but = _other_runs(row)
+            figure = times_phrase(row.ratio) if but and row.ratio >= 1 else _of_speed(row)
             return f"{this} has {figure} the {RATE} of {other} by {clock}{but}"
         case "faster":
             figure, but = _decided(row)
@@ -179,12 +211,12 @@ def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str
         case "slower":
             figure, but = _decided(inverse(row))
             return f"{this} is slower than {other}: it takes {figure} as long by {clock}{but}"
-    return f"{_undecided(row, this, other)}: {_figure(row, measure)} by {clock}"
+    return f"{_undecided(row, this, other, measure)}: {_figure(row, measure)} by {clock}"
 
 
 def _figure(row: RatioRow, measure: str) -> str:
-    """`1.02× its speed (0.98 to 1.05)`; a low speed as `2.20 times as long (2.00 to 2.40)`."""
-    if measure == SPEED and row.ratio < LESS:
+    """`1.02× its speed (0.98 to 1.05)`; a speed below 1 as `2.20 times as long (2.00 to 2.40)`."""
+    if measure == SPEED and row.ratio < 1:
         row = inverse(row)
         figure = f"it takes {times_phrase(row.ratio)} as long"
     else:
@@ -192,18 +224,27 @@ def _figure(row: RatioRow, measure: str) -> str:
     return with_interval(figure, spread(row, ratio_interval(row.ci_low, row.ci_high), ratio))
 
 
-def _undecided(row: RatioRow, this: str, other: str) -> str:
-    """The reason why neither of two variants is called the faster."""
-    if row.modes > 1:
-        return (
-            f"neither {this} nor {other} is called the faster, since the ratios of the rounds have"
-            " several modes"
-        )
+def _undecided(row: RatioRow, this: str, other: str, measure: str) -> str:
+    """The reason why there is no verdict, after the direction in which all runs agree, if any."""
+    reason = ""
     if not is_settled(row):
-        return f"it is undecided whether {this} or {other} is the faster"
-    if row.ci_low >= LESS and row.ci_high <= 1 / LESS:
+        reason = "too few for a verdict"
+    elif apart(row) > 1:
+        reason = "runs in groups"
+    elif row.modes > 1:
+        reason = "the ratios of the rounds have several modes"
+    if reason and (direction := agreed(row)):
+        runs = len(figures_by_run(row))
+        where = {1: "the only run", 2: "both runs"}.get(runs, f"all {runs} runs")
+        higher = {"faster": "has a higher", "slower": "has a lower"}[direction]
+        compared = f"{higher} {RATE}" if measure == RATE else f"is {direction}"
+        return f"{this} {compared} than {other} in {where} ({reason})"
+    if reason:
+        few = f"the runs are {reason}" if not is_settled(row) else reason
+        return f"there is no verdict on {this} and {other}, since {few}"
+    if row.ci_low >= LEAST_SAME and row.ci_high <= 1 / LEAST_SAME:
         return f"there is no measurable difference between {this} and {other}"
-    return f"another run may show {this} or {other} as the faster"
+    return f"there is no verdict: another run may show {this} or {other} as the faster"
 
 
 def _decided(row: RatioRow) -> tuple[str, str]:
@@ -212,11 +253,16 @@ def _decided(row: RatioRow) -> tuple[str, str]:
     The interval predicts another run, while the verdict is about the mean over the measured runs.
     So an interval that contains 1 goes into the clause.
     """
-    interval = ratio_interval(row.ci_low, row.ci_high)
+    but = _other_runs(row)
+    return times_phrase(row.ratio) if but else _times(row.ratio, row), but
+
+
+def _other_runs(row: RatioRow) -> str:
+    """The clause of `_decided`; empty for an interval that does not contain 1."""
     if not row.ci_low <= 1 <= row.ci_high:
-        return with_interval(times_phrase(row.ratio), spread(row, interval, ratio)), ""
-    runs = f"{row.verdict} in all {row.runs} runs"
-    return times_phrase(row.ratio), f"; {runs}, but another run may show {interval}×"
+        return ""
+    interval = ratio_interval(row.ci_low, row.ci_high)
+    return f"; {row.verdict} in all {row.runs} runs, but another run may show {interval}×"
 
 
 def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:

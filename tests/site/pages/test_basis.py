@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analysis.base.quantities import percent_interval
 from analysis.site.facts.journeys import journey_of
+from analysis.site.facts.rows import ParameterRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.home import cards, contradicted_beliefs
 from analysis.site.pages.ledger import claims_of
-from analysis.site.pages.sentences import step_sentence
+from analysis.site.pages.sentences import fastest_phrase, step_sentence
 from analysis.site.pages.study_pages import lead
 from analysis.site.pages.variants import sections
 from analysis.study import Case, Variant, discover
@@ -67,7 +71,8 @@ def test_two_runs_are_shown_as_both_and_are_no_headline(tmp_path: Path) -> None:
     assert "holds</span> on box in 2 runs on 2 hosts: 1.30× (runs: 1.20×, 1.40×; 2 runs" in ledger
     vectors = facts.study.variant("vectors")
     sentence = step_sentence(facts, "box", vectors)
-    assert sentence.startswith("On box (2 runs, 2 hosts) this step is 1.30 times (runs: 1.20×,")
+    faster = "this step is faster than `bytewise` in both runs (too few for a verdict): 1.30× its"
+    assert sentence.startswith(f"On box (2 runs, 2 hosts) {faster} speed (runs: 1.20×, 1.40×)")
     assert not re.search(r"[\d.]+ to [\d.]+", page + home + ledger + sentence)
     points = facts.points
     drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
@@ -118,6 +123,13 @@ def test_no_interval_exceeds_the_limit(tmp_path: Path) -> None:
     drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
     assert (drawn["rate_low"] < 6).all()
     assert drawn["rate_high"].to_numpy() == pytest.approx(10.0, rel=1e-2)
+    assert set(drawn["note"]) == {"interval ends at the ceiling's rate"}
+    rates["vectors"] = [10.2, 11.7, 13.2]
+    points = copying(tmp_path / "beyond", {"box": rates}).points
+    drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
+    assert drawn["rate_high"].to_numpy() == pytest.approx(drawn["rate"].to_numpy())
+    beyond = "interval ends at the figure, which exceeds the ceiling's rate"
+    assert set(drawn["note"]) == {beyond}
     assert percent_interval(0.85, 0.57, 1.32) == "57 % to 100 %"
     assert percent_interval(1.02, 0.98, 1.32) == "98 % to 102 %"
 
@@ -128,3 +140,35 @@ def test_runs_that_disagree_are_no_measurable_equality(tmp_path: Path) -> None:
     sentence = step_sentence(facts, "box", facts.study.variant("vectors"))
     assert "another run may show this step or `bytewise` as the faster: 1.000×" in sentence
     assert "no measurable difference" not in sentence
+
+
+def test_interval_of_a_ceiling_ends_at_the_rate_of_the_link(tmp_path: Path) -> None:
+    facts = copying(tmp_path, {"box": {"ceiling_engine": [9.0, 10.0, 11.0]}})
+    described = {**facts.inputs.machines["box"], "sms": 4}
+    rate = ParameterRow("box", "link_rate", 10.5e9, "B/s", math.nan, math.nan, 1)
+    inputs = replace(facts.inputs, machines={"box": described})
+    with_rate = inputs.with_tables(model_parameters=pd.DataFrame([rate]))
+    ceiling = replace(facts.study.variant("ceiling_engine"), link={"reads": "copy_engine"})
+    points = StudyFacts(with_rate, replace(facts.study, variants=(ceiling,))).points
+    drawn = points[(points["variant"] == "ceiling_engine") & (points["state"] == "measured")]
+    assert drawn["rate_high"].to_numpy() == pytest.approx(10.5)
+    assert set(drawn["note"]) == {"interval ends at the link's rate"}
+
+
+def test_one_run_gives_a_direction_and_no_verdict(tmp_path: Path) -> None:
+    facts = copying(tmp_path, {"box": {"bytewise": [1.0], "vectors": [2.0], "warps": [2.0]}})
+    said = step_sentence(facts, "box", facts.study.variant("vectors"))
+    assert "is faster than `bytewise` in the only run (too few for a verdict): 2.00× its" in said
+    said = step_sentence(facts, "box", facts.study.variant("warps"))
+    assert "no verdict on this step and `vectors`, since the runs are too few for a verdict" in said
+    fastest = facts.ranking.fastest("box")
+    assert fastest is not None
+    phrase = fastest_phrase(facts, "box", fastest)
+    assert phrase.endswith("(without a verdict on the other steps: only one run)")
+
+
+def test_runs_in_groups_still_agree_on_the_direction(tmp_path: Path) -> None:
+    rates = {"bytewise": [1.0, 1.0, 1.0], "vectors": [48.0, 112.0, 113.0]}
+    facts = copying(tmp_path, {"box": rates})
+    said = step_sentence(facts, "box", facts.study.variant("vectors"))
+    assert "is faster than `bytewise` in all 3 runs (runs in groups): 112× its" in said
