@@ -29,6 +29,8 @@ from analysis.study import Metric
 
 MIN_HOSTS: Final = 2
 """Minimum number of hosts for an interval that is also for other hosts."""
+LEAST_SAME: Final = 0.9
+"""An undecided ratio between this and its inverse is no measurable difference."""
 LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
 SPREAD: Final = f"{INTERVAL}, or runs"
@@ -88,6 +90,11 @@ def agreed(row: RatioRow) -> str:
     if figures and min(figures) >= 1 + SAME_WITHIN:
         return "faster"
     return "slower" if figures and max(figures) <= 1 - SAME_WITHIN else ""
+
+
+def is_level(row: RatioRow) -> bool:
+    """Whether the interval of an undecided ratio is narrow enough for no measurable difference."""
+    return row.ci_low >= LEAST_SAME and row.ci_high <= 1 / LEAST_SAME
 
 
 def ruled(row: Row) -> Row:

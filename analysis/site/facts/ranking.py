@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.site.facts.basis import is_headline
+from analysis.site.facts.basis import is_headline, is_level
 from analysis.site.facts.figures import Figures
 from analysis.study import Variant
 
@@ -54,7 +54,9 @@ class Ranking:
         row = self.figures.comparison(machine, best, other)
         if row is None and (row := self.figures.comparison(machine, other, best)) is not None:
             times.reverse()
-        if row is None or row.verdict in ("faster", "slower") or not is_headline(row):
+        if row is None or row.verdict in ("faster", "slower"):
+            return False
+        if not is_headline(row) or not is_level(row):
             return False
         of, against = times
         if of is None or against is None or of.stale or against.stale:

@@ -24,6 +24,7 @@ from analysis.site.facts.basis import (
     figures_by_run,
     inverse,
     is_headline,
+    is_level,
     is_settled,
     spread,
 )
@@ -36,8 +37,6 @@ from analysis.study.claims.kinds import Speedup
 
 SPEED: Final = "speed"
 RATE: Final = "payload rate"
-LEAST_SAME: Final = 0.9
-"""An undecided ratio between this and its inverse is no measurable difference."""
 NOTHING: Final = "No machine has been measured yet."
 
 
@@ -242,9 +241,9 @@ def _undecided(row: RatioRow, this: str, other: str, measure: str) -> str:
     if reason:
         few = f"the runs are {reason}" if not is_settled(row) else reason
         return f"there is no verdict on {this} and {other}, since {few}"
-    if row.ci_low >= LEAST_SAME and row.ci_high <= 1 / LEAST_SAME:
+    if is_level(row):
         return f"there is no measurable difference between {this} and {other}"
-    return f"there is no verdict: another run may show {this} or {other} as the faster"
+    return f"there is no verdict, since another run may show {this} or {other} as the faster"
 
 
 def _decided(row: RatioRow) -> tuple[str, str]:
