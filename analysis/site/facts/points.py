@@ -108,7 +108,7 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
         points.append(
             Point(
                 **_place(figures, machine, variant, case, metric),
-                **_measured(figures, case, row, limit.share if limit else math.nan),
+                **_measured(figures, case, row),
                 state="stale" if row.stale else "measured",
                 share=limit.share if limit else math.nan,
                 is_default=int(is_first and metric in preferred),
@@ -149,23 +149,31 @@ def _place(
     }
 
 
-def _measured(figures: Figures, case: Case, row: MeasuredRow, share: float) -> dict[str, Any]:
-    """`_values` of a measured figure. Its label has the runs if these allow no interval; no rate
-    reaches beyond that of the ceiling or link, unless the figure itself does."""
-    of_link = _link_seconds(figures, case, row)
-    least, bound = max((row.median * share if share > 0 else 0.0, "ceiling"), (of_link, "link"))
-    is_cut = is_headline(row) and row.ci_low < least
-    low = max(row.ci_low, min(row.median, least)) if is_cut else row.ci_low
+def _measured(figures: Figures, case: Case, row: MeasuredRow) -> dict[str, Any]:
+    """`_values` of a measured figure. Its label has the runs if these allow no interval."""
+    low, note = shortest_time(figures, case, row)
     values = _values(figures, case, row.median, low, row.ci_high)
     if is_headline(row):
-        end = f"the {bound}'s rate"
-        if row.median < least:
-            end = f"the figure, which exceeds {end}"
-        return values | {"note": f"interval ends at {end}"} if is_cut else values
+        return values | {"note": note}
     write = partial(_short, figures, case)
     note = f"runs {apart(row):.2g}× apart" if apart(row) > 1 else basis_phrase(row).split(",")[0]
     runs = spread(row, "", write)
     return values | {"label": with_interval(values["short"], note), "interval": runs}
+
+
+def shortest_time(figures: Figures, case: Case, row: MeasuredRow) -> tuple[float, str]:
+    """The lower end of a time's interval, and a note where that was raised: no rate reaches beyond
+    that of the ceiling or link, unless the figure itself does. NaN without an interval."""
+    limit = figures.limit_share(row.machine, figures.study.variant(row.variant), case, row.metric)
+    of_ceiling = row.median * limit.share if limit is not None else 0.0
+    of_link = _link_seconds(figures, case, row)
+    least, bound = max((of_ceiling, "ceiling"), (of_link, "link"))
+    if math.isnan(row.ci_low) or row.ci_low >= least:
+        return row.ci_low, ""
+    end = f"the {bound}'s rate"
+    if row.median < least:
+        end = f"the figure, which exceeds {end}"
+    return max(row.ci_low, min(row.median, least)), f"interval ends at {end}"
 
 
 def _link_seconds(figures: Figures, case: Case, row: MeasuredRow) -> float:

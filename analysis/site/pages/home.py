@@ -24,6 +24,7 @@ from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.basis import FEW, is_headline, with_basis
 from analysis.site.facts.findings import ClaimResult, Slower, findings, largest_surprise
 from analysis.site.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
+from analysis.site.facts.points import shortest_time
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.agreement import agreement_sentence
 from analysis.site.pages.findings import finding_item
@@ -97,8 +98,10 @@ def _mark(facts: StudyFacts, step: Step, *, is_end: bool) -> Mark:
     kind = ("stale" if row.stale else step.variant.role) + " end" * is_end
     values = row.median, row.ci_low, row.ci_high
     if facts.figures.are_rates:
-        payload = facts.study.shown_case(step.variant).payload_bytes
-        values = payload / row.median, payload / row.ci_high, payload / row.ci_low
+        case = facts.study.shown_case(step.variant)
+        ends = row.ci_high, shortest_time(facts.figures, case, row)[0]
+        low, high = (case.payload_bytes / seconds for seconds in ends)
+        values = case.payload_bytes / row.median, low, high
     return Mark(*values, kind, f"{step.variant.name}: {_speed(facts, step)}")
 
 

@@ -16,6 +16,7 @@ from analysis.base.quantities import percent_interval
 from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.rows import ParameterRow
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages import home
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.home import cards, contradicted_beliefs
 from analysis.site.pages.ledger import claims_of
@@ -119,7 +120,10 @@ def test_groups_of_runs_have_no_interval_and_no_verdict(tmp_path: Path) -> None:
 
 def test_no_interval_exceeds_the_limit(tmp_path: Path) -> None:
     rates = {"bytewise": [1.0] * 3, "vectors": [6.0, 7.5, 9.0], "ceiling_engine": [10.0] * 3}
-    points = copying(tmp_path, {"box": rates}).points
+    facts = copying(tmp_path, {"box": rates})
+    points, journey = facts.points, journey_of(facts)
+    assert journey is not None
+    assert home._mark(facts, journey.last, is_end=True).high == pytest.approx(10e9, rel=1e-2)
     drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
     assert (drawn["rate_low"] < 6).all()
     assert drawn["rate_high"].to_numpy() == pytest.approx(10.0, rel=1e-2)
