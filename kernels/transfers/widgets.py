@@ -20,16 +20,20 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     if not advisers:
         return {"adviser": None}
     data = [adapter(Adviser).dump_python(one, mode="json") for one in advisers]
-    table = [row for adviser in advisers for row in _threshold_rows(adviser)]
+    table = [
+        row
+        for adviser in advisers
+        for row in _threshold_rows(adviser, facts.inputs.called(adviser.machine))
+    ]
     return {"adviser": Widget(data, COLUMNS, table)}
 
 
-def _threshold_rows(adviser: Adviser) -> Iterable[list[str]]:
-    """A row for each size at which the rules change."""
+def _threshold_rows(adviser: Adviser, called: str) -> Iterable[list[str]]:
+    """A row for each size at which the rules of a machine, as it is `called`, change."""
     shown: tuple[object, ...] = ()
     for at in adviser.thresholds:
         stream = "busy" if at.is_busy else "idle"
-        place = [adviser.machine, at.direction, at.host, at.device, stream]
+        place = [called, at.direction, at.host, at.device, stream]
         if shown != (place, at.rules):
             shown = place, at.rules
             ways = ", ".join(f"from {rule.count_from}: {rule.variant}" for rule in at.rules)

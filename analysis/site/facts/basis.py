@@ -33,9 +33,9 @@ LEAST_SAME: Final = 0.9
 """An undecided ratio between this and its inverse is no measurable difference."""
 LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
-SPREAD: Final = f"{INTERVAL}, or runs"
+SPREAD: Final = f"{INTERVAL} (or single runs)"
 """Title of the texts by `spread`."""
-TIME_SPREAD: Final = f"{INTERVAL} corrected for host speed, or runs"
+TIME_SPREAD: Final = f"{INTERVAL}, corrected for host speed (or single runs)"
 """The same of a time, by the columns `ci_low` and `ci_high` of the summary."""
 ANY_HOST: Final = "next run on any host"
 """Name of the interval of a time that is not corrected for host speed, as in claims."""

@@ -94,10 +94,14 @@ def chosen_after(row: ClaimRow) -> str:
 
 
 def judges_phrase(row: ClaimRow) -> str:
-    """`4 runs; the verdict uses 1: the others are older than the threshold`; empty if it uses
-    all."""
-    others = row.runs - row.judging
-    if row.bound != BEFORE or others < 1:
+    """`4 runs, 1 of them made after the threshold was fixed; only this one decides`; empty if all
+    decide."""
+    if row.bound != BEFORE or row.judging >= row.runs:
         return ""
-    older = "the other is" if others == 1 else "the others are"
-    return f"{row.runs} runs; the verdict uses {row.judging}: {older} older than the threshold"
+    if not row.judging:
+        runs = "one run" if row.runs == 1 else f"{row.runs} runs"
+        return f"{runs}, made before the threshold was fixed"
+    decide = "this one decides" if row.judging == 1 else "these decide"
+    return (
+        f"{row.runs} runs, {row.judging} of them made after the threshold was fixed; only {decide}"
+    )

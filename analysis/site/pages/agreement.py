@@ -38,9 +38,9 @@ def _between_runs(repeats: pd.DataFrame) -> str:
     if is_different.empty:
         return ""
     return (
-        f" Between runs, {int(is_different.sum())} of {len(is_different)}"
-        f" ({percent(float(is_different.mean()))}) did: the time of one entry in one run, compared"
-        " with those of the other entry in all other runs. Ratios here are never between runs."
+        f" Identical programs compared across runs differ in {int(is_different.sum())} of"
+        f" {len(is_different)} cases ({percent(float(is_different.mean()))}). This site therefore"
+        " compares only within a run."
     )
 
 

@@ -21,7 +21,6 @@ from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.comparison import (
     FASTER,
     PUBLISHED,
-    SAME,
     SLOWER,
     UNKNOWN,
     Comparison,
@@ -67,22 +66,28 @@ def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
     architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
     sentences = [
         f"**{comparison.called(one)} and {comparison.called(other)}.**",
-        f"{len(ratios)} variants have been measured on both,"
-        f" {sum(each.verdict == SAME for each in ratios)} without a measurable difference.",
+        f"{len(ratios)} variant{'s' * (len(ratios) > 1)} ran on both.",
+        _comparable(len(ratios), sum(each.verdict != UNKNOWN for each in ratios), len(different)),
     ]
-    tested = sum(each.verdict != UNKNOWN for each in ratios)
-    if few := len(ratios) - tested:
-        sentences.append(f"{few} have no interval on one of them, because its runs allow none.")
     if different:
-        sentences.append(
-            f"{len(different)} of {tested} differ by their intervals. Of equal machines, about"
-            f" {tested * (1 - CONFIDENCE):.0f} would by chance."
-        )
         largest = "; ".join(_phrase(comparison, each) for each in different[:NAMED])
         sentences.append(f"The largest differences: {largest}.")
     if architectures[0] and architectures[0] == architectures[1]:
         sentences.append(f"Both GPUs have the same architecture, {code(architectures[0])}.")
     return " ".join(sentences)
+
+
+def _comparable(ran: int, tested: int, different: int) -> str:
+    """Numbers of variants with enough runs on both machines, and of those that differ."""
+    if not tested:
+        return "None has enough runs on both to compare."
+    have = "has" if tested == 1 else "have"
+    enough = f"{'All' if tested == ran > 1 else tested} {have} enough runs to compare;"
+    if not different:
+        return f"{enough} none differs."
+    by_chance = f"{tested * (1 - CONFIDENCE):.0f}"
+    differ = "differs" if different == 1 else "differ"
+    return f"{enough} {different} {differ}. Of equal machines, about {by_chance} would by chance."
 
 
 @macro("machine_gaps")

@@ -29,15 +29,30 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.agreement import agreement_sentence
 from analysis.site.pages.findings import finding_item
 from analysis.site.pages.html import code, link, listed, paragraph
+from analysis.site.pages.page import macro
 from analysis.site.pages.pictures import Mark, columns, times
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
+from analysis.study.claims.verdicts import HOLDS
 
 Address = Callable[[str], str]
 """Relative address of a study's page; empty for a study without a page."""
 
 _CARDS: Final = macros("card.html")
 COUNTS: Final = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
+
+
+@macro()
+def where_holds(studies: Mapping[str, StudyFacts], study: str, claim: str) -> str:
+    """` on H100 and H200`, the machines on which a claim holds.
+
+    study: its name
+    claim: id of the claim
+    """
+    facts = studies.get(study)
+    rows = facts.verdicts.by_claim.get(claim, []) if facts else []
+    machines = [facts.inputs.called(row.machine) for row in rows if facts and row.verdict == HOLDS]
+    return f" on {listing(machines)}" if machines else ", which no machine's results confirm yet"
 
 
 def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
@@ -179,7 +194,10 @@ def _standing(facts: StudyFacts, journey: Journey) -> str:
     known = (facts.figures.time(journey.machine, step.variant) for step in journey.steps)
     few = sum(row is not None for row in known) - len(rows)
     if few:
-        parts.append(f"{few} with too few runs, or with runs in groups")
+        parts.append(
+            f"{few} step{'s have' if few > 1 else ' has'} no figure: too few runs, or runs that"
+            " fall into separate groups"
+        )
     if missing := len(journey.steps) - len(rows) - few:
         parts.append(f"{missing} not measured")
     others = [facts.inputs.called(one) for one in facts.machines if one != journey.machine]

@@ -84,7 +84,12 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
         return "No study has claims yet."
     counted = f"{len(verdicts)} verdicts, one per claim and machine: {_sum_up(verdicts)}."
     if on_average:
-        counted += f" Of the undecided claims, on average over hosts {_sum_up(on_average)}."
+        undecided = sum(verdict == UNDECIDED for verdict, _ in verdicts)
+        are = "is" if len(on_average) == 1 else "are"
+        counted += (
+            f" {len(on_average)} of the {undecided} undecided {are} decided on average over hosts:"
+            f" {_sum_up(on_average)}."
+        )
     names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
     return "\n\n".join([_CLAIMS.counted(names, FEW, counted), *parts])
 
@@ -133,10 +138,10 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
         parts.append(folded(f"The {len(claims)} claims", boxes) if len(claims) > most else boxes)
     if untested:
         names = (
-            link(f"#{claim_anchor(facts.study.name, one.claim.id)}", code(one.claim.id))
+            link(f"#{claim_anchor(facts.study.name, one.claim.id)}", one.claim.says)
             for one in untested
         )
-        parts.append(f"Not tested: {joined(', ', names)}.")
+        parts.append(f"Not tested: {joined(' ', names)}")
     return "\n\n".join(parts) or "This study tests no claims."
 
 

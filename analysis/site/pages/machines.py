@@ -176,9 +176,10 @@ def sample_tables(inputs: Inputs, files: Mapping[VariantKey, list[str]], place: 
     for (machine, study), group in groupby(sorted(files.items()), key=lambda one: one[0][:2]):
         table, count = _samples_of(inputs, dict(group))
         folder = f"data/{machine}/{study}"
-        summary = f"{machine}, {study}: {count} variants"
+        called = inputs.called(machine)
+        summary = f"{called}, {study}: {count} variants"
         anchor = f"{machine}-{study}"
-        title = f"Samples of {study} on {machine}"
+        title = f"Samples of {study} on {called}"
         path = f"{folder}/index.html"
         tables.append(place.folded(path, summary, title, table, anchor=anchor))
     return "\n\n".join(tables) or NOTHING

@@ -37,6 +37,9 @@ from analysis.study.claims.kinds import Speedup
 
 SPEED: Final = "speed"
 RATE: Final = "payload rate"
+FASTER: Final = "be anything from {} slower to {} faster"
+LONGER: Final = "take anything from {} less to {} more time"
+"Ends of an interval around 1, of speeds and of times."
 NOTHING: Final = "No machine has been measured yet."
 
 
@@ -201,14 +204,14 @@ def comparison_phrase(row: RatioRow, this: str, measure: str, clock: str) -> str
             same = f"has the {RATE} of" if measure == RATE else "is as fast as"
             return f"{this} {same} {other} within {WITHIN}: {_figure(row, measure)} by {clock}"
         case "faster" | "slower" if measure == RATE:
-            but = _other_runs(row)
+            but = _other_runs(row, FASTER)
             figure = times_phrase(row.ratio) if but and row.ratio >= 1 else _of_speed(row)
             return f"{this} has {figure} the {RATE} of {other} by {clock}{but}"
         case "faster":
-            figure, but = _decided(row)
+            figure, but = _decided(row, FASTER)
             return f"{this} is {figure} as fast as {other} by {clock}{but}"
         case "slower":
-            figure, but = _decided(inverse(row))
+            figure, but = _decided(inverse(row), LONGER)
             return f"{this} is slower than {other}: it takes {figure} as long by {clock}{but}"
     return f"{_undecided(row, this, other, measure)}: {_figure(row, measure)} by {clock}"
 
@@ -246,22 +249,22 @@ def _undecided(row: RatioRow, this: str, other: str, measure: str) -> str:
     return f"there is no verdict, since another run may show {this} or {other} as the faster"
 
 
-def _decided(row: RatioRow) -> tuple[str, str]:
+def _decided(row: RatioRow, words: str) -> tuple[str, str]:
     """A decided ratio with its interval or runs, and a clause about other runs.
 
     The interval predicts another run, while the verdict is about the mean over the measured runs.
-    So an interval that contains 1 goes into the clause.
+    So an interval that contains 1 goes into the clause, in `words`.
     """
-    but = _other_runs(row)
+    but = _other_runs(row, words)
     return times_phrase(row.ratio) if but else _times(row.ratio, row), but
 
 
-def _other_runs(row: RatioRow) -> str:
+def _other_runs(row: RatioRow, words: str) -> str:
     """The clause of `_decided`; empty for an interval that does not contain 1."""
     if not row.ci_low <= 1 <= row.ci_high:
         return ""
-    interval = ratio_interval(row.ci_low, row.ci_high)
-    return f"; {row.verdict} in all {row.runs} runs, but another run may show {interval}×"
+    further = words.format(percent(1 - row.ci_low), percent(row.ci_high - 1))
+    return f" in these {row.runs} runs; a further run may {further}"
 
 
 def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:

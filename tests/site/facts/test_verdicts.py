@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow
-from analysis.site.facts.verdicts import UNDECIDED, Verdicts
-from analysis.study.claims.verdicts import FAILS, NOT_TESTED
+from analysis.site.facts.verdicts import UNDECIDED, Verdicts, judges_phrase
+from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, FAILS, NOT_TESTED
 from tests.synthetic import COPY
 
 UNKNOWN = math.nan
@@ -42,3 +42,33 @@ def test_claim_is_undecided_if_judging_runs_measured_all_parts(
     claims, of_claim = pd.DataFrame([asdict(row)]), pd.DataFrame(map(asdict, parts))
     inputs = SimpleNamespace(tables={"claims": claims, "claim_parts": of_claim})
     assert Verdicts(cast(Any, inputs), COPY).shown(row) == shown
+
+
+@pytest.mark.parametrize(
+    ("bound", "runs", "judging", "said"),
+    [
+        (BEFORE, 1, 0, "one run, made before the threshold was fixed"),
+        (BEFORE, 2, 0, "2 runs, made before the threshold was fixed"),
+        (
+            *(BEFORE, 4, 1),
+            "4 runs, 1 of them made after the threshold was fixed; only this one decides",
+        ),
+        (
+            *(BEFORE, 7, 5),
+            "7 runs, 5 of them made after the threshold was fixed; only these decide",
+        ),
+        (BEFORE, 5, 5, ""),
+        (AFTERWARDS, 5, 0, ""),
+    ],
+)
+def test_runs_older_than_the_threshold_are_counted(
+    bound: str, runs: int, judging: int, said: str
+) -> None:
+    figures = (UNKNOWN,) * 4
+    row = ClaimRow(
+        *(COPY.name, "it", "box", FAILS, "", *figures, "1", ""),
+        bound=bound,
+        runs=runs,
+        judging=judging,
+    )
+    assert judges_phrase(row) == said

@@ -103,7 +103,7 @@ def test_one_machine_has_no_other_to_be_compared_with(several: dict[int, dict[st
 
 def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str, str]]) -> None:
     text = several[2]["machine_pairs"]
-    assert "**a-box and b-box.** 14 variants have been measured on both, 0 without" in text
+    assert "**a-box and b-box.** 14 variants ran on both. All have" in text
     assert re.search(r"(1\.9|2\.0)\d* times \(.* to .*\) as fast on a-box", text)
     assert re.search(r"<td>driver</td><td></td><td>600\.1</td>", several[2]["machine_differences"])
     assert "Equal on all: GPU Synthetic GPU" in several[2]["machine_differences"]
@@ -118,7 +118,7 @@ def test_machine_without_a_gpu_has_no_unknown_gpu() -> None:
 
 def test_three_machines_are_compared_in_pairs(several: dict[int, dict[str, str]]) -> None:
     text = several[3]["machine_pairs"].split("\n\n")
-    of_14 = "14 variants have been measured on both, 0 without a measurable difference."
+    of_14 = "14 variants ran on both. All have enough runs to compare; 14 differ."
     pairs = ("a-box and b-box", "a-box and c-box", "b-box and c-box")
     for pair, one in zip(pairs, text, strict=True):
         assert one.startswith(f"**{pair}.** {of_14}")
@@ -240,8 +240,8 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "no measurable difference")
     assert drawn["ratio"] == pytest.approx(2, rel=0.01)
     assert redrawn["ratio"] == pytest.approx(1, rel=0.01)
-    assert "on both, 1 without a measurable difference" in before["machine_pairs"]
-    assert "on both, 2 without a measurable difference" in after["machine_pairs"]
+    assert "All have enough runs to compare; 1 differs." in before["machine_pairs"]
+    assert "All have enough runs to compare; none differs." in after["machine_pairs"]
     verdicts = inputs.tables["claims"].set_index(["claim", "machine"])["verdict"]
     assert verdicts["vectors", "box"] == "not tested"
     assert verdicts["vectors", "other-box"] == "holds"

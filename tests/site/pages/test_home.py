@@ -71,7 +71,7 @@ def test_card_shows_first_and_fastest_step_their_share_and_their_machine(
     html = card(measured)
     assert '<h3><a href="studies/copy/">Copying rows</a></h3>' in html
     assert "<strong>1.25 GB/s</strong> → <strong>7.50 GB/s</strong>" in html
-    assert "<span>6.00×</span>" in html
+    assert ">6.00×</span>" in html
     assert "10 % → 61 % of the limit: The copy engine (dashed)" in html
     assert "box; 3 runs, 3 hosts; 2026-01-02; 1 not measured" in html
     drawn = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', html)]
@@ -120,6 +120,14 @@ def test_card_names_the_counted_unit(tmp_path: Path) -> None:
     assert "“It is so.” Measured, SMs: 128; expected: at most 16." in html
 
 
+def test_home_names_the_machines_on_which_a_claim_holds(measured: StudyFacts) -> None:
+    of_copy = {"copy": measured}
+    assert home.where_holds(of_copy, "copy", "vectors") == " on box"
+    unconfirmed = ", which no machine's results confirm yet"
+    assert home.where_holds(of_copy, "copy", "unknown") == unconfirmed
+    assert home.where_holds({}, "copy", "vectors") == unconfirmed
+
+
 def test_finding_shows_its_figures_and_links_to_the_claim(measured: StudyFacts) -> None:
     html = contradicted_beliefs([measured], lambda name: f"studies/{name}/")
     assert html.startswith("## One finding that contradicts common beliefs")
@@ -131,7 +139,7 @@ def test_finding_shows_its_figures_and_links_to_the_claim(measured: StudyFacts) 
     foreseen = StudyFacts(measured.inputs.with_tables(claims=claims), measured.study)
     assert "on box. " in contradicted_beliefs([foreseen], str)
     few = StudyFacts(measured.inputs.with_tables(claims=claims.assign(runs=6)), measured.study)
-    said = ", 6 runs; the verdict uses 3: the others are older than the threshold. "
+    said = ", 6 runs, 3 of them made after the threshold was fixed; only these decide. "
     assert f"on box{said}" in contradicted_beliefs([few], str)
 
 
@@ -195,7 +203,7 @@ def test_gain_needs_both_steps_in_one_run(measured: StudyFacts) -> None:
     scaled = StudyFacts(
         measured.inputs.with_tables(ratios=ratios.assign(ratio=1.75)), measured.study
     )
-    assert "<span>1.75×</span>" in card(scaled)
+    assert ">1.75×</span>" in card(scaled)
     alone = StudyFacts(measured.inputs.with_tables(ratios=ratios.iloc[:0]), measured.study)
     assert "6.00×" not in card(alone)
 

@@ -40,14 +40,14 @@ from tests.synthetic import add_run, provenance_of, write_machine
         ("faster", 3.87, 3.91, 3.95, "is 3.91 times (3.87 to 3.95) as fast as `before` by device"),
         (
             *("faster", 0.752, 1.61, 3.5),
-            "is 1.61 times as fast as `before` by device time; faster in all 3 runs, but another"
-            " run may show 0.75 to 3.5×",
+            "is 1.61 times as fast as `before` by device time in these 3 runs; a further run may be"
+            " anything from 25 % slower to 250 % faster.",
         ),
         ("slower", 0.4, 0.5, 0.625, "it takes 2.00 times (1.6 to 2.5) as long by device time"),
         (
             *("slower", 0.8, 0.9, 1.25),
-            "it takes 1.11 times as long by device time; slower in all 3 runs, but another run"
-            " may show 0.80 to 1.2×",
+            "it takes 1.11 times as long by device time in these 3 runs; a further run may take"
+            " anything from 20 % less to 25 % more time.",
         ),
         ("same", 0.998, 1.001, 1.004, "as fast as `before` within 1 %: 1.001× its speed (0.998"),
         (

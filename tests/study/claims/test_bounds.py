@@ -75,7 +75,7 @@ def test_a_run_that_may_judge_does_not_replace_the_others_in_the_figure(tmp_path
     assert 3.9 < row["judged_low"] < row["judged"] < row["judged_high"] < 4.1
     facts = StudyFacts(read(tmp_path / "now", study), study)
     place = Place(tmp_path / "site", "")
-    said = "4 runs; the verdict uses 1: the others are older than the threshold"
+    said = "4 runs, 1 of them made after the threshold was fixed; only this one decides"
     page = page_of(facts, place)
     assert said in page and "- On box: 1 holds in fewer than 3 runs or 2 hosts." in page
     assert (
