@@ -76,7 +76,7 @@ class RoundJob:
     @property
     def stages(self) -> Path:
         """File with the seconds that the round spent in each of its stages."""
-        return self.out.with_suffix(".stages.json")
+        return self.out.with_suffix(".stages")
 
     @property
     def failure(self) -> Path:
