@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from analysis.api.measure import Skip, running_trials
-from analysis.api.study import find_study
+from analysis.api.study import HotpathError, find_study
 
 from .profiled import Profiled
 from .trial import RUN_S, Bench, Verdict, calibrate_here, hold_out, judge
@@ -31,15 +31,18 @@ class Judged(Profiled):
     def samples(self, stream: int) -> Mapping[str, list[float]]:
         """For each source of advice, by its prefix: `loss` in each cell, the time of the advised
         way over the fastest one's; `hits`, the share of cells with a small loss; `worst`, the
-        largest loss; `predicted`, the share of predicted times that are near the measured one."""
+        largest loss; `predicted`, the share of predicted times that are near the measured one.
+
+        Skip if a way cannot run here; HotpathError if the output of one was wrong."""
         seed = secrets.randbits(31)
+        here = running_trials(find_study(STUDY), stream, np.random.default_rng(seed))
+        bench = Bench(here.bind)
         try:
-            here = running_trials(find_study(STUDY), stream, np.random.default_rng(seed))
-            bench = Bench(here.bind)
             verdicts = judge(hold_out(here, bench, seed, calibrate_here(here, bench), RUN_S))
+        except HotpathError as error:
             bench.require_right()
-        except Exception as error:  # it must not end a round that measures the ways
-            raise Skip(f"{type(error).__name__}: {error}") from error
+            raise Skip(str(error)) from error
+        bench.require_right()
         found: dict[str, list[float]] = {}
         for verdict in verdicts:
             found |= _metrics(verdict)

@@ -194,19 +194,35 @@ def test_the_metrics_of_a_run_are_those_of_the_study(monkeypatch: pytest.MonkeyP
     assert set(found) <= set(STUDIES["transfers"].metrics)
 
 
-@pytest.mark.parametrize(
-    "error", [HotpathError("pinned_loop: byte 7"), RuntimeError("CUDA: no memory"), KeyError("way")]
-)
-def test_a_judgement_that_fails_is_skipped(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any) -> None:
+def judged(monkeypatch: pytest.MonkeyPatch, error: Exception, faults: dict[str, str]) -> None:
+    """A judgement whose calibration finds these wrong outputs, then ends with `error`."""
+
+    def fail(here: Any, bench: trial.Bench) -> None:
+        bench.faults.update(faults)
         raise error
 
     monkeypatch.setattr(held_out, "running_trials", lambda *_: SimpleNamespace(bind=None))
     monkeypatch.setattr(held_out, "calibrate_here", fail)
-    with pytest.raises(Skip, match=type(error).__name__):
-        object.__new__(held_out.Judged).samples(0)
+    object.__new__(held_out.Judged).samples(0)
+
+
+def test_a_judgement_without_a_way_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Skip, match="no torch"):
+        judged(monkeypatch, HotpathError("no torch"), {})
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA: no memory"), KeyError("way")])
+def test_an_unforeseen_error_of_a_judgement_is_no_skip(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(type(error)):
+        judged(monkeypatch, error, {})
+
+
+def test_a_wrong_output_in_a_judgement_is_no_skip(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HotpathError, match="wrong output: pinned_loop: byte 7") as caught:
+        judged(monkeypatch, HotpathError("no cell"), {"pinned_loop": "byte 7"})
+    assert not isinstance(caught.value, Skip)
 
 
 @pytest.mark.heavy
