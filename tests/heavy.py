@@ -34,6 +34,7 @@ FIXTURES = {"browser", "final", "libfabric", "modules", "ours", "site"}
 OTHERS = (
     "tests/kernels/peers/test_workload.py::test_the_set_of_the_check_is_not_timed",
     "tests/measure/test_crashes.py",
+    "tests/measure/test_journal.py",
     "tests/measure/test_forecast.py::test_forecast_from_the_last_run",
     "tests/results/model/test_fit.py",
     "tests/results/model/test_translation.py::test_the_third_step_finds",

@@ -158,3 +158,17 @@ def run(plan: Plan, folder: Path) -> list[str]:
 
 def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
     return load_variant(where.root / where.machine / study.name / f"{variant}.csv").samples
+
+
+def measured_rounds(study: Study) -> int:
+    """Number of started rounds: each loads the module once."""
+    path = study.folder / "rounds"
+    return path.stat().st_size if path.exists() else 0
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
