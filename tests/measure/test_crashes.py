@@ -8,6 +8,7 @@ import os
 import shutil
 import struct
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -84,13 +85,18 @@ def in_child(
             code = 0
         except SystemExit as stop:
             print(stop.code)
+        except Exception:
+            traceback.print_exc()
         finally:
             os._exit(code)
 
 
 @pytest.fixture
-def measure(study: Study, where: Target, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """The program, for this study."""
+def measure(
+    study: Study, where: Target, build_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], None]:
+    """The program, for this study. Its folder of sockets, which it empties, is the test's."""
+    monkeypatch.setattr(program, "BUILD", build_folder)
     grid = replace(GRID, rounds=ROUNDS)
     config = replace(load_config(), studies={study.name: study}, grid=grid, machine=where.machine)
     monkeypatch.setattr(program, "load_config", lambda overrides: config)
