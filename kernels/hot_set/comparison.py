@@ -1,0 +1,146 @@
+"""Comparison of a buffer on the device with the reference, after a step of one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .reference import FREE, HotSet, Step
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a variant has left, of one request.
+
+    slots: slot of every id of the last step, in their order, [ids]
+    rows: row in each slot, or FREE, [slots]
+    last_used: last step that used the row of each slot, counted from 0, [slots]; None if the
+        variant keeps `order` instead
+    order: occupied slots in the order of eviction, [rows held]
+    buffer: bytes of the slots, uint8 [slots, row_bytes]; None if they are not compared
+    fetched: rows that the last step has fetched, in any order; None if the variant does not say
+    """
+
+    slots: np.ndarray
+    rows: np.ndarray
+    last_used: np.ndarray | None = None
+    order: np.ndarray | None = None
+    buffer: np.ndarray | None = None
+    fetched: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from: pool row of each row of the context, `places`; the pool, uint8
+    [pool_rows, row_bytes]; and the byte of slots that were never used, None if it does not matter.
+    """
+
+    places: np.ndarray
+    pool: np.ndarray
+    poison: int | None = None
+
+
+def difference(
+    reference: HotSet, step: Step, ids: np.ndarray, got: Contents, source: Source
+) -> str | None:
+    """The first difference between `got` and the reference after `step`, which took `ids`; None if
+    there is none.
+
+    The numbers of slots may differ: a variant may put a row into any free or evicted slot. The rows
+    held, their last use or order of eviction, the slots handed out and all bytes must agree.
+    """
+    return (
+        _wrong_rows(reference.rows, got.rows)
+        or _wrong_slots(ids, got.slots, got.rows)
+        or _wrong_last_use(reference, got)
+        or _wrong_order(reference, got)
+        or _wrong_fetches(step.missed_rows, got.fetched)
+        or _wrong_bytes(got, source)
+    )
+
+
+def _wrong_rows(expected: np.ndarray, got: np.ndarray) -> str | None:
+    """A row in two slots, one that should have been evicted, or one that is missing."""
+    if got.shape != expected.shape:
+        return f"slots: expected {expected.shape[0]}, got {list(got.shape)}"
+    held, counts = np.unique(got[got != FREE], return_counts=True)
+    for row in held[counts > 1][:1]:
+        places = np.flatnonzero(got == row)[:2].tolist()
+        return f"row {row}: expected one slot, got slots {places[0]} and {places[1]}"
+    for row in np.setdiff1d(held, expected)[:1]:
+        return f"row {row}: expected it not to be held, got slot {np.flatnonzero(got == row)[0]}"
+    for row in np.setdiff1d(expected, got)[:1]:
+        return f"row {row}: expected it to be held, got no slot"
+    return None
+
+
+def _wrong_slots(ids: np.ndarray, slots: np.ndarray, rows: np.ndarray) -> str | None:
+    """A slot handed out that does not hold its row."""
+    if slots.shape != ids.shape:
+        return f"slots handed out: expected {len(ids)}, got {list(slots.shape)}"
+    is_slot = (slots >= 0) & (slots < len(rows))
+    found = np.where(is_slot, rows[np.where(is_slot, slots, 0)], FREE)
+    for at in np.flatnonzero(found != ids)[:1]:
+        holds = f"which holds row {found[at]}" if is_slot[at] else "which does not exist"
+        return f"id {at}: expected the slot of row {ids[at]}, got slot {slots[at]}, {holds}"
+    return None
+
+
+def _wrong_last_use(reference: HotSet, got: Contents) -> str | None:
+    if got.last_used is None:
+        return None
+    used = np.full(int(reference.rows.max()) + 1, FREE, np.int64)
+    held = reference.rows != FREE
+    used[reference.rows[held]] = reference.last_used[held]
+    slots = np.flatnonzero(got.rows != FREE)
+    for slot in slots[got.last_used[slots] != used[got.rows[slots]]][:1]:
+        row = got.rows[slot]
+        return f"row {row}: expected last use in step {used[row]}, got {got.last_used[slot]}"
+    return None
+
+
+def _wrong_order(reference: HotSet, got: Contents) -> str | None:
+    if got.order is None:
+        return None
+    expected = reference.rows[reference.order]
+    if got.order.shape != expected.shape:
+        return f"order of eviction: expected {len(expected)} slots, got {list(got.order.shape)}"
+    is_slot = (got.order >= 0) & (got.order < len(got.rows))
+    found = np.where(is_slot, got.rows[np.where(is_slot, got.order, 0)], FREE)
+    for at in np.flatnonzero(found != expected)[:1]:
+        return f"place {at} in the order of eviction: expected row {expected[at]}, got {found[at]}"
+    return None
+
+
+def _wrong_fetches(expected: np.ndarray, fetched: np.ndarray | None) -> str | None:
+    """A row fetched twice, one that was held already, or one not fetched."""
+    if fetched is None:
+        return None
+    rows, counts = np.unique(fetched, return_counts=True)
+    for at in np.flatnonzero(counts > 1)[:1]:
+        return f"row {rows[at]}: expected one fetch, got {counts[at]}"
+    for row in np.setdiff1d(rows, expected)[:1]:
+        return f"row {row}: expected no fetch, got one"
+    for row in np.setdiff1d(expected, rows)[:1]:
+        return f"row {row}: expected one fetch, got none"
+    return None
+
+
+def _wrong_bytes(got: Contents, source: Source) -> str | None:
+    """The first byte that is not the row's or, in a free slot, not poison."""
+    if got.buffer is None:
+        return None
+    held = np.flatnonzero(got.rows != FREE)
+    rows = got.rows[held]
+    expected = source.pool.take(source.places[rows], axis=0)
+    if not np.array_equal(got.buffer[held], expected):
+        at, byte = np.argwhere(got.buffer[held] != expected)[0]
+        values = f"expected {expected[at, byte]}, got {got.buffer[held[at], byte]}"
+        return f"slot {held[at]}, row {rows[at]}, byte {byte}: {values}"
+    free = np.flatnonzero(got.rows == FREE)
+    if source.poison is not None and (wrong := got.buffer[free] != source.poison).any():
+        at, byte = np.argwhere(wrong)[0]
+        values = f"expected {source.poison}, got {got.buffer[free[at], byte]}"
+        return f"slot {free[at]}, which is free, byte {byte}: {values}"
+    return None
