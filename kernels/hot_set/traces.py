@@ -145,6 +145,8 @@ class _Rows:
         count, length = columns.shape[1], self._ring.shape[1]
         ring = (self._head + np.arange(count)) % length
         _swap(target, columns, self._ring, np.broadcast_to(ring, columns.shape))
+        # Rows that leave together are equally old: the lower id is evicted first.
+        self._ring[:, ring] = np.sort(self._ring[:, ring], axis=1)
         self._head = (self._head + count) % length
 
     def replace(self, count: int, rng: np.random.Generator) -> None:
