@@ -11,7 +11,7 @@ from .reference import FREE, HotSet, Step
 
 @dataclass(frozen=True)
 class Contents:
-    """What a variant has left, of one request.
+    """State that a variant leaves, of one request.
 
     slots: slot of every id of the last step, in their order, [ids]
     rows: row in each slot, or FREE, [slots]
@@ -52,7 +52,7 @@ def difference(
     """
     return (
         _wrong_rows(reference.rows, got.rows)
-        or _wrong_slots(ids, got.slots, got.rows)
+        or _wrong_slots("id", ids, got.slots, got.rows)
         or _wrong_last_use(reference, got)
         or _wrong_order(reference, got)
         or _wrong_fetches(step.missed_rows, got.fetched)
@@ -75,15 +75,19 @@ def _wrong_rows(expected: np.ndarray, got: np.ndarray) -> str | None:
     return None
 
 
-def _wrong_slots(ids: np.ndarray, slots: np.ndarray, rows: np.ndarray) -> str | None:
-    """A slot handed out that does not hold its row."""
-    if slots.shape != ids.shape:
-        return f"slots handed out: expected {len(ids)}, got {list(slots.shape)}"
+def _wrong_slots(
+    what: str, expected: np.ndarray, slots: np.ndarray, rows: np.ndarray
+) -> str | None:
+    """The first of `slots` that does not hold its expected row."""
+    if slots.shape != expected.shape:
+        return f"{what}: expected {len(expected)} slots, got {list(slots.shape)}"
     is_slot = (slots >= 0) & (slots < len(rows))
     found = np.where(is_slot, rows[np.where(is_slot, slots, 0)], FREE)
-    for at in np.flatnonzero(found != ids)[:1]:
-        holds = f"which holds row {found[at]}" if is_slot[at] else "which does not exist"
-        return f"id {at}: expected the slot of row {ids[at]}, got slot {slots[at]}, {holds}"
+    for at in np.flatnonzero(found != expected)[:1]:
+        holds = "no row" if found[at] == FREE else f"row {found[at]}"
+        return (
+            f"{what} {at}: expected the slot of row {expected[at]}, got slot {slots[at]}, {holds}"
+        )
     return None
 
 
@@ -104,13 +108,7 @@ def _wrong_order(reference: HotSet, got: Contents) -> str | None:
     if got.order is None:
         return None
     expected = reference.rows[reference.order]
-    if got.order.shape != expected.shape:
-        return f"order of eviction: expected {len(expected)} slots, got {list(got.order.shape)}"
-    is_slot = (got.order >= 0) & (got.order < len(got.rows))
-    found = np.where(is_slot, got.rows[np.where(is_slot, got.order, 0)], FREE)
-    for at in np.flatnonzero(found != expected)[:1]:
-        return f"place {at} in the order of eviction: expected row {expected[at]}, got {found[at]}"
-    return None
+    return _wrong_slots("order of eviction", expected, got.order, got.rows)
 
 
 def _wrong_fetches(expected: np.ndarray, fetched: np.ndarray | None) -> str | None:

@@ -86,7 +86,7 @@ def test_a_wrong_order_list_is_caught_before_it_evicts() -> None:
     assert difference(reference, step, ids, got, rows) is None
     assert got.order is not None
     wrong = replace(got, order=got.order[[1, 0, 2, 3]])
-    message = "place 0 in the order of eviction: expected row 0, got 1"
+    message = "order of eviction 0: expected the slot of row 0, got slot 1, row 1"
     assert difference(reference, step, ids, wrong, rows) == message
     short = replace(got, order=got.order[:3])
     message = "order of eviction: expected 4 slots, got [3]"
@@ -96,10 +96,10 @@ def test_a_wrong_order_list_is_caught_before_it_evicts() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"slots": np.array([0, 1])}, "slots handed out: expected 3, got [2]"),
+        ({"slots": np.array([0, 1])}, "id: expected 3 slots, got [2]"),
         (
             {"slots": np.array([0, 1, 8])},
-            "id 2: expected the slot of row 6, got slot 8, which does not exist",
+            "id 2: expected the slot of row 6, got slot 8, no row",
         ),
         ({"rows": np.full(9, -1, np.int32)}, "slots: expected 8, got [9]"),
         ({"fetched": np.array([4, 5])}, "row 6: expected one fetch, got none"),
