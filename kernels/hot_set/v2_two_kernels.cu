@@ -1,0 +1,16 @@
+// One kernel resolves, a block per request; the next one gathers, a warp per miss.
+#include "miss_lists.h"
+
+Prepared prepare(const std::vector<HotSet>& layers, const std::vector<int>&) {
+  const auto orders = new_use_orders(layers);
+  const auto requests = layers.size() * static_cast<size_t>(layers.front().requests);
+  const auto counts = on_device<int>(requests);
+  const auto misses = on_device<Miss>(requests * static_cast<size_t>(layers.front().topk));
+  allow_shared_memory(resolve);
+  return {[=](int layer, cudaStream_t stream) {
+    const HotSet& set = layers[static_cast<size_t>(layer)];
+    const MissLists lists = of_layer({counts.get(), misses.get()}, set, layer);
+    launch_resolve(set, use_order_of(orders, set, layer), lists, stream);
+    launch_gather(set, lists, stream);
+  }};
+}
