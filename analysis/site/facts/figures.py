@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -68,6 +68,11 @@ class Figures:
         """Medians by machine, variant, case and metric."""
         rows = rows_of(self.inputs.of_study(self.inputs.tables["summary"], self.study), MeasuredRow)
         return {(row.machine, row.variant, row.case, row.metric): row for row in map(ruled, rows)}
+
+    @cached_property
+    def measured_cases(self) -> Collection[tuple[str, str, str]]:
+        """Machine, variant and case of every figure."""
+        return {key[:3] for key in self.measured}
 
     @cached_property
     def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:

@@ -123,8 +123,8 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
                 run=row.run,
             )
         )
-    if points:
-        return points
+    if points or (machine, variant.name, case.id) in figures.measured_cases:
+        return points  # none where other metrics than times were measured
     state, reason = figures.absence(machine, variant, case)
     if state == NOT_MEASURED and case.grid == "full":
         return []  # few machines measure the full grid, so such a case does not count as missing

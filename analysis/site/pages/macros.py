@@ -32,6 +32,7 @@ from analysis.site.pages import (
     reference,
     repeatability,
     study_pages,
+    study_tables,
     variants,
     walkthrough,
 )

@@ -272,7 +272,10 @@ def _missing(facts: StudyFacts, machine: str, variant: Variant) -> str:
     row = facts.figures.time(machine, variant)
     name = f"`{variant.name}`"
     if row is None:
-        absence = facts.figures.absence(machine, variant, facts.study.shown_case(variant))
+        case = facts.study.shown_case(variant)
+        if (machine, variant.name, case.id) in facts.figures.measured_cases:
+            return ""  # by other metrics than times
+        absence = facts.figures.absence(machine, variant, case)
         if absence.reason:
             return f"{name} was {absence.state}: {plain(absence.reason)}."
         return f"{name} has not been measured."

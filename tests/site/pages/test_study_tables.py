@@ -1,0 +1,44 @@
+"""Tables that studies compute for their pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.study_tables import SOURCE, PageTable, study_table
+from analysis.toolchain.modules import load_python
+from tests.repository import STUDIES
+
+WITH_TABLES = [name for name, study in STUDIES.items() if (study.folder / f"{SOURCE}.py").exists()]
+
+
+def nothing_of(study: str, folder: Path) -> StudyFacts:
+    return StudyFacts(load_inputs(folder, folder, {study: STUDIES[study]}), STUDIES[study])
+
+
+@pytest.mark.parametrize("study", WITH_TABLES)
+def test_a_page_shows_every_table_and_a_sentence_without_rows(study: str, tmp_path: Path) -> None:
+    page = (Path("docs") / "studies" / f"{study}.md").read_text()
+    for name in load_python(STUDIES[study], SOURCE).TABLES:
+        assert f"study_table('{name}')" in page
+        assert str(study_table(nothing_of(study, tmp_path), name)).endswith(".")
+
+
+def test_a_table_has_its_columns_and_escapes_what_is_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = WITH_TABLES[0]
+    made = PageTable(["variant", "time"], [["<b>", "1 µs"]], "Nothing.", numeric=["time"])
+    monkeypatch.setitem(load_python(STUDIES[study], SOURCE).TABLES, "made", lambda _: made)
+    shown = study_table(nothing_of(study, tmp_path), "made")
+    assert "&lt;b&gt;" in shown
+    assert "1 µs" in shown
+
+
+def test_an_unknown_table_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FieldError, match=r"^table: expected one of"):
+        study_table(nothing_of(WITH_TABLES[0], tmp_path), "other")
