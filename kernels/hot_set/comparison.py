@@ -50,28 +50,29 @@ def difference(
     The numbers of slots may differ: a variant may put a row into any free or evicted slot. The rows
     held, their last use or order of eviction, the slots handed out and all bytes must agree.
     """
+    if got.rows.shape != reference.rows.shape:
+        return f"slots: expected {len(reference.rows)}, got {list(got.rows.shape)}"
+    held = (each[each != FREE] for each in (reference.rows, got.rows))
+    fetched = step.missed_rows if got.fetched is None else got.fetched
     return (
-        _wrong_rows(reference.rows, got.rows)
+        _wrong_rows("slot", *held)
         or _wrong_slots("id", ids, got.slots, got.rows)
         or _wrong_last_use(reference, got)
         or _wrong_order(reference, got)
-        or _wrong_fetches(step.missed_rows, got.fetched)
+        or _wrong_rows("fetch", step.missed_rows, fetched)
         or _wrong_bytes(got, source)
     )
 
 
-def _wrong_rows(expected: np.ndarray, got: np.ndarray) -> str | None:
-    """A row in two slots, one that should have been evicted, or one that is missing."""
-    if got.shape != expected.shape:
-        return f"slots: expected {expected.shape[0]}, got {list(got.shape)}"
-    held, counts = np.unique(got[got != FREE], return_counts=True)
-    for row in held[counts > 1][:1]:
-        places = np.flatnonzero(got == row)[:2].tolist()
-        return f"row {row}: expected one slot, got slots {places[0]} and {places[1]}"
-    for row in np.setdiff1d(held, expected)[:1]:
-        return f"row {row}: expected it not to be held, got slot {np.flatnonzero(got == row)[0]}"
-    for row in np.setdiff1d(expected, got)[:1]:
-        return f"row {row}: expected it to be held, got no slot"
+def _wrong_rows(what: str, expected: np.ndarray, got: np.ndarray) -> str | None:
+    """A row that has several of `what`, one that should have none, or one that lacks it."""
+    rows, counts = np.unique(got, return_counts=True)
+    for at in np.flatnonzero(counts > 1)[:1]:
+        return f"row {rows[at]}: expected one {what}, got {counts[at]}"
+    for row in np.setdiff1d(rows, expected)[:1]:
+        return f"row {row}: expected no {what}, got one"
+    for row in np.setdiff1d(expected, rows)[:1]:
+        return f"row {row}: expected one {what}, got none"
     return None
 
 
@@ -109,20 +110,6 @@ def _wrong_order(reference: HotSet, got: Contents) -> str | None:
         return None
     expected = reference.rows[reference.order]
     return _wrong_slots("order of eviction", expected, got.order, got.rows)
-
-
-def _wrong_fetches(expected: np.ndarray, fetched: np.ndarray | None) -> str | None:
-    """A row fetched twice, one that was held already, or one not fetched."""
-    if fetched is None:
-        return None
-    rows, counts = np.unique(fetched, return_counts=True)
-    for at in np.flatnonzero(counts > 1)[:1]:
-        return f"row {rows[at]}: expected one fetch, got {counts[at]}"
-    for row in np.setdiff1d(rows, expected)[:1]:
-        return f"row {row}: expected no fetch, got one"
-    for row in np.setdiff1d(expected, rows)[:1]:
-        return f"row {row}: expected one fetch, got none"
-    return None
 
 
 def _wrong_bytes(got: Contents, source: Source) -> str | None:

@@ -53,15 +53,15 @@ def test_a_right_variant_passes_with_whichever_slots_it_chooses(
 
 
 CAUGHT = {
-    "evicts the higher id of a tie": "row .*: expected it to be held|row .*: expected it not to",
-    "keeps the index entry of an evicted row": "row .*: expected it |id .*: expected",
-    "overwrites a row that should stay": "row .*: expected it not to be held, got slot",
-    "hands one slot to two rows": "row .*: expected it to be held, got no slot",
+    "evicts the higher id of a tie": "row .*: expected (one slot, got none|no slot)",
+    "keeps the index entry of an evicted row": "row .*: expected (one|no) slot|id .*: expected",
+    "overwrites a row that should stay": "row .*: expected (one slot, got none|no slot)",
+    "hands one slot to two rows": "row .*: expected one slot, got none",
     "copies half of a row": "slot .*, row .*, byte 8: expected",
     "forgets that a hit was used": "row .*: expected last use in step",
-    "fetches a row once per appearance": "row .*: expected one slot, got slots",
+    "fetches a row once per appearance": "row .*: expected one slot, got 2",
     "leaves the bytes of the old row": "slot .*, row .*, byte 0: expected",
-    "evicts a row that the step uses": "row .*: expected it",
+    "evicts a row that the step uses": "row .*: expected (one|no) slot",
     "fetches a row that is held": "row .*: expected no fetch, got one",
     "fetches a row twice into its slot": "row .*: expected one fetch, got 2",
     "reads the row of the next place": "slot .*, row .*, byte 0: expected",

@@ -178,15 +178,15 @@ def test_places_are_aligned_runs(layout: str, run: int) -> None:
     assert layout == "consecutive" or (runs[..., 0] % run == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("rows", "layout", "message"),
-    [
-        (0, "scattered", "context_rows: expected 1 to 100, all rows of the pool, got 0"),
-        (101, "scattered", "context_rows: expected 1 to 100, all rows of the pool, got 101"),
-        (97, "pages_16", "pool_rows: expected room for 7 pages of 16 rows, got 100"),
-        (9, "pages", "layout: expected scattered, pages_N or consecutive, got 'pages'"),
-    ],
-)
-def test_places_that_cannot_be_drawn_are_an_error(rows: int, layout: str, message: str) -> None:
-    with pytest.raises(FieldError, match=f"^{message}$"):
+UNPLACED = {
+    (0, "scattered"): "context_rows: expected 1 to 100, all rows of the pool, got 0",
+    (101, "scattered"): "context_rows: expected 1 to 100, all rows of the pool, got 101",
+    (97, "pages_16"): "pool_rows: expected room for 7 pages of 16 rows, got 100",
+    (9, "pages"): "layout: expected scattered, pages_N or consecutive, got 'pages'",
+}
+
+
+@pytest.mark.parametrize(("rows", "layout"), UNPLACED)
+def test_places_that_cannot_be_drawn_are_an_error(rows: int, layout: str) -> None:
+    with pytest.raises(FieldError, match=f"^{UNPLACED[rows, layout]}$"):
         draw_places(1, rows, 100, layout, np.random.default_rng(0))

@@ -1,0 +1,101 @@
+"""Measured cells of this study, as its charts and tables use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Final
+
+from analysis.api.charts import StudyFacts
+from analysis.api.study import parse_case
+
+CLOCK: Final = "host_time"
+"""The time that compares all variants, with and without the CPU."""
+
+FETCH_ALL: Final = "ceiling_misses_alone"
+"""Fetches rows that are given, without any look-up."""
+
+SCATTERED: Final = "scattered"
+USUAL_KEYS: Final = {"requests", "topk", "slots", "misses", "pool_mib", "layout"}
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """The work of a step apart from its misses, and the machine."""
+
+    machine: str
+    requests: int
+    topk: int
+    slots: int
+    pool_mib: int
+    layout: str
+    layers: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The median time of one variant; `misses` of all requests of a layer."""
+
+    place: Place
+    misses: int
+    variant: str
+    seconds: float
+
+
+def cells(facts: StudyFacts, metric: str = CLOCK) -> list[Cell]:
+    """Fresh cells whose cases have the usual keys and, at most, `layers`."""
+    found = []
+    for row in facts.figures.fresh(metric):
+        keys = parse_case(row.case)
+        if keys.keys() - {"layers"} != USUAL_KEYS:
+            continue
+        numbers = {key: int(value) for key, value in keys.items() if key != "layout"}
+        misses = numbers.pop("misses")
+        place = Place(row.machine, layout=str(keys["layout"]), **{"layers": 1, **numbers})
+        found.append(Cell(place, misses, row.variant, row.median))
+    return found
+
+
+def of_variants(found: Iterable[Cell], names: Sequence[str]) -> list[Cell]:
+    """The cells of these variants, in the order of their names."""
+    known = [cell for cell in found if cell.variant in names]
+    return sorted(known, key=lambda cell: names.index(cell.variant))
+
+
+def fastest(found: Iterable[Cell], within: float = 0.0) -> list[Cell]:
+    """The fastest cell of each place and number of misses, or the first one that takes at most
+    `within` longer, by place and misses."""
+
+    def key(cell: Cell) -> tuple[Place, int]:
+        return cell.place, cell.misses
+
+    chosen = []
+    for _, alike in groupby(sorted(found, key=key), key):
+        group = list(alike)
+        limit = min(cell.seconds for cell in group) * (1 + within)
+        chosen.append(next(cell for cell in group if cell.seconds <= limit))
+    return chosen
+
+
+def by_place(found: Iterable[Cell]) -> Iterator[tuple[Place, list[Cell]]]:
+    """Each place with its cells in the order of their misses."""
+    ordered = sorted(found, key=lambda cell: (cell.place, cell.misses))
+    for place, group in groupby(ordered, lambda cell: cell.place):
+        yield place, list(group)
+
+
+def break_even_misses(curve: Sequence[Cell], seconds: float) -> float | None:
+    """Misses at which the times of `curve`, in the order of their misses, exceed `seconds`; linear
+    between cells. None if all or none of the times do."""
+    for one, next_one in pairwise(curve):
+        if one.seconds <= seconds < next_one.seconds:
+            share = (seconds - one.seconds) / (next_one.seconds - one.seconds)
+            return one.misses + share * (next_one.misses - one.misses)
+    return None
+
+
+def seconds_per_row(curve: Sequence[Cell]) -> float:
+    """Additional time for each further missing row: between the two largest numbers of misses."""
+    one, other = curve[-2:]
+    return (other.seconds - one.seconds) / (other.misses - one.misses)

@@ -1,0 +1,178 @@
+"""Tables of the page: what to take, what it costs, and when a hot set pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from analysis.api.charts import StudyFacts
+from analysis.api.drawings import PageTable
+from analysis.api.quantities import quantity, ratio, whole
+
+from .cells import (
+    FETCH_ALL,
+    SCATTERED,
+    Cell,
+    Place,
+    break_even_misses,
+    by_place,
+    cells,
+    fastest,
+    of_variants,
+)
+from .policy_results import COMPARED, policy_results
+
+PUBLISHED_WAY: Final = "v3_block_per_request"
+"""The step in the way of the published kernels."""
+
+MODEL_LAYERS: Final = 60
+SIMPLER_WITHIN: Final = 0.05
+"""An earlier step is taken if it is at most this much slower than the fastest one."""
+
+NOT_MEASURED: Final = "No machine has measured these cases yet."
+
+
+def choice(facts: StudyFacts) -> PageTable:
+    """The variant to take by requests, misses and pool, with the cost of a layer and of a model."""
+    found = [cell for cell in cells(facts) if cell.place.layout == SCATTERED]
+    steps = _steps(facts, found)
+    graphs = {(cell.place, cell.misses): cell for cell in fastest(steps) if cell.place.layers > 1}
+    published = {
+        (cell.place, cell.misses): cell.seconds for cell in found if cell.variant == PUBLISHED_WAY
+    }
+    rows = []
+    for cell in fastest((one for one in steps if one.place.layers == 1), SIMPLER_WITHIN):
+        key = cell.place, cell.misses
+        graph = graphs.get((replace(cell.place, layers=MODEL_LAYERS), cell.misses))
+        over = ratio(published[key] / cell.seconds) if key in published else ""
+        rows.append(
+            [
+                *_where(facts, cell),
+                cell.variant,
+                quantity(cell.seconds, "s"),
+                over,
+                quantity(MODEL_LAYERS * cell.seconds, "s"),
+                f"{quantity(graph.seconds, 's')} ({graph.variant})" if graph else "",
+            ]
+        )
+    columns = [*_WHERE, "take", "a layer", "speed over a block per request"]
+    columns += [f"{MODEL_LAYERS} such layers", f"a graph of {MODEL_LAYERS} layers"]
+    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:])
+
+
+def hit_rates(facts: StudyFacts) -> PageTable:
+    """The hit rate from which a hot set is faster than fetching all rows of every step."""
+    found = [cell for cell in cells(facts) if cell.place.layout == SCATTERED]
+    curves = dict(by_place(fastest(_steps(facts, found))))
+    rows = []
+    for cell in fastest(of_variants(found, [FETCH_ALL])):
+        place, every = cell.place, cell.place.requests * cell.place.topk
+        if cell.misses == every and len(curve := curves.get(place, [])) > 1:
+            where = [facts.inputs.called(place.machine), whole(place.requests), _pool(place)]
+            rows.append(
+                [
+                    *where,
+                    quantity(cell.seconds, "s"),
+                    _span(curve),
+                    _from(curve, cell.seconds, every),
+                ]
+            )
+    columns = ["machine", "requests", "pool", "all rows fetched", "hot set", "hot set is faster"]
+    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:5])
+
+
+def blocks(facts: StudyFacts) -> PageTable:
+    """The cost of the pool's layout: rows anywhere, in blocks of an engine, or all together."""
+    names = [FETCH_ALL, *_step_names(facts)]
+    found = [cell for cell in of_variants(cells(facts), names) if cell.place.layers == 1]
+    largest = max((cell.place.pool_mib for cell in found), default=0)
+    layouts = {cell.place.layout for cell in found} - {SCATTERED}
+    rows = []
+    for cell in found:
+        apart = _scattered(found, cell)
+        if cell.place.layout in layouts and cell.place.pool_mib == largest and apart:
+            rows.append(
+                [
+                    *_where(facts, cell),
+                    *(cell.place.layout, cell.variant, quantity(cell.seconds, "s")),
+                    ratio(apart.seconds / cell.seconds),
+                ]
+            )
+    columns = [*_WHERE, "layout", "variant", "a layer", "speed over scattered rows"]
+    return PageTable(columns, rows, NOT_MEASURED, numeric=[*columns[1:4], *columns[6:]])
+
+
+def policies(facts: StudyFacts) -> PageTable:
+    """Bytes that each policy fetches, and the time that the optimum would save in a step."""
+    rows = [
+        [
+            facts.inputs.called(one.machine),
+            *(one.trace, whole(one.slots), quantity(one.optimum, "B")),
+            *(ratio(one.over_optimum(policy)) for policy in COMPARED),
+            quantity(seconds, "s") if (seconds := one.seconds_over_optimum("lru")) else "",
+        ]
+        for one in policy_results(facts)
+    ]
+    columns = ["machine", "trace", "slots", "optimum, a step"]
+    columns += [f"{policy} over it" for policy in COMPARED.values()]
+    columns += ["time of LRU over it"]
+    return PageTable(columns, rows, "No machine has compared the policies yet.", columns[2:])
+
+
+TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
+    "choice": choice,
+    "hit_rates": hit_rates,
+    "blocks": blocks,
+    "policies": policies,
+}
+
+_WHERE: Final = ("machine", "requests", "misses", "pool")
+
+
+def _where(facts: StudyFacts, cell: Cell) -> list[str]:
+    place = cell.place
+    return [
+        *(facts.inputs.called(place.machine), whole(place.requests)),
+        *(whole(cell.misses), _pool(place)),
+    ]
+
+
+def _pool(place: Place) -> str:
+    return f"{place.pool_mib / 1024:.3g} GiB"
+
+
+def _steps(facts: StudyFacts, found: list[Cell]) -> list[Cell]:
+    return of_variants(found, _step_names(facts))
+
+
+def _step_names(facts: StudyFacts) -> list[str]:
+    """Steps of the journey and beyond, in their order."""
+    return [variant.name for variant in facts.study.with_role("step", "beyond")]
+
+
+def _span(curve: list[Cell]) -> str:
+    """The times of a curve from its fewest to its most misses."""
+    ends = curve[0], curve[-1]
+    return " to ".join(quantity(cell.seconds, "s") for cell in ends)
+
+
+def _from(curve: list[Cell], seconds: float, every: int) -> str:
+    """The hit rate from which the hot set of `curve` takes less than `seconds`."""
+    if curve[0].seconds > seconds:
+        return f"at no measured hit rate, up to {_hit_rate(curve[0].misses, every)}"
+    misses = break_even_misses(curve, seconds)
+    if misses is None:
+        return f"at every measured hit rate, from {_hit_rate(curve[-1].misses, every)} on"
+    return f"above {_hit_rate(misses, every)}"
+
+
+def _hit_rate(misses: float, every: int) -> str:
+    return f"{100 * (1 - misses / every):.1f} %"
+
+
+def _scattered(found: list[Cell], cell: Cell) -> Cell | None:
+    """The same variant's cell with scattered rows."""
+    place = replace(cell.place, layout=SCATTERED)
+    alike = (one for one in found if (one.place, one.variant) == (place, cell.variant))
+    return next((one for one in alike if one.misses == cell.misses), None)

@@ -1,0 +1,59 @@
+"""The chart of policies: bytes fetched beyond the optimum, with their time."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+from analysis.api.charts import Chart, StudyFacts, finish, line_colour, panels, select
+from analysis.api.quantities import percent, quantity
+
+from .policy_results import COMPARED, policy_results
+
+BAR_PX: Final = 14
+
+
+def policies(facts: StudyFacts) -> Chart | None:
+    """Bytes beyond the optimum's by trace, a bar per policy, with the time that they take."""
+    table = policy_table(facts)
+    if table.empty:
+        return None
+    names = list(COMPARED.values())
+    rows: Any = alt.Chart().encode(
+        x=alt.X("beyond:Q", title="bytes fetched beyond the optimum's", axis=alt.Axis(format="~%")),
+        y=alt.Y("trace:N", title=None, sort=list(dict.fromkeys(table["trace"]))),
+        yOffset=alt.YOffset("policy:N", sort=names),
+    )
+    bars = rows.mark_bar().encode(
+        color=line_colour("policy", names, None),
+        tooltip=["machine:N", "trace:N", "policy:N", "label:N", "bytes_label:N"],
+    )
+    labels = rows.mark_text(align="left", dx=4, fontSize=10).encode(text="label:N")
+    layers = alt.layer(bars, labels).transform_filter("datum.slots === slots_shown")
+    slots = sorted(int(count) for count in table["slots"].unique())
+    chart = panels(
+        layers.properties(height=BAR_PX * len(names) * table["trace"].nunique()),
+        table,
+        select("slots_shown", "slots", slots, slots[len(slots) // 2]),
+    )
+    what = f"{facts.study.title}: bytes that policies of eviction fetch beyond the optimum's."
+    return finish(chart, what, margin=120, compact_margin=100)
+
+
+def policy_table(facts: StudyFacts) -> pd.DataFrame:
+    """A row for each machine, trace, number of slots and policy: `beyond` is the share of bytes
+    beyond the optimum's, `label` has it with the time of these bytes in a step."""
+    rows = []
+    for one in policy_results(facts):
+        for policy, called in COMPARED.items():
+            beyond = one.over_optimum(policy) - 1
+            seconds = one.seconds_over_optimum(policy)
+            label = percent(beyond)
+            if seconds is not None:
+                label += f", {quantity(seconds, 's')}"
+            size = quantity(one.fetched[policy], "B")
+            rows.append((one.machine, one.trace, one.slots, called, beyond, label, size))
+    columns = ["machine", "trace", "slots", "policy", "beyond", "label", "bytes_label"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,102 @@
+"""Tables of the page, from made-up cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.base.quantities import whole
+from analysis.site.pages.study_tables import study_table
+from kernels.hot_set.page_tables import NOT_MEASURED, TABLES, blocks, choice, hit_rates, policies
+from tests.kernels.hot_set.measured import (
+    BLOCK,
+    GIVEN,
+    TWO_KERNELS,
+    facts_of,
+    simulated,
+    timed,
+    usual_case,
+)
+
+
+def test_the_simpler_of_two_equally_fast_steps_is_taken(tmp_path: Path) -> None:
+    times = {
+        (TWO_KERNELS, 1, 410): 20.5e-6,
+        (BLOCK, 1, 410): 20e-6,
+        (TWO_KERNELS, 10, 4100): 200e-6,
+        (BLOCK, 10, 4100): 100e-6,
+    }
+    graph = usual_case(1, 410, layers=60)
+    rows = [
+        *timed(times),
+        (TWO_KERNELS, graph, "host_time", 9e-4),
+        (BLOCK, graph, "host_time", 1e-3),
+    ]
+    table = choice(facts_of(tmp_path, rows))
+    assert [row[1:] for row in table.rows] == [
+        [
+            "1",
+            "410",
+            "40 GiB",
+            TWO_KERNELS,
+            "20.50 µs",
+            "0.976×",
+            "1.230 ms",
+            f"900.0 µs ({TWO_KERNELS})",
+        ],
+        ["10", whole(4100), "40 GiB", BLOCK, "100.0 µs", "1.000×", "6.000 ms", ""],
+    ]
+    assert len(table.columns) == len(table.rows[0])
+
+
+@pytest.mark.parametrize(
+    ("all_rows", "expected"),
+    [
+        (15e-6, "at no measured hit rate, up to 99.9 %"),
+        (60e-6, "above 50.0 %"),
+        (120e-6, "at every measured hit rate, from 0.0 % on"),
+    ],
+)
+def test_a_hot_set_pays_from_the_hit_rate_at_which_it_takes_less(
+    all_rows: float, expected: str, tmp_path: Path
+) -> None:
+    # 20 µs without misses, and 40 µs for each 1,024 of them.
+    times = {(BLOCK, 1, misses): 20e-6 + misses / 1024 * 40e-6 for misses in (2, 410, 2048)}
+    rows = timed({**times, (GIVEN, 1, 2048): all_rows, (GIVEN, 1, 410): 1e-6})
+    table = hit_rates(facts_of(tmp_path, rows))
+    (row,) = table.rows
+    assert row[1:3] == ["1", "40 GiB"]
+    assert row[-1] == expected
+
+
+def test_blocks_are_compared_with_scattered_rows_of_the_same_variant(tmp_path: Path) -> None:
+    rows = [
+        (BLOCK, usual_case(1, 2048), "host_time", 100e-6),
+        (BLOCK, usual_case(1, 2048, layout="pages_64"), "host_time", 50e-6),
+        (BLOCK, usual_case(1, 2048, pool_mib=188, layout="pages_64"), "host_time", 40e-6),
+        (GIVEN, usual_case(1, 2048, layout="pages_64"), "host_time", 40e-6),
+    ]
+    table = blocks(facts_of(tmp_path, rows))
+    assert [row[1:] for row in table.rows] == [
+        ["1", whole(2048), "40 GiB", "pages_64", BLOCK, "50.00 µs", "2.00×"]
+    ]
+
+
+def test_the_time_of_a_policy_follows_from_its_bytes(tmp_path: Path) -> None:
+    fetched = {"lru": 164e3, "clock": 180.4e3, "random": 196.8e3, "belady": 82e3}
+    times = {(BLOCK, 1, 410): 20e-6, (BLOCK, 1, 2048): 20e-6 + 1638 * 10e-9}
+    facts = facts_of(tmp_path, [*simulated("kept_0.9", fetched), *timed(times)])
+    (row,) = policies(facts).rows
+    assert row[1:] == ["kept_0.9", whole(4096), "82.0 kB", "2.00×", "2.20×", "2.40×", "1.250 µs"]
+    without_times = facts_of(tmp_path, simulated("kept_0.9", fetched))
+    assert policies(without_times).rows[0][-1] == ""
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_a_table_without_cells_is_a_sentence(name: str, tmp_path: Path) -> None:
+    facts = facts_of(tmp_path, simulated("kept_0.9", {"lru": 1.0}))
+    made = TABLES[name](facts)
+    assert not made.rows
+    assert study_table(facts, name) == made.otherwise
+    assert made.otherwise in (NOT_MEASURED, "No machine has compared the policies yet.")
