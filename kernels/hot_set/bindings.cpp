@@ -64,7 +64,7 @@ struct Arrays {
 // Checked and prepared hot sets that keep their arrays alive. For one Python thread at a time.
 class Bound {
  public:
-  Bound(const Arrays& given, const std::vector<int>& cpus)
+  Bound(const Arrays& given, const std::vector<int>& cpus, int share_32nds)
       : keep_alive_(py::make_tuple(given.pool, given.places, given.trace, given.out, given.hot,
                                    given.rows, given.last_used)) {
     const Array pool =
@@ -92,6 +92,8 @@ class Bound {
     require_at_most(slots, kMaxSlots, "slots");
     require(slots % kWarp == 0, "slots", "a multiple of 32", std::to_string(slots));
     require_at_most(context_rows, kMaxContextRows, "context_rows");
+    require(share_32nds == kChosen || (share_32nds >= 0 && share_32nds <= 32), "share_32nds",
+            "0 to 32, or " + std::to_string(kChosen), std::to_string(share_32nds));
     require_pinned(pool.as<void>());
     trace_ = trace.as<const int32_t>();
     steps_ = trace.shape[0];
@@ -118,7 +120,7 @@ class Bound {
                       rows.as<int32_t>() + layer * requests * slots,
                       used.as<int32_t>() + layer * requests * slots, static_cast<int>(requests),
                       static_cast<int>(topk), static_cast<int>(slots),
-                      static_cast<int>(context_rows)});
+                      static_cast<int>(context_rows), share_32nds});
     }
     prepared_ = prepare(sets, cpus);
     check(cudaDeviceSynchronize(), "prepare");
@@ -219,13 +221,14 @@ PYBIND11_MODULE(variant, m) {
   m.def(
       "bind",
       [](py::array pool, py::object places, py::object ids, py::object out, py::object hot,
-         py::object rows, py::object last_used, const std::vector<int>& cpus) {
+         py::object rows, py::object last_used, const std::vector<int>& cpus, int share_32nds) {
         return Bound({std::move(pool), std::move(places), std::move(ids), std::move(out),
                       std::move(hot), std::move(rows), std::move(last_used)},
-                     cpus);
+                     cpus, share_32nds);
       },
       py::arg("pool"), py::arg("places"), py::arg("ids"), py::arg("out"), py::arg("hot"),
       py::arg("rows"), py::arg("last_used"), py::arg("cpus") = std::vector<int>(),
+      py::arg("share_32nds") = kChosen,
       R"(Check hot sets and all their steps, and prepare to launch them.
 
 pool: uint8 [pool_rows, token_bytes], pinned host memory (a numpy array)
@@ -237,6 +240,8 @@ hot: uint8 [layers, requests, slots, token_bytes], GPU memory
 rows, last_used: int32 [layers, requests, slots], GPU memory, all -1: row in each slot, and the step
   that used it last
 cpus: the CPUs that threads may be pinned to; the first one is left to the caller
+share_32nds: share of the misses that the SMs read in place while the CPU packs the others; -1 lets
+  the variant choose
 
 With several layers, a launch is one CUDA graph of all of them.
 

@@ -24,6 +24,7 @@ constexpr int kMaxSlots = 8192;
 constexpr int kMaxContextRows = 131072;
 
 constexpr int32_t kFree = -1;  // row of a slot that holds none, and its last use
+constexpr int kChosen = -1;    // share that the variant chooses
 
 // The hot set of one layer. The memory belongs to the caller and outlives everything prepared for
 // it. `rows` and `last_used` are the state: variants read and update them in every step, and may
@@ -43,6 +44,7 @@ struct HotSet {
   int topk;
   int slots;
   int context_rows;
+  int share_32nds;  // of the misses, which SMs read in place while the CPU packs others; or kChosen
 };
 
 // Does the current step of a layer on a stream: enqueues it, or returns when it is done. A launch

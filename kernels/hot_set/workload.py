@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, cores, flush_rows
+from analysis.api.measure import Operation, Skip, cores, flush_rows
 from analysis.api.memory import Bytes, DeviceArray, synchronize
 from analysis.api.study import Case, FieldError, Variant
 from kernels.pool_gather.neighbours import Neighbour, neighbour
@@ -22,6 +22,9 @@ from .reference import HotSet, Step
 from .traces import Shape, Trace, draw_places, draw_trace
 
 POISON = 0xA5
+
+CHOSEN = -1
+"""Share of misses in place that the variant chooses."""
 
 STEPS = 32
 """Steps of a trace after its warm-up. Longer series of launches begin again, with more misses."""
@@ -74,7 +77,8 @@ class Workload:
                 layers * shape.requests, shape.context_rows, len(pool), layout, self._rng
             )
         places = places.reshape(layers, shape.requests, shape.context_rows)
-        return Inputs(shape, trace, places, pool, beside)
+        share = case.number("share_32nds") if "share_32nds" in case.values else CHOSEN
+        return Inputs(shape, trace, places, pool, beside, share)
 
 
 def _repeated(
@@ -106,6 +110,7 @@ class Inputs:
         places: np.ndarray,
         pool: Bytes,
         beside: Neighbour | None,
+        share_32nds: int = CHOSEN,
     ) -> None:
         """places: int32 [layers, requests, context_rows]; pool: uint8 [pool_rows, row_bytes]"""
         layers = len(places)
@@ -114,6 +119,7 @@ class Inputs:
         self.places = places
         self.pool = pool
         self.beside = beside
+        self.share_32nds = share_32nds
         self.ids_on_device = DeviceArray(trace.ids.shape, np.int32, "ids")
         self.ids_on_device.put(trace.ids)
         self.places_on_device = DeviceArray(places.shape, np.int32, "places")
@@ -125,7 +131,14 @@ class Inputs:
         self._latest: Expected | None = None
 
     def bind(self, variant: Variant, module: Any) -> Operation:
-        """Bind with free slots, then do the steps of the warm-up."""
+        """Bind with free slots, then do the steps of the warm-up.
+
+        Skip if the CPU takes part and has a single core."""
+        cpus = cores()
+        if variant.host_work and len(cpus) < 2:
+            raise Skip(
+                "the CPU works beside the caller: that takes two cores, and there is only one"
+            )
         _SHARED.use(None)  # frees its scratch memory before more is allocated
         self.places = np.roll(self.places, SHIFT_ROWS, axis=2)
         self.places_on_device.put(self.places)
@@ -140,7 +153,8 @@ class Inputs:
             hot=self.hot,
             rows=self.rows,
             last_used=self.last_used,
-            cpus=cores(),
+            cpus=cpus,
+            share_32nds=self.share_32nds,
         )
         operation = HotSetSteps(_SHARED.use(bound), self, variant.host_work)
         for _ in range(self.trace.warmup_steps):

@@ -2,12 +2,9 @@
 // compares every byte of the destination. Ends with 1 and says so where one differs. With the
 // argument `tune`, which takes longer, looks for the fastest division of launches instead.
 #include <sched.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -19,6 +16,7 @@
 #include "request_packer.h"
 #include "sharing.h"
 #include "sort_bits.h"
+#include "sparse_pool.h"
 
 extern int copies_until_failure;  // of the runtime
 extern cudaError_t last_error;
@@ -32,21 +30,6 @@ constexpr uint8_t kPoison = 0xA5;
 constexpr size_t kGuard = 4096;
 
 std::mt19937 rng(1);
-
-void expect(bool holds, const std::string& what) {
-  if (!holds) {
-    std::printf("%s\n", what.c_str());
-    std::exit(1);
-  }
-}
-
-// Sparse: only the rows that are gathered are ever written or read.
-uint8_t* sparse_pool() {
-  void* made = mmap(nullptr, kPoolBytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  expect(made != MAP_FAILED, "no address space for the pool");
-  return static_cast<uint8_t*>(made);
-}
 
 enum class Order { kGiven, kReversed, kShuffled };
 
@@ -304,7 +287,7 @@ int main(int argc, char** argv) {
   while (cpus.size() < 3) {
     cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
   }
-  uint8_t* pool = sparse_pool();
+  uint8_t* pool = sparse_pool(kPoolBytes);
   if (argc > 1 && argv[1] == std::string("tune")) {
     for (const int64_t rows : {1, 17, 2048}) {
       tune(pool, rows, cpus);

@@ -1,0 +1,130 @@
+// The kernel's side of packing on request: it requests missing rows, copies those that the CPU has
+// packed, and reads the others in place.
+#pragma once
+
+#include <cuda/atomic>
+
+#include "../common/loads_first.h"
+#include "miss_requests.h"
+
+// A block that waits longer for a piece, about a millisecond, reads its rows in place: a worker has
+// lost its CPU, or is gone.
+#ifndef PATIENCE_CYCLES  // a flag of tests
+#define PATIENCE_CYCLES 2000000
+#endif
+constexpr int64_t kPatienceCycles = PATIENCE_CYCLES;
+
+template <class T>
+using SystemAtomic = cuda::atomic_ref<T, cuda::thread_scope_system>;
+
+// The missing rows of a launch, in device memory.
+struct Misses {
+  const uint8_t* pool;      // pinned host memory
+  uint8_t* buffer;          // device memory
+  uint32_t* pool_rows;      // [max_rows]
+  uint32_t* buffer_rows;    // [max_rows] where each goes
+  uint32_t* end;            // number of them
+  uint32_t* rows_in_place;  // the first ones, which no CPU packs
+};
+
+__device__ inline void request_row(const MissRequests& requests, int64_t index, uint32_t pool_row) {
+  SystemAtomic<uint64_t>(requests.rows[index])
+      .store(tagged(requests.launch_id, pool_row), cuda::memory_order_relaxed);
+}
+
+// Lets the CPU pack requests [first, end). They need not be visible yet: each carries its launch.
+__device__ inline void request_range(const MissRequests& requests, uint32_t first, uint32_t end) {
+  const auto store = [&](LaunchValue* value, uint32_t number) {
+    SystemAtomic<uint64_t>(value->word)
+        .store(tagged(requests.launch_id, number), cuda::memory_order_relaxed);
+  };
+  store(requests.first, first);
+  store(requests.end, end);
+}
+
+template <int kRowBytes>
+struct MissFetch {
+  static constexpr int kVectors = kRowBytes / 16;
+
+  const Misses& misses;
+  const MissRequests& requests;
+
+  __device__ const int4* source(int64_t index) const {
+    return reinterpret_cast<const int4*>(misses.pool +
+                                         int64_t{misses.pool_rows[index]} * kRowBytes);
+  }
+
+  __device__ int4* destination(int64_t index) const {
+    return reinterpret_cast<int4*>(misses.buffer + int64_t{misses.buffer_rows[index]} * kRowBytes);
+  }
+
+  // A warp of blocks [0, blocks) copies row by row, all loads of a row before its stores.
+  __device__ void read_in_place(int block, int blocks, int64_t first, int64_t end) const {
+    const int warps_in_block = static_cast<int>(blockDim.x) / kWarp;
+    const int64_t warp = int64_t{block} * warps_in_block + threadIdx.x / kWarp;
+    for (int64_t row = first + warp; row < end; row += int64_t{blocks} * warps_in_block) {
+      copy_row<Streaming, kVectors>(destination(row), source(row));
+    }
+  }
+
+  // Waits for a piece. False if the block's patience ends first.
+  __device__ bool await(int64_t piece) const {
+    const SystemAtomic<const uint32_t> packed(requests.packed[piece].launch_id);
+    const int64_t start = clock64();
+    while (packed.load(cuda::memory_order_acquire) != requests.launch_id) {
+      if (clock64() - start > kPatienceCycles) {
+        return false;
+      }
+#ifdef POLL_NS  // a flag of trials
+      __nanosleep(POLL_NS);
+#endif
+    }
+    return true;
+  }
+
+  // The block copies the packed rows of a piece, which are consecutive, to their destinations.
+  __device__ void copy_piece(const Pieces& pieces, int64_t piece, int64_t first_request) const {
+    constexpr int kTurns = 4;
+    const int64_t first = piece * pieces.piece_rows;
+    const int rows = static_cast<int>(min(pieces.piece_rows, pieces.rows - first));
+    const int4* packed =
+        reinterpret_cast<const int4*>(requests.staging) + pieces.ring_row(first) * kVectors;
+    const int step = static_cast<int>(blockDim.x);
+    for (int begin = threadIdx.x; begin < rows * kVectors; begin += kTurns * step) {
+      int4 held[kTurns];
+      load_vectors<Streaming>(held, packed, begin, step, rows * kVectors);
+#pragma unroll
+      for (int turn = 0; turn < kTurns; ++turn) {
+        const int i = begin + turn * step;
+        if (i < rows * kVectors) {
+          const int row = i / kVectors;
+          __stcs(destination(first_request + first + row) + i - row * kVectors, held[turn]);
+        }
+      }
+    }
+  }
+
+  // Blocks [0, blocks) copy requests [first, end) as the CPU packs them.
+  __device__ void copy_packed(int block, int blocks, int64_t first, int64_t end) const {
+    __shared__ bool is_packed;
+    const Pieces pieces(end - first, requests.ring_rows);
+    for (int64_t piece = block; piece < pieces.count; piece += blocks) {
+      if (threadIdx.x == 0) {
+        is_packed = await(piece);
+      }
+      __syncthreads();
+      if (is_packed) {
+        copy_piece(pieces, piece, first);
+      } else {
+        const int64_t row = piece * pieces.piece_rows;
+        read_in_place(0, 1, first + row, first + min(row + pieces.piece_rows, pieces.rows));
+      }
+      __syncthreads();
+      // A late worker may still write to a ring slot that was not read: it is not given back.
+      if (is_packed && threadIdx.x == 0 && piece + pieces.ring_pieces < pieces.count) {
+        SystemAtomic<uint32_t>(requests.read[piece].launch_id)
+            .store(requests.launch_id, cuda::memory_order_release);
+      }
+    }
+  }
+};

@@ -1,0 +1,74 @@
+// Share of the missing rows that the SMs read in place while the CPU packs the others.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "operator.h"
+
+// Both sides end together in the best division. The SMs start at once. A row in place takes a page
+// walk or its time on the link, whichever is longer. The first packed rows arrive later; then a row
+// takes its time on the link, of which the reads in place leave only a part, or a thread's time to
+// pack it. The walks are those of the study `translation`, in the form of
+// analysis/results/model/translation.py for streaming reads.
+struct ShareModel {
+  float entries;       // translations that cover the pool
+  float link_row_s;    // a row on the link
+  float packed_row_s;  // a row by all threads that pack
+  int fixed_32nds;     // a given share instead, or kChosen
+
+  static constexpr float kEntryBytes = 65536;     // memory that one translation covers
+  static constexpr float kEntriesPerRegion = 32;  // in an entry of the level above
+  static constexpr float kRegionsPerLine = 8;     // entries of that level in a line of L2
+  static constexpr float kHeldEntries = 9062;     // calibrated on an H200, as all below
+  static constexpr float kHeldRegions = 480;
+  static constexpr float kWalkS = 19.5e-9F;
+  static constexpr float kRegionWalkS = 6.7e-9F;
+  static constexpr float kTableMissS = 10.1e-9F;
+  static constexpr float kLinkBytesPerS = 50.4e9F;  // of rows that warps read
+  static constexpr float kThreadRowS = 180e-9F;     // a thread packs a row of 656 bytes
+  static constexpr float kHeadStartS = 10e-6F;      // of the reads in place
+
+  ShareModel(int64_t pool_bytes, int row_bytes, int64_t threads, int fixed_32nds)
+      : entries(static_cast<float>(pool_bytes) / kEntryBytes),
+        link_row_s(static_cast<float>(row_bytes) / kLinkBytesPerS),
+        packed_row_s(kThreadRowS * static_cast<float>(row_bytes) / 656 /
+                     static_cast<float>(threads)),
+        fixed_32nds(fixed_32nds) {}
+
+  // Expected number of distinct `places` that `visits` to random ones hit.
+  HOST_DEVICE static float visited(float places, float visits) {
+    return -places * expm1f(-visits / places);
+  }
+
+  // Time of one of `rows` rows in place.
+  HOST_DEVICE float row_in_place_s(float rows) const {
+    const float held = fminf(kHeldEntries, visited(entries, 2 * rows));
+    const float walks = 1 - fminf(held / entries, 1.0F);
+    const float regions = entries / kEntriesPerRegion;
+    const float elsewhere = fmaxf(1 - kHeldRegions / regions, 0.0F);
+    const float touched = fmaxf(rows * walks, 1.0F);
+    const float first = visited(entries, touched) / touched;
+    const float first_above = visited(regions / kRegionsPerLine, touched) / touched;
+    const float walk_s = kWalkS + kRegionWalkS * elsewhere + kTableMissS * (first + first_above);
+    return fmaxf(walks * walk_s, link_row_s);
+  }
+
+  HOST_DEVICE int64_t rows_in_place(int64_t rows) const {
+    if (fixed_32nds != kChosen) {
+      return rows * fixed_32nds / 32;
+    }
+    if (entries <= kHeldEntries) {
+      return rows;  // the SMs reach the rate of the link
+    }
+    const auto count = static_cast<float>(rows);
+    const float in_place_s = row_in_place_s(count);
+    const float left = 1 / link_row_s - 1 / in_place_s;  // rows a second that the link can add
+    const float added = fminf(left, 1 / packed_row_s);
+    if (added * in_place_s < 0.05F) {
+      return rows;
+    }
+    const float balanced = (kHeadStartS * added + count) / (in_place_s * added + 1);
+    return balanced < count ? static_cast<int64_t>(balanced) : rows;
+  }
+};

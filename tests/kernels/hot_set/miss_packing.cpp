@@ -1,0 +1,156 @@
+// Answers requests of a made-up kernel with a runtime that has no GPU, and compares every byte.
+// Ends with 1 and says so where one differs, or where a thread waits for ever.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../pool_gather/sparse_pool.h"
+#include "miss_packer.h"
+
+extern cudaError_t last_error;  // of the runtime
+extern cudaError_t event_status;
+
+namespace {
+
+constexpr int kBytes = ROW_BYTES;
+constexpr size_t kPoolBytes = size_t{5} << 30;
+constexpr uint32_t kPoolRows = kPoolBytes / kBytes;
+
+std::mt19937 rng(1);
+
+std::vector<uint32_t> filled_rows(uint8_t* pool, int64_t count) {
+  std::vector<uint32_t> rows(static_cast<size_t>(count));
+  for (uint32_t& row : rows) {
+    row = rng() % kPoolRows;
+    for (int byte = 0; byte < kBytes; byte += 4) {
+      const uint32_t word = rng();
+      std::memcpy(pool + int64_t{row} * kBytes + byte, &word, sizeof word);
+    }
+  }
+  return rows;
+}
+
+// Waits for a piece, with a kernel's patience.
+bool await(const MissRequests& requests, int64_t piece, int64_t patience) {
+  for (int64_t turn = 0; turn < patience; ++turn) {
+    if (__atomic_load_n(&requests.packed[piece].launch_id, __ATOMIC_ACQUIRE) ==
+        requests.launch_id) {
+      return true;
+    }
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+constexpr int64_t kEndless = int64_t{1} << 62;
+
+// Does a kernel's part: requests all rows, the last one first, and copies those from `first` on,
+// but for pieces that take longer than its patience.
+std::vector<uint8_t> kernel(const MissRequests& requests, const std::vector<uint32_t>& rows,
+                            uint32_t first, int64_t patience) {
+  const auto end = static_cast<uint32_t>(rows.size());
+  __atomic_store_n(&requests.end->word, tagged(requests.launch_id, end), __ATOMIC_RELEASE);
+  __atomic_store_n(&requests.first->word, tagged(requests.launch_id, first), __ATOMIC_RELEASE);
+  for (uint32_t i = end; i-- > 0;) {
+    std::this_thread::yield();
+    __atomic_store_n(&requests.rows[i], tagged(requests.launch_id, rows[i]), __ATOMIC_RELEASE);
+  }
+  std::vector<uint8_t> copied(static_cast<size_t>(end - first) * kBytes);
+  const Pieces pieces(end - first, requests.ring_rows);
+  for (int64_t piece = 0; piece < pieces.count; ++piece) {
+    if (!await(requests, piece, patience)) {
+      continue;
+    }
+    const int64_t row = piece * pieces.piece_rows;
+    const int64_t count = std::min(pieces.piece_rows, pieces.rows - row);
+    std::memcpy(copied.data() + row * kBytes, requests.staging + pieces.ring_row(row) * kBytes,
+                static_cast<size_t>(count * kBytes));
+    __atomic_store_n(&requests.read[piece].launch_id, requests.launch_id, __ATOMIC_RELEASE);
+  }
+  return copied;
+}
+
+void launch(MissPacker<kBytes>& packer, uint8_t* pool, int64_t count, uint32_t first,
+            const std::string& what) {
+  const std::vector<uint32_t> rows = filled_rows(pool, count);
+  std::vector<uint8_t> copied;
+  std::thread running;
+  packer.launch(nullptr, [&](const MissRequests& requests) {
+    running = std::thread([&, requests] { copied = kernel(requests, rows, first, kEndless); });
+  });
+  running.join();
+  for (size_t i = 0; i < rows.size() - first; ++i) {
+    const uint8_t* row = pool + int64_t{rows[first + i]} * kBytes;
+    expect(std::memcmp(copied.data() + i * kBytes, row, kBytes) == 0,
+           what + ": row " + std::to_string(i) + " differs");
+  }
+}
+
+void answer(uint8_t* pool, int64_t max_rows, const std::vector<int>& cpus) {
+  MissPacker<kBytes> packer(pool, max_rows, cpus);
+  const auto launch_counts = [&](const std::string& when) {
+    for (const int64_t count : {int64_t{0}, int64_t{1}, max_rows / 3, max_rows}) {
+      const std::string what = std::to_string(count) + " of " + std::to_string(max_rows) + when;
+      launch(packer, pool, count, 0, what);
+      launch(packer, pool, count, static_cast<uint32_t>(count / 2), what + ", half in place");
+    }
+  };
+  launch_counts("");
+  packer.flush({0, 1, kPoolRows - 1});
+  std::this_thread::sleep_for(2 * kSpin);  // the threads sleep now
+  launch_counts(" after a sleep");
+
+  // Threads must not wait for good for a kernel that was not launched, has failed, or has ended.
+  const auto not_launched = [](const MissRequests&) {};
+  last_error = cudaErrorInvalidConfiguration;
+  packer.launch(nullptr, not_launched);
+  last_error = cudaSuccess;
+  launch_counts(" after a kernel that was not launched");
+  packer.launch(nullptr, not_launched);
+  event_status = cudaErrorIllegalAddress;
+  bool failed = false;
+  try {
+    packer.launch(nullptr, not_launched);
+  } catch (const std::runtime_error&) {
+    failed = true;
+  }
+  expect(failed, "a failed kernel was not reported");
+  event_status = cudaSuccess;
+  launch_counts(" after a kernel that has failed");
+  const std::vector<uint32_t> rows = filled_rows(pool, max_rows);
+  packer.launch(nullptr, [&](const MissRequests& requests) { kernel(requests, rows, 0, 0); });
+  launch_counts(" after a kernel that has lost patience");
+  packer.launch(nullptr, not_launched);  // and so it ends
+}
+
+}  // namespace
+
+int main() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 4; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) {
+      cpus.push_back(cpu);
+    }
+  }
+  while (cpus.size() < 3) {
+    cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
+  }
+  uint8_t* pool = sparse_pool(kPoolBytes);
+  for (const int64_t max_rows : {1, 7, 8, 9, 65, 1000, 2048}) {
+    answer(pool, max_rows, cpus);
+  }
+  bool refused = false;
+  try {
+    MissPacker<kBytes>(pool, 64, {cpus[0]});
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  expect(refused, "a packer without a thread");
+}

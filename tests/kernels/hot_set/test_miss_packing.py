@@ -1,0 +1,108 @@
+"""The threads that pack missing rows, with a CUDA runtime that has no GPU."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from tests.compiled import program, toolchain, with_fault
+
+HERE = Path(__file__).parent
+HOT_SET, POOL_GATHER = ROOT / "kernels" / "hot_set", ROOT / "kernels" / "pool_gather"
+OF_POOL_GATHER = ROOT / "tests" / "kernels" / "pool_gather"
+
+SMALL_RING = "miss_packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 16 << 10;"
+"""Room for three pieces of 8 rows of 656 bytes."""
+
+
+def changed(tmp_path: Path, *changes: tuple[str, str, str]) -> Path:
+    """A copy of the study with these changes, each a file, a text in it and another one for it."""
+    folder = HOT_SET
+    for number, change in enumerate(changes):
+        copy = tmp_path / str(number) / HOT_SET.name
+        folder = with_fault(folder, copy, *change)
+        (copy.parent / POOL_GATHER.name).symlink_to(POOL_GATHER)
+    return folder
+
+
+def ran(folder: Path, *flags: str, row_bytes: int = 656) -> subprocess.CompletedProcess[str]:
+    """Run miss_packing.cpp for rows of `row_bytes`."""
+    more = [f"-isystem{toolchain().include}", f"-include{OF_POOL_GATHER / 'yielding.h'}"]
+    settings = ["-std=c++17", "-pthread", "-O1", f"-DROW_BYTES={row_bytes}", *more, *flags]
+    sources = [HERE / "miss_packing.cpp", OF_POOL_GATHER / "deferred_cudart.cpp"]
+    packing = program("miss-packing", sources, folder, settings)
+    # A sanitizer's memory map does not go with every randomisation of addresses.
+    setarch = shutil.which("setarch") or "setarch"
+    command = [setarch, "--addr-no-randomize", str(packing)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("row_bytes", [512, 656])
+def test_every_requested_row_is_packed(row_bytes: int) -> None:
+    done = ran(HOT_SET, row_bytes=row_bytes)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_ring_with_room_for_three_pieces_turns(tmp_path: Path) -> None:
+    done = ran(changed(tmp_path, SMALL_RING))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+FAULTS = {
+    "pieces do not wait for room in the ring": (
+        *("miss_packer.h", "(previous < 0 ||", "(true ||"),
+        "differs",
+    ),
+    "rows are packed before they are requested": (
+        *("miss_packer.h", "return is_tagged(requests[row]) &&", "return true &&"),
+        "",
+    ),
+    "a piece is announced before it is packed": (
+        *("miss_packer.h", "(row + 1) % pieces.piece_rows == 0", "row % pieces.piece_rows == 0"),
+        "differs",
+    ),
+    "the CPU packs the rows in place": (
+        *("miss_packer.h", "rows_.get() + first;", "rows_.get();"),
+        "differs",
+    ),
+    "rows by 32 bits": (
+        *(
+            "miss_packer.h",
+            "value(requests[row]) * kRowBytes",
+            "int(value(requests[row]) * kRowBytes)",
+        ),
+        "",
+    ),
+    "the range of the previous launch": (
+        *(
+            "miss_packer.h",
+            "word, __ATOMIC_ACQUIRE) >> 32 == launch_id_",
+            "word, __ATOMIC_ACQUIRE) >> 32 > 0",
+        ),
+        "",
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_found(tmp_path: Path, fault: str) -> None:
+    name, right, wrong, said = FAULTS[fault]
+    try:
+        done = ran(changed(tmp_path, SMALL_RING, (name, right, wrong)))
+    except subprocess.TimeoutExpired:
+        return
+    assert done.returncode != 0
+    assert said in done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str) -> None:
+    flags = f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"
+    done = ran(changed(tmp_path, SMALL_RING), *flags)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,23 @@
+// A pool of which only the rows in use take memory, and the end of a test that has failed.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+inline void expect(bool holds, const std::string& what) {
+  if (!holds) {
+    std::printf("%s\n", what.c_str());
+    std::exit(1);
+  }
+}
+
+inline uint8_t* sparse_pool(size_t bytes) {
+  void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  expect(made != MAP_FAILED, "no address space for the pool");
+  return static_cast<uint8_t*>(made);
+}
