@@ -15,4 +15,4 @@ from analysis.results.model.traffic import (
     traffic_of,
     warp_requests,
 )
-from analysis.results.model.translation import ENTRY_BYTES
+from analysis.results.model.translation import ENTRY_BYTES, walk_seconds

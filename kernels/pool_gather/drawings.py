@@ -1,4 +1,5 @@
-"""Drawing of the rows of a launch in the pool, by layout, and of the translations they need."""
+"""Drawings: rows of a launch in the pool, by layout, with the translations they need; and the rates
+that follow from them."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from analysis.api.charts import StudyFacts
 from analysis.api.drawings import Canvas, Drawing
 from analysis.api.model import ENTRY_BYTES
 
+from .pool_sizes import pool_sizes
+
 ENTRIES: Final = 32
 """Translations that cover the drawn pool. A pool of gigabytes needs thousands."""
 HELD: Final = 6
@@ -23,13 +26,15 @@ STRETCH: Final = 4
 """Translations that cover the stretch of `contiguous`."""
 
 
-def drawings(facts: StudyFacts) -> dict[str, Drawing]:
-    """`layouts`: the order in which rows of the pool are read, by layout."""
+def drawings(facts: StudyFacts) -> dict[str, Drawing | None]:
+    """`layouts`: the order in which rows of the pool are read, by layout. `pool_sizes`: measured
+    rates over the size of the pool."""
     slot = facts.study.constants["slot_bytes"]
     launches = draw_launches(ENTRIES * ENTRY_BYTES // slot, slot)
     description = " ".join(f"{name}: {_words(entries)}." for name, entries in launches.items())
     title = f"{ROWS} rows of a pool that needs {ENTRIES} translations, of which {HELD} are held"
-    return {"layouts": Drawing(title, description, lambda canvas: _draw(canvas, launches))}
+    layouts = Drawing(title, description, lambda canvas: _draw(canvas, launches))
+    return {"layouts": layouts, "pool_sizes": pool_sizes(facts)}
 
 
 def draw_launches(pool_rows: int, slot_bytes: int) -> dict[str, list[float]]:

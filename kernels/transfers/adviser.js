@@ -106,6 +106,27 @@ export function advise(adviser, asked, memory = "pinned") {
   return [...nearest.values()].map((way) => adviceOf(way, job)).sort((a, b) => a.seconds - b.seconds);
 }
 
+// Seconds of page walks for `count` scattered pieces from a pool; 0 where they are not calibrated.
+function walkSeconds({ walks, entry_bytes }, { size, count, host, direction, pool }) {
+  if (!walks?.length || host !== "scattered" || direction !== "h2d") return 0;
+  const touches = count * (1 + (size - 16) / entry_bytes);
+  const right = walks.findIndex(([bytes]) => bytes >= pool);
+  if (right <= 0) return touches * walks.at(right)[1];
+  const [[low, before], [high, after]] = [walks[right - 1], walks[right]];
+  return touches * (before + ((after - before) * (pool - low)) / (high - low));
+}
+
+// The advices of `advise` for pieces from a pool: kernels that read in place wait for page walks.
+export function adviseFromPool(adviser, job, memory) {
+  const walked = walkSeconds(adviser, job);
+  const slowed = advise(adviser, job, memory).map((one) => {
+    if (!/gather|bulk/.test(one.variant) || walked <= one.seconds) return one;
+    const factor = walked / one.seconds;
+    return { ...one, seconds: walked, low: one.low * factor, high: one.high * factor, isMeasured: false, isWalking: true };
+  });
+  return slowed.sort((a, b) => a.seconds - b.seconds);
+}
+
 // Probability that `best` is faster than `second`.
 export function certainty(best, second) {
   const z = Math.log(second.seconds / best.seconds) / Math.hypot(best.error, second.error);
@@ -151,6 +172,12 @@ function row(tag, cells) {
   return made;
 }
 
+function evidenceOf(variant, isMeasured) {
+  const link = element("a", isMeasured ? "measured" : "modelled");
+  link.href = new URL(`../../studies/transfers/#${variant}`, import.meta.url);
+  return link;
+}
+
 function tableOf(advices, payload) {
   const table = element("table", "", { className: "hp" });
   const head = document.createElement("thead");
@@ -159,50 +186,59 @@ function tableOf(advices, payload) {
   const orNone = (seconds) => (seconds === null ? "–" : written(seconds));
   for (const one of advices) {
     const time = `${written(one.seconds)} (${written(one.low)} to ${written(one.high)})`;
-    const rate = (payload / one.seconds / 1e9).toPrecision(3);
-    const basis = one.isMeasured ? "measured" : "modelled";
-    const made = row("td", [one.variant, time, rate, orNone(one.submit), orNone(one.cpu), orNone(one.gpu), basis]);
+    const made = row("td", [one.variant, time, rateOf(one, payload), orNone(one.submit), orNone(one.cpu), orNone(one.gpu), ""]);
+    made.lastChild.append(evidenceOf(one.variant, one.isMeasured), one.isWalking ? ", page walks" : "");
     made.firstChild.title = one.title;
     body.append(made);
   }
   table.append(head, body);
-  const box = element("div", "", { className: "hp-table" });
+  const box = element("div", "", { className: "hp-table", tabIndex: 0 });
   box.append(table);
   return box;
 }
 
-function sentence(advices) {
+const rateOf = (advice, payload) => (payload / advice.seconds / 1e9).toPrecision(3);
+
+// Sentences: the call, its rate and its cost, then how sure that is.
+function sentences(advices, payload, requests) {
   const [best, second] = advices;
-  if (!best) return "No way that can move these pieces was measured on this machine.";
-  if (!second) return `Use ${best.variant}: no other way was measured.`;
+  if (!best) return ["No way that can move these pieces was measured on this machine."];
+  const each = requests > 1 ? `, ${written(best.seconds / requests)} a request` : "";
+  const cost = best.submit === null ? "" : ` The call keeps the caller for ${written(best.submit)}.`;
+  const found = [`Use ${best.variant}: ${written(best.seconds)}${each}, ${rateOf(best, payload)} GB/s.${cost}`, best.title];
+  if (!second) return [...found, "No other way was measured."];
   const probability = certainty(best, second);
   const surely = probability >= SURE ? "surely" : "not surely";
   const faster = (second.seconds / best.seconds).toPrecision(3);
   const percent = Math.round(probability * 100);
-  return `Use ${best.variant}: ${faster} times as fast as ${second.variant}, ${surely} faster (probability ${percent} %).`;
+  return [...found, `It is ${faster} times as fast as ${second.variant}, ${surely} faster (probability ${percent} %).`];
 }
 
 function inputsOf(advisers) {
   const memories = [...new Set(advisers.flatMap(({ ways }) => ways.map(({ memory }) => memory)))].sort();
+  const bytes = "bytes such as 4096, 24 KiB or 16 MiB";
+  const number = "a whole number of at least 1";
   return [
-    { name: "machine", options: advisers.map(({ machine }) => machine) },
-    { name: "size", start: "24 KiB", label: "size of a piece", expected: "bytes such as 4096, 24 KiB or 16 MiB", parse: parseSize },
-    { name: "count", start: "4096", label: "pieces", expected: "a whole number of at least 1", parse: parseCount },
-    { name: "direction", options: ["h2d", "d2h"] },
+    { name: "machine", options: advisers.map(({ machine }) => machine), labels: advisers.map(({ machine, called }) => called ?? machine) },
+    { name: "size", start: "16 KiB", label: "size of a piece", expected: bytes, parse: parseSize },
+    { name: "count", start: "4096", label: "pieces of a request", expected: number, parse: parseCount },
+    { name: "batch", start: "1", label: "requests in one call", expected: number, parse: parseCount },
     { name: "host", options: LAYOUTS, start: "scattered", label: "on the host" },
     { name: "device", options: LAYOUTS, start: "scattered", label: "on the device" },
+    { name: "pool", start: "1 GiB", label: "pool on the host", expected: bytes, parse: parseSize },
+    { name: "direction", options: ["h2d", "d2h"] },
     { name: "stream", options: ["idle", "busy"] },
     { name: "alignment", options: ALIGNMENTS, label: "alignment in bytes" },
     { name: "memory", options: ["any", ...memories], start: "pinned" },
   ];
 }
 
-function fieldOf({ name, options, label }) {
+function fieldOf({ name, options, label, labels = options }) {
   const box = document.createElement("label");
   box.append(element("span", label ?? name, { className: "vega-bind-name" }));
   const field = document.createElement(options ? "select" : "input");
   field.name = name;
-  if (options) field.append(...options.map((option) => element("option", option)));
+  if (options) field.append(...options.map((option, i) => element("option", labels[i], { value: option })));
   else field.size = 9;
   box.append(field);
   return [box, field];
@@ -218,8 +254,9 @@ export function show(root, advisers, widget) {
   const form = element("form", "", { className: "hp-controls", onsubmit: () => false });
   form.setAttribute("aria-label", "What is moved");
   form.append(...inputs.map(({ box }) => box));
-  const status = element("p", "");
+  const status = element("div", "", { className: "hp-answer" });
   status.setAttribute("role", "status");
+  const say = (...lines) => status.replaceChildren(...lines.map((line) => element("p", line)));
   const answer = document.createElement("div");
   root.append(form, status, answer);
 
@@ -228,16 +265,24 @@ export function show(root, advisers, widget) {
     for (const { name, label, field, parse, expected } of inputs) {
       values[name] = parse ? parse(field.value) : field.value;
       if (values[name] === null) {
-        status.textContent = `${label}: expected ${expected}, got “${field.value}”.`;
+        say(`${label}: expected ${expected}, got “${field.value}”.`);
         answer.replaceChildren();
         return;
       }
     }
-    const { machine, stream, alignment, memory, ...pieces } = values;
-    const job = { ...pieces, is_busy: stream === "busy", alignment: alignment === BY_SIZE ? alignmentOf(pieces.size) : Number(alignment) };
-    const advices = advise(advisers.find((one) => one.machine === machine), job, memory);
-    status.textContent = sentence(advices);
-    answer.replaceChildren(tableOf(advices, job.size * job.count));
+    const { machine, stream, alignment, memory, batch, ...pieces } = values;
+    const job = {
+      ...pieces,
+      count: pieces.count * batch,
+      is_busy: stream === "busy",
+      alignment: alignment === BY_SIZE ? alignmentOf(pieces.size) : Number(alignment),
+    };
+    const adviser = advisers.find((one) => one.machine === machine);
+    const advices = adviseFromPool(adviser, job, memory);
+    const payload = job.size * job.count;
+    const missing = adviser.unmeasured?.length ? [`Not measured on this machine: ${adviser.unmeasured.join(", ")}.`] : [];
+    say(...sentences(advices, payload, batch), ...missing);
+    answer.replaceChildren(tableOf(advices, payload));
   };
   const follow = () => {
     const asked = new URLSearchParams(location.search);

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from analysis.api.charts import StudyFacts, Widget
+import numpy as np
+
+from analysis.api.charts import StudyFacts, Widget, chips, machines_by_evidence
 from analysis.api.files import adapter
+from analysis.api.model import ENTRY_BYTES, walk_seconds
 
 from .adviser import Adviser
 from .chart_parts import binary
-from .measured import advisers_of
+from .kinds import memory_of
+from .measured import advisers_of, ways
 
+POOLS: Final = tuple(2**k for k in range(28, 41))
+"""Sizes of pools in bytes with a modelled time of a page walk."""
+TOUCHES: Final = 2**18
+"""Translations that a modelled launch needs."""
 COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest way by count")
 
 
@@ -19,13 +28,48 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     advisers = advisers_of(facts.study, facts.summary)
     if not advisers:
         return {"adviser": None}
-    data = [adapter(Adviser).dump_python(one, mode="json") for one in advisers]
+    order = machines_by_evidence(facts)
+    advisers = sorted(advisers, key=lambda one: order.index(one.machine))
+    data = [
+        {
+            **adapter(Adviser).dump_python(one, mode="json"),
+            "called": facts.inputs.called(one.machine),
+            "entry_bytes": ENTRY_BYTES,
+            "walks": walks(facts, one.machine),
+            "unmeasured": unmeasured(facts, one),
+        }
+        for one in advisers
+    ]
     table = [
         row
         for adviser in advisers
         for row in _threshold_rows(adviser, facts.inputs.called(adviser.machine))
     ]
     return {"adviser": Widget(data, COLUMNS, table)}
+
+
+def unmeasured(facts: StudyFacts, adviser: Adviser) -> list[str]:
+    """Ways of pinned memory without a fresh time on the adviser's machine."""
+    known = {way.variant for way in adviser.ways}
+    return [way.name for way in ways(facts.study) if way.name not in known and is_pinned(way.name)]
+
+
+def is_pinned(variant: str) -> bool:
+    return memory_of(variant) == "pinned"
+
+
+def walks(facts: StudyFacts, machine: str) -> list[tuple[int, float]]:
+    """Sizes of pools, and seconds of page walks per translation that a launch needs, by the model;
+    empty on a machine without calibration."""
+    chip = chips(facts.inputs).get(machine)
+    if chip is None or not np.isfinite(chip.parameters.held_entries):
+        return []
+    pools = np.array(POOLS, dtype=float)
+    entries = pools / ENTRY_BYTES
+    touches, ordered = np.full(len(pools), float(TOUCHES)), np.zeros(len(pools))
+    moved = touches * ENTRY_BYTES / 16
+    seconds = walk_seconds(chip.parameters.walker, entries, entries, touches, ordered, moved)
+    return list(zip(POOLS, (seconds / touches).tolist(), strict=True))
 
 
 def _threshold_rows(adviser: Adviser, called: str) -> Iterable[list[str]]:

@@ -1,4 +1,4 @@
-"""Drawings of a study's mechanism, which its drawings.py computes from the study's constants."""
+"""Drawings that a study's drawings.py computes from its constants and facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDTHS: Final = {"hp-wide": 680.0, "hp-narrow": 326.0}
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture that explains, and measures nothing.
+    """A picture without a script: of a mechanism, or of figures from the facts.
 
     `title` names it and `description` says what is seen, for those who do not see it. `draw` is
     called with a canvas of each width.
@@ -35,7 +35,7 @@ class Drawing:
 
 def study_drawings(facts: StudyFacts) -> Mapping[str, Drawing | None]:
     """What `drawings(facts)` of the study's drawings.py returns, by name; empty without one. None
-    is a drawing of a table that tables.py could not make."""
+    is a drawing without data: tables.py could not make its table, or nothing was measured."""
     if not (facts.study.folder / f"{SOURCE}.py").exists():
         return {}
     drawings: Mapping[str, Drawing | None] = load_python(facts.study, SOURCE).drawings(facts)
@@ -53,7 +53,7 @@ def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
     require_known("drawing", name, sorted(drawings))
     drawing = drawings[name]
     if drawing is None:
-        return Markup("Nothing to draw: a table of the code is missing.")
+        return Markup("Nothing to draw yet.")
     return figure(drawing, name, caption)
 
 

@@ -40,6 +40,20 @@ def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evide
     )
 
 
+def finding_line(facts: StudyFacts, finding: Finding, result: ClaimResult, evidence: str) -> Markup:
+    """A finding as one sentence, with the basis of its figure and a link to its `evidence`."""
+    return macros("claim.html").finding(
+        sentence=headline(finding, result),
+        belief="",
+        few="",
+        spread=result.spread(),
+        where=_where(facts, result),
+        elsewhere="",
+        runs=_by_which_runs(result),
+        evidence=evidence,
+    )
+
+
 def _by_which_runs(result: ClaimResult) -> str:
     """A note if the verdict uses only some runs, or runs that are older than the threshold."""
     notes = (chosen_after(result.row), judges_phrase(result.row))

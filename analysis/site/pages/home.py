@@ -1,4 +1,4 @@
-"""Parts of the home page: a card per journey, the findings, and all other studies."""
+"""Parts of the home page: the findings, a card per journey, and all other studies."""
 
 from __future__ import annotations
 
@@ -13,50 +13,32 @@ from analysis.base.quantities import (
     listing,
     percent,
     ratio,
-    ratio_interval,
     runs_phrase,
     speed,
     speed_phrase,
-    times_phrase,
-    with_interval,
 )
 from analysis.site.facts.addresses import claim_anchor
-from analysis.site.facts.basis import FEW, is_headline, with_basis
-from analysis.site.facts.findings import ClaimResult, Slower, findings, largest_surprise
-from analysis.site.facts.journeys import MODEL, REFERENCE, Journey, Step, journey_of
+from analysis.site.facts.basis import FEW, is_headline
+from analysis.site.facts.findings import ClaimResult, findings
+from analysis.site.facts.journeys import REFERENCE, Journey, Step, journey_of
 from analysis.site.facts.points import shortest_time
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.agreement import agreement_sentence
-from analysis.site.pages.findings import finding_item
-from analysis.site.pages.html import code, link, listed, paragraph
-from analysis.site.pages.page import macro
+from analysis.site.pages.findings import finding_line
+from analysis.site.pages.html import link, listed, paragraph
 from analysis.site.pages.pictures import Mark, columns, times
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
-from analysis.study.claims.verdicts import HOLDS
+from analysis.study.claims.findings import Finding
 
 Address = Callable[[str], str]
 """Relative address of a study's page; empty for a study without a page."""
 
 _CARDS: Final = macros("card.html")
-COUNTS: Final = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
-
-
-@macro()
-def where_holds(studies: Mapping[str, StudyFacts], study: str, claim: str) -> str:
-    """` on H100 and H200`, the machines on which a claim holds.
-
-    study: its name
-    claim: id of the claim
-    """
-    facts = studies.get(study)
-    rows = facts.verdicts.by_claim.get(claim, []) if facts else []
-    machines = [facts.inputs.called(row.machine) for row in rows if facts and row.verdict == HOLDS]
-    return f" on {listing(machines)}" if machines else ", which no machine's results confirm yet"
+MAX_FINDINGS: Final = 5
 
 
 def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
-    """One card per study: gain of its steps, distance from the limit, largest surprise."""
+    """One card per study: its steps as a picture, their gain, and their distance from the limit."""
     return _CARDS.cards([_card(facts, address(facts.study.name)) for facts in studies])
 
 
@@ -70,15 +52,13 @@ def _card(facts: StudyFacts, address: str) -> Markup:
 
 
 def _journey(facts: StudyFacts, journey: Journey) -> Markup:
-    """From the first step to the last: as a picture, figures, names and shares of the limit."""
+    """From the first step to the last: as a picture, figures and shares of the limit."""
     steps = {step.variant.name: step for step in (journey.first, journey.last)}.values()
     return _CARDS.journey(
         picture=_picture(facts, journey),
         speeds=[_speed(facts, step) for step in steps],
         gain=_gain_of(facts, journey) if len(steps) > 1 else "",
-        titles=[step.variant.title for step in steps],
-        shares=_shares(facts, journey),
-        surprise=_surprise(facts, journey.machine),
+        shares=_shares(journey),
         standing=_standing(facts, journey),
     )
 
@@ -147,26 +127,17 @@ def _gain_of(facts: StudyFacts, journey: Journey) -> str:
     return ratio(1 / row.ratio) if row is not None and is_headline(row) else ""
 
 
-def _shares(facts: StudyFacts, journey: Journey) -> str:
-    """The shares of the limit that the two steps reach, or their ratio to a reference, and the
-    clock of each."""
+def _shares(journey: Journey) -> str:
+    """The shares of the limit that the two steps reach, or their ratio to a reference."""
     limit = journey.limit
     if limit is None:
-        return "The physical limit is not known."
+        return "Limit unknown"
     ends = [one for one in (journey.first, journey.last) if one.share is not None and one.time]
     shares = [step.share for step in ends if step.share is not None]
-    metrics = [step.time.metric for step in ends if step.time is not None]
-    clocks = f"by {_arrow(facts.study.metrics[metric].label for metric in metrics)}"
-    if limit.kind == MODEL:
-        return f"{_limit_shares(shares, 'the limit of the link model')}, {clocks}"
-    assert limit.variant is not None
-    if limit.kind == REFERENCE:
-        shown = f"{_arrow(map(speed_phrase, shares))}, compared with"
-    else:
-        is_exceeded = any(share > 1 and not is_at_limit(share) for share in shares)
-        name = "the reference, which is no limit" if is_exceeded else "the limit"
-        shown = f"{_limit_shares(shares, name)}:"
-    return f"{shown} {limit.variant.title} (dashed), {clocks}"
+    if limit.kind == REFERENCE and limit.variant is not None:
+        return f"{_arrow(map(speed_phrase, shares))}, compared with {limit.variant.title}"
+    is_exceeded = any(share > 1 and not is_at_limit(share) for share in shares)
+    return _limit_shares(shares, "the reference" if is_exceeded else "the limit")
 
 
 def _limit_shares(shares: Sequence[float], limit: str) -> str:
@@ -180,105 +151,52 @@ def _arrow(texts: Iterable[str]) -> str:
 
 
 def _standing(facts: StudyFacts, journey: Journey) -> str:
-    """Machine, number of runs and hosts, date, and stale or missing steps of a card's figures."""
+    """Machine, number of runs and hosts, and stale steps of a card's figures."""
     rows = journey.measured
     ends = [step.time for step in (journey.first, journey.last) if step.time is not None]
     least_runs = min(ends, key=lambda row: row.runs)
-    parts = [
-        facts.inputs.called(journey.machine),
-        runs_phrase(least_runs.runs, least_runs.hosts),
-        max(row.run for row in rows)[:10],
-    ]
+    parts = [facts.inputs.called(journey.machine), runs_phrase(least_runs.runs, least_runs.hosts)]
     if stale := sum(row.stale for row in rows):
         parts.append(f"{stale} of {len(rows)} steps stale")
-    known = (facts.figures.time(journey.machine, step.variant) for step in journey.steps)
-    few = sum(row is not None for row in known) - len(rows)
-    if few:
-        parts.append(
-            f"{few} step{'s have' if few > 1 else ' has'} no figure: too few runs, or runs that"
-            " fall into separate groups"
-        )
-    if missing := len(journey.steps) - len(rows) - few:
-        parts.append(f"{missing} not measured")
-    others = [facts.inputs.called(one) for one in facts.machines if one != journey.machine]
-    return "; ".join([*parts, *([f"also on {listing(others)}"] if others else [])])
+    return ", ".join(parts)
 
 
-def _surprise(facts: StudyFacts, machine: str) -> Markup | str:
-    """One sentence about the claim that missed its expectation by most."""
-    surprise = largest_surprise(facts, machine)
-    if surprise is None:
-        return ""
-    if isinstance(surprise, Slower):
-        row, inverse = surprise.row, 1 / surprise.row.ratio
-        interval = ratio_interval(1 / row.ci_high, 1 / row.ci_low)
-        return Markup("{} takes {} ({}) as long as {}, the previous step.").format(
-            code(surprise.step.name), times_phrase(inverse), interval, code(surprise.after.name)
-        )
-    published = surprise.write(surprise.figures.published)
-    said = f"published: {published}" if published else f"expected: {surprise.bound()}"
-    return Markup("{}: “{}” {}; {}.").format(
-        surprise.row.verdict.capitalize(), surprise.claim.says, _measured(facts, surprise), said
-    )
+def top_findings(studies: Iterable[StudyFacts], address: Address) -> Markup | str:
+    """A finding of each study, at most MAX_FINDINGS: a sentence with its figure and basis.
 
-
-def _measured(facts: StudyFacts, result: ClaimResult) -> str:
-    """The measured figure with the counted thing, its interval or runs, and its basis."""
-    counted = result.counted(facts.study)
-    notes = with_basis(result.figures, result.interval(), result.write)
-    figure = with_interval(result.write(result.figures.measured), notes)
-    return f"Measured, {counted}: {figure}" if counted else f"Measured: {figure}"
-
-
-def contradicted_beliefs(studies: Iterable[StudyFacts], address: Address) -> str:
-    """Findings of all studies that contradict a belief, with figures and evidence; those from too
-    few runs for a headline are only counted.
-
-    Markdown and HTML. Those that concern most readers come first, then in the order of the studies.
+    Those that concern most readers come first, then those that contradict a belief. Findings from
+    too few runs for a headline are left out.
     """
-    found = [
-        (facts, finding, result)
+    best = [
+        min(found, key=lambda one: _rank(one[1]))
         for facts in studies
-        for finding, result in findings(facts)
-        if finding.belief
+        if (found := [(facts, *one) for one in findings(facts) if not one[1].few])
     ]
-    few = sum(bool(result.few) for _, _, result in found)
     items = [
-        finding_item(
-            facts,
-            finding,
-            result,
-            f"{page}#{claim_anchor(facts.study.name, result.claim.id)}" if page else "",
-        )
-        for facts, finding, result in sorted(found, key=lambda one: one[1].precedence)
-        if not result.few
-        for page in [address(facts.study.name)]
+        finding_line(facts, finding, result, _evidence(facts, result, address))
+        for facts, finding, result in sorted(best, key=lambda one: _rank(one[1]))[:MAX_FINDINGS]
     ]
-    number = COUNTS[len(items)] if len(items) < len(COUNTS) else str(len(items))
-    plural = "" if len(items) == 1 else "s"
-    verb = "contradicts" if len(items) == 1 else "contradict"
-    heading = f"## {number} finding{plural} that {verb} common beliefs"
-    shown = listed("ol", items, "hp-findings") if items else NOTHING * (not few)
-    return "\n\n".join(filter(None, [heading, shown, _left_out(few)]))
+    return listed("ol", items, "hp-findings") if items else NOTHING
 
 
-def _left_out(few: int) -> str:
-    """A sentence about the number of findings that no headline may have; empty for none."""
-    if not few:
-        return ""
-    more = "One more is" if few == 1 else f"{few} more are"
-    return f"{more} based on {FEW}. The pages of the studies have them."
+def _rank(finding: Finding) -> tuple[int, bool]:
+    return finding.precedence, not finding.belief
+
+
+def _evidence(facts: StudyFacts, result: ClaimResult, address: Address) -> str:
+    page = address(facts.study.name)
+    return f"{page}#{claim_anchor(facts.study.name, result.claim.id)}" if page else ""
 
 
 def other_studies(groups: Mapping[str, Sequence[StudyFacts]], address: Address) -> str:
-    """Questions of the studies without a card, by group; Markdown."""
+    """The studies without a card, with their questions, by group; Markdown."""
     parts = []
     for title, studies in groups.items():
-        parts.append(f"### {title}")
-        for facts in studies:
-            name = facts.study.title
-            page = address(facts.study.name)
-            heading = link(page, name) if page else name
-            outcome = agreement_sentence(facts.inputs) if facts.is_about_repeats else ""
-            parts.append(f"**{heading}.** {facts.study.question.strip()} {outcome}".strip())
+        items = [
+            f"- {link(page, facts.study.title) if page else facts.study.title}:"
+            f" {' '.join(facts.study.question.split())}"
+            for facts in studies
+            for page in [address(facts.study.name)]
+        ]
+        parts += [f"**{title}**", "\n".join(items)]
     return "\n\n".join(parts)

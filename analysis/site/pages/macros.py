@@ -25,6 +25,7 @@ from analysis.site.pages import (
     drawings,
     hardware,
     home,
+    inline,
     links,
     machines,
     measuring,
@@ -96,15 +97,19 @@ def constant(name: str) -> str:
 
 @macro()
 def journeys(page: Page) -> str:
-    """A card for each journey: its steps, their distance from the limit, the largest surprise."""
+    """A card for each journey: its steps, their gain and their distance from the limit."""
     return home.cards(page.studies[JOURNEYS], page.study_address)
 
 
 @macro()
-def findings(page: Page) -> str:
-    """Findings that contradict common beliefs, with figures and evidence, under a heading."""
+def findings(page: Page, *without: str) -> str:
+    """The most important finding of each study, with its figure, basis and evidence.
+
+    without: names of studies that the page is about anyway
+    """
     every = [facts for group in page.studies.values() for facts in group]
-    return home.contradicted_beliefs(every, page.study_address)
+    others = [facts for facts in every if facts.study.name not in without]
+    return home.top_findings(others, page.study_address)
 
 
 @macro()

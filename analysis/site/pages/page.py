@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,8 @@ class Page:
 
     staged: Staged
     env: Any
+    study: str = ""
+    """The study that a macro is about, if that is not the page's."""
 
     def address(self, path: str) -> str:
         """`path` within the site as seen from this page."""
@@ -62,16 +64,18 @@ class Page:
 
     @property
     def stem(self) -> str:
-        """The name of the page's file, which on the page of a study is the study's."""
-        return PurePosixPath(self.env.page.file.src_uri).stem
+        """The study that a macro is about: `study` or the page's, which has the file's name."""
+        return self.study or PurePosixPath(self.env.page.file.src_uri).stem
 
 
 Written = TypeVar("Written", bound=Callable[..., str])
 
+ABOUT_STUDY: Final = "StudyFacts"
+"""The annotation of a macro about one study. Outside of its page, the argument `study` names it."""
 GIVEN: Final[Mapping[str, Callable[[Page], Any]]] = {
     "Page": lambda page: page,
     "Place": lambda page: page.place,
-    "StudyFacts": lambda page: page.staged.studies.get(page.stem),
+    ABOUT_STUDY: lambda page: page.staged.studies.get(page.stem),
     "Inputs": lambda page: page.staged.inputs,
     "Comparison": lambda page: page.staged.comparison,
     "Mapping[str, StudyFacts]": lambda page: page.staged.studies,
@@ -92,6 +96,8 @@ def macro(name: str = "") -> Callable[[Written], Written]:
 
         @functools.wraps(function)
         def of_page(page: Page, /, *arguments: Any, **named: Any) -> str:
+            if ABOUT_STUDY in kinds:
+                page = replace(page, study=named.pop("study", ""))
             given = [GIVEN[kind](page) for kind in kinds]
             if None in given:
                 return f"This repository has no study named {page.stem} yet."

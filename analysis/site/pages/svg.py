@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
@@ -14,6 +15,8 @@ LETTER_PX: Final = 5.9
 """Mean width of a letter of a canvas's words, at most."""
 TIP_PX: Final = 7.0
 """Length of the tip of an arrow."""
+DOT_PX: Final = 3.2
+"""Radius of a dot."""
 
 
 def element(name: str, *inner: object, **attributes: object) -> Markup:
@@ -64,6 +67,14 @@ class Canvas:
 
     def line(self, x: float, y: float, to_x: float, to_y: float, kind: str = "") -> None:
         self._add(max(y, to_y), "line", x1=x, y1=y, x2=to_x, y2=to_y, class_=kind)
+
+    def curve(self, places: Sequence[tuple[float, float]], kind: str = "") -> None:
+        """A line through `places`."""
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        self._add(max(y for _, y in places), "polyline", points=points, class_=kind)
+
+    def dot(self, x: float, y: float, kind: str = "") -> None:
+        self._add(y + DOT_PX, "circle", cx=x, cy=y, r=DOT_PX, class_=kind)
 
     def arrow(self, x: float, y: float, to_x: float, to_y: float, kind: str = "") -> None:
         """A line that ends in a tip."""

@@ -18,9 +18,9 @@ from analysis.site.facts.rows import ParameterRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import home
 from analysis.site.pages.fragments import Place
-from analysis.site.pages.home import cards, contradicted_beliefs
+from analysis.site.pages.home import cards, top_findings
 from analysis.site.pages.ledger import claims_of
-from analysis.site.pages.sentences import fastest_phrase, step_sentence
+from analysis.site.pages.sentences import NOTHING, fastest_phrase, step_sentence
 from analysis.site.pages.study_pages import lead
 from analysis.site.pages.variants import sections
 from analysis.study import Case, Variant, discover
@@ -64,9 +64,8 @@ def test_two_runs_are_shown_as_both_and_are_no_headline(tmp_path: Path) -> None:
     page = lead(facts)
     assert "<li>In 2 runs on 2 hosts: Vectors are 1.30× as fast as bytes." in page
     assert "Runs: 1.20×, 1.40× on box (2 runs, 2 hosts)" in page
-    home = contradicted_beliefs([facts], str)
-    assert home.startswith("## No findings") and f"One more is based on {NOT_A_HEADLINE}." in home
-    assert "<li>" not in home
+    home = top_findings([facts], str)
+    assert home == NOTHING
     assert journey_of(facts) is None and NOT_A_HEADLINE in cards([facts], str)
     ledger = claims_of(facts, Place(tmp_path / "site", ""), ["vectors"])
     assert "holds</span> on box in 2 runs on 2 hosts: 1.30× (runs: 1.20×, 1.40×; 2 runs" in ledger
@@ -88,8 +87,9 @@ def test_runs_and_hosts_stand_beside_every_machine(tmp_path: Path) -> None:
         {"bytewise": [1.0] * 3, "vectors": [1.5] * 3},
     )
     facts = copying(tmp_path, {"box": enough, "other-box": few})
-    page = contradicted_beliefs([facts], str)
+    page = lead(facts)
     assert "on box (3 runs, 3 hosts), also on other-box (one run)" in page
+    assert "on box (3 runs, 3 hosts), threshold" in top_findings([facts], str)
     ledger = claims_of(facts, Place(tmp_path / "site", ""), ["vectors"])
     assert "on box: 1.50× (1.50 to 1.50; 3 runs, 3 hosts)" in ledger
     assert "other-box in 1 run on 1 host: 1.50× (one run)" in ledger

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from markupsafe import Markup
 
+from analysis import ROOT
 from analysis.base.errors import FieldError
+from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.drawings import SOURCE, WIDTHS, drawing_figure, study_drawings
 from analysis.site.pages.svg import Canvas, element
 from analysis.study.source import source_files
-from analysis.toolchain.derived import read_derived
 from tests.drawn import assert_legible
 from tests.repository import STUDIES
 
@@ -24,9 +24,10 @@ DRAWN = [name for name, study in STUDIES.items() if (study.folder / f"{SOURCE}.p
 
 def facts_of(study: str, derived: Path | None = None) -> StudyFacts:
     """A study of the repository without results, and with the tables of its code in `derived`."""
-    tables = {study: read_derived(derived)} if derived else {study: {}}
-    inputs = SimpleNamespace(studies=STUDIES, derived=tables, absent={study: {}})
-    return StudyFacts(cast(Any, inputs), STUDIES[study])
+    nothing = ROOT / "nothing"
+    of_code = {study: derived} if derived else {}
+    inputs = load_inputs(nothing, nothing, {study: STUDIES[study]}, of_code)
+    return StudyFacts(replace(inputs, derived={study: {}, **inputs.derived}), STUDIES[study])
 
 
 @pytest.mark.parametrize("study", DRAWN)
@@ -39,12 +40,12 @@ def test_drawing_is_complete_without_overlapping_words(study: str) -> None:
 @pytest.mark.parametrize("study", DRAWN)
 def test_drawing_has_a_description_for_screen_readers(study: str) -> None:
     facts = facts_of(study)
-    page = (Path("docs") / "studies" / f"{study}.md").read_text()
+    pages = "".join(page.read_text() for page in ROOT.glob("docs/**/*.md"))
     for name, drawing in study_drawings(facts).items():
-        assert f"drawing('{name}'" in page, "a drawing that no page shows"
+        assert f"drawing('{name}'" in pages, "a drawing that no page shows"
         figure = drawing_figure(facts, name, "What <it> shows.")
         if drawing is None:
-            assert "a table of the code is missing" in figure
+            assert "Nothing to draw yet" in figure
             continue
         assert figure.count('role="img"') == len(WIDTHS)
         assert figure.count(str(Markup.escape(drawing.description))) == len(WIDTHS)

@@ -13,7 +13,7 @@ from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.compiled import compiled
 from analysis.site.pages.fragments import Place
-from analysis.site.pages.home import contradicted_beliefs
+from analysis.site.pages.home import top_findings
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.study_pages import host_table, lead, missing, published_table, summary
 from analysis.site.pages.variants import sections
@@ -78,7 +78,7 @@ def test_page_begins_with_its_findings(tmp_path: Path) -> None:
     few = lead(StudyFacts(make_inputs(root), study))
     assert "<li>In 1 run on 1 host: Vectors are 2.00× as fast as bytes." in few
     assert "On box (one run), " in few and "interval" not in few
-    assert contradicted_beliefs([facts], str).endswith(NOTHING)
+    assert top_findings([StudyFacts(make_inputs(root), study)], str) == NOTHING
     assert summary(facts).endswith("? Vectors are 2.00× as fast as bytes.")
 
 

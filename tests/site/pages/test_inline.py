@@ -1,0 +1,117 @@
+"""Figures and verdicts within sentences of any page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.site.facts.comparison import Comparison
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages import inline
+from analysis.study import discover
+from tests.roots import make_inputs, make_root, settled
+from tests.synthetic import write_machine
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_root(tmp_path_factory.mktemp("inline"))
+    study = discover(root)["copy"]
+    speeds = {"bytewise": 1.0, "vectors": 2.0}
+    for machine in ("box", "other-box"):
+        write_machine(
+            root / "results",
+            machine,
+            study,
+            seconds=lambda variant, case, _: case.payload_bytes / 1e9 / speeds.get(variant.name, 9),
+            noise=1e-4,
+        )
+    return root
+
+
+@pytest.fixture(scope="module")
+def facts(root: Path) -> StudyFacts:
+    return StudyFacts(settled(make_inputs(root)), discover(root)["copy"])
+
+
+def clock(facts: StudyFacts) -> str:
+    return facts.study.time_metrics[0]
+
+
+def test_rate_is_that_of_the_headline_case_and_follows_the_samples(facts: StudyFacts) -> None:
+    assert inline.rate(facts, "vectors", clock(facts)) == "2.0 GB/s"
+    summary = facts.inputs.tables["summary"]
+    faster = facts.inputs.with_tables(summary=summary.assign(median=summary["median"] / 2))
+    assert inline.rate(StudyFacts(faster, facts.study), "vectors", clock(facts)) == "4.0 GB/s"
+    stale = facts.inputs.with_tables(summary=summary.assign(stale=1))
+    marked = inline.rate(StudyFacts(stale, facts.study), "vectors", clock(facts))
+    assert marked == "2.0 GB/s (stale)"
+
+
+def test_rate_from_few_runs_says_so_and_a_missing_one_is_named(root: Path) -> None:
+    few = StudyFacts(make_inputs(root), discover(root)["copy"])
+    assert inline.rate(few, "vectors", clock(few)) == "2.0 GB/s (in 1 run on 1 host)"
+    none = few.inputs.with_tables(summary=few.inputs.tables["summary"].iloc[:0])
+    assert inline.rate(StudyFacts(none, few.study), "vectors", clock(few)) == inline.MISSING
+    assert inline.based_on(StudyFacts(none, few.study), "vectors", clock(few)) == inline.MISSING
+
+
+def test_unknown_variant_case_and_claim_are_errors(facts: StudyFacts) -> None:
+    with pytest.raises(FieldError, match="variant: expected one of"):
+        inline.rate(facts, "vector")
+    with pytest.raises(FieldError, match="case of vectors: expected one of"):
+        inline.rate(facts, "vectors", clock(facts), no_such_key=1)
+    with pytest.raises(FieldError, match="claim: expected one of"):
+        inline.holds(facts, "vector")
+
+
+def test_basis_names_machine_link_and_runs(facts: StudyFacts) -> None:
+    described = {
+        name: {**one, "pcie_generation": 5, "pcie_width": 16}
+        for name, one in facts.inputs.machines.items()
+    }
+    linked = StudyFacts(replace(facts.inputs, machines=described), facts.study)
+    assert inline.based_on(linked, "vectors", clock(facts)).startswith(
+        f"{facts.inputs.called('box')} over PCIe 5 x16"
+    )
+
+
+def test_verdict_chooses_words(facts: StudyFacts) -> None:
+    assert inline.holds(facts, "vectors") == "yes"
+    claims = facts.inputs.tables["claims"]
+    failed = facts.inputs.with_tables(claims=claims.assign(verdict="does not hold"))
+    assert inline.holds(StudyFacts(failed, facts.study), "vectors") == ""
+
+
+@pytest.mark.parametrize(
+    ("factor", "begins"),
+    [
+        (1.0, "{0} and {1} show no measurable difference: 2.00 GB/s on {0} and 2.00"),
+        (2.0, "{0} is faster than {1}: 2.00 GB/s on {0} and 1.00 GB/s on {1}."),
+        (0.5, "{0} is slower than {1}: 2.00 GB/s on {0} and 4.00 GB/s on {1}."),
+    ],
+)
+def test_two_machines_are_compared_by_their_intervals(
+    facts: StudyFacts, factor: float, begins: str
+) -> None:
+    summary = facts.inputs.tables["summary"]
+    is_other = summary["machine"] == "other-box"
+    median = summary["median"] * is_other.map({True: factor, False: 1.0})
+    low, high = median * 0.99, median * 1.01
+    changed = summary.assign(median=median, ci_low=low, ci_high=high, any_low=low, any_high=high)
+    other = StudyFacts(facts.inputs.with_tables(summary=changed), facts.study)
+    comparison = Comparison(other.inputs, {"copy": other})
+    sentence = inline.on_two_machines(comparison, other, "vectors", clock(facts))
+    machines = [other.inputs.called(one) for one in ("box", "other-box")]
+    assert sentence.startswith(begins.format(*machines))
+
+
+def test_nothing_is_compared_without_a_second_machine(facts: StudyFacts) -> None:
+    summary = facts.inputs.tables["summary"]
+    one = facts.inputs.with_tables(summary=summary[summary["machine"] == "box"])
+    alone = StudyFacts(one, facts.study)
+    comparison = Comparison(one, {"copy": alone})
+    assert inline.on_two_machines(comparison, alone, "vectors", clock(facts)) == ""
