@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from mkdocs.utils.meta import get_data
+
 from analysis.site.interface import FILES
 from analysis.site.pages.navigation import Entry
 from analysis.site.pages.parquet import NAME as PARQUET
@@ -19,7 +21,6 @@ ABOUT: Final = (
     " the link. Every figure is computed from committed samples when the site is built."
 )
 _LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
-_FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 def llms_text(
@@ -40,10 +41,11 @@ def llms_text(
 
 def _page_line(file: Path, name: str, studies: Mapping[str, Study]) -> str:
     path = PurePosixPath(name)
-    text = _FRONT_MATTER.sub("", file.read_text())
+    text, keys = get_data(file.read_text())
     study = studies.get(path.stem) if path.parent.name else None
-    title, _, rest = text.lstrip().partition("\n")
-    about = study.question if study else _first_sentence(rest)
+    heading, _, rest = text.lstrip().partition("\n")
+    title = keys.get("title", heading)
+    about = study.question if study else keys.get("description") or _first_sentence(rest)
     address = "./" if path.stem == "index" else f"{path.with_suffix('').as_posix()}/"
     return f"- [{title.lstrip('# ')}]({address}): {' '.join(about.split())}"
 

@@ -123,7 +123,7 @@ def test_three_machines_are_compared_in_pairs(several: dict[int, dict[str, str]]
     for pair, one in zip(pairs, text, strict=True):
         assert one.startswith(f"**{pair}.** {of_14}")
     assert " times (2.9" in text[1] and "as fast on a-box" in text[1]
-    assert several[3]["journeys"].count("also on b-box and c-box") == 1
+    assert "a-box, " in several[3]["journeys"] and "b-box, " not in several[3]["journeys"]
     head = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', several[3]["machine_figures"])
     assert head == ["variant", "a-box", "b-box", "c-box"]
     assert several[3]["freshness"].count("<tr>") == 1 + 3
@@ -160,9 +160,7 @@ def test_a_stale_machine_is_shown_as_such_and_not_compared(
     assert "stale-box" not in several[6]["machine_pairs"]
     assert "14 variants stale on stale-box: <code>copy/" in several[6]["machine_gaps"]
     assert several[6]["machine_figures"].count("(stale)") == 14
-    # The card shows another machine.
-    assert several[6]["journeys"].count("stale") == 1
-    assert "also on b-box, c-box, half-box and stale-box" in several[6]["journeys"]
+    assert "stale" not in several[6]["journeys"], "the card shows another machine"
 
 
 def test_other_links_are_predicted_from_a_calibration(calibrated: Inputs, tmp_path: Path) -> None:
@@ -234,7 +232,7 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     assert "4.00 GB/s</strong>" in before["journeys"] and "2.00 GB/s</strong>" in after["journeys"]
     assert "Vectors are 4.00×" in before["findings"] and "on box," in before["findings"]
     # On the other machine it is still as it was; here it has become undecided.
-    assert "on other-box, undecided on box (3 runs, 3 hosts)" in after["findings"]
+    assert "on other-box, " in after["findings"] and "on box" not in after["findings"]
     assert "4.00 GB/s" in before["machine_figures"]
     assert "4.00 GB/s" not in after["machine_figures"]
     assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "no measurable difference")
