@@ -35,6 +35,8 @@ from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 
+LARGE_LIBRARY_BYTES = 32 * 2**20
+
 
 @dataclass(frozen=True)
 class Host:
@@ -82,6 +84,24 @@ def import_once(modules: Sequence[str]) -> None:
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["analysis.measure.round", *modules])
+
+
+def start_reading_ahead() -> None:
+    """Start a process that has the system read the imported modules' large libraries from disk.
+
+    CUDA reads their kernels when it first needs them, which takes seconds on a new machine.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.Process(target=read_libraries_ahead, daemon=True).start()
+
+
+def read_libraries_ahead() -> None:
+    """Have the system read the large libraries of this process from disk."""
+    files = {mapped.path for mapped in psutil.Process().memory_maps() if ".so" in mapped.path}
+    for file in map(Path, files):
+        if file.is_file() and file.stat().st_size >= LARGE_LIBRARY_BYTES:
+            with file.open("rb") as library:
+                os.posix_fadvise(library.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
 
 def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:
