@@ -83,6 +83,10 @@ RUN_S: Final = 15.0
 """The same in a run of the study."""
 PASSES: Final = 2
 """Passes over the ways of a held-out cell, each in another order."""
+CLOSE: Final = 1.3
+CLOSE_PASSES: Final = 6
+"""Further passes over the ways whose time is at most CLOSE times the fastest one's: the fastest of
+several noisy medians is too fast."""
 MEMORY: Final = "pinned"
 """The memory whose ways are compared: an engine can choose the way, but hardly its memory."""
 
@@ -327,15 +331,22 @@ def _measured(
     """The median time of each way that can do the job."""
     able = [variant for variant in variants if can_measure(variant, job)]
     times: dict[str, list[float]] = defaultdict(list)
-    for number in range(PASSES):
-        for at in order.permutation(len(able)):
-            variant = able[int(at)]
+
+    def measure(rivals: Sequence[Variant], *, is_checked: bool) -> None:
+        for at in order.permutation(len(rivals)):
+            variant = rivals[int(at)]
             try:
-                times[variant.name] += (
-                    one[METRIC] for one in bench.times(variant, job, is_checked=number > 0)
-                )
+                found = bench.times(variant, job, is_checked=is_checked)
             except (Skip, ValueError):
                 continue
+            times[variant.name] += (one[METRIC] for one in found)
+
+    for number in range(PASSES):
+        measure(able, is_checked=number > 0)
+    limit = CLOSE * min((median(found) for found in times.values()), default=0.0)
+    close = [one for one in able if one.name in times and median(times[one.name]) <= limit]
+    for _ in range(CLOSE_PASSES):
+        measure(close, is_checked=True)
     return {name: median(found) for name, found in times.items()}
 
 
