@@ -21,6 +21,12 @@ MARK_BYTES: Final = 32 * 2**20
 """Bytes of device memory that are set on a busy stream before the pieces are moved. That takes
 longer than a call needs to look at the stream."""
 
+FIRST_CALLS: Final = 2
+"""Calls after a check whose CPU time does not count: the caches have forgotten the driver."""
+CALLS: Final = 7
+"""Calls whose CPU time counts, where they are short."""
+SHORT_CALL_S: Final = 0.001
+
 
 @dataclass(frozen=True)
 class Side:
@@ -165,10 +171,16 @@ class Moving(Operation):
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """cpu_time: CPU time of all threads of the process until the call returns."""
         cuda(cudart.cudaStreamSynchronize(stream))
-        taken = []
-        for _ in range(1 + min(count, 3)):
+        taken: list[float] = []
+        wanted = FIRST_CALLS + min(count, CALLS)
+        while len(taken) < wanted:
             before = time.process_time_ns()
             self.launch(stream)
             taken.append((time.process_time_ns() - before) * 1e-9)
             cuda(cudart.cudaStreamSynchronize(stream))
-        return {"cpu_time": taken[1:], **getattr(self.method, "samples", lambda _: {})(stream)}
+            if max(taken) < SHORT_CALL_S:
+                wanted = FIRST_CALLS + CALLS
+        of_method: Mapping[str, Sequence[float]] = getattr(self.method, "samples", lambda _: {})(
+            stream
+        )
+        return {"cpu_time": taken[FIRST_CALLS:], **of_method}

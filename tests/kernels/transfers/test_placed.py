@@ -115,7 +115,7 @@ def test_a_busy_stream_has_work_before_the_pieces(
     (set_bytes,) = (size for _, _, size, _ in calls)
     assert set_bytes == PLACED.MARK_BYTES
     samples = operation.own_samples(0, 2)
-    assert len(samples["cpu_time"]) == 2
+    assert len(samples["cpu_time"]) == PLACED.CALLS  # short calls are counted more often
     assert all(seconds >= 0 for seconds in samples["cpu_time"])
 
 
