@@ -166,7 +166,8 @@ def adapter(record: type) -> pydantic.TypeAdapter[Any]:
 def _in_words(fault: Any, data: Any, where: str) -> tuple[str, str, object]:
     """(field, expected, got) of a fault that pydantic found in `data`."""
     got, limits = fault["input"], fault.get("ctx", {})
-    expected = _EXPECTED.get(fault["type"], fault["msg"]).format(**limits)
+    known = _EXPECTED.get(fault["type"])
+    expected = known.format(**limits) if known else fault["msg"]
     if isinstance(found := limits.get("error"), Fault):
         expected, got = found.expected, found.got
     elif isinstance(got, float) and not math.isfinite(got):

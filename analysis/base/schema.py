@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from analysis.base.errors import HotpathError
-from analysis.base.reading import read_text
+from analysis.base.reading import LIMIT_BYTES, read_text
 
 _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """As of yaml.safe_load, but taking a fraction of the time where PyYAML has its C library."""
@@ -54,10 +54,10 @@ def read_yaml(path: Path) -> Any:
         raise HotpathError(f"{path}: not valid YAML: {said}") from error
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, limit: int = LIMIT_BYTES) -> Any:
     """The parsed file. HotpathError names the file, and where it is no JSON the line; an object
     with a key twice, a number that is not finite and text that cannot be shown are none either."""
-    text = read_text(path)
+    text = read_text(path, limit)
     try:
         data = json.loads(
             text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite

@@ -15,6 +15,7 @@ from analysis.results.store import (
     keys,
     published,
     samples,
+    submission,
     telemetry,
     timelines,
 )
@@ -39,6 +40,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "METHOD_VERSION": store.METHOD_VERSION,
     "KEPT_RUNS": samples.KEPT_RUNS,
     "MACHINE_LIMIT_BYTES": folders.MACHINE_LIMIT_BYTES,
+    "SUBMISSION_LIMIT_KB": submission.SUBMISSION_LIMIT_KB,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""

@@ -36,10 +36,13 @@ BUILD = ROOT / "build"
 FOLDERS = ("nvcc", "libfabric")
 """Keys whose values are paths."""
 
+RESERVED = ("published", "submitted")
+"""Folders of results that are of no machine."""
+
 MachineName = Annotated[
     Text,
     Field(pattern="^[a-z0-9][a-z0-9-]*$", max_length=100, title="machine name"),
-    only(lambda name: name != "published", "anything but 'published'"),
+    only(lambda name: name not in RESERVED, f"anything but {' or '.join(map(repr, RESERVED))}"),
 ]
 
 

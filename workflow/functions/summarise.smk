@@ -20,6 +20,7 @@ from analysis.study import calibrating
 NAMES = [*(f"{name}.csv" for name in REGISTRY), "refused.json"]
 SUMMARY_TABLES = [TABLES / name for name in NAMES]
 LINKS = TABLES / "links.json"
+SUBMISSION = TABLES / "submission"
 CHARTS = TABLES / "charts"
 ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
 # Snakemake deletes a rule's outputs before it runs the rule, so the site itself is no output: the

@@ -73,11 +73,15 @@ class _StudyResults:
 
 
 def collect(
-    root: Path, studies: Mapping[str, Study], only: Collection[str] | None = None
+    root: Path,
+    studies: Mapping[str, Study],
+    only: Collection[str] | None = None,
+    machine: str | None = None,
 ) -> Collected:
     """Read every machine under `root` and what was published of `studies`, and trust no file there.
 
-    `only` names the studies whose results are read; left out, all that have a folder.
+    `only` names the studies whose results are read; left out, all that have a folder. `machine`
+    names the only machine to read.
 
     A study that has anything wrong with it on a machine is left out there, and a machine whose
     folder or description is wrong is left out whole; `refused` has the reason. Results of a study
@@ -100,7 +104,7 @@ def collect(
             refuse(published_file(root, study), error)
     for folder in machine_folders(root):
         try:
-            if is_empty(folder):
+            if is_empty(folder) or machine not in (None, folder.name):
                 continue
             check_machine(folder)
             collected.machines[folder.name] = read_machine(folder)

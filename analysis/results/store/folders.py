@@ -3,6 +3,8 @@ link or opening anything.
 
 <root>/<machine>/machine.json
 <root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
+<root>/published/<study>.csv
+<root>/submitted/<name>.json
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from analysis.base.reading import LIMIT_BYTES, require_folder, require_plain
 from analysis.study import NAME as NAME
 
 PUBLISHED: Final = "published"
+SUBMITTED: Final = "submitted"
 DESCRIPTION: Final = "machine.json"
 MACHINE: Final = re.compile(r"[a-z0-9-]+")
 KINDS: Final = (".csv", ".json", ".telemetry.csv", ".ncu.csv", ".timeline.csv")
@@ -30,20 +33,20 @@ MACHINE_LIMIT_BYTES: Final = LIMIT_BYTES
 def machines(root: Path) -> list[str]:
     """Names of the machines under `root`, in alphabetical order."""
     found = (path for path in machine_folders(root) if MACHINE.fullmatch(path.name))
-    return [path.name for path in found if _listed(path)]
+    return [path.name for path in found if listed(path)]
 
 
 def machine_folders(root: Path) -> Iterator[Path]:
     """Everything under `root` that is meant as a machine's folder, be it one or not."""
-    for path in _listed(root):
+    for path in listed(root):
         is_file = stat.S_ISREG(path.lstat().st_mode)
-        if not is_file and path.name != PUBLISHED:
+        if not is_file and path.name not in (PUBLISHED, SUBMITTED):
             yield path
 
 
 def is_empty(folder: Path) -> bool:
     """Whether it is a folder with nothing in it."""
-    return stat.S_ISDIR(folder.lstat().st_mode) and not _listed(folder)
+    return stat.S_ISDIR(folder.lstat().st_mode) and not listed(folder)
 
 
 def check_machine(folder: Path, limit: int = MACHINE_LIMIT_BYTES) -> None:
@@ -57,13 +60,13 @@ def check_machine(folder: Path, limit: int = MACHINE_LIMIT_BYTES) -> None:
 def size_of(folder: Path) -> int:
     """The bytes of all files of a machine, of those that do not belong there, too."""
     folders = [folder, *study_folders(folder)]
-    entries = [path.lstat() for one in folders for path in _listed(one)]
+    entries = [path.lstat() for one in folders for path in listed(one)]
     return sum(entry.st_size for entry in entries if not stat.S_ISDIR(entry.st_mode))
 
 
 def study_folders(folder: Path) -> Iterator[Path]:
     """Everything in a machine's folder that is meant as a study's, be it one or not."""
-    yield from (path for path in _listed(folder) if path.name != DESCRIPTION)
+    yield from (path for path in listed(folder) if path.name != DESCRIPTION)
 
 
 def samples_files(folder: Path) -> list[Path]:
@@ -73,7 +76,7 @@ def samples_files(folder: Path) -> list[Path]:
     """
     require_name(folder, NAME, folder.name)
     require_folder(folder)
-    files = _listed(folder)
+    files = listed(folder)
     for path in files:
         require_plain(path, path.lstat())
         variant, _, kind = path.name.partition(".")
@@ -96,15 +99,16 @@ def plain_files(root: Path) -> Iterator[Path]:
     for machine in machines(root):
         folder = root / machine
         inner = [path for path in study_folders(folder) if NAME.fullmatch(path.name)]
-        files = [folder / DESCRIPTION, *(path for one in inner for path in _listed(one))]
+        files = [folder / DESCRIPTION, *(path for one in inner for path in listed(one))]
         yield from (path for path in files if _is_result(path))
-    yield from (path for path in _listed(root / PUBLISHED) if _is_result(path))
+    yield from (path for path in listed(root / PUBLISHED) if _is_result(path))
+    yield from (path for path in listed(root / SUBMITTED) if _is_result(path, MACHINE))
 
 
-def _is_result(path: Path) -> bool:
-    """Whether it is a plain file whose name says that it is one of results."""
+def _is_result(path: Path, form: re.Pattern[str] = NAME) -> bool:
+    """Whether it is a plain file whose name, of that `form`, says that it is one of results."""
     name, _, kind = path.name.partition(".")
-    is_named = bool(NAME.fullmatch(name)) and f".{kind}" in KINDS
+    is_named = bool(form.fullmatch(name)) and f".{kind}" in KINDS
     return is_named and path.exists() and stat.S_ISREG(path.lstat().st_mode)
 
 
@@ -113,7 +117,7 @@ def require_name(path: Path, pattern: re.Pattern[str], name: str) -> None:
         raise HotpathError(f"{path}: expected a name of the form {pattern.pattern}, got {name!r}")
 
 
-def _listed(folder: Path) -> list[Path]:
+def listed(folder: Path) -> list[Path]:
     """Content of a folder, in alphabetical order, without what an interrupted run left half
     written; nothing where it is none, or a link to one."""
     if folder.is_symlink() or not folder.is_dir():

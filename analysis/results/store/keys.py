@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator
 
 from analysis.base.keys import NAME, Fault, UtcTime
 from analysis.base.records import MAX_NUMBER
@@ -18,6 +18,18 @@ T = TypeVar("T")
 MAX_CLOCK_ERROR: Final = timedelta(days=1)
 """The clocks of two machines may differ; a run that is dated later than this lies in the future."""
 
+
+def _moment(time: str) -> datetime:
+    return datetime.fromisoformat(time)
+
+
+def _past(time: str) -> str:
+    if _moment(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
+        raise Fault("a time that does not lie in the future", time)
+    return time
+
+
+PastTime = Annotated[UtcTime, AfterValidator(_past)]
 Word = Annotated[str, Field(max_length=1000)]
 Text = Annotated[str, Field(max_length=4000)]
 LongText = Annotated[str, Field(max_length=10_000)]
@@ -158,7 +170,7 @@ class Capture(Keys):
 class RunKeys(Keys):
     """One run of a variant."""
 
-    run: UtcTime
+    run: PastTime
     commit: Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")] | None
     dirty: bool | None = None
     source_sha256: Digest
@@ -169,8 +181,8 @@ class RunKeys(Keys):
     grid: Literal["smoke", "default", "full"] = "default"
     rounds: Few
     beside: Listed[Name] = []
-    start: UtcTime
-    end: UtcTime
+    start: PastTime
+    end: PastTime
     energy_j: Amount | None = None
     stages_s: Stages | None = None
     shared_with_processes: Listed[Natural] = []
@@ -183,13 +195,6 @@ class RunKeys(Keys):
     captures: dict[Literal["telemetry", "ncu", "timeline"], Capture] = {}
     machine: MachineKeys
 
-    @field_validator("run", "start", "end")
-    @classmethod
-    def _has_been(cls, time: str) -> str:
-        if _moment(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
-            raise Fault("a time that does not lie in the future", time)
-        return time
-
     @field_validator("end")
     @classmethod
     def _is_after_start(cls, end: str, info: ValidationInfo) -> str:
@@ -198,10 +203,6 @@ class RunKeys(Keys):
             if _moment(end) < _moment(start):
                 raise Fault(f"a time from {start} on, its {earlier}", end)
         return end
-
-
-def _moment(time: str) -> datetime:
-    return datetime.fromisoformat(time)
 
 
 class ProvenanceKeys(RunKeys):

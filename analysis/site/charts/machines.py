@@ -17,6 +17,7 @@ from analysis.site.facts.comparison import (
     MACHINE,
     PUBLISHED,
     SAME,
+    SENT,
     SLOWER,
     UNKNOWN,
     Comparison,
@@ -30,6 +31,7 @@ FEW: Final = 30
 KINDS: Final = {
     MACHINE: "all other machines",
     HOST: "hosts of this machine",
+    SENT: "all sent by others",
     PUBLISHED: "all published",
 }
 VERDICTS: Final = [FASTER, SLOWER, *("", " ", "  "), SAME, UNKNOWN]

@@ -16,18 +16,21 @@ from analysis.base.statistics import SAME_WITHIN
 from analysis.site.facts.figures import NOT_MEASURED
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.sent import sent_times
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Variant
 
 MACHINE: Final = "machine"
 HOST: Final = "host"
 PUBLISHED: Final = "published"
+SENT: Final = "sent"
 """Kinds of subjects."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A machine, one of its hosts, or a published source, which has an empty `machine`."""
+    """A machine, or one of its hosts; `machine` is empty for a published source and for a machine
+    that somebody sent."""
 
     name: str
     kind: str
@@ -139,9 +142,14 @@ class Comparison:
             machine: {} for machine in self.machines
         }
         for facts in self.studies.values():
-            for subject, figure in self._of_study(facts):
+            for subject, figure in (*self._of_study(facts), *self._sent(facts)):
                 found.setdefault(subject, {})[figure.key] = figure
         return found
+
+    @property
+    def sent(self) -> list[Subject]:
+        """Machines that others sent."""
+        return [Subject(f"{name} ({SENT})", SENT) for name in self.inputs.submissions.accepted]
 
     def ratios(self, base: Subject, other: Subject) -> list[Ratio]:
         """Ratios of all variants and cases that both have, in the order of the studies, each by the
@@ -155,11 +163,12 @@ class Comparison:
 
     def others(self, base: Subject) -> list[Subject]:
         """Subjects to compare the machine `base` with: other machines, its hosts if it has several,
-        and published texts."""
+        machines that others sent, and published texts."""
         hosts = [one for one in self.figures if one.kind == HOST and one.machine == base.machine]
         return [
             *(one for one in self.figures if one.kind == MACHINE and one != base),
             *(hosts if len(hosts) > 1 else []),
+            *(one for one in self.sent if one in self.figures),
             *self.published,
         ]
 
@@ -223,6 +232,17 @@ class Comparison:
                         row = facts.figures.find(machine, variant.name, case, metric)
                         if row is not None and not row.stale:
                             yield from self._of_row(facts, variant, payload, row)
+
+    def _sent(self, facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
+        """Figures of today's code that others sent."""
+        study = facts.study
+        accepted = self.inputs.submissions.accepted.values()
+        for subject, submission in zip(self.sent, accepted, strict=True):
+            for variant in study.subjects:
+                case = study.shown_case(variant)
+                place = (study.name, variant, case.id, case.payload_bytes)
+                for one in sent_times(submission, study, variant):
+                    yield subject, Figure(*place, one.metric, one.seconds, one.low, one.high)
 
     def _of_row(
         self, facts: StudyFacts, variant: Variant, payload: int, row: MeasuredRow

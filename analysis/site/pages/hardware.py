@@ -29,12 +29,13 @@ from analysis.site.facts.comparison import (
     host_of,
 )
 from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.sent import Submission, sent_times
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded_tables, joined, plain, table
 from analysis.site.pages.machines import described_facts
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
-from analysis.study import Variant
+from analysis.study import Study, Variant
 
 NAMED: Final = 4
 """Number of named variants with the largest differences."""
@@ -144,15 +145,21 @@ def figures_table(comparison: Comparison) -> str | Markup:
     machines = comparison.machines
     if not machines:
         return NOTHING
+    sent = comparison.inputs.submissions.accepted
     groups = {}
     for facts in comparison.studies.values():
         rows = [
-            [code(variant.name), *(_cell(facts, one, variant) for one in machines)]
+            [
+                code(variant.name),
+                *(_cell(facts, one, variant) for one in machines),
+                *(_sent_cell(facts.study, one, variant) for one in sent.values()),
+            ]
             for variant in facts.study.subjects
         ]
         if filled := [row for row in rows if any(row[1:])]:
             groups[facts.study.title] = filled
     columns = ["variant", *map(comparison.called, machines)]
+    columns += [subject.name for subject in comparison.sent]
     return folded_tables(columns, groups, numeric=columns[1:])
 
 
@@ -168,6 +175,14 @@ def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
     share = facts.figures.limit_share(machine.name, variant, case, row.metric)
     shown = f"{figure} · {percent(share.share)}" if share else figure
     return with_interval(shown, "" if is_settled(row) else basis_phrase(row))
+
+
+def _sent_cell(study: Study, submission: Submission, variant: Variant) -> str:
+    """The rate or time that somebody sent; empty if it is of other code."""
+    for one in sent_times(submission, study, variant):
+        figure = speed(study.shown_case(variant).payload_bytes, one.seconds)
+        return with_interval(figure, "" if is_settled(one) else basis_phrase(one))
+    return ""
 
 
 @macro("machine_differences")

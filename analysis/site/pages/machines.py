@@ -54,7 +54,7 @@ def freshness(inputs: Inputs) -> str:
     columns = ["machine", "GPU", "newest run", "commit", "variants", "cases"]
     columns += ["stale cases", "disturbed rounds"]
     parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
-    refused = inputs.refused.items()
+    refused = inputs.left_out.items()
     parts += [f"- **{plain(name)}** is left out: {plain(reason)}" for name, reason in refused]
     return "\n\n".join(parts)
 

@@ -34,6 +34,7 @@ from analysis.site.pages import (
     repeatability,
     study_pages,
     study_tables,
+    submissions,
     variants,
     walkthrough,
 )

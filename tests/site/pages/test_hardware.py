@@ -34,6 +34,7 @@ ON_PAGES = (
     *("journeys", "findings", "other_studies", "freshness", "machine_table", "provenance"),
     *("machine_pairs", "machine_gaps", "machine_figures", "machine_differences", "machine_hosts"),
     *("predicted_links", "stated_links"),
+    *("submitted_machines", "submitted_reach", "machine_parameters"),
 )
 """The macros of the pages about no one study."""
 
@@ -109,6 +110,11 @@ def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str
     assert "Equal on all: GPU Synthetic GPU" in several[2]["machine_differences"]
     shares = re.findall(r"· (\d+) %", several[2]["machine_figures"])
     assert shares and all(int(share) in range(95, 106) for share in shares)
+
+
+def test_pages_without_submissions_say_so(several: dict[int, dict[str, str]]) -> None:
+    assert several[2]["submitted_machines"] == "Nobody has sent a machine yet."
+    assert several[2]["submitted_reach"] == several[2]["machine_parameters"] == ""
 
 
 def test_machine_without_a_gpu_has_no_unknown_gpu() -> None:

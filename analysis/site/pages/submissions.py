@@ -1,0 +1,132 @@
+"""Machines that others sent, on the page about hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from analysis.base.quantities import digits, quantity, quantity_interval, with_interval
+from analysis.results.model.terms import ABOUT
+from analysis.site.facts.inputs import Inputs
+from analysis.site.pages.html import code, link, moment, plain, table
+from analysis.site.pages.page import Page, macro
+
+NOBODY: Final = "Nobody has sent a machine yet."
+
+
+@macro()
+def submitted_machines(page: Page) -> str:
+    """Descriptions of the machines that others sent, and the files that were refused."""
+    inputs = page.staged.inputs
+    accepted = inputs.submissions.accepted
+    rows = [
+        [
+            link(page.address(f"data/submitted/{name}.json"), f"{name} (sent)"),
+            *_described(one.content["machine"]),
+            moment(one.content["measured"]),
+            _runs(one.content["runs"]),
+            code(str(one.content["code"]["commit"])[:10]),
+            _today(one.content["studies"], len(one.current)),
+        ]
+        for name, one in accepted.items()
+    ]
+    columns = ["machine", "GPU", "link", "driver", "CPU", "measured", "runs", "commit"]
+    columns += ["variants of today's code"]
+    parts: list[str] = [table(columns, rows) if rows else NOBODY]
+    refused = inputs.submissions.refused.items()
+    parts += [f"- **{plain(name)}** is refused: {plain(reason)}" for name, reason in refused]
+    return "\n\n".join(parts)
+
+
+def _described(machine: Mapping[str, Any]) -> list[str]:
+    """GPU, link, driver and CPU; empty if unknown."""
+    count = f"{machine['gpus']} × " if machine.get("gpus") else ""
+    generation, width = machine.get("pcie_generation"), machine.get("pcie_width")
+    driver, cuda = machine.get("driver"), machine.get("cuda")
+    return [
+        f"{count}{machine['gpu'] or 'none'}",
+        f"PCIe {generation}.0 x{width}" if generation and width else "",
+        ", ".join(filter(None, [driver, f"CUDA {cuda}" if cuda else ""])),
+        machine.get("cpu_id") or machine.get("cpu") or "",
+    ]
+
+
+def _runs(runs: list[Mapping[str, Any]]) -> str:
+    hosts = len({one["host"] for one in runs})
+    return f"{len(runs)}, {hosts} host{'s' * (hosts != 1)}"
+
+
+def _today(studies: Mapping[str, Mapping[str, Any]], current: int) -> str:
+    return f"{current} of {sum(map(len, studies.values()))}"
+
+
+@macro()
+def machine_parameters(inputs: Inputs) -> str | Markup:
+    """Link and translation of every machine, measured here or sent."""
+    found: dict[str, dict[str, str]] = {}
+    for row in inputs.parameters:
+        figure = _figure(row.parameter, row.value, row.ci_low, row.ci_high)
+        found.setdefault(inputs.called(row.machine), {})[row.parameter] = figure
+    for name, one in inputs.submissions.accepted.items():
+        sent = one.content["parameters"]
+        if sent:
+            found[f"{name} (sent)"] = {
+                parameter: _figure(parameter, given["value"], *_ends(given))
+                for parameter, given in sent.items()
+            }
+    rows = [
+        [about.meaning, *(of_machine.get(name, "") for of_machine in found.values())]
+        for name, about in ABOUT.items()
+    ]
+    rows = [row for row in rows if any(row[1:])]
+    return table(["parameter", *found], rows, numeric=[*found]) if rows else ""
+
+
+def _ends(given: Mapping[str, Any]) -> tuple[float, float]:
+    low, high = given["low"], given["high"]
+    return (float("nan"), float("nan")) if low is None else (low, high)
+
+
+def _figure(parameter: str, value: float, low: float, high: float) -> str:
+    """The value with its interval, if there is one."""
+    unit = ABOUT[parameter].unit
+    unit = unit if unit == "1" else unit.removeprefix("1")
+    return with_interval(quantity(value, unit), quantity_interval(value, low, high, unit))
+
+
+@macro()
+def submitted_reach(inputs: Inputs) -> str | Markup:
+    """Address translation of the machines of which somebody sent the output of tools/reach.cu."""
+    sent = {
+        name: one.content["reach"]
+        for name, one in inputs.submissions.accepted.items()
+        if one.content.get("reach")
+    }
+    rows = [[f"{name} (sent)", reach["gpu"], *_reached(reach)] for name, reach in sent.items()]
+    columns = ["machine", "GPU", "translations held", "reach", "page walks"]
+    columns += ["gather from the smallest pool", "from the largest", "predicted"]
+    return table(columns, rows, numeric=columns[2:]) if rows else ""
+
+
+def _reached(reach: Mapping[str, Any]) -> list[str]:
+    pools = sorted(reach["pools"], key=lambda pool: int(pool["pool_bytes"]))
+    largest = pools[-1] if pools else {}
+    gathered = _or_empty(largest.get("measured_bytes_per_s"), "B/s")
+    return [
+        _or_empty(reach["held"], "1"),
+        _gib(reach["reach_bytes"]),
+        _or_empty(reach["walks_per_s"], "/s"),
+        quantity(reach["link_bytes_per_s"], "B/s"),
+        f"{gathered} ({_gib(largest.get('pool_bytes'))})" if gathered else "",
+        _or_empty(largest.get("predicted_bytes_per_s"), "B/s"),
+    ]
+
+
+def _or_empty(value: float | None, unit: str) -> str:
+    return "" if value is None else quantity(value, unit)
+
+
+def _gib(size: float | None) -> str:
+    return "" if size is None else f"{digits(size / 2**30)} GiB"
