@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from analysis.base.keys import Name, Positive, Sentence, Text, Unique, key, only
 from analysis.base.quantities import (
@@ -175,6 +175,51 @@ class BetweenCases(Bounded, kind="between_cases"):
             raise NotTested(f"{self.of} has not been measured in both cases in one run")
         payloads = [evidence.payload(self.of, case) for case in (self.case, self.over_case)]
         return evidence.over_rounds(pairs * payloads[0] / payloads[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearBest(_OfShares, kind="near_best"):
+    """Share of the cases in which a variant that chooses the value of a key is nearly as fast as
+    with the best of some given values."""
+
+    of: Name = key(_OF, names="variant")
+    metric: Name = key(_METRIC, "", names="metric")
+    case: Text = key(_CASE, "")
+    also: Unique[Text] = key("Further cases in which it chooses.", (), names="cases")
+    given: Annotated[Unique[Text], Field(min_length=1)] = key(
+        "Values of the key, as `key=value`. Each of the cases exists with each of them, too."
+    )
+    slower: Annotated[float, Strict(), Field(gt=1)] = key(
+        "Maximum ratio of its time to the time with the best value."
+    )
+
+    @property
+    def cases(self) -> list[str]:
+        chosen = super().cases
+        return [*chosen, *(f"{case},{value}" for case in chosen for value in self.given)]
+
+    @property
+    def title(self) -> str:
+        near = f"within {self.slower - 1:.0%} of the best"
+        return f"{super().title} {near}, in {1 + len(self.also)} cases"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        near = [self._is_near(evidence, case) for case in (self.case, *self.also)]
+        share: pd.Series = (sum(near[1:], near[0]) / len(near)).dropna()
+        if share.empty:
+            raise NotTested(f"{self.of} has not been measured in all cases in one run")
+        return evidence.over_rounds(share)
+
+    def _is_near(self, evidence: Evidence, case: str) -> pd.Series:
+        """1 by run and round where the choice is near the best, else 0."""
+        chosen, *given = (
+            evidence.times([self.of], each, self.metric)[0].groupby(["run", "round"]).median()
+            for each in (case, *(f"{case},{value}" for value in self.given))
+        )
+        is_near = chosen.notna().astype(float)
+        for one in given:
+            is_near = is_near * ((chosen / one).dropna() <= self.slower)
+        return is_near
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -184,4 +184,7 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
         for name, case in cases.items():
             if case not in subjects.cases[variant]:
                 raise FieldError(f"{where}.{name}", f"a case that {variant} has", case)
+        for case in test.cases:
+            if case not in subjects.cases[variant]:
+                raise FieldError(where, f"cases that {variant} has", case)
     return test

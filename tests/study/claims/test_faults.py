@@ -28,6 +28,14 @@ from tests.study.claims.studies import CASE, SPEEDUP, claim, write_study
             "claims.it.test.also.0",
             "a case that fast has",
         ),
+        (
+            {
+                "test": {"kind": "near_best", "of": "fast", "given": ["share=9"]}
+                | {"slower": 1.05, "at_least": 0.9}
+            },
+            "claims.it.test",
+            "cases that fast has",
+        ),
         ({"test": SPEEDUP | {"over": "fast"}}, "claims.it.test: of, over", "every entry once"),
         (
             {"test": {"kind": "between_cases", "of": "slow", "over_case": CASE, "at_least": 1}},

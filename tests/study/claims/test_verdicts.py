@@ -300,6 +300,42 @@ def test_a_mean_over_cases_is_geometric(tmp_path: Path) -> None:
     assert row["measured"] == pytest.approx(8, rel=1e-3)
 
 
+def test_a_choice_is_near_the_best_in_a_share_of_the_cases(tmp_path: Path) -> None:
+    near = {
+        "kind": "near_best",
+        "of": "fast",
+        "metric": "gpu_time",
+        "case": "rows=1",
+        "also": ["rows=2", "rows=3"],
+        "given": ["share=0", "share=1"],
+        "slower": 1.05,
+    }
+    described = describe(claim(**near, at_least=0.6), claim(**near, at_least=0.7))
+    described["claims"][1]["id"] = "more_of_them"
+    payload = {"payload_bytes": "rows * row_bytes"}
+    described["cases"] |= {
+        "chosen": {"rows": [1, 2, 3], **payload},
+        "given": {"rows": [1, 2, 3], "share": [0, 1], **payload},
+    }
+    described["variants"][1]["cases"] = ["only", "chosen", "given"]
+    study = described_study(tmp_path, described)
+    measure(tmp_path / "results", study, {})
+    # The choice is the best one, 4 % slower, and 10 % slower.
+    seconds = {"rows=1,share=0": 3e-3, "rows=1,share=1": 2e-3, "rows=2": 2.08e-3, "rows=3": 2.2e-3}
+    samples = samples_of(
+        study,
+        study.variant("fast"),
+        seconds=lambda variant, case, _: seconds.get(case.id, 2e-3),
+        noise=1e-4,
+        rounds=8,
+        run=NEW,
+    )
+    add_samples(tmp_path / "results", study, "fast", samples, NEW)
+    rows = claims_of(tmp_path / "results", study)
+    assert [row["verdict"] for row in rows] == ["holds", "does not hold"]
+    assert rows[0]["measured"] == pytest.approx(2 / 3)
+
+
 def test_a_share_of_the_model(tmp_path: Path) -> None:
     study = write_study(tmp_path, claim(kind="model_share", of="fast", at_least=0.97))
     results = tmp_path / "results"
