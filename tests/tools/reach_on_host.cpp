@@ -1,0 +1,32 @@
+// The host code of tools/reach.cu as a program for tests. Its first argument says what to compute.
+//   fit LINK_S       the fit of the curve on stdin, lines of bytes and seconds
+//   free ROOT        bytes of free memory by the files under ROOT
+//   order PLACES STRIDE ROW LINES FIRST   the offsets of a launch's reads
+#define __device__
+#define __clzll __builtin_clzll
+#include <iostream>
+
+#include "../../tools/reach.cu"
+
+int main(int argc, char** argv) {
+  const std::string what = argv[1];
+  if (what == "fit") {
+    std::vector<Point> curve;
+    for (Point point{}; std::cin >> point.pool >> point.seconds;) {
+      curve.push_back(point);
+    }
+    const Fit fit = fit_curve(curve, std::atof(argv[2]));
+    std::printf("%.9g %.9g %.9g %.9g\n", fit.reach, fit.walk, fit.doubling, fit.error);
+  } else if (what == "free") {
+    std::printf("%.0f\n", free_bytes(argv[2]));
+  } else if (argc == 7) {
+    Walk walk{};
+    uint64_t* numbers[] = {&walk.places, &walk.stride, &walk.row, &walk.lines, &walk.first};
+    for (int i = 0; i < 5; ++i) {
+      *numbers[i] = std::strtoull(argv[i + 2], nullptr, 10);
+    }
+    for (uint64_t read = 0; read < kRows; ++read) {
+      std::printf("%llu\n", static_cast<unsigned long long>(offset_of(walk, read)));
+    }
+  }
+}

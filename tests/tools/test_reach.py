@@ -1,0 +1,168 @@
+"""tools/reach.cu: size, warnings, fit, order of reads, free memory, and its two outputs."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.compiled import run, toolchain
+from tests.tools.reach import SOURCE, fitted, on_host, on_made_up_gpu, submitted
+
+MIB, GIB = 2**20, 2**30
+KEYS = {
+    *("gpu", "sm", "host_page_tables", "pool_bytes", "held", "covers_bytes", "reach_bytes"),
+    *("walks_per_s", "walk_s", "doubling_s", "fit_error", "row_bytes", "advice", "pools"),
+}
+
+
+def test_the_file_is_short_and_needs_only_cuda() -> None:
+    lines = SOURCE.read_text().splitlines()
+    assert len(lines) <= 200
+    assert max(map(len, lines)) <= 100
+    assert not any(line.startswith('#include "') for line in lines)
+
+
+def test_it_compiles_without_warnings_for_every_architecture(tmp_path: Path) -> None:
+    nvcc = [str(toolchain().nvcc), "-ccbin", toolchain().cxx, "-arch=all", "-c", str(SOURCE)]
+    warnings = ["-Xcompiler=-Wall,-Wextra,-Werror", "-Werror=all-warnings"]
+    run(*nvcc, *warnings, "-Wno-deprecated-gpu-targets", "-o", str(tmp_path / "reach.o"))
+
+
+def curve(
+    reach: float, walk_s: float, doubling_s: float, largest: float, noise: float = 0
+) -> list[tuple[float, float]]:
+    """Pools and seconds of a read, over a link that takes 2.5 ns."""
+    drawn = random.Random(7)
+    pools = [256 * MIB * 2 ** (half / 2) for half in range(40)]
+    times = []
+    for pool in (pool for pool in pools if pool <= largest):
+        walk = walk_s + doubling_s * math.log2(pool / reach)
+        seconds = max(2.5e-9, (1 - reach / pool) * walk) * drawn.gauss(1, noise)
+        times.append((pool, seconds))
+    return times
+
+
+@pytest.mark.parametrize("largest", [4 * GIB, 16 * GIB, 40 * GIB])
+@pytest.mark.parametrize(
+    ("reach", "walk_s", "doubling_s"),
+    [(566 * MIB, 20e-9, 3e-9), (130 * MIB, 30e-9, 0), (1000 * MIB, 60e-9, 10e-9)],
+)
+def test_the_fit_finds_what_made_the_curve(
+    reach: float, walk_s: float, doubling_s: float, largest: float
+) -> None:
+    exact = fitted(curve(reach, walk_s, doubling_s, largest), 2.5e-9)
+    assert exact == pytest.approx([reach, walk_s, doubling_s, 0], rel=0.02, abs=4e-3)
+    noisy = fitted(curve(reach, walk_s, doubling_s, largest, noise=0.01), 2.5e-9)
+    assert noisy[0] == pytest.approx(reach, rel=0.1)
+    far = noisy[1] + 2 * noisy[2]
+    assert far == pytest.approx(walk_s + 2 * doubling_s, rel=0.1)
+
+
+def test_a_curve_that_ends_early_has_no_fit() -> None:
+    found = fitted(curve(566 * MIB, 20e-9, 3e-9, 1.5 * GIB), 2.5e-9)
+    assert all(map(math.isnan, found))
+
+
+@pytest.mark.parametrize(
+    ("places", "stride", "row", "lines"),
+    [(400_000, 656, 656, 1), (2**19, 128, 128, 1), (9_000, 65_536, 128, 32)],
+)
+def test_reads_come_once_and_in_no_order(places: int, stride: int, row: int, lines: int) -> None:
+    first = on_host("order", places, stride, row, lines, 0)
+    then = on_host("order", places, stride, row, lines, len(first))
+    total = places * lines
+    assert max(Counter(first + then).values()) <= math.ceil(2 * len(first) / total)
+    assert min(first) >= 0
+    assert max(first) <= places * stride - row
+    assert all(offset % 16 == 0 for offset in first)
+    assert sum(a < b for a, b in pairwise(first)) == pytest.approx(len(first) / 2, rel=0.02)
+    # As many reads in each part of the pool as draws without replacement would have.
+    parts = Counter(int(offset * 64 // (places * stride)) for offset in first)
+    expected = len(first) / 64
+    spread = sum((count - expected) ** 2 / expected for count in parts.values())
+    assert len(parts) == 64
+    assert spread < 130
+
+
+@pytest.mark.parametrize(
+    ("group", "limits", "expected"),
+    [
+        ("0::/", {}, 20 * GIB),
+        ("0::/", {"memory.max": "8589934592"}, 8 * GIB),
+        ("0::/", {"memory.max": "max"}, 20 * GIB),
+        ("0::/job/step", {"job/memory.max": "4294967296", "job/step/memory.max": "max"}, 4 * GIB),
+        ("4:memory:/job", {"memory/job/memory.limit_in_bytes": "2147483648"}, 2 * GIB),
+        ("4:memory:/job", {"memory/job/memory.limit_in_bytes": "9223372036854771712"}, 20 * GIB),
+    ],
+)
+def test_free_memory_regards_the_limits_of_groups(
+    tmp_path: Path, group: str, limits: dict[str, str], expected: int
+) -> None:
+    files = {"proc/meminfo": "MemTotal: 99 kB\nMemAvailable: 20971520 kB\n"}
+    files["proc/self/cgroup"] = f"9:name=systemd:/\n{group}\n"
+    files |= {f"sys/fs/cgroup/{name}": f"{value}\n" for name, value in limits.items()}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert on_host("free", tmp_path) == [expected]
+
+
+def test_the_object_has_every_key_in_si_units() -> None:
+    found = submitted(HELD=4096, WALK=20e-9, DOUBLING=3e-9, LINK=50e9)
+    assert set(found) == KEYS
+    assert found["held"] == pytest.approx(4096, rel=0.02)
+    assert found["covers_bytes"] == 65536
+    assert found["reach_bytes"] == pytest.approx(found["held"] * 65536)
+    assert found["walks_per_s"] == pytest.approx(1 / 26e-9, rel=0.03)
+    assert found["walk_s"] + 2 * found["doubling_s"] == pytest.approx(26e-9, rel=0.03)
+    assert found["pool_bytes"] == 2 * GIB
+    for pool, measured, predicted, reads in found["pools"]:
+        assert predicted == pytest.approx(measured, rel=0.03)
+        assert 256 * MIB <= pool <= 2 * GIB
+        assert reads > 0
+
+
+@pytest.mark.parametrize("covers", [4096, 65536, 2 * MIB])
+def test_the_bytes_of_a_translation(covers: int) -> None:
+    held = 512 * MIB / covers
+    found = submitted(HELD=held, COVERS=covers, WALK=40e-9)
+    assert found["covers_bytes"] == covers
+    assert found["held"] == pytest.approx(held, rel=0.02)
+
+
+def test_a_gpu_without_a_limit_is_not_given_one() -> None:
+    found = submitted(HELD=1e9)
+    unknown = {"held", "covers_bytes", "reach_bytes", "walks_per_s", "walk_s", "doubling_s"}
+    assert {key for key, value in found.items() if value is None} == unknown | {"fit_error"}
+    assert found["advice"] == "Up to 2 GiB, the link limits reads; page walks cannot be seen."
+    shown = on_made_up_gpu("--pool-gib", "2", HELD=1e9).stdout
+    assert "translations held    unknown" in shown
+
+
+def test_a_curve_that_is_none_of_translations_is_not_explained() -> None:
+    found = submitted(GAIN=0.6)
+    assert found["fit_error"] > 0.1
+    assert found["advice"].endswith("something else than page walks limits reads, too.")
+
+
+def test_text_for_people_has_the_same_figures() -> None:
+    shown = on_made_up_gpu("--pool-gib", "2", "--row-bytes", "512").stdout
+    assert "each of them covers       64 KiB" in shown
+    assert "rows gathered            512 B" in shown
+    assert shown.count("\n") == 23
+
+
+def test_a_system_that_refuses_memory_gets_a_smaller_pool() -> None:
+    assert submitted(PINNABLE=0.6 * GIB)["pool_bytes"] == 0.5 * GIB
+    refused = on_made_up_gpu("--pool-gib", "2", PINNABLE=1000)
+    assert refused.returncode == 1
+    assert refused.stderr == "error: 256 MiB of host memory: an error\n"
+
+
+def test_kernels_that_cannot_run_are_an_error() -> None:
+    assert on_made_up_gpu(NO_KERNELS=1).stderr == "error: gather: an error\n"
