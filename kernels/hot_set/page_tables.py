@@ -22,6 +22,7 @@ from .cells import (
     of_variants,
 )
 from .policy_results import COMPARED, policy_results
+from .share_table import shares
 
 PUBLISHED_WAY: Final = "v3_block_per_request"
 """The step in the way of the published kernels."""
@@ -125,6 +126,7 @@ TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
     "hit_rates": hit_rates,
     "blocks": blocks,
     "policies": policies,
+    "shares": shares,
 }
 
 _WHERE: Final = ("machine", "requests", "misses", "pool")

@@ -9,6 +9,7 @@ import pytest
 from analysis.base.quantities import whole
 from analysis.site.pages.study_tables import study_table
 from kernels.hot_set.page_tables import NOT_MEASURED, TABLES, blocks, choice, hit_rates, policies
+from kernels.hot_set.share_table import SHARING, shares
 from tests.kernels.hot_set.measured import (
     BLOCK,
     GIVEN,
@@ -100,3 +101,13 @@ def test_a_table_without_cells_is_a_sentence(name: str, tmp_path: Path) -> None:
     assert not made.rows
     assert study_table(facts, name) == made.otherwise
     assert made.otherwise in (NOT_MEASURED, "No machine has compared the policies yet.")
+
+
+def test_a_chosen_share_is_compared_with_the_best_given_one(tmp_path: Path) -> None:
+    chosen, other = usual_case(1, 2048), usual_case(1, 410)
+    times = {chosen: 42e-6, f"{chosen},share_32nds=0": 50e-6, f"{chosen},share_32nds=8": 40e-6}
+    rows = [(SHARING, case, "host_time", each) for case, each in (times | {other: 9e-6}).items()]
+    table = shares(facts_of(tmp_path, rows))
+    expected = [["1", whole(2048), "40 GiB", "8/32", "40.00 µs", "42.00 µs", "1.050×"]]
+    assert [row[1:] for row in table.rows] == expected
+    assert len(table.columns) == len(table.rows[0])
