@@ -13,6 +13,8 @@ from analysis.api.quantities import percent, quantity
 from .policy_results import COMPARED, policy_results
 
 BAR_PX: Final = 14
+ROOM_FOR_LABELS: Final = 1.25
+"""Length of the axis over that of the longest bar."""
 
 
 def policies(facts: StudyFacts) -> Chart | None:
@@ -21,8 +23,10 @@ def policies(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     names = list(COMPARED.values())
+    reach = alt.Scale(domain=[0, ROOM_FOR_LABELS * table["beyond"].max()], nice=False)
+    title = "bytes fetched beyond the optimum's"
     rows: Any = alt.Chart().encode(
-        x=alt.X("beyond:Q", title="bytes fetched beyond the optimum's", axis=alt.Axis(format="~%")),
+        x=alt.X("beyond:Q", title=title, axis=alt.Axis(format="~%"), scale=reach),
         y=alt.Y("trace:N", title=None, sort=list(dict.fromkeys(table["trace"]))),
         yOffset=alt.YOffset("policy:N", sort=names),
     )
