@@ -17,6 +17,10 @@
 #define FETCH_BLOCKS 128
 #endif
 constexpr int kFetchBlocks = FETCH_BLOCKS;
+#ifndef BLOCKS_IN_PLACE  // a flag of trials
+#define BLOCKS_IN_PLACE 64
+#endif
+constexpr int kBlocksInPlace = BLOCKS_IN_PLACE;  // beside those that copy packed rows
 
 // Numbers the misses of all requests: blocks that have reserved in the upper half, reserved numbers
 // in the lower one.
@@ -79,14 +83,14 @@ __global__ void __launch_bounds__(kTableThreads)
   step.store();
 }
 
-// While there are rows of both kinds, half of the blocks do each.
+// While there are rows of both kinds, the blocks are divided.
 __global__ void __launch_bounds__(kBlock) fetch(Misses misses, MissRequests requests) {
   cudaGridDependencySynchronize();
   const MissFetch<kRowBytes> fetch{misses, requests};
   const int64_t in_place = *misses.rows_in_place;
   const int64_t end = *misses.end;
   const int blocks = static_cast<int>(gridDim.x);
-  const int packing = in_place == end ? 0 : in_place == 0 ? blocks : blocks / 2;
+  const int packing = in_place == end ? 0 : in_place == 0 ? blocks : blocks - kBlocksInPlace;
   const int block = static_cast<int>(blockIdx.x);
   if (block < packing) {
     fetch.copy_packed(block, packing, in_place, end);
