@@ -90,14 +90,13 @@ def submission(
 def reach_submission(reach: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The content of a submission that has only the output of tools/reach.cu."""
     keys.read(ReachKeys, reach, "reach")
-    described = {key: reach[key] for key in ("gpu", "arch", "sms", "cuda", "gpu_memory_bytes")}
     return {
         "format": FORMAT,
         "name": name,
         "measured": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "method_version": METHOD_VERSION,
         "code": {"commit": None, "dirty": None, "sha256": code_digest({})},
-        "machine": described,
+        "machine": {"gpu": reach["gpu"], "arch": f"sm_{reach['sm']}"},
         "runs": [],
         "studies": {},
         "parameters": {},

@@ -158,54 +158,29 @@ class SentParameter(_Interval):
         return self
 
 
-class ReachLine(Keys):
-    """Seconds per 128-byte line, read at random from a pool."""
-
-    pool_bytes: Count
-    read_s: Positive
-
-
-class ReachPool(Keys):
-    """Payload rates of a scattered gather from a pool, in B/s."""
-
-    pool_bytes: Count
-    measured_bytes_per_s: Positive
-    predicted_bytes_per_s: Positive | None
-    walks_per_s: Positive | None
-
-
 class ReachKeys(Keys):
-    """The output of `tools/reach.cu` with `--json`; null is what it could not find out."""
+    """The output of `tools/reach.cu` with `--json`; null is what it could not find out.
 
-    format: Literal["hotpath-reach"]
-    version: Literal[1]
+    `pools` are pool_bytes, bytes_per_s, predicted_bytes_per_s and reads_per_s of each pool.
+    """
+
     gpu: GpuName
-    arch: Arch
-    sms: Annotated[int, Field(ge=1, le=10_000)]
-    cuda: Annotated[str, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$")]
-    gpu_memory_bytes: Count
-    l2_bytes: Natural
-    host_page_tables: bool
-    available_bytes: Natural
+    sm: Annotated[int, Field(ge=10, le=999)]
+    host_page_tables: Literal[0, 1]
     pool_bytes: Count
-    huge_bytes: Natural
-    rows: Count
-    row_bytes: Count
     held: Positive | None
     covers_bytes: Count | None
     reach_bytes: Positive | None
     walks_per_s: Positive | None
-    walks_pool_bytes: Positive | None
     walk_s: Seconds | None
-    upper_walk_s: Seconds | None
-    upper_reach_bytes: Amount | None
-    table_miss_s: Seconds | None
+    doubling_s: Seconds | None
     fit_error: Amount | None
-    link_bytes_per_s: Positive
-    lines: Annotated[list[ReachLine], Field(max_length=1000)]
-    pools: Annotated[list[ReachPool], Field(max_length=100)]
+    row_bytes: Count
     advice: Ascii
-    notes: Annotated[list[Ascii], Field(max_length=20)]
+    pools: Annotated[
+        list[Annotated[list[Positive], Field(min_length=4, max_length=4)]],
+        Field(min_length=1, max_length=100),
+    ]
 
     @model_validator(mode="after")
     def _agrees(self) -> ReachKeys:
@@ -213,8 +188,6 @@ class ReachKeys(Keys):
             product = (self.held or 0) * (self.covers_bytes or 0)
             if abs((self.reach_bytes or 0) - product) > REACH_ROUNDING * product:
                 raise Fault(f"reach_bytes {product:g}, held times covers_bytes", self.reach_bytes)
-        if self.huge_bytes > self.pool_bytes:
-            raise Fault(f"at most {self.pool_bytes} huge_bytes, the pool", self.huge_bytes)
         return self
 
 

@@ -267,7 +267,5 @@ class _Check:
         self._require(
             reach["gpu"] == gpu, "reach.gpu", f"{gpu!r}, that of the machine", reach["gpu"]
         )
-        self._link_rate("reach.link_bytes_per_s", reach["link_bytes_per_s"])
-        for number, pool in enumerate(reach["pools"]):
-            at = f"reach.pools.{number}.measured_bytes_per_s"
-            self._link_rate(at, pool["measured_bytes_per_s"])
+        for number, (_, bytes_per_s, _, _) in enumerate(reach["pools"]):
+            self._link_rate(f"reach.pools.{number}", bytes_per_s)

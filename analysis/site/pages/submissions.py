@@ -111,16 +111,15 @@ def submitted_reach(inputs: Inputs) -> str | Markup:
 
 
 def _reached(reach: Mapping[str, Any]) -> list[str]:
-    pools = sorted(reach["pools"], key=lambda pool: int(pool["pool_bytes"]))
-    largest = pools[-1] if pools else {}
-    gathered = _or_empty(largest.get("measured_bytes_per_s"), "B/s")
+    smallest, largest = min(reach["pools"]), max(reach["pools"])
+    pool, gathered, predicted, _ = largest
     return [
         _or_empty(reach["held"], "1"),
         _gib(reach["reach_bytes"]),
         _or_empty(reach["walks_per_s"], "/s"),
-        quantity(reach["link_bytes_per_s"], "B/s"),
-        f"{gathered} ({_gib(largest.get('pool_bytes'))})" if gathered else "",
-        _or_empty(largest.get("predicted_bytes_per_s"), "B/s"),
+        quantity(smallest[1], "B/s"),
+        f"{quantity(gathered, 'B/s')} ({_gib(pool)})",
+        quantity(predicted, "B/s"),
     ]
 
 

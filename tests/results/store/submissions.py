@@ -47,15 +47,6 @@ def whole(name: str = HOSTILE) -> Content:
         }
         for metric in ("gpu_time", "host_time")
     }
-    pools = [
-        {
-            "pool_bytes": size * 2**30,
-            "measured_bytes_per_s": rate,
-            "predicted_bytes_per_s": rate,
-            "walks_per_s": None,
-        }
-        for size, rate in ((1, 48e9), (40, 20e9))
-    ]
     content = {
         "format": FORMAT,
         "name": name,
@@ -91,35 +82,20 @@ def whole(name: str = HOSTILE) -> Content:
             "walk": {"unit": "s", "value": 8e-9, "low": None, "high": None, "runs": 3},
         },
         "reach": {
-            "format": "hotpath-reach",
-            "version": 1,
             "gpu": "NVIDIA H200",
-            "arch": "sm_90",
-            "sms": 132,
-            "cuda": "13.0",
-            "gpu_memory_bytes": 150_000_000_000,
-            "l2_bytes": 50 * 2**20,
-            "host_page_tables": False,
-            "available_bytes": 100 * 2**30,
+            "sm": 90,
+            "host_page_tables": 0,
             "pool_bytes": 40 * 2**30,
-            "huge_bytes": 40 * 2**30,
-            "rows": 262_144,
-            "row_bytes": 656,
             "held": 8192.0,
             "covers_bytes": 2**21,
             "reach_bytes": 8192.0 * 2**21,
             "walks_per_s": 1.2e8,
-            "walks_pool_bytes": 40 * 2**30,
             "walk_s": 8e-9,
-            "upper_walk_s": 4e-9,
-            "upper_reach_bytes": None,
-            "table_miss_s": 1e-9,
+            "doubling_s": 1e-9,
             "fit_error": 0.02,
-            "link_bytes_per_s": 48e9,
-            "lines": [{"pool_bytes": 2**30, "read_s": 2.6e-9}],
-            "pools": pools,
+            "row_bytes": 656,
             "advice": "Keep the pool within 16 GiB.",
-            "notes": [],
+            "pools": [[2**30, 48e9, 48e9, 3.9e8], [40 * 2**30, 20e9, 20e9, 2.9e7]],
         },
     }
     return digested(content)
@@ -377,16 +353,14 @@ PARAMETERS: Final[Mapping[str, Hostile]] = {
     "an unknown parameter": Hostile("expected one of", renamed("parameters", "walk", new="colour")),
     "reach of another GPU": Hostile("of the machine", put("reach", "gpu", value="NVIDIA A100")),
     "reach above the link": Hostile(
-        "the rate of the link", put("reach", "link_bytes_per_s", value=1e12)
+        "the rate of the link", put("reach", "pools", 0, 1, value=1e12)
     ),
-    "a pool above the link": Hostile(
-        "pools.1", put("reach", "pools", 1, "measured_bytes_per_s", value=1e12)
-    ),
+    "pool above the link": Hostile("pools.1", put("reach", "pools", 1, 1, value=1e12)),
     "reach that is no product": Hostile("held times", put("reach", "reach_bytes", value=1e15)),
-    "reach to come": Hostile("reach.version", put("reach", "version", value=2)),
-    "another program": Hostile("reach.format", put("reach", "format", value="nvbandwidth")),
+    "pool of three figures": Hostile("pools.0", put("reach", "pools", 0, value=[1, 2, 3])),
+    "no pools": Hostile("reach.pools", put("reach", "pools", value=[])),
     "advice in two lines": Hostile("advice", put("reach", "advice", value="a\nb")),
-    "10,000 notes": Hostile("at most 20 items", put("reach", "notes", value=["a"] * 10_000)),
+    "1,000 pools": Hostile("at most 100 items", put("reach", "pools", value=[[1.0] * 4] * 1000)),
 }
 """Wrong parameters, and wrong output of reach."""
 
