@@ -43,6 +43,13 @@ class Cell:
     seconds: float
 
 
+def step_names(facts: StudyFacts) -> list[str]:
+    """Steps of the journey and beyond whose rows are those of one layer, in their order."""
+    size = facts.study.constants["token_bytes"]
+    steps = facts.study.with_role("step", "beyond")
+    return [variant.name for variant in steps if variant.constants["token_bytes"] == size]
+
+
 def cells(facts: StudyFacts, metric: str = CLOCK) -> list[Cell]:
     """Fresh cells whose cases have the usual keys and, at most, `layers`."""
     found = []

@@ -9,7 +9,7 @@ import altair as alt
 from analysis.api.charts import Chart, StudyFacts, line_colour, line_panels, select, si_axis
 from analysis.api.study import parse_case
 
-from .cells import FETCH_ALL, SCATTERED, USUAL_KEYS
+from .cells import FETCH_ALL, SCATTERED, USUAL_KEYS, step_names
 from .policy_chart import policies
 
 SHOWN_STEPS: Final = 7
@@ -25,8 +25,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 def misses(facts: StudyFacts) -> Chart | None:
     """Host time of every step and of the misses alone, over the share of rows that is missing."""
     points = facts.points
-    steps = [variant.name for variant in facts.study.with_role("step", "beyond")]
-    names = [*steps[-SHOWN_STEPS:], FETCH_ALL]
+    names = [*step_names(facts)[-SHOWN_STEPS:], FETCH_ALL]
     rows = points[points["variant"].isin(names)]
     rows = rows[(rows["metric"] == "host_time") & rows["seconds"].notna()]
     is_usual = rows["case"].map(lambda case: parse_case(case).keys() == USUAL_KEYS)

@@ -20,6 +20,7 @@ from .cells import (
     cells,
     fastest,
     of_variants,
+    step_names,
 )
 from .policy_results import COMPARED, policy_results
 from .share_table import shares
@@ -85,7 +86,7 @@ def hit_rates(facts: StudyFacts) -> PageTable:
 
 def blocks(facts: StudyFacts) -> PageTable:
     """The cost of the pool's layout: rows anywhere, in blocks of an engine, or all together."""
-    names = [FETCH_ALL, *_step_names(facts)]
+    names = [FETCH_ALL, *step_names(facts)]
     found = [cell for cell in of_variants(cells(facts), names) if cell.place.layers == 1]
     largest = max((cell.place.pool_mib for cell in found), default=0)
     layouts = {cell.place.layout for cell in found} - {SCATTERED}
@@ -145,12 +146,7 @@ def _pool(place: Place) -> str:
 
 
 def _steps(facts: StudyFacts, found: list[Cell]) -> list[Cell]:
-    return of_variants(found, _step_names(facts))
-
-
-def _step_names(facts: StudyFacts) -> list[str]:
-    """Steps of the journey and beyond, in their order."""
-    return [variant.name for variant in facts.study.with_role("step", "beyond")]
+    return of_variants(found, step_names(facts))
 
 
 def _span(curve: list[Cell]) -> str:

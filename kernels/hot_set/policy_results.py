@@ -10,7 +10,16 @@ from typing import Final
 from analysis.api.charts import StudyFacts
 from analysis.api.study import parse_case
 
-from .cells import SCATTERED, Cell, by_place, cells, fastest, of_variants, seconds_per_row
+from .cells import (
+    SCATTERED,
+    Cell,
+    by_place,
+    cells,
+    fastest,
+    of_variants,
+    seconds_per_row,
+    step_names,
+)
 
 METRIC: Final = "fetched"
 OPTIMUM: Final = "belady"
@@ -70,13 +79,12 @@ def policy_results(facts: StudyFacts) -> list[PolicyResult]:
 def _seconds_per_byte(facts: StudyFacts) -> dict[str, float]:
     """By machine: what one further byte takes in a step of one request, from the largest pool, by
     the fastest variants."""
-    names = [variant.name for variant in facts.study.with_role("step", "beyond")]
 
     def is_usual(cell: Cell) -> bool:
         place = cell.place
         return (place.requests, place.layers, place.layout) == (1, 1, SCATTERED)
 
-    steps = [cell for cell in of_variants(cells(facts), names) if is_usual(cell)]
+    steps = [cell for cell in of_variants(cells(facts), step_names(facts)) if is_usual(cell)]
     row_bytes = facts.study.constants["token_bytes"]
     return {
         place.machine: seconds_per_row(curve) / row_bytes

@@ -1,4 +1,4 @@
-"""The threads that pack missing rows, with a CUDA runtime that has no GPU."""
+"""The threads that pack missing rows, with a CUDA runtime that has no GPU, and their share."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ def test_every_requested_row_is_packed(row_bytes: int) -> None:
 
 def test_a_ring_with_room_for_three_pieces_turns(tmp_path: Path) -> None:
     done = ran(changed(tmp_path, SMALL_RING))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_chosen_share_has_properties() -> None:
+    flags = ["-std=c++17", "-O1", "-DTOKEN_BYTES=656", f"-isystem{toolchain().include}"]
+    model = program("share-model", [HERE / "share_model.cpp"], HOT_SET, flags)
+    done = subprocess.run([str(model)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
