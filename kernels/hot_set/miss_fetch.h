@@ -25,7 +25,13 @@ struct Misses {
   uint32_t* buffer_rows;    // [max_rows] where each goes
   uint32_t* end;            // number of them
   uint32_t* rows_in_place;  // the first ones, which no CPU packs
+  uint32_t* claimed;        // requests claimed to be read in place until the CPU is met
 };
+
+__device__ inline void post(const MissRequests& requests, LaunchValue* value, uint32_t number) {
+  SystemAtomic<uint64_t>(value->word)
+      .store(tagged(requests.launch_id, number), cuda::memory_order_relaxed);
+}
 
 __device__ inline void request_row(const MissRequests& requests, int64_t index, uint32_t pool_row) {
   SystemAtomic<uint64_t>(requests.rows[index])
@@ -34,12 +40,8 @@ __device__ inline void request_row(const MissRequests& requests, int64_t index, 
 
 // Lets the CPU pack requests [first, end). They need not be visible yet: each carries its launch.
 __device__ inline void request_range(const MissRequests& requests, uint32_t first, uint32_t end) {
-  const auto store = [&](LaunchValue* value, uint32_t number) {
-    SystemAtomic<uint64_t>(value->word)
-        .store(tagged(requests.launch_id, number), cuda::memory_order_relaxed);
-  };
-  store(requests.first, first);
-  store(requests.end, end);
+  post(requests, requests.first, first);
+  post(requests, requests.end, end);
 }
 
 template <int kRowBytes>
@@ -67,26 +69,59 @@ struct MissFetch {
     }
   }
 
-  // Waits for a piece. False if the block's patience ends first.
-  __device__ bool await(int64_t piece) const {
+  // Each warp claims request by request from `first` on, and reads it in place, until one follows
+  // that the CPU has claimed.
+  __device__ void read_until_met(int64_t first, int64_t end) const {
+    constexpr uint32_t kPostedRows = 16;
+    for (bool is_met = false; !is_met;) {
+      uint32_t row = 0;
+      uint64_t word = 0;
+      if (lane_index() == 0) {
+        row = static_cast<uint32_t>(first) + atomicAdd(misses.claimed, 1U);
+        if (row % kPostedRows == 0 && row < end) {
+          post(requests, requests.in_place, row + 1);
+        }
+        word = SystemAtomic<const uint64_t>(requests.by_cpu->word).load(cuda::memory_order_relaxed);
+      }
+      row = __shfl_sync(~0U, row, 0);
+      if (row >= end) {
+        return;
+      }
+      copy_row<Streaming, kVectors>(destination(row), source(row));
+      is_met = word >> 32 == requests.launch_id && static_cast<uint32_t>(word) <= row + 1;
+      is_met = __shfl_sync(~0U, is_met, 0);
+    }
+  }
+
+  // How the wait for a piece has ended.
+  enum class Wait { kPacked, kInPlace, kLate };
+
+  // Waits until a piece is packed, or all requests below `end` are claimed to be read in place.
+  __device__ Wait await(int64_t piece, int64_t first, int64_t end) const {
     const SystemAtomic<const uint32_t> packed(requests.packed[piece].launch_id);
+    const cuda::atomic_ref<uint32_t, cuda::thread_scope_device> claimed(*misses.claimed);
     const int64_t start = clock64();
-    while (packed.load(cuda::memory_order_acquire) != requests.launch_id) {
+    for (;;) {
+      const int64_t in_place = first + claimed.load(cuda::memory_order_relaxed);
+      if (packed.load(cuda::memory_order_acquire) == requests.launch_id) {
+        return Wait::kPacked;
+      }
+      if (in_place >= end) {
+        return Wait::kInPlace;
+      }
       if (clock64() - start > kPatienceCycles) {
-        return false;
+        return Wait::kLate;
       }
 #ifdef POLL_NS  // a flag of trials
       __nanosleep(POLL_NS);
 #endif
     }
-    return true;
   }
 
-  // The block copies the packed rows of a piece, which are consecutive, to their destinations.
-  __device__ void copy_piece(const Pieces& pieces, int64_t piece, int64_t first_request) const {
+  // The block copies the packed rows of a piece to their destinations. They are consecutive, the
+  // last request of all first; `end` follows the last one.
+  __device__ void copy_piece(const Pieces& pieces, int64_t first, int rows, int64_t end) const {
     constexpr int kTurns = 4;
-    const int64_t first = piece * pieces.piece_rows;
-    const int rows = static_cast<int>(min(pieces.piece_rows, pieces.rows - first));
     const int4* packed =
         reinterpret_cast<const int4*>(requests.staging) + pieces.ring_row(first) * kVectors;
     const int step = static_cast<int>(blockDim.x);
@@ -98,7 +133,7 @@ struct MissFetch {
         const int i = begin + turn * step;
         if (i < rows * kVectors) {
           const int row = i / kVectors;
-          __stcs(destination(first_request + first + row) + i - row * kVectors, held[turn]);
+          __stcs(destination(end - 1 - first - row) + i - row * kVectors, held[turn]);
         }
       }
     }
@@ -106,22 +141,27 @@ struct MissFetch {
 
   // Blocks [0, blocks) copy requests [first, end) as the CPU packs them.
   __device__ void copy_packed(int block, int blocks, int64_t first, int64_t end) const {
-    __shared__ bool is_packed;
+    __shared__ Wait wait;
     const Pieces pieces(end - first, requests.ring_rows);
     for (int64_t piece = block; piece < pieces.count; piece += blocks) {
+      const int64_t row = piece * pieces.piece_rows;
+      const auto rows = static_cast<int>(min(pieces.piece_rows, pieces.rows - row));
       if (threadIdx.x == 0) {
-        is_packed = await(piece);
+        wait = await(piece, first, end - row);
       }
       __syncthreads();
-      if (is_packed) {
-        copy_piece(pieces, piece, first);
+      const Wait ended = wait;
+      if (ended == Wait::kInPlace) {
+        return;  // so are all further ones
+      }
+      if (ended == Wait::kPacked) {
+        copy_piece(pieces, row, rows, end);
       } else {
-        const int64_t row = piece * pieces.piece_rows;
-        read_in_place(0, 1, first + row, first + min(row + pieces.piece_rows, pieces.rows));
+        read_in_place(0, 1, end - row - rows, end - row);
       }
       __syncthreads();
       // A late worker may still write to a ring slot that was not read: it is not given back.
-      if (is_packed && threadIdx.x == 0 && piece + pieces.ring_pieces < pieces.count) {
+      if (ended == Wait::kPacked && threadIdx.x == 0 && piece + pieces.ring_pieces < pieces.count) {
         SystemAtomic<uint32_t>(requests.read[piece].launch_id)
             .store(requests.launch_id, cuda::memory_order_release);
       }

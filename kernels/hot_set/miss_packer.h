@@ -25,7 +25,7 @@ class MissPacker {
       : pool_(pool),
         ring_rows_(std::min(kRingBytes / kRowBytes, max_rows + kRingMargin)),
         rows_(zeroed<uint64_t>(max_rows)),
-        ends_(zeroed<LaunchValue>(2)),
+        values_(zeroed<LaunchValue>(kValues)),
         staging_(pinned<uint8_t>(static_cast<size_t>(ring_rows_ * kRowBytes))),
         packed_(zeroed<LaunchFlag>(Pieces::max_count(max_rows))),
         read_(zeroed<LaunchFlag>(Pieces::max_count(max_rows))),
@@ -53,8 +53,9 @@ class MissPacker {
       answer();
       working_.fetch_sub(1, std::memory_order_release);
     });
-    enqueue(MissRequests{rows_.get(), &ends_[0], &ends_[1], staging_.get(), packed_.get(),
-                         read_.get(), ring_rows_, launch_id_});
+    enqueue(MissRequests{rows_.get(), &values_[kFirst], &values_[kEnd], &values_[kInPlace],
+                         &values_[kByCpu], staging_.get(), packed_.get(), read_.get(), ring_rows_,
+                         launch_id_});
     const OffCpus off_worker_cpus(cpus_);
     if (cudaPeekAtLastError() != cudaSuccess) {
       give_up();
@@ -89,6 +90,16 @@ class MissPacker {
   static constexpr int64_t kShareParts = 2;
   static constexpr int64_t kMaxTakenRows = 256;
   static constexpr size_t kRowsInFlight = 8;  // prefetched by a thread and not copied yet
+
+  enum Value { kFirst, kEnd, kInPlace, kByCpu, kValues };  // of `values_`
+
+  // The requests that the threads answer: those before `end`, the last one first.
+  struct Answer {
+    int64_t end;
+    Pieces pieces;
+
+    int64_t request(int64_t row) const { return end - 1 - row; }
+  };
 
   // Rows of consecutive pieces that a thread has taken.
   struct Taken {
@@ -143,32 +154,46 @@ class MissPacker {
   static int64_t value(const uint64_t& word) { return static_cast<uint32_t>(word); }
 
   // Takes whole pieces: fewer towards the end, so that threads of different speed end together.
-  Taken take(const Pieces& pieces) {
-    for (int64_t piece = next_.load(std::memory_order_relaxed); piece < pieces.count;) {
+  Taken take(const Answer& answer) {
+    const Pieces& pieces = answer.pieces;
+    for (int64_t piece = next_.load(std::memory_order_relaxed);
+         piece * pieces.piece_rows < rows_left(answer);) {
+      const int64_t left = rows_left(answer) / pieces.piece_rows - piece;
       const int64_t limit = std::max(kMaxTakenRows / pieces.piece_rows, int64_t{1});
-      const int64_t count =
-          std::clamp((pieces.count - piece) / (kShareParts * threads()), int64_t{1}, limit);
+      const int64_t count = std::clamp(left / (kShareParts * threads()), int64_t{1}, limit);
       if (next_.compare_exchange_weak(piece, piece + count, std::memory_order_relaxed)) {
-        return {piece * pieces.piece_rows,
-                std::min((piece + count) * pieces.piece_rows, pieces.rows)};
+        const Taken taken = {piece * pieces.piece_rows,
+                             std::min((piece + count) * pieces.piece_rows, pieces.rows)};
+        const auto claimed = static_cast<uint32_t>(answer.end - taken.end);
+        __atomic_store_n(&values_[kByCpu].word, tagged(launch_id_, claimed), __ATOMIC_RELAXED);
+        return taken;
       }
     }
     return {};
   }
 
+  // The rows that the kernel has not claimed for itself.
+  int64_t rows_left(const Answer& answer) const {
+    const uint64_t word = __atomic_load_n(&values_[kInPlace].word, __ATOMIC_RELAXED);
+    const int64_t claimed = word >> 32 == launch_id_ ? value(word) : 0;
+    return std::min(answer.pieces.rows, answer.end - claimed);
+  }
+
   // Answers requests until all are taken. While a row is copied, a later one is prefetched.
   void answer() {
-    if (!await([this] { return is_tagged(ends_[0].word) && is_tagged(ends_[1].word); })) {
+    const auto is_known = [this] {
+      return is_tagged(values_[kFirst].word) && is_tagged(values_[kEnd].word);
+    };
+    if (!await(is_known)) {
       return;
     }
-    const int64_t first = value(ends_[0].word);
-    const Pieces pieces(value(ends_[1].word) - first, ring_rows_);
-    const uint64_t* requests = rows_.get() + first;
+    const int64_t end = value(values_[kEnd].word);
+    const Answer answer{end, Pieces(end - value(values_[kFirst].word), ring_rows_)};
     std::array<int64_t, kRowsInFlight> begun{};  // rows prefetched and not copied yet
     size_t begun_count = 0;
     size_t copied = 0;
-    for (Taken taken = take(pieces); taken.row < taken.end || copied < begun_count;) {
-      const auto taken_is_ready = [&] { return is_ready(requests, pieces, taken.row); };
+    for (Taken taken = take(answer); taken.row < taken.end || copied < begun_count;) {
+      const auto taken_is_ready = [&] { return is_ready(answer, taken.row); };
       bool begins = taken.row < taken.end;
       if (begins && copied == begun_count) {
         if (!await(taken_is_ready)) {
@@ -177,32 +202,39 @@ class MissPacker {
       } else if (begins) {  // others may wait for rows that were begun, so no wait for this one
         begins = taken_is_ready();
       }
-      const RowToPack later = begins ? row_to_pack(requests, pieces, taken.row) : RowToPack{};
+      const RowToPack later = begins ? row_to_pack(answer, taken.row) : RowToPack{};
       if (begins && begun_count - copied < kRowsInFlight) {
         prefetch_row_to_pack<kRowBytes>(later);
       } else {
         const int64_t oldest = begun[copied++ % kRowsInFlight];
-        pack_row<kRowBytes>(row_to_pack(requests, pieces, oldest), later);
-        announce(pieces, oldest);
+        pack_row<kRowBytes>(row_to_pack(answer, oldest), later);
+        announce(answer.pieces, oldest);
       }
       if (begins) {
         begun[begun_count++ % kRowsInFlight] = taken.row;
-        if (++taken.row == taken.end) {
-          taken = take(pieces);
-        }
+        advance(answer, taken);
       }
     }
   }
 
-  RowToPack row_to_pack(const uint64_t* requests, const Pieces& pieces, int64_t row) const {
-    return {pool_ + value(requests[row]) * kRowBytes,
-            staging_.get() + pieces.ring_row(row) * kRowBytes};
+  // Moves on to the next row. A thread drops the taken pieces that the kernel has claimed.
+  void advance(const Answer& answer, Taken& taken) {
+    ++taken.row;
+    const bool begins_piece = taken.row % answer.pieces.piece_rows == 0;
+    if (taken.row == taken.end || (begins_piece && taken.row >= rows_left(answer))) {
+      taken = take(answer);
+    }
+  }
+
+  RowToPack row_to_pack(const Answer& answer, int64_t row) const {
+    return {pool_ + value(rows_[answer.request(row)]) * kRowBytes,
+            staging_.get() + answer.pieces.ring_row(row) * kRowBytes};
   }
 
   // Tests that the kernel has requested the row and has read the previous piece in its ring slot.
-  bool is_ready(const uint64_t* requests, const Pieces& pieces, int64_t row) const {
-    const int64_t previous = row / pieces.piece_rows - pieces.ring_pieces;
-    return is_tagged(requests[row]) &&
+  bool is_ready(const Answer& answer, int64_t row) const {
+    const int64_t previous = row / answer.pieces.piece_rows - answer.pieces.ring_pieces;
+    return is_tagged(rows_[answer.request(row)]) &&
            (previous < 0 ||
             __atomic_load_n(&read_[previous].launch_id, __ATOMIC_ACQUIRE) == launch_id_);
   }
@@ -217,7 +249,7 @@ class MissPacker {
   const uint8_t* pool_;
   int64_t ring_rows_;
   std::shared_ptr<uint64_t[]> rows_;
-  std::shared_ptr<LaunchValue[]> ends_;
+  std::shared_ptr<LaunchValue[]> values_;
   std::shared_ptr<uint8_t[]> staging_;
   std::shared_ptr<LaunchFlag[]> packed_;
   std::shared_ptr<LaunchFlag[]> read_;

@@ -16,12 +16,16 @@ struct alignas(64) LaunchValue {
   uint64_t word;
 };
 
-// Requests are numbered from 0 in each launch. The CPU packs those in [first, end), in pieces; the
-// kernel reads the others in place.
+// Requests are numbered from 0 in each launch. The CPU packs those in [first, end) in pieces, from
+// the last one on; the kernel reads the others in place. A kernel may read further ones in place,
+// from `first` on, until it meets the CPU. Each side claims requests before it begins them. Both
+// may claim the same ones, which are then copied twice.
 struct MissRequests {
   uint64_t* rows;            // [max_rows], by the kernel: launch number, then row of the pool
   LaunchValue* first;        // by the kernel
   LaunchValue* end;          // by the kernel
+  LaunchValue* in_place;     // by the kernel: it has claimed requests below
+  LaunchValue* by_cpu;       // by the CPU: it has claimed requests from here on
   const uint8_t* staging;    // [ring_rows] packed rows
   const LaunchFlag* packed;  // [pieces], by the CPU
   LaunchFlag* read;          // [pieces], by the kernel: the piece's ring slot is free
@@ -33,7 +37,8 @@ HOST_DEVICE inline uint64_t tagged(uint32_t launch_id, uint32_t value) {
   return uint64_t{launch_id} << 32 | value;
 }
 
-// How requests divide into pieces, the same on both sides. Few requests make small pieces, so that
+// How the requests that the CPU packs divide into pieces, the same on both sides. Row 0 of the
+// pieces is the last request. Few requests make small pieces, so that
 // all threads have some; many make large ones, so that flags cost little.
 struct Pieces {
 #ifndef MIN_PIECE_ROWS  // a flag of trials

@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(kTableThreads)
       const auto in_place = static_cast<uint32_t>(model.rows_in_place(total));
       *misses.rows_in_place = in_place;
       *misses.end = static_cast<uint32_t>(total);
+      *misses.claimed = 0;
       if (requests.rows != nullptr) {
         request_range(requests, in_place, static_cast<uint32_t>(total));
       }
@@ -83,17 +84,22 @@ __global__ void __launch_bounds__(kTableThreads)
   step.store();
 }
 
-// While there are rows of both kinds, the blocks are divided.
+// While there are rows of both kinds, the blocks are divided. Those in place go on until they meet
+// the CPU if no row is given to either side.
+template <bool kMeets>
 __global__ void __launch_bounds__(kBlock) fetch(Misses misses, MissRequests requests) {
   cudaGridDependencySynchronize();
   const MissFetch<kRowBytes> fetch{misses, requests};
   const int64_t in_place = *misses.rows_in_place;
   const int64_t end = *misses.end;
   const int blocks = static_cast<int>(gridDim.x);
-  const int packing = in_place == end ? 0 : in_place == 0 ? blocks : blocks - kBlocksInPlace;
   const int block = static_cast<int>(blockIdx.x);
+  const bool is_divided = kMeets || in_place > 0;
+  const int packing = in_place == end ? 0 : is_divided ? blocks - kBlocksInPlace : blocks;
   if (block < packing) {
     fetch.copy_packed(block, packing, in_place, end);
+  } else if (kMeets) {
+    fetch.read_until_met(in_place, end);
   } else {
     fetch.read_in_place(block - packing, blocks - packing, 0, in_place);
   }
@@ -102,19 +108,24 @@ __global__ void __launch_bounds__(kBlock) fetch(Misses misses, MissRequests requ
 class OnRequest {
  public:
   // Throws std::invalid_argument for several layers: a graph cannot start threads.
-  OnRequest(const std::vector<HotSet>& layers, const std::vector<int>& cpus, int share_32nds)
+  OnRequest(const std::vector<HotSet>& layers, const std::vector<int>& cpus, int share_32nds,
+            bool meets)
       : set_(layers.front()),
         max_rows_(int64_t{set_.requests} * set_.topk),
         residencies_(layers),
         model_(set_.pool_rows * kRowBytes, kRowBytes,
                static_cast<int64_t>(worker_cpus(cpus, kMaxMissWorkers).size()), share_32nds),
-        lists_(on_device<uint32_t>(static_cast<size_t>(2 * max_rows_ + 2))),
+        meets_(meets && !model_.is_within_reach()),
+        lists_(on_device<uint32_t>(static_cast<size_t>(2 * max_rows_ + 3))),
         reserved_(on_device<unsigned long long>(1)) {
     if (layers.size() != 1) {
       throw std::invalid_argument("layers: expected 1, because a graph cannot start threads, got " +
                                   std::to_string(layers.size()));
     }
     check(cudaMemset(reserved_.get(), 0, sizeof(unsigned long long)), "counter");
+    if (meets_) {
+      model_.fixed_32nds = 0;  // no row is given to the SMs
+    }
     if (packs()) {
       packer_ = std::make_shared<MissPacker<kRowBytes>>(set_.pool, max_rows_, cpus);
     }
@@ -153,7 +164,8 @@ class OnRequest {
                            lists_.get(),
                            lists_.get() + max_rows_,
                            lists_.get() + 2 * max_rows_,
-                           lists_.get() + 2 * max_rows_ + 1};
+                           lists_.get() + 2 * max_rows_ + 1,
+                           lists_.get() + 2 * max_rows_ + 2};
     resolve_and_request<<<set_.requests, kTableThreads, 0, stream>>>(
         set_, residencies_.of(0), misses, requests, model_, Reserved{reserved_.get()});
     // The blocks of the second kernel are resident when the first one ends.
@@ -166,21 +178,23 @@ class OnRequest {
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = 1;
-    check(cudaLaunchKernelEx(&config, fetch, misses, requests), "fetch");
+    check(cudaLaunchKernelEx(&config, meets_ ? fetch<true> : fetch<false>, misses, requests),
+          "fetch");
   }
 
   HotSet set_;
   int64_t max_rows_;
   Residencies residencies_;
   ShareModel model_;
+  bool meets_;
   std::shared_ptr<uint32_t[]> lists_;
   std::shared_ptr<unsigned long long[]> reserved_;
   std::shared_ptr<MissPacker<kRowBytes>> packer_;  // null if the SMs read all rows
 };
 
 inline Prepared prepare_on_request(const std::vector<HotSet>& layers, const std::vector<int>& cpus,
-                                   int share_32nds) {
-  const auto step = std::make_shared<OnRequest>(layers, cpus, share_32nds);
+                                   int share_32nds, bool meets = false) {
+  const auto step = std::make_shared<OnRequest>(layers, cpus, share_32nds, meets);
   Prepared made;
   made.launch = [step](int, cudaStream_t stream) { step->launch(stream); };
   made.flush = step->flush();

@@ -36,6 +36,9 @@ struct ShareModel {
                      static_cast<float>(threads)),
         fixed_32nds(fixed_32nds) {}
 
+  // Tests for a pool from which the SMs read at the rate of the link.
+  HOST_DEVICE bool is_within_reach() const { return entries <= kHeldEntries; }
+
   // Expected number of distinct `places` that `visits` to random ones hit.
   HOST_DEVICE static float visited(float places, float visits) {
     return -places * expm1f(-visits / places);
@@ -58,8 +61,8 @@ struct ShareModel {
     if (fixed_32nds != kChosen) {
       return rows * fixed_32nds / 32;
     }
-    if (entries <= kHeldEntries) {
-      return rows;  // the SMs reach the rate of the link
+    if (is_within_reach()) {
+      return rows;
     }
     const auto count = static_cast<float>(rows);
     const float in_place_s = row_in_place_s(count);
