@@ -89,6 +89,7 @@ class WriteUp(Keys):
     date: Annotated[str | None, Field(strict=True)] = key(
         "Its date as the text gives it, in quotation marks; null where it gives none."
     )
+    address: Sentence = key("Its address on the web, if it has one.", "")
 
 
 @dataclass(frozen=True)

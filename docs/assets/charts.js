@@ -9,7 +9,7 @@ const charts = new Map(); // figure -> Chart
 
 const palette = () => document.body.getAttribute("data-md-color-scheme");
 
-async function read(address, how) {
+export async function read(address, how) {
   const response = await fetch(address);
   if (!response.ok) throw new Error(`${address}: ${response.status}`);
   return response[how]();
@@ -20,7 +20,7 @@ const once = (make) => {
   return () => (made ??= make());
 };
 
-const engine = once(
+export const engine = once(
   () =>
     new Promise((loaded, failed) => {
       const script = document.createElement("script");
@@ -30,7 +30,7 @@ const engine = once(
       document.head.append(script);
     }),
 );
-const palettes = once(() => read(new URL("palettes.json", import.meta.url), "json"));
+export const palettes = once(() => read(new URL("palettes.json", import.meta.url), "json"));
 
 class Chart {
   isSeen = false;

@@ -1,6 +1,7 @@
 // Entry point of the pages' scripts: each part is a separate module.
 import { watchCharts } from "./charts.js";
 import { offerCopies } from "./copy.js";
+import { watchExplorer } from "./explorer.js";
 import { watchFolds } from "./fragments.js";
 import { watchLedger } from "./ledger.js";
 import { watchWidgets } from "./widgets.js";
@@ -10,6 +11,7 @@ document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "S
 
 offerCopies(document);
 watchCharts();
+watchExplorer();
 watchFolds();
 watchLedger();
 watchWidgets();

@@ -24,5 +24,5 @@ export function watchWidgets() {
     },
     { rootMargin: `${LOAD_AHEAD_PX}px` },
   );
-  for (const figure of document.querySelectorAll(".hp-widget")) seen.observe(figure);
+  for (const figure of document.querySelectorAll(".hp-widget[data-script]")) seen.observe(figure);
 }

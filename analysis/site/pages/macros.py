@@ -7,6 +7,8 @@ here; the others are below.
 from __future__ import annotations
 
 import functools
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import escape
@@ -20,6 +22,7 @@ from analysis.site.pages import (
     agreement,
     architecture,
     chart_figures,
+    citing,
     copies,
     counters,
     drawings,
@@ -35,6 +38,7 @@ from analysis.site.pages import (
     study_pages,
     study_tables,
     submissions,
+    templates,
     variants,
     walkthrough,
 )
@@ -42,6 +46,7 @@ from analysis.site.pages import ledger as claim_pages
 from analysis.site.pages.html import link
 from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.page import GIVEN, MACROS, Page, macro
+from analysis.study import parse_case
 from analysis.study.config import CONFIG_FILE, Settings
 
 
@@ -97,9 +102,13 @@ def constant(name: str) -> str:
 
 
 @macro()
-def journeys(page: Page) -> str:
-    """A card for each journey: its steps, their gain and their distance from the limit."""
-    return home.cards(page.studies[JOURNEYS], page.study_address)
+def journeys(page: Page, *names: str) -> str:
+    """A card for each journey: its steps, their gain and their distance from the limit.
+
+    names: some of the studies; all journeys if omitted
+    """
+    found = [page.staged.studies[name] for name in names if name in page.staged.studies]
+    return home.cards(found if names else page.studies[JOURNEYS], page.study_address)
 
 
 @macro()
@@ -118,6 +127,22 @@ def other_studies(page: Page) -> str:
     """The questions of all other studies, by group."""
     others = {title: group for title, group in page.studies.items() if title != JOURNEYS}
     return home.other_studies(others, page.study_address)
+
+
+@macro()
+def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> str:
+    """Selects and a chart of any metric over any key of any study, which a script fills."""
+    about = {
+        name: {
+            "title": facts.study.title,
+            "headline": parse_case(facts.study.headline),
+            "metrics": {key: metric.label for key, metric in facts.study.metrics.items()},
+        }
+        for name, facts in studies.items()
+        if not facts.summary.empty
+    }
+    names = page.staged.inputs.machine_names
+    return templates.macros("figure.html").explorer(json.dumps(about), json.dumps(names), page.root)
 
 
 @macro()

@@ -24,6 +24,7 @@ from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import OFFERED
 from analysis.site.pages.badges import outcome
+from analysis.site.pages.citing import footer, stage_licence
 from analysis.site.pages.feed import feed
 from analysis.site.pages.html import code, paragraph
 from analysis.site.pages.llms import llms_text
@@ -80,6 +81,7 @@ def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged
         strict=True,
     )
     config.extra["staged"] = staged
+    config.extra["footer"] = footer(staged.inputs.studies.values(), staged.pages)
     config.plugins.on_startup(command="build", dirty=False)
     try:
         build(config)
@@ -93,8 +95,8 @@ def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged
 
 
 def _stage_for_programs(staged: Staged, entries: Sequence[Entry], docs: Path) -> None:
-    """Add what programs read to the pages in `docs`: llms.txt, all samples, and a feed of what is
-    new."""
+    """Add to the pages in `docs`: llms.txt, all samples, a feed of what is new, and the licence."""
+    stage_licence(docs)
     data = docs / "data"
     samples = [
         data / machine / study / names[0] for (machine, study, _), names in staged.files.items()

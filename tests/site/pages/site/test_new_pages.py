@@ -1,0 +1,100 @@
+"""The explorer, the sheet of A4 and the footer in a browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.repository import STUDIES
+from tests.site.pages.site.conftest import MEASURED
+
+TITLES = {name: STUDIES[name].title for name in MEASURED}
+
+
+def explored(browser: Browser, address: str) -> Page:
+    page = browser.new_page()
+    page.goto(address)
+    return page
+
+
+def test_explorer_draws_what_is_chosen_and_its_address_keeps_it(
+    browser: Browser, address: str
+) -> None:
+    page = explored(browser, f"{address}explorer/")
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    expect(page.locator(".hp-explorer svg")).to_have_count(0)
+    page.get_by_role("button", name="Load all figures").click()
+    expect(page.locator(".hp-explorer svg")).to_be_visible()
+    page.select_option("select[name=study]", label=TITLES["pool_gather"])
+    page.wait_for_url("**explorer.study=pool_gather")
+    page.select_option("select[name=as]", "rate")
+    status = page.locator(".hp-explorer .hp-text")
+    expect(status).to_contain_text("GB/s")
+    page.select_option("select[name=layout]", "pages_4")
+    page.wait_for_url("**explorer.layout=pages_4*")
+    expect(page.locator("select[name=layout]")).to_have_value("pages_4")
+    shown = status.inner_text()
+    page.locator(".hp-explorer .hp-data summary").click()
+    rows = page.locator(".hp-explorer .hp-table tbody tr")
+    expect(rows.first).to_contain_text("layout=pages_4")
+    assert f"Shown: {rows.count()} figures" in shown
+    page.reload()
+    expect(status).to_have_text(shown)
+    page.go_back()
+    expect(page.locator("select[name=layout]")).to_have_value("scattered")
+    assert faults == []
+    assert all(url.startswith(address) for url in requested)
+    page.close()
+
+
+def test_explorer_names_an_option_that_does_not_exist(browser: Browser, address: str) -> None:
+    page = explored(browser, f"{address}explorer/?explorer.study=pool_gather&explorer.layout=x")
+    expect(page.locator(".hp-explorer .hp-note")).to_contain_text("layout has no option “x”")
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a,b\n1,2\n", [{"a": "1", "b": "2"}]),
+        ('a,b\n"1,5",\n', [{"a": "1,5", "b": ""}]),
+        ('a,b\n"say ""x""",|\n', [{"a": 'say "x"', "b": "|"}]),
+    ],
+)
+def test_explorer_reads_csv_files(
+    browser: Browser, address: str, text: str, rows: list[dict[str, str]]
+) -> None:
+    page = explored(browser, f"{address}explorer/")
+    found = page.evaluate(
+        "async (text) => {"
+        " const { parseCsv } = await import(new URL('../assets/explorer.js', location.href));"
+        " return parseCsv(text); }",
+        text,
+    )
+    assert found == rows
+    page.close()
+
+
+def test_one_page_is_one_sheet_of_a4(browser: Browser, address: str) -> None:
+    page = explored(browser, f"{address}one_page/")
+    paper = page.pdf(format="A4", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page[^s]", paper)) == 1
+    page.close()
+
+
+def test_every_page_names_licence_citation_and_write_ups(browser: Browser, address: str) -> None:
+    for path in ("", "studies/method/", "explorer/"):
+        page = explored(browser, address + path)
+        footer = page.locator("footer")
+        expect(footer).to_contain_text("MIT licence")
+        assert footer.get_by_role("link", name="How to cite").count() == 1
+        titles = {study.write_up.title for study in STUDIES.values() if study.write_up}
+        for title in titles:
+            assert footer.get_by_role("link", name=title).count() == 1
+        assert footer.get_by_role("link", name="Repository").count() == 0, "none is configured"
+        page.close()
