@@ -15,12 +15,10 @@ from analysis.api.model import ENTRY_BYTES
 from analysis.api.quantities import digits
 from analysis.api.study import parse_case
 
-CLOCK: Final = "host_time"
-"""The one clock that includes the work of the CPU."""
-CEILING: Final = "ceiling_copy_engine"
-MIB_PER_GIB: Final = 1024
-MIN_MEASURED: Final = 3
-"""Number of measured pools from which a line needs no model."""
+CLOCK, CEILING = "host_time", "ceiling_copy_engine"
+"""The one clock that includes the work of the CPU, and the variant that shows the link's limit."""
+MIB_PER_GIB, MIN_MEASURED = 1024, 3
+"""MiB of a GiB, and the number of measured pools from which a line needs no model."""
 MODEL_POOLS_MIB: Final = tuple(188 * 2 ** (k / 4) for k in range(32))
 
 
@@ -150,14 +148,10 @@ def _modelled(facts: StudyFacts, machine: str, series: Series) -> list[Rate]:
     return found
 
 
-PLOT_PX: Final = 232.0
-LEFT_PX: Final = 26.0
-RIGHT_PX: Final = 112.0
-TOP_PX: Final = 22.0
-LABEL_PX: Final = 14.0
-"""Least distance of two labels at the ends of lines."""
-NARROW_PX: Final = 500.0
-"""A narrower drawing has a label at every second tick."""
+PLOT_PX, LEFT_PX, RIGHT_PX, TOP_PX = 232.0, 26.0, 112.0, 22.0
+"""Height of the plot, and the margins around it."""
+LABEL_PX, NARROW_PX = 14.0, 500.0
+"""Least distance of two labels at the ends of lines; a narrower drawing has fewer ticks."""
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,9 @@ def on_two_machines(comparison: Comparison, facts: StudyFacts, variant: str, clo
     payload = facts.study.shown_case(facts.study.variant(variant)).payload_bytes
     subjects = {one.machine: one for one in comparison.machines}
     order = [subjects[machine] for machine in machines_by_evidence(facts) if machine in subjects]
-    if len(order) < MACHINES:
+    if not order[1:]:
         return ""
-    first, second = order[:MACHINES]
+    first, second, *_ = order
     for ratio in comparison.ratios(first, second):
         of = ratio.of
         if (of.study, of.variant.name, of.metric) == (facts.study.name, variant, clock):
@@ -109,7 +109,6 @@ def on_two_machines(comparison: Comparison, facts: StudyFacts, variant: str, clo
     return ""
 
 
-MACHINES: Final = 2
 _COMPARED: Final = {
     FASTER: "{0} is faster than {1}",
     SLOWER: "{0} is slower than {1}",
