@@ -16,6 +16,9 @@ CLOCK: Final = "host_time"
 FETCH_ALL: Final = "ceiling_misses_alone"
 """Fetches rows that are given, without any look-up."""
 
+PUBLISHED_WAY: Final = "v3_block_per_request"
+"""The step in the way of the published kernels."""
+
 SCATTERED: Final = "scattered"
 USUAL_KEYS: Final = {"requests", "topk", "slots", "misses", "pool_mib", "layout"}
 
@@ -44,10 +47,14 @@ class Cell:
 
 
 def step_names(facts: StudyFacts) -> list[str]:
-    """Steps of the journey and beyond whose rows are those of one layer, in their order."""
+    """Steps of the journey and beyond with exact LRU whose rows are those of one layer, in their
+    order."""
     size = facts.study.constants["token_bytes"]
-    steps = facts.study.with_role("step", "beyond")
-    return [variant.name for variant in steps if variant.constants["token_bytes"] == size]
+    return [
+        variant.name
+        for variant in facts.study.with_role("step", "beyond")
+        if variant.constants["token_bytes"] == size and "policy" not in variant.options
+    ]
 
 
 def cells(facts: StudyFacts, metric: str = CLOCK) -> list[Cell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import altair as alt
@@ -9,11 +10,20 @@ import altair as alt
 from analysis.api.charts import Chart, StudyFacts, line_colour, line_panels, select, si_axis
 from analysis.api.study import parse_case
 
-from .cells import FETCH_ALL, SCATTERED, USUAL_KEYS, step_names
+from .cells import (
+    FETCH_ALL,
+    PUBLISHED_WAY,
+    SCATTERED,
+    USUAL_KEYS,
+    cells,
+    fastest,
+    of_variants,
+    step_names,
+)
 from .policy_chart import policies
 
-SHOWN_STEPS: Final = 7
-"""Number of steps with a colour: the last ones."""
+SHOWN_STEPS: Final = 6
+"""Maximum number of steps that are drawn because they are the fastest somewhere."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -23,9 +33,10 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def misses(facts: StudyFacts) -> Chart | None:
-    """Host time of every step and of the misses alone, over the share of rows that is missing."""
+    """Host time over the share of rows that is missing: of the steps that are the fastest in some
+    case, of the published way, and of the misses alone."""
     points = facts.points
-    names = [*step_names(facts)[-SHOWN_STEPS:], FETCH_ALL]
+    names = [*_shown_steps(facts), FETCH_ALL]
     rows = points[points["variant"].isin(names)]
     rows = rows[(rows["metric"] == "host_time") & rows["seconds"].notna()]
     is_usual = rows["case"].map(lambda case: parse_case(case).keys() == USUAL_KEYS)
@@ -53,3 +64,11 @@ def misses(facts: StudyFacts) -> Chart | None:
     pools = list(dict.fromkeys(rows.sort_values("case_pool_mib")["pool"]))
     what = f"{facts.study.title}: host time over the share of rows that are missing in a step."
     return line_panels(facts, rows, base, what, select("pool_shown", "pool", pools, pools[-1]))
+
+
+def _shown_steps(facts: StudyFacts) -> list[str]:
+    """The published way and the steps that are most often the fastest, in the order of steps."""
+    steps = step_names(facts)
+    wins = Counter(cell.variant for cell in fastest(of_variants(cells(facts), steps)))
+    shown = {PUBLISHED_WAY, *(name for name, _ in wins.most_common(SHOWN_STEPS))}
+    return [name for name in steps if name in shown]

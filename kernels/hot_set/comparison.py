@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .policies import Clock
 from .reference import FREE, HotSet, Step
 
 
@@ -42,10 +43,10 @@ class Source:
 
 
 def difference(
-    reference: HotSet, step: Step, ids: np.ndarray, got: Contents, source: Source
+    reference: HotSet | Clock, step: Step, ids: np.ndarray, got: Contents, source: Source
 ) -> str | None:
     """The first difference between `got` and the reference after `step`, which took `ids`; None if
-    there is none.
+    there is none. A reference by CLOCK has neither last uses nor an order to compare.
 
     The numbers of slots may differ: a variant may put a row into any free or evicted slot. The rows
     held, their last use or order of eviction, the slots handed out and all bytes must agree.
@@ -92,8 +93,8 @@ def _wrong_slots(
     return None
 
 
-def _wrong_last_use(reference: HotSet, got: Contents) -> str | None:
-    if got.last_used is None:
+def _wrong_last_use(reference: HotSet | Clock, got: Contents) -> str | None:
+    if got.last_used is None or not isinstance(reference, HotSet):
         return None
     used = np.full(int(reference.rows.max()) + 1, FREE, np.int64)
     held = reference.rows != FREE
@@ -105,8 +106,8 @@ def _wrong_last_use(reference: HotSet, got: Contents) -> str | None:
     return None
 
 
-def _wrong_order(reference: HotSet, got: Contents) -> str | None:
-    if got.order is None:
+def _wrong_order(reference: HotSet | Clock, got: Contents) -> str | None:
+    if got.order is None or not isinstance(reference, HotSet):
         return None
     expected = reference.rows[reference.order]
     return _wrong_slots("order of eviction", expected, got.order, got.rows)

@@ -12,6 +12,7 @@ from analysis.api.quantities import quantity, ratio, whole
 
 from .cells import (
     FETCH_ALL,
+    PUBLISHED_WAY,
     SCATTERED,
     Cell,
     Place,
@@ -24,9 +25,6 @@ from .cells import (
 )
 from .policy_results import COMPARED, policy_results
 from .share_table import shares
-
-PUBLISHED_WAY: Final = "v3_block_per_request"
-"""The step in the way of the published kernels."""
 
 MODEL_LAYERS: Final = 60
 SIMPLER_WITHIN: Final = 0.05

@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis.api.study import require_known
 
-from .reference import FREE, HotSet
+from .reference import FREE, HotSet, Step
 
 NEVER = 2**31 - 1
 """Step of the next use of a row that is not used again."""
@@ -26,58 +26,65 @@ def fetched_rows(policy: str, ids: np.ndarray, slots: int, context_rows: int) ->
     ids: rows of the context, int [steps, ids]
     """
     require_known("policy", policy, POLICIES)
+    buffer: HotSet | Policy
     if policy == "lru":
-        reference = HotSet(slots, context_rows)
-        return np.array([len(reference.step(step).missed_rows) for step in ids])
-    simulated = _CHOOSING[policy](ids, slots, context_rows)
-    return np.array([simulated.step(number) for number in range(len(ids))])
+        buffer = HotSet(slots, context_rows)
+    elif policy == "belady":
+        buffer = Optimum(slots, context_rows, ids)
+    else:
+        buffer = _WITHOUT_FORESIGHT[policy](slots, context_rows)
+    return np.array([len(buffer.step(step).missed_rows) for step in ids])
 
 
 class Policy(ABC):
-    """A buffer whose evicted rows a policy chooses. `ids`: [steps, ids], also of steps to come."""
+    """A buffer whose evicted rows a policy chooses: `rows` int32 [slots] by slot, or FREE."""
 
-    def __init__(self, ids: np.ndarray, slots: int, context_rows: int) -> None:
-        self._ids = ids
-        self._rows = np.full(slots, FREE, np.int64)
-        self._slot_of = np.full(context_rows, FREE, np.int64)
+    def __init__(self, slots: int, context_rows: int) -> None:
+        self.rows = np.full(slots, FREE, np.int32)
+        self._slot_of = np.full(context_rows, FREE, np.int32)
 
-    def step(self, number: int) -> int:
-        """Do this step; return the number of rows fetched. Steps come in their order."""
-        distinct = np.unique(self._ids[number])
+    def step(self, ids: np.ndarray) -> Step:
+        """Make all rows of `ids` resident. Missing rows take free slots, lowest number first, then
+        the slots that the policy chooses. In this order, the slots go to the rows in ascending
+        order."""
+        distinct = np.unique(ids)
         found = self._slot_of[distinct]
-        missed = distinct[found == FREE]
-        idle = self._rows != FREE
+        missed = distinct[found == FREE].astype(np.int32)
+        idle = self.rows != FREE
         idle[found[found != FREE]] = False
-        taken = np.flatnonzero(self._rows == FREE)[: len(missed)]
+        taken = np.flatnonzero(self.rows == FREE)[: len(missed)]
+        evicted = np.empty(0, np.int32)
         if victims := len(missed) - len(taken):
             chosen = self._evicted(idle, victims)
-            self._slot_of[self._rows[chosen]] = FREE
+            evicted = self.rows[chosen]
+            self._slot_of[evicted] = FREE
             taken = np.concatenate([taken, chosen])
-        self._rows[taken] = missed
+        self.rows[taken] = missed
         self._slot_of[missed] = taken
-        self._use(self._slot_of[self._ids[number]], number)
-        return len(missed)
+        slots = self._slot_of[ids]
+        self._use(slots)
+        return Step(slots, missed, taken.astype(np.int32), evicted)
 
     @abstractmethod
     def _evicted(self, idle: np.ndarray, count: int) -> np.ndarray:
         """`count` of the slots that `idle`, bool [slots], marks: they make room."""
 
     @abstractmethod
-    def _use(self, slots: np.ndarray, number: int) -> None:
-        """Note that step `number` uses the rows of these slots, in the order of its ids."""
+    def _use(self, slots: np.ndarray) -> None:
+        """Note that the step uses the rows of these slots, in the order of its ids."""
 
 
 class Clock(Policy):
     """A hand goes round the slots. A row that was used since the hand last passed is spared once;
     a row of the step itself is passed over."""
 
-    def __init__(self, ids: np.ndarray, slots: int, context_rows: int) -> None:
-        super().__init__(ids, slots, context_rows)
+    def __init__(self, slots: int, context_rows: int) -> None:
+        super().__init__(slots, context_rows)
         self._is_used = np.zeros(slots, bool)
         self._hand = 0
 
     def _evicted(self, idle: np.ndarray, count: int) -> np.ndarray:
-        slots = len(self._rows)
+        slots = len(self.rows)
         turn = (self._hand + np.arange(slots)) % slots
         turn = turn[idle[turn]]
         chosen: np.ndarray = turn[~self._is_used[turn]][:count]
@@ -91,21 +98,21 @@ class Clock(Policy):
         self._hand = (int(chosen[-1]) + 1) % slots
         return chosen
 
-    def _use(self, slots: np.ndarray, number: int) -> None:
+    def _use(self, slots: np.ndarray) -> None:
         self._is_used[slots] = True
 
 
 class Random(Policy):
     """Any rows, from a fixed seed."""
 
-    def __init__(self, ids: np.ndarray, slots: int, context_rows: int) -> None:
-        super().__init__(ids, slots, context_rows)
+    def __init__(self, slots: int, context_rows: int) -> None:
+        super().__init__(slots, context_rows)
         self._rng = np.random.default_rng(0)
 
     def _evicted(self, idle: np.ndarray, count: int) -> np.ndarray:
         return self._rng.choice(np.flatnonzero(idle), count, replace=False)
 
-    def _use(self, slots: np.ndarray, number: int) -> None:
+    def _use(self, slots: np.ndarray) -> None:
         pass  # does not affect the choice
 
 
@@ -113,9 +120,10 @@ class Optimum(Policy):
     """Belady's: the rows whose next use is farthest away. It knows the steps to come; no policy
     fetches fewer rows."""
 
-    def __init__(self, ids: np.ndarray, slots: int, context_rows: int) -> None:
-        super().__init__(ids, slots, context_rows)
-        self._next_uses = _next_uses(ids, context_rows)
+    def __init__(self, slots: int, context_rows: int, ids: np.ndarray) -> None:
+        """ids: of all steps, [steps, ids]"""
+        super().__init__(slots, context_rows)
+        self._next_uses = iter(_next_uses(ids, context_rows))
         self._next_use = np.full(slots, NEVER, np.int64)
 
     def _evicted(self, idle: np.ndarray, count: int) -> np.ndarray:
@@ -123,8 +131,8 @@ class Optimum(Policy):
         farthest: np.ndarray = slots[np.argpartition(-self._next_use[slots], count - 1)[:count]]
         return farthest
 
-    def _use(self, slots: np.ndarray, number: int) -> None:
-        self._next_use[slots] = self._next_uses[number]
+    def _use(self, slots: np.ndarray) -> None:
+        self._next_use[slots] = next(self._next_uses)
 
 
 def _next_uses(ids: np.ndarray, context_rows: int) -> np.ndarray:
@@ -137,7 +145,7 @@ def _next_uses(ids: np.ndarray, context_rows: int) -> np.ndarray:
     return uses
 
 
-_CHOOSING: Final[dict[str, type[Policy]]] = {"clock": Clock, "random": Random, "belady": Optimum}
+_WITHOUT_FORESIGHT: Final[dict[str, type[Policy]]] = {"clock": Clock, "random": Random}
 
-POLICIES: Final = ("lru", *_CHOOSING)
+POLICIES: Final = ("lru", *_WITHOUT_FORESIGHT, "belady")
 """Names of all policies; `lru` is the reference."""

@@ -18,6 +18,7 @@ from kernels.pool_gather.neighbours import Neighbour, neighbour
 from kernels.pool_gather.shared import MIB, Shared
 
 from .comparison import Contents, Source, difference
+from .policies import Clock
 from .reference import HotSet, Step
 from .traces import Shape, Trace, draw_places, draw_trace
 
@@ -32,6 +33,9 @@ STEPS = 32
 SHIFT_ROWS = 4096 + 64
 """Rows by which a context moves in its places from variant to variant, so that none finds the
 translations of another. A multiple of the pages of all layouts."""
+
+REFERENCES: Mapping[str, type[HotSet | Clock]] = {"lru": HotSet, "clock": Clock}
+"""By the policy of a variant. All but one have exact LRU."""
 
 FLUSHED_STEPS = 6
 """Coming steps whose new rows are flushed from the CPU's caches after a check."""
@@ -93,10 +97,12 @@ def _repeated(
 
 @dataclass(frozen=True)
 class Expected:
-    """State of every request's reference after the trace steps `played`, and their last steps."""
+    """State of every request's reference, of this policy, after the trace steps `played`, and their
+    last steps."""
 
+    policy: str
     played: tuple[int, ...]
-    sets: list[HotSet]
+    sets: Sequence[HotSet | Clock]
     steps: list[Step]
 
 
@@ -156,25 +162,26 @@ class Inputs:
             cpus=cpus,
             share_32nds=self.share_32nds,
         )
-        operation = HotSetSteps(_SHARED.use(bound), self, variant.host_work)
+        operation = HotSetSteps(_SHARED.use(bound), self, variant)
         for _ in range(self.trace.warmup_steps):
             operation.advance(0)
             bound.launch(0)
             synchronize(0)
         return operation
 
-    def expected(self, played: tuple[int, ...]) -> Expected:
+    def expected(self, policy: str, played: tuple[int, ...]) -> Expected:
         """The references after these trace steps. The latest one is kept: the next variant needs
         the same, or a check the steps after it."""
         latest = self._latest
-        if latest is None or played[: len(latest.played)] != latest.played:
-            shape = self.shape
-            sets = [HotSet(shape.slots, shape.context_rows) for _ in range(shape.requests)]
-            latest = Expected((), sets, [])
+        is_behind = latest is not None and played[: len(latest.played)] == latest.played
+        if latest is None or latest.policy != policy or not is_behind:
+            shape, kind = self.shape, REFERENCES[policy]
+            sets = [kind(shape.slots, shape.context_rows) for _ in range(shape.requests)]
+            latest = Expected(policy, (), sets, [])
         for index in played[len(latest.played) :]:
             ids = self.trace.ids[index]
             steps = [each.step(of) for each, of in zip(latest.sets, ids, strict=True)]
-            latest = Expected((*latest.played, index), latest.sets, steps)
+            latest = Expected(policy, (*latest.played, index), latest.sets, steps)
         self._latest = latest
         return latest
 
@@ -182,10 +189,11 @@ class Inputs:
 class HotSetSteps(Operation):
     """One variant bound to one case; `reset` moves on to the next step."""
 
-    def __init__(self, bound: Any, inputs: Inputs, host_work: bool) -> None:
+    def __init__(self, bound: Any, inputs: Inputs, variant: Variant) -> None:
         self._bound = bound
         self._inputs = inputs
-        self._flushed_steps = 1 if host_work else FLUSHED_STEPS
+        self._policy = variant.options.get("policy", "lru")
+        self._flushed_steps = 1 if variant.host_work else FLUSHED_STEPS
         self._played: list[int] = []
         self.reset = self.advance
 
@@ -213,7 +221,7 @@ class HotSetSteps(Operation):
         reference, else the first difference."""
         inputs = self._inputs
         self._bound.publish()
-        expected = inputs.expected(tuple(self._played))
+        expected = inputs.expected(self._policy, tuple(self._played))
         ids = inputs.trace.ids[self._played[-1]]
         out, rows, last_used, hot = (
             each.get() for each in (inputs.out, inputs.rows, inputs.last_used, inputs.hot)

@@ -1,0 +1,169 @@
+// One thread block on the CPU: its threads are contexts that take turns. A thread runs until it
+// waits for its warp or block.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+inline uint3 threadIdx;
+inline uint3 blockIdx;
+inline dim3 gridDim;
+inline dim3 blockDim;
+
+namespace block_on_cpu {
+
+constexpr int kLanes = 32;
+
+// Threads that wait for each other.
+struct Group {
+  int threads = 0;
+  int waiting = 0;
+  unsigned rounds = 0;
+  uint64_t values[kLanes] = {};
+};
+
+struct Thread {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack;
+  bool is_done = false;
+};
+
+inline ucontext_t scheduler;
+inline std::vector<Thread> threads;
+inline std::vector<Group> warps;
+inline Group block;
+inline std::function<void()> body;
+
+inline void wait_for(Group& group) {
+  const unsigned round = group.rounds;
+  if (++group.waiting == group.threads) {
+    group.waiting = 0;
+    ++group.rounds;
+  }
+  while (group.rounds == round) {
+    swapcontext(&threads[threadIdx.x].context, &scheduler);
+  }
+}
+
+// The values of all lanes of the calling thread's warp.
+inline std::vector<uint64_t> exchanged(uint64_t value) {
+  Group& warp = warps[threadIdx.x / kLanes];
+  warp.values[threadIdx.x % kLanes] = value;
+  wait_for(warp);
+  std::vector<uint64_t> values(warp.values, warp.values + kLanes);
+  wait_for(warp);
+  return values;
+}
+
+inline void start() {
+  const unsigned thread = threadIdx.x;
+  body();
+  threads[thread].is_done = true;
+}
+
+// Runs `thread` in all threads of a block.
+inline void run(int count, const std::function<void()>& thread) {
+  constexpr size_t kStackBytes = 64 << 10;
+  body = thread;
+  block = {count};
+  warps.assign(count / kLanes, {kLanes});
+  threads.resize(count);
+  for (Thread& one : threads) {
+    one.is_done = false;
+    one.stack = one.stack ? std::move(one.stack) : std::make_unique<char[]>(kStackBytes);
+    getcontext(&one.context);
+    one.context.uc_stack.ss_sp = one.stack.get();
+    one.context.uc_stack.ss_size = kStackBytes;
+    one.context.uc_link = &scheduler;
+    makecontext(&one.context, start, 0);
+  }
+  for (bool is_any_left = true; is_any_left;) {
+    is_any_left = false;
+    for (int i = 0; i < count; ++i) {
+      if (!threads[i].is_done) {
+        is_any_left = true;
+        threadIdx.x = i;
+        swapcontext(&scheduler, &threads[i].context);
+      }
+    }
+  }
+}
+
+}  // namespace block_on_cpu
+
+inline void __syncthreads() { block_on_cpu::wait_for(block_on_cpu::block); }
+
+template <class T>
+T __shfl_up_sync(unsigned, T value, int delta) {
+  const auto values = block_on_cpu::exchanged(static_cast<uint64_t>(value));
+  const int lane = threadIdx.x % block_on_cpu::kLanes;
+  return static_cast<T>(values[lane >= delta ? lane - delta : lane]);
+}
+
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  return static_cast<T>(block_on_cpu::exchanged(static_cast<uint64_t>(value))[lane]);
+}
+
+inline unsigned __ballot_sync(unsigned, bool vote) {
+  unsigned votes = 0;
+  const auto values = block_on_cpu::exchanged(vote);
+  for (int lane = 0; lane < block_on_cpu::kLanes; ++lane) {
+    votes |= static_cast<unsigned>(values[lane] != 0) << lane;
+  }
+  return votes;
+}
+
+inline int __reduce_add_sync(unsigned, int value) {
+  int sum = 0;
+  for (const uint64_t one : block_on_cpu::exchanged(static_cast<uint64_t>(value))) {
+    sum += static_cast<int>(one);
+  }
+  return sum;
+}
+
+inline int __popc(unsigned word) { return __builtin_popcount(word); }
+
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
+}
+
+template <class T, class Value>
+T atomicOr(T* to, Value bits) {
+  const T old = *to;
+  *to = old | static_cast<T>(bits);
+  return old;
+}
+
+template <class T, class Value>
+T atomicAnd(T* to, Value bits) {
+  const T old = *to;
+  *to = old & static_cast<T>(bits);
+  return old;
+}
+
+template <class T, class Value>
+T atomicAdd(T* to, Value addend) {
+  const T old = *to;
+  *to = old + static_cast<T>(addend);
+  return old;
+}
+
+template <class T, class Value>
+T atomicCAS(T* to, Value expected, Value value) {
+  const T old = *to;
+  *to = old == static_cast<T>(expected) ? static_cast<T>(value) : old;
+  return old;
+}
+
+using std::max;
+using std::min;
+
+#define __CUDACC__  // headers of kernels define device code if it is defined
