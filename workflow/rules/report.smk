@@ -70,7 +70,12 @@ rule report:
         "config/config.yaml",
         "pyproject.toml",
         "Snakefile",
-        sources("docs/**/*.*", "analysis/**/*.py", "analysis/site/templates/*.html"),
+        sources(
+            "docs/**/*.*",
+            "tools/**/*.*",
+            "analysis/**/*.py",
+            "analysis/site/templates/*.html",
+        ),
     output:
         touch(WHOLE_SITE),
     log:

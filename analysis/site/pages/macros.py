@@ -33,6 +33,7 @@ from analysis.site.pages import (
     machines,
     measuring,
     model,
+    probe,
     reference,
     repeatability,
     study_pages,

@@ -1,0 +1,97 @@
+"""The probe's figures beside those of the study of translation, by names that both know."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis.base.errors import FieldError
+from analysis.results.tables.rows import ParameterRow, columns
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.probe import HELD, READS, WALKS, agreements, probes
+from analysis.site.facts.rows import MeasuredRow
+from tests.results.model.test_translation import KNOWN
+from tests.results.store.submissions import whole
+
+GIB = 2**30
+
+
+def inputs(*, fitted: bool = True) -> Inputs:
+    """A machine that gathers 656-byte rows from 1 GiB at 40 GB/s, with a fit if `fitted`."""
+    row = dict.fromkeys(columns(MeasuredRow), "") | dict.fromkeys(
+        ("ci_low", "ci_high", "q1", "q3", "any_low", "any_high", "throttled"), 0.0
+    )
+    row |= {"machine": "box", "study": "translation", "variant": "rows_streaming"}
+    row |= {"case": "pool_mib=1024,row_bytes=656,order=random,rows=262144", "metric": "gpu_time"}
+    row |= {"unit": "s", "median": READS * 656 / 40e9}
+    values = vars(KNOWN.walker) if fitted else {}
+    parameters = [
+        dict.fromkeys(columns(ParameterRow), "") | {"machine": "box", "parameter": name, "value": x}
+        for name, x in values.items()
+    ]
+    tables = {
+        "summary": pd.DataFrame([row]),
+        "model_parameters": pd.DataFrame(parameters, columns=columns(ParameterRow)),
+    }
+    nothing: Any = {}
+    return Inputs(
+        **dict.fromkeys(("studies", "derived", "absent", "refused", "provenance"), nothing),
+        results=Path(),
+        tables=tables,
+        resources=pd.DataFrame(),
+        machine_code={},
+        machines={"box": {"gpu": "NVIDIA H200"}},
+    )
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    """An output of the probe on `box`."""
+    content = whole()["reach"] | {"held": 9000.0, "reach_bytes": 9000.0 * 65536}
+    content |= {"covers_bytes": 65536, "pools": [[GIB, 44e9, 38e9, 3e8]], **changes}
+    (folder / "box").mkdir(exist_ok=True)
+    file = folder / "box" / f"reach_{content['pool_bytes']}.json"
+    file.write_text(json.dumps(content))
+    return file
+
+
+def test_figures_of_both_are_paired_by_name(tmp_path: Path) -> None:
+    write(tmp_path)
+    found = {one.name: one for one in agreements(inputs(), tmp_path)}
+    gather = "rows of 656 B from 1 GiB"
+    assert list(found) == [HELD, WALKS, gather, f"{gather}, predicted"]
+    assert found[HELD].difference == pytest.approx(9000 / 8192 - 1)
+    assert found[gather].difference == pytest.approx(0.1)
+    assert found[f"{gather}, predicted"].difference == pytest.approx(-0.05)
+    # A walk, one of the level above in half of the cases, and first walks to a sixth of the lines.
+    walk_s = 14e-9 + 10e-9 / 2 + 14e-9 / 6
+    assert found[WALKS].by_study == pytest.approx(1 / walk_s, rel=0.01)
+
+
+def test_a_machine_without_a_fit_compares_rates_alone(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert len(agreements(inputs(fitted=False), tmp_path)) == 2
+
+
+def test_what_the_probe_could_not_find_out_is_not_compared(tmp_path: Path) -> None:
+    write(tmp_path, held=None, covers_bytes=None, reach_bytes=None, walks_per_s=None)
+    assert [one.name for one in agreements(inputs(), tmp_path)] == ["rows of 656 B from 1 GiB"]
+
+
+def test_other_pools_and_rows_are_not_compared(tmp_path: Path) -> None:
+    write(tmp_path, pools=[[3 * GIB, 44e9, 38e9, 3e8]])
+    write(tmp_path, pool_bytes=GIB, row_bytes=512)
+    assert {one.name for one in agreements(inputs(), tmp_path)} == {HELD, WALKS}
+
+
+def test_outputs_come_by_size_and_a_wrong_one_is_named(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, pool_bytes=4 * GIB)
+    assert [probe["pool_bytes"] / GIB for probe in probes(tmp_path / "box")] == [4, 40]
+    assert probes(tmp_path / "another") == []
+    file = write(tmp_path, held=-1)
+    with pytest.raises(FieldError, match=f"{file.name}: held"):
+        probes(tmp_path / "box")
