@@ -116,11 +116,11 @@ def merge(config: Config, machine: str) -> Iterator[str]:
     """Put what the nodes have measured into the machine's results; a line for each new run."""
     for run in range(1, _machine(config, machine).runs + 1):
         measured = tree_of(machine, run) / config.results.relative_to(ROOT)
-        while added := _merge_oldest(measured, config.results, machine):
+        while added := merge_oldest(measured, config.results, machine):
             yield f"{machine}: run {run}: {', '.join(sorted(added))}"
 
 
-def _merge_oldest(measured: Path, results: Path, machine: str) -> set[str]:
+def merge_oldest(measured: Path, results: Path, machine: str) -> set[str]:
     """Add of each variant the oldest run that the results lack; returns the studies of these."""
     draft = Draft(results, machine)
     added = set()

@@ -73,8 +73,10 @@ PROGRAMS: Final = (
     "analysis.toolchain.derived",
     "analysis.results.tables.of_study",
     "analysis.measure.cluster",
+    "analysis.measure.bring",
+    "analysis.results.submit",
 )
-"""Modules of the programs that the pipeline runs on a study, each with a `command_line()`."""
+"""Modules of programs that the reference lists, each with a `command_line()`."""
 
 
 def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:

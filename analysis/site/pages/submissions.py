@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import digits, quantity, quantity_interval, with_interval
+from analysis.base.quantities import digits, listing, quantity, quantity_interval, with_interval
 from analysis.results.model.terms import ABOUT
 from analysis.site.facts.inputs import Inputs
 from analysis.site.pages.html import code, link, moment, plain, table
 from analysis.site.pages.page import Page, macro
+from analysis.study import calibrating
 
 NOBODY: Final = "Nobody has sent a machine yet."
 
@@ -129,3 +131,24 @@ def _or_empty(value: float | None, unit: str) -> str:
 
 def _gib(size: float | None) -> str:
     return "" if size is None else f"{digits(size / 2**30)} GiB"
+
+
+@macro()
+def physical_machines(inputs: Inputs) -> str:
+    """The physical machines, measured or sent; without one, the command that supplies it."""
+    described = {inputs.called(name): one for name, one in inputs.machines.items()}
+    for name, sent in inputs.submissions.accepted.items():
+        described[f"{name} (sent)"] = sent.content["machine"]
+    physical = [name for name, one in described.items() if one.get("hypervisor") is False]
+    if physical:
+        without = [name for name in physical if described[name].get("iommu") is False]
+        found = f"Physical machines: {listing(physical)}."
+        return f"{found} Without an IOMMU: {listing(without)}." if without else found
+    studies = json.dumps(calibrating(inputs.studies))
+    command = 'env/run snakemake --cores "$(nproc)" submission --config machine=my-box'
+    return (
+        "**A control is missing:** a physical machine, with its IOMMU on and off. Without it, the"
+        " host's share of a page walk is unknown. If you have one, this command measures link and"
+        f" translation, and writes a file [to send](submitting.md):\n\n```sh\n{command}"
+        f" 'studies={studies}'\n```"
+    )

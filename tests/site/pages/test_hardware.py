@@ -34,7 +34,7 @@ ON_PAGES = (
     *("journeys", "findings", "other_studies", "freshness", "machine_table", "provenance"),
     *("machine_pairs", "machine_gaps", "machine_figures", "machine_differences", "machine_hosts"),
     *("predicted_links", "stated_links"),
-    *("submitted_machines", "submitted_reach", "machine_parameters"),
+    *("submitted_machines", "submitted_reach", "machine_parameters", "physical_machines"),
 )
 """The macros of the pages about no one study."""
 
@@ -115,6 +115,13 @@ def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str
 def test_pages_without_submissions_say_so(several: dict[int, dict[str, str]]) -> None:
     assert several[2]["submitted_machines"] == "Nobody has sent a machine yet."
     assert several[2]["submitted_reach"] == several[2]["machine_parameters"] == ""
+
+
+def test_a_missing_control_comes_with_the_command_that_supplies_it(
+    several: dict[int, dict[str, str]],
+) -> None:
+    assert "A control is missing" in several[2]["physical_machines"]
+    assert "submission --config machine=my-box 'studies=[" in several[2]["physical_machines"]
 
 
 def test_machine_without_a_gpu_has_no_unknown_gpu() -> None:

@@ -19,6 +19,7 @@ from analysis.site.pages.page import Page
 from analysis.site.pages.staging import Staged
 from analysis.site.pages.submissions import (
     machine_parameters,
+    physical_machines,
     submitted_machines,
     submitted_reach,
 )
@@ -40,7 +41,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     studies = discover(root)
     content = submission(collect(results, studies), studies, "box", NAME)
     content["parameters"] = whole()["parameters"]
-    content["machine"] = whole()["machine"]
+    content["machine"] = whole()["machine"] | {"hypervisor": False, "iommu": False}
     folder = results / "submitted"
     folder.mkdir()
     (folder / f"{NAME}.json").write_text(to_text(with_reach(content, whole()["reach"])))
@@ -78,6 +79,12 @@ def test_its_parameters_and_its_reach_are_shown(inputs: Inputs) -> None:
     assert MARKED in text and "59.0 GB/s (58.0 to 60.0 GB/s)" in text
     text = str(submitted_reach(inputs))
     assert "16.0 GiB" in text and "20.0 GB/s (40.0 GiB)" in text
+
+
+def test_a_sent_physical_machine_is_the_control(inputs: Inputs) -> None:
+    assert physical_machines(inputs) == (
+        f"Physical machines: {MARKED}. Without an IOMMU: {MARKED}."
+    )
 
 
 def test_a_refused_one_is_a_line_of_both_pages_and_its_markup_is_text(inputs: Inputs) -> None:

@@ -1,0 +1,137 @@
+"""Results of a node without a network: packed there, checked and added here."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from analysis.base.errors import HotpathError
+from analysis.measure import bring as bringing
+from analysis.measure.bring import bring
+from analysis.results.store.folders import MACHINE_LIMIT_BYTES
+from analysis.results.store.results import load_variant
+from tests.editing import edit_json
+from tests.synthetic import CALLS, RUN, STUDIES, write_machine
+
+LATER = "2026-02-02T03:04:05Z"
+PYTHON = Path("box", "calls", "python.csv")
+
+
+@pytest.fixture(autouse=True)
+def _synthetic_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bringing, "discover", lambda: STUDIES)
+
+
+def packed(folder: Path, *, run: str = RUN, machine: str = "box") -> Path:
+    """What env/offline packs on a host that has measured one run."""
+    write_machine(folder / "results", machine, CALLS, rounds=2, run=run)
+    return pack(folder)
+
+
+def pack(folder: Path) -> Path:
+    archive = folder.with_suffix(".tar.gz")
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(folder / "results", "results")
+    return archive
+
+
+def with_member(name: str, make: Callable[[tarfile.TarInfo], object]) -> Callable[[Path], object]:
+    """An archive with one member more."""
+
+    def change(archive: Path) -> None:
+        member = tarfile.TarInfo(name)
+        make(member)
+        with tarfile.open(archive, "w:gz") as file:
+            file.addfile(member, io.BytesIO(bytes(member.size)) if member.isreg() else None)
+
+    return change
+
+
+def _link(member: tarfile.TarInfo) -> None:
+    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+
+
+def _sized(size: int) -> Callable[[tarfile.TarInfo], object]:
+    return lambda member: setattr(member, "size", size)
+
+
+def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> None:
+    archives = [packed(tmp_path / "one"), packed(tmp_path / "two", run=LATER)]
+    results = tmp_path / "results"
+    for archive in archives:
+        assert list(bring(archive, results)) == ["box: calls"]
+    assert list(load_variant(results / PYTHON).run_provenance()) == [LATER, RUN]
+    assert list(bring(archives[0], results)) == ["box: every run is here already"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda path: path.write_text("results"), "not an archive of env/offline"),
+        (lambda path: path.write_bytes(path.read_bytes()[:300]), "not an archive of env/offline"),
+        (with_member("results/../../evil.csv", _sized(1)), "plain files of results/<machine>"),
+        (with_member("/etc/evil.csv", _sized(1)), "plain files of results/<machine>"),
+        (with_member("results/box/calls/python.csv", _link), "plain files of results/<machine>"),
+        (with_member("analysis/__init__.py", _sized(1)), "plain files of results/<machine>"),
+        (with_member("results/box/a.csv", _sized(MACHINE_LIMIT_BYTES + 1)), "bytes, got 'more'"),
+        (with_member("results/published/copy.csv", _sized(1)), "results of a machine"),
+        (with_member("results/box/machine.json", _sized(1)), "not valid JSON"),
+    ],
+)
+def test_a_wrong_archive_is_one_error_and_adds_nothing(
+    tmp_path: Path, change: Callable[[Path], object], says: str
+) -> None:
+    archive = packed(tmp_path / "one")
+    change(archive)
+    with pytest.raises(HotpathError) as caught:
+        list(bring(archive, tmp_path / "results"))
+    assert says in str(caught.value)
+    assert not (tmp_path / "results").exists()
+
+
+def test_wrong_samples_are_refused_before_any_are_added(tmp_path: Path) -> None:
+    archive = packed(tmp_path / "one")
+    edit_json(
+        tmp_path / "one" / "results" / PYTHON.with_suffix(".json"),
+        lambda entry: entry.update(samples_sha256="0" * 64),
+    )
+    archive = pack(tmp_path / "one")
+    with pytest.raises(HotpathError, match=r"box/calls/python\.csv: checksum differs"):
+        list(bring(archive, tmp_path / "results"))
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("bundle", "the name of an archive"), ("offline", "a name for the machine")],
+)
+def test_a_missing_argument_is_one_error(script: str, expected: str) -> None:
+    done = subprocess.run([ROOT / "env" / script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: expected {expected}, see env/{script}\n"
+
+
+def test_a_checkout_is_no_archive_and_another_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "env").mkdir()
+    script = shutil.copy(ROOT / "env" / "offline", tmp_path / "env")
+    environment = os.environ | {"PYTHON": sys.executable}
+
+    def refusal() -> str:
+        done = subprocess.run(
+            [script, "box"], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        return done.stderr
+
+    assert refusal().startswith("error: expected the folder of an archive of env/bundle, got")
+    (tmp_path / "env" / "python").write_text("3.9\n")
+    assert refusal().startswith("error: Python: expected 3.9 as ")
