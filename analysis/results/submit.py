@@ -200,6 +200,37 @@ def to_text(content: Mapping[str, Any]) -> str:
     return f"{text}\n}}\n"
 
 
+def within_limit(
+    content: dict[str, Any], studies: Mapping[str, Study], limit: int
+) -> dict[str, Any]:
+    """`content`, if its text has more than `limit` bytes with only the times that pages compare."""
+    if len(to_text(content)) <= limit:
+        return content
+    compared = {
+        study: {
+            name: sent
+            | {
+                "figures": {
+                    metric: figure
+                    for metric, figure in sent["figures"].items()
+                    if metric in studies[study].metrics_for(studies[study].variant(name))
+                }
+            }
+            for name, sent in variants.items()
+        }
+        for study, variants in content["studies"].items()
+    }
+    kept = {
+        study: {name: sent for name, sent in variants.items() if sent["figures"]}
+        for study, variants in compared.items()
+    }
+    figures = {study: variants for study, variants in kept.items() if variants}
+    return content | {
+        "studies": figures,
+        "code": content["code"] | {"sha256": code_digest(figures)},
+    }
+
+
 def only_hosts(found: Collected, hosts: list[str], without: list[str]) -> Collected:
     """`found` with the samples of `hosts`, or of all but those `without`."""
     known = sorted(set(found.samples["host"]))
@@ -256,7 +287,8 @@ def main() -> None:
             print(f"warning: {folder} is left out: {reason}")
         found = only_hosts(found, arguments.hosts, arguments.without_hosts)
         content = submission(found, studies, arguments.machine, name)
-    content = with_reach(content, reach)
+    room = SUBMISSION_LIMIT_BYTES - len(json.dumps([reach, "0" * 100]))
+    content = with_reach(within_limit(content, studies, room), reach)
     path = arguments.out / f"{name}.json"
     checked(content, studies, str(path))
     if (size := len(text := to_text(content))) > SUBMISSION_LIMIT_BYTES:

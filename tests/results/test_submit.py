@@ -14,7 +14,7 @@ from analysis.results import submit
 from analysis.results.store.collect import collect
 from analysis.results.store.submission import SUBMISSION_LIMIT_BYTES
 from analysis.results.store.submitted import checked
-from analysis.results.submit import only_hosts, submission, to_text, with_reach
+from analysis.results.submit import only_hosts, submission, to_text, with_reach, within_limit
 from tests.results.store.submissions import studies as real_studies
 from tests.results.store.submissions import whole
 from tests.synthetic import COPY, STUDIES, add_run, provenance_of, samples_of, write_machine
@@ -81,6 +81,19 @@ def test_the_same_results_give_the_same_file(results: Path) -> None:
     }
     assert len(texts) == 1
     assert len(texts.pop()) < SUBMISSION_LIMIT_BYTES
+
+
+def test_beyond_the_limit_only_compared_times_are_kept(results: Path) -> None:
+    content = submission(collect(results, STUDIES), STUDIES, MACHINE, "my-box")
+    for sent in content["studies"][COPY.name].values():
+        sent["figures"]["rows_copied"] = sent["figures"]["gpu_time"] | {"unit": "1"}
+    size = len(to_text(content))
+    assert within_limit(content, STUDIES, size) == content
+    shrunk = within_limit(content, STUDIES, size - 1)
+    assert len(to_text(shrunk)) < size
+    for name, sent in shrunk["studies"][COPY.name].items():
+        assert set(sent["figures"]) <= set(COPY.metrics_for(COPY.variant(name)))
+    checked(with_reach(shrunk, None), STUDIES, "here")
 
 
 def test_results_of_other_code_are_not_sent(results: Path) -> None:
