@@ -19,13 +19,14 @@ using SystemAtomic = cuda::atomic_ref<T, cuda::thread_scope_system>;
 
 // The missing rows of a launch, in device memory.
 struct Misses {
-  const uint8_t* pool;      // pinned host memory
-  uint8_t* buffer;          // device memory
-  uint32_t* pool_rows;      // [max_rows]
-  uint32_t* buffer_rows;    // [max_rows] where each goes
-  uint32_t* end;            // number of them
-  uint32_t* rows_in_place;  // the first ones, which no CPU packs
-  uint32_t* claimed;        // requests claimed to be read in place until the CPU is met
+  const uint8_t* pool;       // pinned host memory
+  uint8_t* buffer;           // device memory
+  uint32_t* pool_rows;       // [max_rows]
+  uint32_t* buffer_rows;     // [max_rows] where each goes
+  uint32_t* end;             // number of them
+  uint32_t* rows_in_place;   // the first ones, which no CPU packs
+  uint32_t* claimed;         // requests claimed to be read in place until the CPU is met
+  uint32_t* claimed_by_cpu;  // the CPU has claimed requests from here on
 };
 
 __device__ inline void post(const MissRequests& requests, LaunchValue* value, uint32_t number) {
@@ -38,10 +39,18 @@ __device__ inline void request_row(const MissRequests& requests, int64_t index, 
       .store(tagged(requests.launch_id, pool_row), cuda::memory_order_relaxed);
 }
 
-// Lets the CPU pack requests [first, end). They need not be visible yet: each carries its launch.
-__device__ inline void request_range(const MissRequests& requests, uint32_t first, uint32_t end) {
-  post(requests, requests.first, first);
-  post(requests, requests.end, end);
+// Sets the requests that are read in place, [0, in_place), and those that the CPU packs,
+// [in_place, end). These need not be visible to the CPU yet: each carries its launch.
+__device__ inline void set_range(const Misses& misses, const MissRequests& requests,
+                                 uint32_t in_place, uint32_t end) {
+  *misses.rows_in_place = in_place;
+  *misses.end = end;
+  *misses.claimed = 0;
+  *misses.claimed_by_cpu = end;
+  if (requests.rows != nullptr) {
+    post(requests, requests.first, in_place);
+    post(requests, requests.end, end);
+  }
 }
 
 template <int kRowBytes>
@@ -73,23 +82,38 @@ struct MissFetch {
   // that the CPU has claimed.
   __device__ void read_until_met(int64_t first, int64_t end) const {
     constexpr uint32_t kPostedRows = 16;
+    const cuda::atomic_ref<uint32_t, cuda::thread_scope_device> by_cpu(*misses.claimed_by_cpu);
     for (bool is_met = false; !is_met;) {
       uint32_t row = 0;
-      uint64_t word = 0;
+      uint32_t limit = 0;
       if (lane_index() == 0) {
         row = static_cast<uint32_t>(first) + atomicAdd(misses.claimed, 1U);
         if (row % kPostedRows == 0 && row < end) {
           post(requests, requests.in_place, row + 1);
         }
-        word = SystemAtomic<const uint64_t>(requests.by_cpu->word).load(cuda::memory_order_relaxed);
+        limit = by_cpu.load(cuda::memory_order_relaxed);
       }
       row = __shfl_sync(~0U, row, 0);
       if (row >= end) {
         return;
       }
       copy_row<Streaming, kVectors>(destination(row), source(row));
-      is_met = word >> 32 == requests.launch_id && static_cast<uint32_t>(word) <= row + 1;
-      is_met = __shfl_sync(~0U, is_met, 0);
+      is_met = __shfl_sync(~0U, limit, 0) <= row + 1;
+    }
+  }
+
+  // A thread brings the CPU's claims to device memory until both sides have met. Reads of one line
+  // of host memory by several warps would wait for each other.
+  __device__ void watch_cpu(int64_t first, int64_t end) const {
+    const SystemAtomic<const uint64_t> posted(requests.by_cpu->word);
+    const cuda::atomic_ref<uint32_t, cuda::thread_scope_device> claimed(*misses.claimed);
+    const cuda::atomic_ref<uint32_t, cuda::thread_scope_device> by_cpu(*misses.claimed_by_cpu);
+    for (int64_t limit = end; first + claimed.load(cuda::memory_order_relaxed) < limit;) {
+      const uint64_t word = posted.load(cuda::memory_order_relaxed);
+      if (word >> 32 == requests.launch_id) {
+        limit = static_cast<uint32_t>(word);
+        by_cpu.store(static_cast<uint32_t>(word), cuda::memory_order_relaxed);
+      }
     }
   }
 

@@ -15,6 +15,10 @@
 
 constexpr size_t kMaxMissWorkers = 64;
 
+#ifndef ROWS_IN_FLIGHT  // a flag of trials
+#define ROWS_IN_FLIGHT 8
+#endif
+
 // For one caller at a time. Its launches must not overlap on the GPU.
 template <int kRowBytes>
 class MissPacker {
@@ -41,21 +45,23 @@ class MissPacker {
   int64_t threads() const { return static_cast<int64_t>(cpus_.size()); }
 
   // Waits until the threads have left the previous launch. Then lets them answer the requests of
-  // the kernels that `enqueue(requests)` launches, and returns. A pending CUDA error counts as one
-  // of this launch.
-  template <class Enqueue>
-  void launch(cudaStream_t stream, Enqueue enqueue) {
+  // the kernel that `request(requests)` launches; `fetch(requests)` launches another one that reads
+  // the packed rows. A pending CUDA error counts as one of this launch.
+  template <class Request, class Fetch>
+  void launch(cudaStream_t stream, const Request& request, const Fetch& fetch) {
     finish();
     ++launch_id_;
     next_.store(0, std::memory_order_relaxed);
+    const MissRequests requests = {
+        rows_.get(),    &values_[kFirst], &values_[kEnd], &values_[kInPlace], &values_[kByCpu],
+        staging_.get(), packed_.get(),    read_.get(),    ring_rows_,         launch_id_};
+    request(requests);
     working_.store(threads(), std::memory_order_relaxed);
     workers_.start([this] {
       answer();
       working_.fetch_sub(1, std::memory_order_release);
     });
-    enqueue(MissRequests{rows_.get(), &values_[kFirst], &values_[kEnd], &values_[kInPlace],
-                         &values_[kByCpu], staging_.get(), packed_.get(), read_.get(), ring_rows_,
-                         launch_id_});
+    fetch(requests);
     const OffCpus off_worker_cpus(cpus_);
     if (cudaPeekAtLastError() != cudaSuccess) {
       give_up();
@@ -89,7 +95,8 @@ class MissPacker {
   // A thread takes half of its share of the remaining rows, and at most kMaxTakenRows.
   static constexpr int64_t kShareParts = 2;
   static constexpr int64_t kMaxTakenRows = 256;
-  static constexpr size_t kRowsInFlight = 8;  // prefetched by a thread and not copied yet
+  static constexpr size_t kRowsInFlight =
+      ROWS_IN_FLIGHT;  // prefetched by a thread and not copied yet
 
   enum Value { kFirst, kEnd, kInPlace, kByCpu, kValues };  // of `values_`
 

@@ -8,13 +8,14 @@
 
 // Both sides end together in the best division. The SMs start at once. A row in place takes a page
 // walk or its time on the link, whichever is longer. The first packed rows arrive later; then a row
-// takes its time on the link, of which the reads in place leave only a part, or a thread's time to
-// pack it. The walks are those of the study `translation`, in the form of
-// analysis/results/model/translation.py for streaming reads.
+// takes its time on the link, of which the reads in place leave only a part, or the threads' time
+// to pack it, which depends on the host and is measured. The walks are those of the study
+// `translation`, in the form of analysis/results/model/translation.py for streaming reads.
 struct ShareModel {
   float entries;       // translations that cover the pool
   float link_row_s;    // a row on the link
   float packed_row_s;  // a row by all threads that pack
+  float head_start_s;  // of the reads in place
   int fixed_32nds;     // a given share instead, or kChosen
 
   static constexpr float kEntryBytes = 65536;     // memory that one translation covers
@@ -26,14 +27,13 @@ struct ShareModel {
   static constexpr float kRegionWalkS = 6.7e-9F;
   static constexpr float kTableMissS = 10.1e-9F;
   static constexpr float kLinkBytesPerS = 50.4e9F;  // of rows that warps read
-  static constexpr float kThreadRowS = 180e-9F;     // a thread packs a row of 656 bytes
-  static constexpr float kHeadStartS = 10e-6F;      // of the reads in place
 
-  ShareModel(int64_t pool_bytes, int row_bytes, int64_t threads, int fixed_32nds)
+  ShareModel(int64_t pool_bytes, int row_bytes, float packed_row_s, float head_start_s,
+             int fixed_32nds)
       : entries(static_cast<float>(pool_bytes) / kEntryBytes),
         link_row_s(static_cast<float>(row_bytes) / kLinkBytesPerS),
-        packed_row_s(kThreadRowS * static_cast<float>(row_bytes) / 656 /
-                     static_cast<float>(threads)),
+        packed_row_s(packed_row_s),
+        head_start_s(head_start_s),
         fixed_32nds(fixed_32nds) {}
 
   // Tests for a pool from which the SMs read at the rate of the link.
@@ -71,7 +71,7 @@ struct ShareModel {
     if (added * in_place_s < 0.05F) {
       return rows;
     }
-    const float balanced = (kHeadStartS * added + count) / (in_place_s * added + 1);
+    const float balanced = (head_start_s * added + count) / (in_place_s * added + 1);
     return balanced < count ? static_cast<int64_t>(balanced) : rows;
   }
 };

@@ -103,6 +103,8 @@ std::vector<uint8_t> kernel(const MissRequests& requests, const std::vector<uint
   return copied;
 }
 
+void no_kernel(const MissRequests&) {}
+
 // Launches `count` requests, of which those before `first` are in place; with `meets`, the kernel
 // reads further ones in place until it meets the CPU.
 void launch(MissPacker<kBytes>& packer, uint8_t* pool, int64_t count, uint32_t first, bool meets,
@@ -110,11 +112,14 @@ void launch(MissPacker<kBytes>& packer, uint8_t* pool, int64_t count, uint32_t f
   const std::vector<uint32_t> rows = filled_rows(pool, count);
   std::vector<uint8_t> copied;
   std::thread running;
-  packer.launch(nullptr, [&](const MissRequests& requests) {
-    running = std::thread([&, requests] {
-      copied = kernel(requests, rows, first, kEndless, meets ? pool : nullptr);
-    });
-  });
+  packer.launch(
+      nullptr,
+      [&](const MissRequests& requests) {
+        running = std::thread([&, requests] {
+          copied = kernel(requests, rows, first, kEndless, meets ? pool : nullptr);
+        });
+      },
+      no_kernel);
   running.join();
   for (size_t i = first; i < rows.size(); ++i) {
     const uint8_t* row = pool + int64_t{rows[i]} * kBytes;
@@ -140,16 +145,15 @@ void answer(uint8_t* pool, int64_t max_rows, const std::vector<int>& cpus) {
   launch_counts(" after a sleep");
 
   // Threads must not wait for good for a kernel that was not launched, has failed, or has ended.
-  const auto not_launched = [](const MissRequests&) {};
   last_error = cudaErrorInvalidConfiguration;
-  packer.launch(nullptr, not_launched);
+  packer.launch(nullptr, no_kernel, no_kernel);
   last_error = cudaSuccess;
   launch_counts(" after a kernel that was not launched");
-  packer.launch(nullptr, not_launched);
+  packer.launch(nullptr, no_kernel, no_kernel);
   event_status = cudaErrorIllegalAddress;
   bool failed = false;
   try {
-    packer.launch(nullptr, not_launched);
+    packer.launch(nullptr, no_kernel, no_kernel);
   } catch (const std::runtime_error&) {
     failed = true;
   }
@@ -157,9 +161,10 @@ void answer(uint8_t* pool, int64_t max_rows, const std::vector<int>& cpus) {
   event_status = cudaSuccess;
   launch_counts(" after a kernel that has failed");
   const std::vector<uint32_t> rows = filled_rows(pool, max_rows);
-  packer.launch(nullptr, [&](const MissRequests& requests) { kernel(requests, rows, 0, 0); });
+  packer.launch(
+      nullptr, [&](const MissRequests& requests) { kernel(requests, rows, 0, 0); }, no_kernel);
   launch_counts(" after a kernel that has lost patience");
-  packer.launch(nullptr, not_launched);  // and so it ends
+  packer.launch(nullptr, no_kernel, no_kernel);  // and so it ends
 }
 
 }  // namespace

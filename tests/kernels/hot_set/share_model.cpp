@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kMib = int64_t{1} << 20;
 
 ShareModel model(int64_t pool_mib, int64_t threads = 14, int fixed_32nds = kChosen) {
-  return {pool_mib * kMib, kRowBytes, threads, fixed_32nds};
+  return {pool_mib * kMib, kRowBytes, 180e-9F / static_cast<float>(threads), 10e-6F, fixed_32nds};
 }
 
 void expect_properties(int64_t pool_mib, int64_t rows) {
