@@ -8,14 +8,13 @@
 
 #include "../common/check.h"
 #include "../common/memory.h"
-#include "operator.h"
+#include "table_rows.h"
 
 constexpr int kClockThreads = 1024;
-constexpr uint16_t kNoSlot = 0xFFFF;
 
 // Scratch memory of a layer that outlives steps.
 struct ClockState {
-  uint16_t* slot_of;  // [requests, context_rows], or kNoSlot
+  uint16_t* slot_of;  // [requests, context_rows], or kNotResident
   uint32_t* used;     // [requests, slots / 32]: a bit per slot, used since the hand last passed
   int32_t* hands;     // [requests]: slot that is considered next
 };
@@ -110,8 +109,7 @@ class ClockResolve {
     const int turns = min(slots_per_thread, set_.slots - first);
     const int hand = *hand_;
     ClockCounts here{};
-    const uint4 words = reinterpret_cast<const uint4*>(shared_.missing_rows)[thread_];
-    here.missing = __popc(words.x) + __popc(words.y) + __popc(words.z) + __popc(words.w);
+    here.missing = rows_of_group(shared_.missing_rows, thread_);
     for (int i = 0; i < turns; ++i) {
       const int slot = turned(hand, first + i);
       if (!bit(shared_.used_now, slot)) {
@@ -139,19 +137,16 @@ class ClockResolve {
     int32_t* out = set_.out + static_cast<int64_t>(request_) * set_.topk;
     for (int i = thread_; i < shared_.misses; i += kClockThreads) {
       const int slot = shared_.miss_slots[i];
-      const int32_t evicted = rows[slot];
-      if (evicted != kFree) {
-        slot_of_[evicted] = kNoSlot;
-      }
-      rows[slot] = shared_.miss_ids[i];
-      slot_of_[shared_.miss_ids[i]] = static_cast<uint16_t>(slot);
+      replace_row(rows, slot_of_, slot, shared_.miss_ids[i]);
       set_bit(shared_.used_now, slot);
     }
 #pragma unroll
     for (int turn = 0; turn < kIdTurns; ++turn) {
       if (ids_[turn] != kFree) {
         out[turn * kClockThreads + thread_] =
-            slots_[turn] != kNoSlot ? slots_[turn] : shared_.miss_slots[rank_of(ids_[turn])];
+            slots_[turn] != kNotResident
+                ? slots_[turn]
+                : shared_.miss_slots[rank_in(shared_.missing_rows, shared_.row_ranks, ids_[turn])];
       }
     }
     __syncthreads();
@@ -165,8 +160,7 @@ class ClockResolve {
 
  private:
   static constexpr int kIdTurns = kMaxTopk / kClockThreads;
-  static constexpr int kWordsOfThread = kMaxContextRows / kWarp / kClockThreads;
-  static_assert(kWordsOfThread == 4, "a thread loads its words as one vector");
+  static_assert(kMaxContextRows / kWarp == kGroupWords * kClockThreads, "a thread has one group");
 
   __device__ static bool bit(const uint32_t* words, int at) {
     return (words[at / kWarp] >> at % kWarp & 1) != 0;
@@ -206,7 +200,7 @@ class ClockResolve {
 #pragma unroll
     for (int turn = 0; turn < kIdTurns; ++turn) {
       if (ids_[turn] != kFree) {
-        if (slots_[turn] != kNoSlot) {
+        if (slots_[turn] != kNotResident) {
           set_bit(shared_.used_now, slots_[turn]);
         } else {
           set_bit(shared_.missing_rows, ids_[turn]);
@@ -242,23 +236,12 @@ class ClockResolve {
   __device__ void list_missing() {
 #pragma unroll
     for (int turn = 0; turn < kIdTurns; ++turn) {
-      if (ids_[turn] != kFree && slots_[turn] == kNoSlot) {
-        const int rank = rank_of(ids_[turn]);
+      if (ids_[turn] != kFree && slots_[turn] == kNotResident) {
+        const int rank = rank_in(shared_.missing_rows, shared_.row_ranks, ids_[turn]);
         shared_.miss_ids[rank] = ids_[turn];
         shared_.miss_pool_rows[rank] = pool_rows_[turn];
       }
     }
-  }
-
-  // Number of missing rows with a lower id.
-  __device__ int rank_of(int32_t id) const {
-    const int word = id / kWarp;
-    const int group = word / kWordsOfThread;
-    int rank = shared_.row_ranks[group];
-    for (int before = group * kWordsOfThread; before < word; ++before) {
-      rank += __popc(shared_.missing_rows[before]);
-    }
-    return rank + __popc(shared_.missing_rows[word] & ((1U << id % kWarp) - 1));
   }
 
   // The hand takes fresh slots. If these are too few, all bits that it passes are cleared, and in a
@@ -298,7 +281,7 @@ class ClockResolve {
   int32_t* hand_;
   int32_t ids_[kIdTurns];
   int32_t pool_rows_[kIdTurns];
-  uint16_t slots_[kIdTurns];  // of the ids, or kNoSlot
+  uint16_t slots_[kIdTurns];  // of the ids, or kNotResident
   uint32_t fresh_ = 0;        // a bit per slot of the thread, as in ClockCounts
   uint32_t spared_ = 0;
 };

@@ -8,11 +8,9 @@
 
 #include "../common/check.h"
 #include "../common/memory.h"
-#include "operator.h"
+#include "table_rows.h"
 
 constexpr int kTableThreads = 1024;
-constexpr uint16_t kNotResident = 0xFFFF;
-constexpr uint16_t kArriving = 0xFFFE;  // missed in this step, and no slot chosen yet
 
 // Scratch memory of a layer that outlives steps.
 struct Residency {
@@ -53,7 +51,7 @@ class Residencies {
 #ifdef __CUDACC__
 // Shared memory of a block that resolves.
 struct TableShared {
-  uint32_t used_rows[kMaxContextRows / kWarp];  // a bit per row of the context
+  alignas(16) uint32_t used_rows[kMaxContextRows / kWarp];  // a bit per row of the context
   uint32_t used_slots[kMaxSlots / kWarp];
   int32_t miss_ids[kMaxTopk];
   int32_t miss_pool_rows[kMaxTopk];
@@ -78,6 +76,7 @@ class TableResolve {
   // Finds the misses: their number, ids and pool rows are in shared memory on return.
   __device__ void find() {
     const int32_t* ids = set_.ids + static_cast<int64_t>(request_) * set_.topk;
+    step_ = *set_.step;  // early: a later load would be waited for
 #pragma unroll
     for (int turn = 0; turn < kIdTurns; ++turn) {
       const int i = turn * kTableThreads + thread_;
@@ -103,13 +102,12 @@ class TableResolve {
     for (int turn = 0; turn < kIdTurns; ++turn) {
       bool is_new = false;
       if (ids_[turn] != kFree) {
-        const int32_t id = ids_[turn];
-        atomicOr(&shared_.used_rows[id / kWarp], 1U << id % kWarp);
-        if (slots_[turn] < kArriving) {
+        const uint32_t row_bit = 1U << ids_[turn] % kWarp;
+        const uint32_t used = atomicOr(&shared_.used_rows[ids_[turn] / kWarp], row_bit);
+        if (slots_[turn] != kNotResident) {
           atomicOr(&shared_.used_slots[slots_[turn] / kWarp], 1U << slots_[turn] % kWarp);
         } else {
-          is_new = atomicCAS(slot_of_ + id, kNotResident, kArriving) == kNotResident;
-          slots_[turn] = kArriving;
+          is_new = (used & row_bit) == 0;  // an id may come twice
         }
       }
       const unsigned votes = __ballot_sync(~0U, is_new);
@@ -135,8 +133,7 @@ class TableResolve {
     for (int i = 0; i < kSlotTurns; ++i) {
       idle += is_idle(order_[i]);
     }
-    const uint4 words = reinterpret_cast<const uint4*>(shared_.used_rows)[thread_];
-    const int used = __popc(words.x) + __popc(words.y) + __popc(words.z) + __popc(words.w);
+    const int used = rows_of_group(shared_.used_rows, thread_);
     int idle_before = 0;
     scan(idle, used, idle_before, used_before);
     shared_.row_ranks[thread_] = static_cast<uint16_t>(used_before);
@@ -161,15 +158,9 @@ class TableResolve {
     int32_t* rows = set_.rows + static_cast<int64_t>(request_) * set_.slots;
     int32_t* last_used = set_.last_used + static_cast<int64_t>(request_) * set_.slots;
     int32_t* out = set_.out + static_cast<int64_t>(request_) * set_.topk;
-    const int32_t step = *set_.step;
     for (int i = thread_; i < shared_.misses; i += kTableThreads) {
       const int slot = shared_.miss_slots[i];
-      const int32_t evicted = rows[slot];
-      if (evicted != kFree) {
-        slot_of_[evicted] = kNotResident;
-      }
-      rows[slot] = shared_.miss_ids[i];
-      slot_of_[shared_.miss_ids[i]] = static_cast<uint16_t>(slot);
+      replace_row(rows, slot_of_, slot, shared_.miss_ids[i]);
     }
     __syncthreads();
     const int first_used = set_.slots - used_;
@@ -177,10 +168,11 @@ class TableResolve {
     for (int turn = 0; turn < kIdTurns; ++turn) {
       if (ids_[turn] != kFree) {
         const int32_t id = ids_[turn];
-        const int slot = slots_[turn] == kArriving ? __ldcg(slot_of_ + id) : slots_[turn];
+        const int slot = slots_[turn] == kNotResident ? __ldcg(slot_of_ + id) : slots_[turn];
         out[turn * kTableThreads + thread_] = slot;
-        last_used[slot] = step;
-        oldest_first_[first_used + rank_of(id)] = static_cast<uint16_t>(slot);
+        last_used[slot] = step_;
+        oldest_first_[first_used + rank_in(shared_.used_rows, shared_.row_ranks, id)] =
+            static_cast<uint16_t>(slot);
       }
     }
   }
@@ -188,8 +180,7 @@ class TableResolve {
  private:
   static constexpr int kIdTurns = kMaxTopk / kTableThreads;
   static constexpr int kSlotTurns = kMaxSlots / kTableThreads;
-  static constexpr int kWordsOfThread = kMaxContextRows / kWarp / kTableThreads;
-  static_assert(kWordsOfThread == 4, "a thread loads its words as one vector");
+  static_assert(kMaxContextRows / kWarp == kGroupWords * kTableThreads, "a thread has one group");
 
   __device__ void clear() {
     reinterpret_cast<uint4*>(shared_.used_rows)[thread_] = uint4{};
@@ -228,17 +219,6 @@ class TableResolve {
     used_before = before & 0xFFFF;
   }
 
-  // Number of used rows with a lower id.
-  __device__ int rank_of(int32_t id) const {
-    const int word = id / kWarp;
-    const int group = word / kWordsOfThread;
-    int rank = shared_.row_ranks[group];
-    for (int before = group * kWordsOfThread; before < word; ++before) {
-      rank += __popc(shared_.used_rows[before]);
-    }
-    return rank + __popc(shared_.used_rows[word] & ((1U << id % kWarp) - 1));
-  }
-
   const HotSet& set_;
   TableShared& shared_;
   int request_;
@@ -246,8 +226,9 @@ class TableResolve {
   uint16_t* slot_of_;
   uint16_t* oldest_first_;
   int32_t ids_[kIdTurns];
-  uint16_t slots_[kIdTurns];  // of the ids, or kArriving
+  uint16_t slots_[kIdTurns];  // of the ids, or kNotResident
   uint16_t order_[kSlotTurns];
+  int32_t step_ = 0;
   int slots_of_thread_ = 0;
   int used_ = 0;  // distinct rows of the step
 };

@@ -63,17 +63,18 @@ def test_state_and_slots_agree_with_the_reference(
     assert first_difference(HOT_SET, is_clock, name, tmp_path) is None
 
 
+CLOCK, ROWS = "clock_resolve.h", "table_rows.h"
 FAULTS = {
-    "bits of passed slots stay": ("~(1U << slot % kWarp)", "~0U", "misses_20"),
-    "the hand stays on the last slot": ("turned(slot, 1)", "slot", "misses_20"),
-    "only a whole round clears bits": ("|| fresh < all.missing", "", "misses_20"),
-    "an evicted row keeps its slot": ("slot_of_[evicted] = kNoSlot;", ";", "kept_0.5"),
-    "new rows have no bit": ("set_bit(shared_.used_now, slot);\n    }", "}", "kept_0.5"),
+    "bits of passed slots stay": (CLOCK, "~(1U << slot % kWarp)", "~0U", "misses_20"),
+    "the hand stays on the last slot": (CLOCK, "turned(slot, 1)", "slot", "misses_20"),
+    "only a whole round clears bits": (CLOCK, "|| fresh < all.missing", "", "misses_20"),
+    "an evicted row keeps its slot": (ROWS, "slot_of[evicted] = kNotResident;", ";", "kept_0.5"),
+    "new rows have no bit": (CLOCK, "set_bit(shared_.used_now, slot);\n    }", "}", "kept_0.5"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_clock_is_caught(fault: str, tmp_path: Path) -> None:
-    old, new, trace = FAULTS[fault]
-    folder = with_fault(HOT_SET, tmp_path / "kernels" / "hot_set", "clock_resolve.h", old, new)
+    file, old, new, trace = FAULTS[fault]
+    folder = with_fault(HOT_SET, tmp_path / "kernels" / "hot_set", file, old, new)
     assert first_difference(folder, True, trace, tmp_path, steps=24) is not None
