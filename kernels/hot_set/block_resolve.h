@@ -120,6 +120,18 @@ __device__ inline LookedUp look_up(const HotSet& set, const UseOrder& order, int
   const int32_t* ids = set.ids + static_cast<int64_t>(request) * set.topk;
   const int32_t* rows = set.rows + static_cast<int64_t>(request) * set.slots;
   const uint16_t* oldest_first = order.slots + static_cast<int64_t>(request) * set.slots;
+  // The state does not depend on the ids, so all its loads are in flight at first.
+  int slots[kMaxSlots / kResolveThreads];
+  int32_t rows_of[kMaxSlots / kResolveThreads];
+#pragma unroll
+  for (int j = 0; j < kMaxSlots / kResolveThreads; ++j) {
+    const int i = j * kResolveThreads + thread;
+    slots[j] = i < set.slots ? oldest_first[i] : kNoSlot;
+  }
+#pragma unroll
+  for (int j = 0; j < kMaxSlots / kResolveThreads; ++j) {
+    rows_of[j] = slots[j] == kNoSlot ? kFree : rows[slots[j]];
+  }
   for (int i = thread; i < kHashSize; i += kResolveThreads) {
     shared.keys[i] = kFree;
     shared.slots[i] = kNoSlot;
@@ -133,23 +145,20 @@ __device__ inline LookedUp look_up(const HotSet& set, const UseOrder& order, int
   }
   __syncthreads();
   int evictable = 0;
-  for (int first = 0; first < set.slots; first += kResolveThreads) {
-    const int i = first + thread;
-    bool is_idle = false;
-    int slot = 0;
-    if (i < set.slots) {
-      slot = oldest_first[i];
-      const int32_t row = rows[slot];
-      const int at = row == kFree ? -1 : find(shared, row);
-      is_idle = at < 0;
-      if (at >= 0) {
-        shared.slots[at] = slot;
-      }
+#pragma unroll
+  for (int j = 0; j < kMaxSlots / kResolveThreads; ++j) {
+    if (j * kResolveThreads >= set.slots) {
+      break;
+    }
+    const int at = rows_of[j] == kFree ? -1 : find(shared, rows_of[j]);
+    const bool is_idle = slots[j] != kNoSlot && at < 0;
+    if (at >= 0) {
+      shared.slots[at] = slots[j];
     }
     int idle = 0;
-    const int rank = rank_in_block(is_idle, shared.warp_counts[first / kResolveThreads % 2], idle);
+    const int rank = rank_in_block(is_idle, shared.warp_counts[j % 2], idle);
     if (is_idle) {
-      shared.evictable[evictable + rank] = static_cast<uint16_t>(slot);
+      shared.evictable[evictable + rank] = static_cast<uint16_t>(slots[j]);
     }
     evictable += idle;
   }

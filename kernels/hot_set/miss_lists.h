@@ -10,7 +10,7 @@ struct MissLists {
   Miss* misses;
 };
 
-__global__ void __launch_bounds__(kResolveThreads)
+__global__ void __launch_bounds__(kResolveThreads, 1)
     resolve(HotSet set, UseOrder order, MissLists lists) {
   extern __shared__ char memory[];
   Resolving& shared = *reinterpret_cast<Resolving*>(memory);

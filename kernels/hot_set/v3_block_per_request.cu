@@ -3,7 +3,7 @@
 #include "../common/loads_first.h"
 #include "block_resolve.h"
 
-__global__ void __launch_bounds__(kResolveThreads) step(HotSet set, UseOrder order) {
+__global__ void __launch_bounds__(kResolveThreads, 1) step(HotSet set, UseOrder order) {
   extern __shared__ char memory[];
   Resolving& shared = *reinterpret_cast<Resolving*>(memory);
   const int request = static_cast<int>(blockIdx.x);

@@ -5,7 +5,7 @@
 
 constexpr int kFewRequests = 16;  // at most as many have large clusters, which together fit the GPU
 
-__global__ void __launch_bounds__(kResolveThreads) step(HotSet set, UseOrder order) {
+__global__ void __launch_bounds__(kResolveThreads, 1) step(HotSet set, UseOrder order) {
   extern __shared__ char memory[];
   Resolving& shared = *reinterpret_cast<Resolving*>(memory);
   const int rank = static_cast<int>(__clusterRelativeBlockRank());
