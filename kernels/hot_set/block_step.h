@@ -2,9 +2,11 @@
 // at a time. Policies differ in how they resolve.
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
 #include "../common/loads_first.h"
+#include "cluster.h"
 #include "operator.h"
 
 #ifdef __CUDACC__
@@ -27,9 +29,11 @@ __global__ void __launch_bounds__(kStepThreads) block_step(HotSet set, State sta
 // `states.of(layer)` is the scratch memory of a layer.
 template <class Resolve, class States>
 Prepared prepare_block_steps(const std::vector<HotSet>& layers, const States& states) {
+  const ClusterLaunch shape = {layers.front().requests, 1, kStepThreads, 0, false};
   return {[=](int layer, cudaStream_t stream) {
     const HotSet& set = layers[static_cast<size_t>(layer)];
-    block_step<Resolve><<<set.requests, kStepThreads, 0, stream>>>(set, states.of(layer));
+    const auto state = states.of(layer);
+    launch_clusters(block_step<Resolve, std::decay_t<decltype(state)>>, shape, stream, set, state);
   }};
 }
 #endif

@@ -1,5 +1,5 @@
-// One thread block on the CPU: its threads are contexts that take turns. A thread runs until it
-// waits for its warp or block.
+// Kernels on the CPU: their blocks run one after the other. The threads of a block are contexts
+// that take turns: each runs until it waits for its warp or block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cuda/atomic>  // as the host has it, before __CUDACC__
 #include <functional>
 #include <memory>
 #include <vector>
@@ -163,7 +164,23 @@ T atomicCAS(T* to, Value expected, Value value) {
   return old;
 }
 
+template <class... Expected, class... Given>
+cudaError_t launch_on_cpu(const cudaLaunchConfig_t* launch, void (*kernel)(Expected...),
+                          Given&&... given) {
+  gridDim = launch->gridDim;
+  blockDim = launch->blockDim;
+  for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) {
+    block_on_cpu::run(static_cast<int>(blockDim.x), [&] { kernel(given...); });
+  }
+  return cudaSuccess;
+}
+
 using std::max;
 using std::min;
 
-#define __CUDACC__  // headers of kernels define device code if it is defined
+#define cudaLaunchKernelEx launch_on_cpu
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __shared__
+#define __shared__ static  // blocks do not overlap
+#define __CUDACC__         // headers of kernels define device code if it is defined

@@ -1,4 +1,4 @@
-"""Look-up and eviction of the kernels, run by blocks on the CPU, against the references."""
+"""Variants of one kernel on the CPU, block by block, against the references."""
 
 from __future__ import annotations
 
@@ -18,63 +18,91 @@ from tests.compiled import program, toolchain, with_fault
 
 HERE = Path(__file__).parent
 HOT_SET = ROOT / "kernels" / "hot_set"
-SHAPE = Shape(requests=2, topk=192, slots=256, context_rows=2048, steps=8)
-TRACES = ("kept_0.5", "kept_0.9", "misses_20", "all_new", "one_more", "twice")
-NOWHERE = Source(np.zeros(0), np.zeros((0, 0)))
+SHAPE = Shape(requests=2, topk=192, slots=256, context_rows=2048, steps=6)
+ROW_BYTES = 48
+SMS = 8
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("kept_0.9", "one_more")]
+TRACES = ("kept_0.5", "misses_20", "all_new", "twice", *LONG)
+VARIANTS = ("table_lru", "table_clock", "table_spread")
 
 
-def results(folder: Path, is_clock: bool, trace: Trace, tmp_path: Path) -> np.ndarray:
-    """For each step: slots of the ids, then rows and last uses of the slots, int32."""
+def source(request: int) -> Source:
+    """The pool of resolving.cpp."""
+    rows = np.arange(7 * SHAPE.context_rows + SHAPE.requests, dtype=np.int32)
+    pool = np.repeat(rows.astype(np.uint8)[:, None], ROW_BYTES, axis=1)
+    pool[:, :4] = rows[:, None].view(np.uint8)
+    return Source(7 * np.arange(SHAPE.context_rows) + request, pool, 0xA5)
+
+
+def results(folder: Path, variant: str, trace: Trace, tmp_path: Path) -> np.ndarray:
+    """For each step: slots of the ids, rows and last uses of the slots, and bytes, uint8."""
     quiet = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
-    more = [f"-I{HERE}", f"-isystem{toolchain().include}", "-DTOKEN_BYTES=656", *quiet]
-    flags = ["-std=c++17", "-O1", *more, *(["-DCLOCK"] if is_clock else [])]
-    made = program(f"resolving-{is_clock}", [HERE / "resolving.cpp"], folder, flags)
+    defined = [f"-DTOKEN_BYTES={ROW_BYTES}", f'-DVARIANT="{variant}.cu"', f"-DSMS={SMS}"]
+    cuda = toolchain().include
+    include = [f"-I{HERE}", f"-isystem{cuda}", f"-isystem{cuda / 'cccl'}"]
+    flags = ["-std=c++17", "-O1", *include, *defined, *quiet]
+    made = program(f"on-cpu-{variant}", [HERE / "resolving.cpp"], folder, flags)
     shape = [SHAPE.requests, SHAPE.topk, SHAPE.slots, SHAPE.context_rows, len(trace.ids)]
     given, got = tmp_path / "trace", tmp_path / "results"
     given.write_bytes(np.array(shape, np.int32).tobytes() + trace.ids.tobytes())
     done = subprocess.run([made, given, got], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return np.fromfile(got, np.int32).reshape(len(trace.ids), -1)
+    return np.fromfile(got, np.uint8).reshape(len(trace.ids), -1)
 
 
 def first_difference(
-    folder: Path, is_clock: bool, name: str, tmp_path: Path, steps: int = 8
+    folder: Path, variant: str, name: str, tmp_path: Path, steps: int = SHAPE.steps
 ) -> str | None:
     trace = draw_trace(name, replace(SHAPE, steps=steps), np.random.default_rng(1))
-    kind = Clock if is_clock else HotSet
+    kind = Clock if variant == "table_clock" else HotSet
     references = [kind(SHAPE.slots, SHAPE.context_rows) for _ in range(SHAPE.requests)]
-    ends = np.cumsum([SHAPE.requests * count for count in (SHAPE.topk, SHAPE.slots)])
-    for ids, step in zip(trace.ids, results(folder, is_clock, trace, tmp_path), strict=True):
-        of_requests = (part.reshape(SHAPE.requests, -1) for part in np.split(step, ends))
-        for reference, wanted, out, rows, last_used in zip(
-            references, ids, *of_requests, strict=True
-        ):
-            got = Contents(out, rows, None if is_clock else last_used)
-            if wrong := difference(reference, reference.step(wanted), wanted, got, NOWHERE):
+    sources = [source(request) for request in range(SHAPE.requests)]
+    ends = np.cumsum(
+        [4 * SHAPE.requests * count for count in (SHAPE.topk, SHAPE.slots, SHAPE.slots)]
+    )
+    for ids, step in zip(trace.ids, results(folder, variant, trace, tmp_path), strict=True):
+        out, rows, last_used, buffer = np.split(step, ends)
+        for request, wanted in enumerate(ids):
+            numbers = (each.view(np.int32).reshape(len(ids), -1)[request] for each in (out, rows))
+            got = Contents(
+                *numbers,
+                last_used.view(np.int32).reshape(len(ids), -1)[request],
+                buffer=buffer.reshape(len(ids), -1, ROW_BYTES)[request],
+            )
+            done = references[request].step(wanted)
+            if wrong := difference(references[request], done, wanted, got, sources[request]):
                 return wrong
     return None
 
 
 @pytest.mark.parametrize("name", TRACES)
-@pytest.mark.parametrize("is_clock", [False, True])
-def test_state_and_slots_agree_with_the_reference(
-    is_clock: bool, name: str, tmp_path: Path
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_state_slots_and_bytes_agree_with_the_reference(
+    variant: str, name: str, tmp_path: Path
 ) -> None:
-    assert first_difference(HOT_SET, is_clock, name, tmp_path) is None
+    assert first_difference(HOT_SET, variant, name, tmp_path) is None
 
 
-CLOCK, ROWS = "clock_resolve.h", "table_rows.h"
+CLOCK, ROWS, SPREAD = "clock_resolve.h", "table_rows.h", "table_spread.cu"
 FAULTS = {
     "bits of passed slots stay": (CLOCK, "~(1U << slot % kWarp)", "~0U", "misses_20"),
     "the hand stays on the last slot": (CLOCK, "turned(slot, 1)", "slot", "misses_20"),
     "only a whole round clears bits": (CLOCK, "|| fresh < all.missing", "", "misses_20"),
     "an evicted row keeps its slot": (ROWS, "slot_of[evicted] = kNotResident;", ";", "kept_0.5"),
     "new rows have no bit": (CLOCK, "set_bit(shared_.used_now, slot);\n    }", "}", "kept_0.5"),
+    "no block fetches what is left": (
+        SPREAD,
+        "base < misses; base +=",
+        "false; base +=",
+        "all_new",
+    ),
+    "a block takes another's rows": (SPREAD, "kResolvingWarps + block + warp", "warp", "all_new"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_the_clock_is_caught(fault: str, tmp_path: Path) -> None:
+def test_a_fault_is_caught(fault: str, tmp_path: Path) -> None:
     file, old, new, trace = FAULTS[fault]
     folder = with_fault(HOT_SET, tmp_path / "kernels" / "hot_set", file, old, new)
-    assert first_difference(folder, True, trace, tmp_path, steps=24) is not None
+    variant = "table_spread" if file == SPREAD else "table_clock"
+    assert first_difference(folder, variant, trace, tmp_path, steps=24) is not None
