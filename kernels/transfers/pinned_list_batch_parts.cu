@@ -1,5 +1,5 @@
-// An empty kernel, then batched calls of at most kPart pieces. Each part is short enough that the
-// stream is still busy when its call looks.
+// A short kernel, then batched calls of at most kPart pieces. Each part keeps the stream busy for
+// the next.
 #include "primed.h"
 
 const Memory kMemory = Memory::kPinned;

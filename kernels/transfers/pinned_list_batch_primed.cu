@@ -1,4 +1,4 @@
-// An empty kernel, then one batched call, which does not find an idle stream.
+// A short kernel, then one batched call, which does not find an idle stream.
 #include "primed.h"
 
 const Memory kMemory = Memory::kPinned;

@@ -1,13 +1,24 @@
-// An empty kernel before batched calls, so that they do not find an idle stream.
+// A kernel of some microseconds before batched calls, so that they do not find an idle stream.
 #pragma once
 
 #include "list_batch.h"
 
+#ifndef PRIME_NS
+#define PRIME_NS 20'000
+#endif
+
 #ifdef __CUDACC__
-__global__ void empty() {}
+__global__ void wait_ns(unsigned long long ns) {
+  unsigned long long start = 0;
+  unsigned long long now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - start < ns);
+}
 
 inline void prime(cudaStream_t stream) {
-  empty<<<1, 1, 0, stream>>>();
-  check(cudaGetLastError(), "empty");
+  wait_ns<<<1, 1, 0, stream>>>(PRIME_NS);
+  check(cudaGetLastError(), "wait_ns");
 }
 #endif
