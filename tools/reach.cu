@@ -1,8 +1,5 @@
-// From how much host memory does this GPU gather at the rate of its link, and what limits it
-// beyond?
-//
+// How much host memory does this GPU gather from at its link's rate, and what limits it beyond?
 //   nvcc reach.cu && ./a.out [--json] [--pool-gib N] [--row-bytes N]
-//
 // Linux, sm_70 or later. Pins N GiB (default 16), but at most half of the free host memory.
 #include <algorithm>
 #include <cmath>
@@ -122,6 +119,8 @@ int main(int argc, char** argv) {
     if (word == "--json") json = true;
     if (word == "--pool-gib") limit = std::atof(value.c_str()) * kGiB;
     if (word == "--row-bytes") row = std::min(256, std::max(8, std::atoi(value.c_str()) / 16)) * 16;
+    const bool is_known = word == "--json" || word == "--pool-gib" || word == "--row-bytes";
+    check(is_known || word[0] != '-' ? cudaSuccess : cudaErrorInvalidValue, argv[i]);
   }
   uint64_t bytes = uint64_t(std::min(limit, free_bytes() / 2)) >> 28 << 28;
   cudaDeviceProp gpu;

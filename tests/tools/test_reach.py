@@ -166,3 +166,8 @@ def test_a_system_that_refuses_memory_gets_a_smaller_pool() -> None:
 
 def test_kernels_that_cannot_run_are_an_error() -> None:
     assert on_made_up_gpu(NO_KERNELS=1).stderr == "error: gather: an error\n"
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    refused = on_made_up_gpu("--pool-gib", "2", "--size")
+    assert (refused.returncode, refused.stderr) == (1, "error: --size: an error\n")
