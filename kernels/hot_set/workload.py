@@ -223,9 +223,7 @@ class HotSetSteps(Operation):
         self._bound.publish()
         expected = inputs.expected(self._policy, tuple(self._played))
         ids = inputs.trace.ids[self._played[-1]]
-        out, rows, last_used = (
-            each.get() for each in (inputs.out, inputs.rows, inputs.last_used)
-        )
+        out, rows, last_used = (each.get() for each in (inputs.out, inputs.rows, inputs.last_used))
         landing = _SHARED.landing(rows.size, inputs.pool.shape[1])
         hot = inputs.hot.get(landing).reshape(inputs.hot.shape)
 

@@ -63,9 +63,12 @@ def first_difference(
     for ids, step in zip(trace.ids, results(folder, variant, trace, tmp_path), strict=True):
         out, rows, last_used, buffer = np.split(step, ends)
         for request, wanted in enumerate(ids):
-            numbers = (each.view(np.int32).reshape(len(ids), -1)[request] for each in (out, rows))
+            slots, held = (
+                each.view(np.int32).reshape(len(ids), -1)[request] for each in (out, rows)
+            )
             got = Contents(
-                *numbers,
+                slots,
+                held,
                 last_used.view(np.int32).reshape(len(ids), -1)[request],
                 buffer=buffer.reshape(len(ids), -1, ROW_BYTES)[request],
             )
