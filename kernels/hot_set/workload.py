@@ -37,6 +37,8 @@ translations of another. A multiple of the pages of all layouts."""
 REFERENCES: Mapping[str, type[HotSet | Clock]] = {"lru": HotSet, "clock": Clock}
 """By the policy of a variant. All but one have exact LRU."""
 
+SMALL_POOL = 1024 * MIB
+
 FLUSHED_STEPS = 6
 """Coming steps whose new rows are flushed from the CPU's caches after a check."""
 
@@ -61,7 +63,9 @@ class Workload:
         if size > self._largest:
             expected = f"at most largest_pool_mib, {self._largest // MIB}"
             raise FieldError(f"case {case.id}: pool_mib", expected, size // MIB)
-        table = _SHARED.pool(size, self._largest, self._rng)
+        # The largest pool takes seconds, so it is made only if a case needs it.
+        largest = SMALL_POOL if size <= SMALL_POOL else self._largest
+        table = _SHARED.pool(size, min(largest, self._largest), self._rng)
         pool = table[: size // self._row_bytes * self._row_bytes].reshape(-1, self._row_bytes)
         shape = Shape(
             requests=case.number("requests"),
