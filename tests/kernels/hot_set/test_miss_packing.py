@@ -29,7 +29,9 @@ def changed(tmp_path: Path, *changes: tuple[str, str, str]) -> Path:
     return folder
 
 
-def ran(folder: Path, *flags: str, row_bytes: int = 656) -> subprocess.CompletedProcess[str]:
+def ran(
+    folder: Path, *flags: str, row_bytes: int = 656, limit_s: int = 300
+) -> subprocess.CompletedProcess[str]:
     """Run miss_packing.cpp for rows of `row_bytes`."""
     more = [f"-isystem{toolchain().include}", f"-include{OF_POOL_GATHER / 'yielding.h'}"]
     settings = ["-std=c++17", "-pthread", "-O1", f"-DROW_BYTES={row_bytes}", *more, *flags]
@@ -38,7 +40,7 @@ def ran(folder: Path, *flags: str, row_bytes: int = 656) -> subprocess.Completed
     # A sanitizer's memory map does not go with every randomisation of addresses.
     setarch = shutil.which("setarch") or "setarch"
     command = [setarch, "--addr-no-randomize", str(packing)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit_s)
 
 
 @pytest.mark.parametrize("row_bytes", [512, 656])
@@ -101,7 +103,7 @@ FAULTS = {
 def test_faults_are_found(tmp_path: Path, fault: str) -> None:
     right, wrong, said = FAULTS[fault]
     try:
-        done = ran(changed(tmp_path, SMALL_RING, ("miss_packer.h", right, wrong)))
+        done = ran(changed(tmp_path, SMALL_RING, ("miss_packer.h", right, wrong)), limit_s=60)
     except subprocess.TimeoutExpired:
         return
     assert done.returncode != 0
