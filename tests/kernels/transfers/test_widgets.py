@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis import ROOT
-from analysis.site.charts.widgets import write_widgets
+from analysis.results.store.samples import read_samples
+from analysis.site.charts.widgets import study_widgets, write_widgets
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.transfers.kinds import method_of
 from tests.kernels.transfers.machines import WAYS, loop
 from tests.repository import STUDIES
 from tests.roots import make_inputs
-from tests.synthetic import write_machine
+from tests.synthetic import add_run, provenance_of, write_machine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -47,6 +49,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (site / "index.html").write_text(PAGE)
     (site / "widgets.js").write_text((ROOT / "docs" / "assets" / "widgets.js").read_text())
     return site
+
+
+def test_one_sample_changes_the_advice_and_the_table_of_the_explorer(tmp_path: Path) -> None:
+    write_machine(tmp_path / "results", "box", TRANSFERS, noise=0.01, seconds=plausible)
+
+    def published() -> tuple[object, str]:
+        facts = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
+        widget = study_widgets(facts)["adviser"]
+        assert widget is not None
+        return widget.data, (tmp_path / "build" / "summary.csv").read_text()
+
+    before = published()
+    variant = TRANSFERS.variant("pinned_loop")
+    path = tmp_path / "results" / "box" / TRANSFERS.name / f"{variant.name}.csv"
+    samples = read_samples(path)
+    place = next(i for i, one in enumerate(samples) if one.metric == "host_time")
+    samples[place] = replace(samples[place], value=100 * (samples[place].value or 0))
+    provenance = provenance_of(TRANSFERS, variant)
+    add_run(tmp_path / "results", "box", TRANSFERS.name, variant.name, samples, provenance)
+    after = published()
+    assert all(one != other for one, other in zip(before, after, strict=True))
+
+
+def test_a_large_pool_is_slower_only_where_it_was_calibrated(folder: Path) -> None:
+    (adviser,) = json.loads((folder / "adviser.widget.json").read_text())
+    assert adviser["walks"] == [] and adviser["called"] == "box"
+    assert not set(adviser["unmeasured"]) & {way["variant"] for way in adviser["ways"]}
 
 
 def test_the_table_names_the_fastest_ways_of_each_size(folder: Path) -> None:
@@ -85,6 +114,27 @@ def test_the_choice_is_in_the_address(page: Page) -> None:
     page.fill("input[name=count]", "4096")
     assert "adviser.count" not in page.evaluate("location.search")  # the start is left out
     assert page.locator(".hp-table tbody tr").count() > 2
+
+
+@pytest.mark.heavy
+def test_kernels_wait_for_page_walks_of_a_large_pool(page: Page) -> None:
+    found = page.evaluate(
+        """async () => {
+          const { adviseFromPool } = await import(new URL("adviser.js", location.href));
+          const cost = { latency_s: 0, sizes: [1024], piece_s: [1e-7], cliff: 0, misfits: [],
+            measured_here: 0, error: 0.1, noise: 0.1 };
+          const way = (variant, piece) => ({ variant, title: variant, memory: "pinned",
+            moves: "any", direction: "h2d", host: "scattered", device: "scattered",
+            is_busy: false, alignment: 1, costs: { host_time: { ...cost, piece_s: [piece] } } });
+          const adviser = { ways: [way("pinned_list_gather", 1e-8), way("pinned_list_loop", 2e-8)],
+            entry_bytes: 65536, walks: [[2 ** 30, 0], [2 ** 34, 4e-8]] };
+          const job = { size: 1024, count: 1000, direction: "h2d", host: "scattered",
+            device: "scattered", is_busy: false, alignment: 128 };
+          return [2 ** 29, 2 ** 34].map((pool) =>
+            adviseFromPool(adviser, { ...job, pool }, "pinned").map((one) => one.variant)); }"""
+    )
+    fast, slow = "pinned_list_gather", "pinned_list_loop"
+    assert found == [[fast, slow], [slow, fast]]
 
 
 @pytest.mark.heavy
