@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from analysis.base.errors import require_known
-from analysis.base.quantities import digits, listing, with_interval
+from analysis.base.quantities import INTERVAL, digits, listing, with_interval
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.basis import basis_phrase, in_few, is_enough, with_basis
 from analysis.site.facts.comparison import FASTER, SAME, SLOWER, UNKNOWN, Comparison
@@ -76,7 +76,9 @@ def measured(page: Page, facts: StudyFacts, claim: str) -> str:
     result = claim_result(facts, _known_claim(facts, claim))
     if result is None:
         return MISSING
-    notes = with_basis(result.figures, result.interval(), result.write)
+    interval = result.interval()
+    named = f"{INTERVAL}: {interval}" if interval else ""
+    notes = with_basis(result.figures, named, result.write)
     anchor = f"#{claim_anchor(facts.study.name, claim)}"
     figure = link(
         page.study_address(facts.study.name) + anchor, result.write(result.figures.measured)

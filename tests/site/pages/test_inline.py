@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -11,6 +13,7 @@ from analysis.base.errors import FieldError
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import inline
+from analysis.site.pages.page import Page
 from analysis.study import discover
 from tests.roots import make_inputs, make_root, settled
 from tests.synthetic import write_machine
@@ -84,6 +87,15 @@ def test_verdict_chooses_words(facts: StudyFacts) -> None:
     claims = facts.inputs.tables["claims"]
     failed = facts.inputs.with_tables(claims=claims.assign(verdict="does not hold"))
     assert inline.holds(StudyFacts(failed, facts.study), "vectors") == ""
+
+
+def test_figure_of_a_claim_has_its_basis_and_leads_to_the_evidence(facts: StudyFacts) -> None:
+    page = cast(Page, SimpleNamespace(study_address=lambda study: f"studies/{study}/"))
+    figure = inline.measured(page, facts, "vectors")
+    assert figure.startswith('<a href="studies/copy/#copy-vectors">2.00×</a> (box; ')
+    claims = facts.inputs.tables["claims"]
+    none = facts.inputs.with_tables(claims=claims.iloc[:0])
+    assert inline.measured(page, StudyFacts(none, facts.study), "vectors") == inline.MISSING
 
 
 @pytest.mark.parametrize(
