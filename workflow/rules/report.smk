@@ -74,6 +74,7 @@ rule report:
             "docs/**/*.*",
             "tools/**/*.*",
             "analysis/**/*.py",
+            "analysis/compare/trial/figures.csv",
             "analysis/site/templates/*.html",
         ),
     output:

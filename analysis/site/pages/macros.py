@@ -23,6 +23,7 @@ from analysis.site.pages import (
     architecture,
     chart_figures,
     citing,
+    comparers,
     copies,
     counters,
     drawings,

@@ -1,0 +1,55 @@
+"""One side of a comparison: the runs of every row, and rows without a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+BLOCKS: Final = 8
+"""Consecutive blocks that samples are divided into; their medians show drift within a run."""
+
+Row = tuple[str, ...]
+"""Names of a row and its case, such as `h2d_gather`, `v3_loads_first`, `bs=1`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a row: its time in seconds, and the relative spread within the run, NaN if
+    unknown. `id` is equal for one run on both sides."""
+
+    seconds: float
+    spread: float = math.nan
+    id: str = ""
+
+
+@dataclass
+class Side:
+    """`runs` by row; `absent` has the reason for rows without a time; `notes` are of the whole."""
+
+    name: str
+    runs: dict[Row, list[Run]] = field(default_factory=dict)
+    absent: dict[Row, str] = field(default_factory=dict)
+    stale: dict[Row, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def run_of(samples: Sequence[float] | npt.NDArray[np.floating], id: str = "") -> Run:
+    """The run with these samples, in their order, all above 0."""
+    logs = np.log(np.asarray(samples, np.float64))
+    return Run(float(np.exp(np.median(logs))), spread_of(logs), id)
+
+
+def spread_of(logs: npt.NDArray[np.float64]) -> float:
+    """Spread of the logarithms of samples: of the medians of BLOCKS consecutive blocks, which
+    neighbours that resemble each other do not narrow; of few samples, their standard deviation."""
+    if len(logs) < 2:
+        return math.nan
+    blocks = (
+        logs if len(logs) < 2 * BLOCKS else [np.median(b) for b in np.array_split(logs, BLOCKS)]
+    )
+    return float(np.std(blocks, ddof=1))

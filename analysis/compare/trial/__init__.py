@@ -1,0 +1,1 @@
+"""Judges comparers of NVBench files: false alarms on identical programs, power on slow-downs."""

@@ -1,0 +1,177 @@
+"""The command: what A and B may name, exit codes, forms of the report, and errors."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis import ROOT
+from analysis.base.errors import HotpathError
+from analysis.compare import __main__ as command
+from analysis.compare.report import as_json, as_markdown, as_text, compare
+from analysis.compare.results import read_results
+from analysis.compare.side import Row, Run, Side, run_of
+from analysis.compare.trial.files import write_nvbench
+
+MACHINE = ROOT / "results" / "nvidia-h200"
+
+
+def files(folder: Path, slower: Mapping[str, float], runs: int = 3) -> Path:
+    """A folder of NVBench files with 12 rows."""
+    folder.mkdir()
+    draw = np.random.default_rng(len(folder.name))
+    for number in range(runs):
+        rows = {}
+        for name in map(str, range(12)):
+            time = 1e-5 * (1 + slower.get(name, 0)) * np.exp(0.0003 * draw.standard_normal())
+            rows["copy", name] = time * np.exp(0.001 * draw.standard_normal(50))
+        write_nvbench(folder / f"{number}.json", rows)
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as exit:
+        patch.setattr(sys, "argv", ["compare", *map(str, arguments)])
+        command.main()
+    shown = capsys.readouterr()
+    return int(exit.value.code or 0), shown.out, shown.err
+
+
+def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = files(tmp_path / "base", {})
+    assert run(capsys, base, files(tmp_path / "equal", {}))[0] == 0
+    assert run(capsys, base, files(tmp_path / "faster", {"3": -0.1}))[0] == 0
+    code, out, _ = run(capsys, base, files(tmp_path / "slower", {"3": 0.1}))
+    assert code == 1
+    assert out.splitlines()[1].startswith("slower  +10.")
+    code, out, _ = run(capsys, base, files(tmp_path / "once", {"3": 0.0065}, runs=1))
+    assert code == 2
+    assert "Next: " in out
+
+
+def test_both_forms_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = files(tmp_path / "a", {}), files(tmp_path / "b", {"1": 0.1})
+    code, out, _ = run(capsys, a, b, "--json")
+    document = json.loads(out)
+    assert (code, document["exit_code"], document["rows"][0]["verdict"]) == (1, 1, "slower")
+    code, out, _ = run(capsys, a, b, "--markdown")
+    assert "| 🔴 slower | +10" in out
+    assert "<summary>11 same</summary>" in out
+
+
+def test_only_some_rows_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = files(tmp_path / "a", {}), files(tmp_path / "b", {"1": 0.1})
+    assert json.loads(run(capsys, a, b, "--json", "--only", "case=1")[1])["rows"].__len__() == 3
+
+
+@pytest.mark.parametrize("given", ["no-such-place", "HEAD:no/such/place", "--no-such-revision"])
+def test_an_unknown_place_is_one_line(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, error = run(capsys, "--", given, MACHINE)
+    assert (code, out) == (2, "")
+    assert error.startswith("error: ") and len(error.splitlines()) == 1
+
+
+def test_a_hostile_file_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"benchmarks": [{"name": "x", "states": 3}]}')
+    code, _, error = run(capsys, file, file)
+    assert code == 2
+    assert "states: expected type array" in error
+
+
+def side(rows: Mapping[str, list[Run]], absent: Mapping[Row, str] | None = None) -> Side:
+    runs: dict[Row, list[Run]] = {("study", name, "time"): of_row for name, of_row in rows.items()}
+    return Side("side", runs, dict(absent or {}))
+
+
+def steady(count: int = 4, seconds: float = 1e-3) -> list[Run]:
+    return [run_of([seconds] * 3, id=f"{seconds}-{n}") for n in range(count)]
+
+
+def test_a_row_that_now_fails_is_a_regression() -> None:
+    a = side({"x": steady(), "y": steady()})
+    b = side({"x": steady(seconds=1.0001e-3)}, absent={("study", "y"): "failed: wrong output"})
+    assert compare(a, b, 0.01, 0.05).exit_code == 1
+    b = side({"x": steady(seconds=1.0001e-3)})
+    found = compare(a, b, 0.01, 0.05)
+    assert found.exit_code == 2
+    assert "only in A, 1: study y time" in as_text(found)
+
+
+def test_shared_runs_are_no_repetition() -> None:
+    runs = steady(3)
+    found = compare(side({"x": runs}), side({"x": runs}), 0.01, 0.05)
+    assert (found.same_runs, list(found.judged), found.exit_code) == (1, [], 0)
+    newer = [*runs, *steady(2, seconds=2e-3)]
+    (row,) = compare(side({"x": runs}), side({"x": newer}), 0.01, 0.05).judged
+    assert row.runs == (3, 2)
+    assert row.verdict == "slower"
+
+
+def test_foreign_names_do_no_harm_in_markdown() -> None:
+    hostile = "<img src=x>|`#1`"
+    a, b = side({hostile: steady()}), side({hostile: steady(seconds=2e-3)})
+    shown = as_markdown(compare(a, b, 0.01, 0.05))
+    assert "<img" not in shown
+    assert json.loads(as_json(compare(a, b, 0.01, 0.05)))["rows"][0]["row"][1] == hostile
+
+
+@pytest.fixture
+def unpack(tmp_path: Path) -> Path:
+    """The results of one study on one machine."""
+    folder = tmp_path / "results" / "m"
+    shutil.copytree(MACHINE / "unpack", folder / "unpack")
+    shutil.copy(MACHINE / "machine.json", folder)
+    return folder
+
+
+def test_results_of_a_machine_and_their_runs(unpack: Path) -> None:
+    whole = read_results("all", unpack)
+    newest = read_results("newest", unpack, "1")
+    others = read_results("others", unpack, "-1")
+    rows = [row for row in newest.runs if row in others.runs]
+    assert len(rows) > 20
+    for row in rows:
+        assert len(newest.runs[row]) == 1
+        runs = [*others.runs[row], *newest.runs[row]]
+        assert {one.id for one in runs} == {one.id for one in whole.runs[row]}
+    began = newest.runs[rows[0]][0].id
+    assert read_results("one", unpack, began).runs[rows[0]] == newest.runs[rows[0]]
+
+
+def test_code_that_has_changed_is_stale(unpack: Path, tmp_path: Path) -> None:
+    for name in ("analysis", "kernels"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    assert not read_results("before", unpack).stale
+    source = next((tmp_path / "kernels" / "unpack").glob("*.cu"))
+    source.write_text(source.read_text() + "\nint another;\n")
+    assert {row[1] for row in read_results("after", unpack).stale} >= {source.stem}
+
+
+def test_damaged_results_are_named_and_the_rest_is_compared(unpack: Path) -> None:
+    shutil.copytree(MACHINE / "method", unpack / "method")
+    next((unpack / "method").glob("*.csv")).write_text("x")
+    found = read_results("damaged", unpack.parent)
+    assert any(note.startswith("refused: ") for note in found.notes)
+    assert {row[1] for row in found.runs} == {"unpack"}
+
+
+def test_a_revision_has_the_results_of_its_time(
+    unpack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "results"]):
+        subprocess.run([*git, *arguments], check=True)
+    shutil.rmtree(unpack.parent)
+    monkeypatch.chdir(tmp_path)
+    with ExitStack() as stack:
+        assert len(command.read("HEAD:results/m", stack).runs) > 30
+        assert len(command.read("HEAD", stack).runs) > 30
+        with pytest.raises(HotpathError, match="folder of results"):
+            command.read("HEAD:results/other", stack)

@@ -1,0 +1,95 @@
+"""Verdicts on rows: known effects, false alarms of a whole table, and what to run next."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from analysis.compare.judge import Judged, judge, runs_needed
+from analysis.compare.side import Row, Run, run_of, spread_of
+
+MARGIN = 0.01
+
+
+def table(
+    slower: Sequence[float], runs: int, noise: float = 0.002, seed: int = 0
+) -> dict[Row, tuple[list[Run], list[Run]]]:
+    """A row for each of `slower`, the share by which B takes longer."""
+    draw = np.random.default_rng(seed)
+
+    def side(factor: float) -> list[Run]:
+        of_runs = factor * np.exp(noise * draw.standard_normal(runs))
+        return [run_of(1e-4 * one * np.exp(noise * draw.standard_normal(16))) for one in of_runs]
+
+    return {(f"row{n}",): (side(1), side(1 + share)) for n, share in enumerate(slower)}
+
+
+def verdicts(judged: Sequence[Judged]) -> dict[str, str]:
+    return {one.row[0]: one.verdict for one in judged}
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_clear_difference_has_its_verdict(runs: int) -> None:
+    found = verdicts(judge(table([0.2, -0.2, *[0] * 18], runs), MARGIN))
+    assert (found["row0"], found["row1"]) == ("slower", "faster")
+    assert not {"slower", "faster"} & {found[f"row{n}"] for n in range(2, 20)}
+
+
+def test_equal_rows_are_the_same_with_enough_runs() -> None:
+    assert set(verdicts(judge(table([0] * 20, 5, noise=0.001), MARGIN)).values()) == {"same"}
+
+
+def test_a_difference_below_the_margin_is_not_slower() -> None:
+    found = verdicts(judge(table([0.02] * 10, 5, noise=1e-5), 0.05))
+    assert set(found.values()) == {"same"}
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_at_most_one_table_in_twenty_has_a_false_alarm(runs: int) -> None:
+    tables = [judge(table([0] * 20, runs, noise=0.01, seed=s), MARGIN) for s in range(80)]
+    wrong = sum(bool({"slower", "faster"} & set(verdicts(one).values())) for one in tables)
+    assert wrong <= 6
+
+
+def test_runs_that_all_moved_together_are_no_regression_without_repeats() -> None:
+    """Another host or clock may have caused it."""
+    found = verdicts(judge(table([0.1] * 20, 1), MARGIN))
+    assert "slower" not in found.values()
+    assert "slower" in verdicts(judge(table([0.1] * 20, 4), MARGIN)).values()
+
+
+def test_the_largest_effect_comes_first() -> None:
+    judged = judge(table([0.02, -0.3, 0.1, *[0] * 7], 3), MARGIN)
+    sizes = [abs(math.log(one.ratio)) for one in judged]
+    assert sizes == sorted(sizes, reverse=True)
+    assert judged[0].row == ("row1",)
+
+
+def test_the_advised_number_of_runs_grows_with_the_noise() -> None:
+    few, many = (runs_needed(0.05, noise**2, 0.001, MARGIN) for noise in (0.01, 0.03))
+    assert few and many and few < many
+    assert runs_needed(0.05, 1.0, 0.001, MARGIN) is None
+
+
+def test_an_advised_number_of_runs_decides() -> None:
+    judged = judge(table([0.04, *[0] * 19], 2, noise=0.01), MARGIN)
+    row = next(one for one in judged if one.row == ("row0",))
+    assert row.verdict == "undecided"
+    assert row.runs_needed and row.runs_needed > 2
+
+
+def test_blocks_see_the_drift_of_samples() -> None:
+    noise = np.random.default_rng(0).standard_normal(800) * 0.01
+    steady, drifting = noise, noise + np.linspace(0, 0.05, 800)
+    assert spread_of(drifting) > 5 * spread_of(steady)
+    assert math.isnan(spread_of(noise[:1]))
+
+
+def test_one_row_without_repeats_is_undecided() -> None:
+    (only,) = judge(table([0.05], 1), MARGIN)
+    assert only.verdict == "undecided"
+
+
+def test_no_rows() -> None:
+    assert judge({}, MARGIN) == []
