@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.site.facts.probe import OUTPUTS, probes
 from tests.compiled import run, toolchain
 from tests.tools.reach import SOURCE, fitted, on_host, on_made_up_gpu, submitted
+from tests.tools.test_outputs import MACHINES, of_study
 
 MIB, GIB = 2**20, 2**30
 KEYS = {
@@ -171,3 +173,14 @@ def test_kernels_that_cannot_run_are_an_error() -> None:
 def test_an_unknown_option_is_an_error() -> None:
     refused = on_made_up_gpu("--pool-gib", "2", "--size")
     assert (refused.returncode, refused.stderr) == (1, "error: --size: an error\n")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_reach_and_walks_are_within_a_tenth_of_the_study_s_reads(machine: str) -> None:
+    """The probe's fit of what the study measured: lines of 128 bytes from pools up to 16 GiB."""
+    reads = {pool: 128 / rate for (size, pool), rate in of_study(machine).items() if size == 128}
+    held = sorted((pool, time) for pool, time in reads.items() if pool <= 16 * 2**30)
+    reach, walk_s, doubling_s, _ = fitted(held, min(reads.values()))
+    for probe in probes(OUTPUTS / machine):
+        assert probe["reach_bytes"] == pytest.approx(reach, rel=0.1)
+        assert probe["walks_per_s"] == pytest.approx(1 / (walk_s + 2 * doubling_s), rel=0.1)

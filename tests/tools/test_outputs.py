@@ -1,0 +1,68 @@
+"""Committed outputs of tools/reach.cu, and what the pages say of its lines and keys."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from analysis import ROOT
+from analysis.site.facts.probe import OUTPUTS, probes
+from analysis.study import parse_case
+from tests.tools.reach import SOURCE
+
+FIGURES = re.findall(r'put\("(\w+)", "([^"]+)"', SOURCE.read_text())
+"""Key and label of each figure."""
+MACHINES = sorted(path.name for path in OUTPUTS.glob("*") if path.is_dir())
+
+
+def test_pages_explain_every_line_and_key() -> None:
+    page = (ROOT / "docs" / "test_my_machine.md").read_text()
+    contract = (ROOT / "docs" / "contract.md").read_text().partition("## The probe")[2]
+    assert len(FIGURES) == 11
+    for key, label in FIGURES:
+        assert f"| {label} |" in page
+        assert f"`{key}`" in contract
+
+
+def medians(file: Path) -> dict[tuple[float, float], float]:
+    """Payload rates of random gathers by bytes of a row and of the pool, of the newest code."""
+    runs: dict[tuple[float, float], dict[str, list[float]]] = {}
+    with file.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            case = parse_case(row["case"])
+            if row["gpu_time [s]"] and case["order"] == "random" and case["rows"] == 2**18:
+                key = float(case["row_bytes"]), float(case["pool_mib"]) * 2**20
+                times = map(float, row["gpu_time [s]"].split())
+                runs.setdefault(key, {}).setdefault(row["run"], []).extend(times)
+    return {
+        (size, pool): 2**18 * size / median(map(median, by_run.values()))
+        for (size, pool), by_run in runs.items()
+    }
+
+
+def of_study(machine: str) -> dict[tuple[float, float], float]:
+    return medians(ROOT / "results" / machine / "translation" / "rows_streaming.csv")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_predicted_rates_are_within_a_tenth_of_the_study(machine: str) -> None:
+    known = of_study(machine)
+    found = probes(OUTPUTS / machine)
+    pools = set()
+    for probe in found:
+        assert probe["covers_bytes"] == 65536
+        for pool, measured, predicted, _ in probe["pools"]:
+            if (rate := known.get((probe["row_bytes"], pool))) is not None:
+                assert predicted == pytest.approx(rate, rel=0.1)
+                assert measured == pytest.approx(rate, rel=0.1)
+                pools.add(pool)
+    assert len(pools) >= 4
+
+
+def test_the_committed_text_has_the_lines_of_the_source() -> None:
+    for text in OUTPUTS.glob("*/reach.txt"):
+        assert all(label in text.read_text() for _, label in FIGURES)
