@@ -136,9 +136,6 @@ struct MissFetch {
       if (clock64() - start > kPatienceCycles) {
         return Wait::kLate;
       }
-#ifdef POLL_NS  // a flag of trials
-      __nanosleep(POLL_NS);
-#endif
     }
   }
 

@@ -15,10 +15,6 @@
 
 constexpr size_t kMaxMissWorkers = 64;
 
-#ifndef ROWS_IN_FLIGHT  // a flag of trials
-#define ROWS_IN_FLIGHT 8
-#endif
-
 // For one caller at a time. Its launches must not overlap on the GPU.
 template <int kRowBytes>
 class MissPacker {
@@ -95,8 +91,7 @@ class MissPacker {
   // A thread takes half of its share of the remaining rows, and at most kMaxTakenRows.
   static constexpr int64_t kShareParts = 2;
   static constexpr int64_t kMaxTakenRows = 256;
-  static constexpr size_t kRowsInFlight =
-      ROWS_IN_FLIGHT;  // prefetched by a thread and not copied yet
+  static constexpr size_t kRowsInFlight = 8;  // prefetched by a thread and not copied yet
 
   enum Value { kFirst, kEnd, kInPlace, kByCpu, kValues };  // of `values_`
 

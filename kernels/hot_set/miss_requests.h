@@ -41,10 +41,7 @@ HOST_DEVICE inline uint64_t tagged(uint32_t launch_id, uint32_t value) {
 // pieces is the last request. Few requests make small pieces, so that
 // all threads have some; many make large ones, so that flags cost little.
 struct Pieces {
-#ifndef MIN_PIECE_ROWS  // a flag of trials
-#define MIN_PIECE_ROWS 8
-#endif
-  static constexpr int64_t kMinRows = MIN_PIECE_ROWS;
+  static constexpr int64_t kMinRows = 8;
   static constexpr int64_t kMaxRows = 64;
   static constexpr int64_t kPieces = 1024;  // of a launch, within the limits of a piece
 

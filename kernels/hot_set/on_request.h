@@ -16,14 +16,8 @@
 #include "share_model.h"
 #include "table_resolve.h"
 
-#ifndef FETCH_BLOCKS  // a flag of trials
-#define FETCH_BLOCKS 128
-#endif
-constexpr int kFetchBlocks = FETCH_BLOCKS;
-#ifndef BLOCKS_IN_PLACE  // a flag of trials
-#define BLOCKS_IN_PLACE 64
-#endif
-constexpr int kBlocksInPlace = BLOCKS_IN_PLACE;  // beside those that copy packed rows
+constexpr int kFetchBlocks = 128;
+constexpr int kBlocksInPlace = 64;  // beside those that copy packed rows
 
 // Numbers the misses of all requests: blocks that have reserved in the upper half, reserved numbers
 // in the lower one.
@@ -100,8 +94,8 @@ __global__ void request_listed(Misses misses, MissRequests requests, uint32_t in
   }
 }
 
-// While there are rows of both kinds, the blocks are divided. Those in place go on until they meet
-// the CPU if no row is given to either side.
+// While there are rows of both kinds, the blocks are divided. If no row is given to either side, as
+// with kMeets, those in place go on until they meet the CPU.
 template <bool kMeets>
 __global__ void __launch_bounds__(kBlock) fetch(Misses misses, MissRequests requests) {
   cudaGridDependencySynchronize();
@@ -110,20 +104,20 @@ __global__ void __launch_bounds__(kBlock) fetch(Misses misses, MissRequests requ
   const int64_t end = *misses.end;
   const int blocks = static_cast<int>(gridDim.x);
   const int block = static_cast<int>(blockIdx.x);
+  // Each warp has a row in flight when both sides meet.
+  constexpr int64_t kRowsOfBlock = 128;
+  const int beside = kMeets ? static_cast<int>(min(end / kRowsOfBlock + 1, int64_t{kBlocksInPlace}))
+                            : kBlocksInPlace;
   const bool is_divided = kMeets || in_place > 0;
-  const int packing = in_place == end ? 0 : is_divided ? blocks - kBlocksInPlace : blocks;
+  const int packing = in_place == end ? 0 : is_divided ? blocks - beside : blocks;
   if (block < packing) {
     fetch.copy_packed(block, packing, in_place, end);
-  } else if (kMeets) {
-    if (block == packing && threadIdx.x < kWarp) {
-      if (threadIdx.x == 0) {
-        fetch.watch_cpu(in_place, end);
-      }
-      return;
-    }
-    fetch.read_until_met(in_place, end);
-  } else {
+  } else if (!kMeets) {
     fetch.read_in_place(block - packing, blocks - packing, 0, in_place);
+  } else if (block > packing || threadIdx.x >= kWarp) {
+    fetch.read_until_met(in_place, end);
+  } else if (threadIdx.x == 0) {
+    fetch.watch_cpu(in_place, end);
   }
 }
 

@@ -6,11 +6,12 @@
 
 #include "operator.h"
 
-// Both sides end together in the best division. The SMs start at once. A row in place takes a page
-// walk or its time on the link, whichever is longer. The first packed rows arrive later; then a row
-// takes its time on the link, of which the reads in place leave only a part, or the threads' time
-// to pack it, which depends on the host and is measured. The walks are those of the study
-// `translation`, in the form of analysis/results/model/translation.py for streaming reads.
+// The SMs start at once. A row in place takes a page walk or its time on the link, whichever is
+// longer. The first packed rows arrive later; then a row takes the threads' time to pack it, which
+// depends on the host and is measured. All rows share the link. If it binds, a range of shares
+// takes the same time, and the middle one is chosen; otherwise both sides end together. The walks
+// are those of the study `translation`, in the form of analysis/results/model/translation.py for
+// streaming reads.
 struct ShareModel {
   float entries;       // translations that cover the pool
   float link_row_s;    // a row on the link
@@ -26,7 +27,8 @@ struct ShareModel {
   static constexpr float kWalkS = 19.5e-9F;
   static constexpr float kRegionWalkS = 6.7e-9F;
   static constexpr float kTableMissS = 10.1e-9F;
-  static constexpr float kLinkBytesPerS = 50.4e9F;  // of rows that warps read
+  static constexpr float kMinGain = 1.03F;        // for which the CPU takes part
+  static constexpr float kLinkBytesPerS = 44e9F;  // of packed rows beside rows in place
 
   ShareModel(int64_t pool_bytes, int row_bytes, float packed_row_s, float head_start_s,
              int fixed_32nds)
@@ -66,12 +68,16 @@ struct ShareModel {
     }
     const auto count = static_cast<float>(rows);
     const float in_place_s = row_in_place_s(count);
-    const float left = 1 / link_row_s - 1 / in_place_s;  // rows a second that the link can add
-    const float added = fminf(left, 1 / packed_row_s);
-    if (added * in_place_s < 0.05F) {
+    const float balanced_s =
+        in_place_s * (head_start_s + count * packed_row_s) / (in_place_s + packed_row_s);
+    const float early = head_start_s / in_place_s;  // rows in place before the first packed one
+    const float link_s = head_start_s + fmaxf(count - early, 0.0F) * link_row_s;
+    const float seconds = fmaxf(balanced_s, link_s);
+    if (in_place_s * count <= kMinGain * seconds) {
       return rows;
     }
-    const float balanced = (head_start_s * added + count) / (in_place_s * added + 1);
-    return balanced < count ? static_cast<int64_t>(balanced) : rows;
+    const float most = seconds / in_place_s;
+    const float least = fmaxf(count - (seconds - head_start_s) / packed_row_s, 0.0F);
+    return static_cast<int64_t>((least + most) / 2);
   }
 };
