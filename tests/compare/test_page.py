@@ -4,12 +4,14 @@ import csv
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
 from analysis import ROOT
-from analysis.site.pages.comparers import FOUND, LIMIT, TABLE, comparers_table
+from analysis.site.pages.comparers import EXAMPLE, FOUND, LIMIT, TABLE, comparers_table
+from tests.compare.test_command import files, run
 
 PAGE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
 
@@ -19,6 +21,16 @@ def test_every_option_of_the_page_exists() -> None:
     known = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     mentioned = set(re.findall(r"`(--[a-z-]+)", PAGE)) - {"--jsonbin", "--threshold-diff"}
     assert mentioned and all(option in known for option in mentioned)
+
+
+def test_the_example_is_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files(Path("before"), {})
+    files(Path("after"), {"3": 0.1, "7": 0.0085})
+    _, printed, _ = run(capsys, "before", "after")
+    assert printed == EXAMPLE.read_text(encoding="utf-8")
 
 
 def test_the_example_of_ci_calls_the_gate() -> None:

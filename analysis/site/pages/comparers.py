@@ -13,6 +13,8 @@ from analysis.site.pages.html import table
 from analysis.site.pages.page import macro
 
 TABLE: Final = ROOT / "analysis" / "compare" / "trial" / "figures.csv"
+EXAMPLE: Final = TABLE.with_name("example.txt")
+"""What the comparer prints for made-up times; a test compares it with the program's output."""
 AS_DELIVERED: Final = {
     "hotpath": 0.95,
     "nvbench-compare-legacy": 0.0,
@@ -25,6 +27,12 @@ FOUND: Final = ("found_1", "found_2", "found_5", "found_10")
 """Columns of the shares of slow-downs that were found, in percent."""
 
 Figures = Mapping[str, str]
+
+
+@macro("comparer_example")
+def example() -> str:
+    """An example of the comparer's output."""
+    return f"```text\n{EXAMPLE.read_text(encoding='utf-8').rstrip()}\n```"
 
 
 @macro("comparers")
