@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -19,8 +20,9 @@ from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import MeasuredRow, rows_of
 from analysis.study import parse_case
 
+SOURCE: Final = ROOT / "tools" / "reach.cu"
 OUTPUTS: Final = ROOT / "tools" / "reach"
-"""<machine>/<run>.json with --json, and <machine>/reach.txt without."""
+"""<machine>/<run>.json with --json, <machine>/reach.txt without, and <machine>/source.sha256."""
 GATHER: Final = ("translation", "rows_streaming")
 """The study and its variant that gathers as the probe does."""
 HELD: Final = "translations held"
@@ -49,6 +51,13 @@ class Agreement:
 def agreements(inputs: Inputs, outputs: Path = OUTPUTS) -> list[Agreement]:
     """Every figure that the study and an output of the probe have on the same machine."""
     return [one for machine in inputs.machines for one in _on(inputs, machine, outputs)]
+
+
+def is_current(folder: Path, source: Path = SOURCE) -> bool:
+    """Whether the outputs in a folder are those of this source."""
+    digest = folder / "source.sha256"
+    now = hashlib.sha256(source.read_bytes()).hexdigest()
+    return digest.exists() and digest.read_text().split()[:1] == [now]
 
 
 def probes(folder: Path) -> list[dict[str, Any]]:

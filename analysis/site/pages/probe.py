@@ -6,15 +6,13 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis import ROOT
-from analysis.base.quantities import digits, quantity, signed_percent, whole
+from analysis.base.quantities import digits, listing, quantity, signed_percent, whole
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.probe import OUTPUTS, Agreement, agreements
+from analysis.site.facts.probe import OUTPUTS, SOURCE, Agreement, agreements, is_current
 from analysis.site.pages.differences import LANGUAGES, fenced
 from analysis.site.pages.html import table
 from analysis.site.pages.page import macro
 
-SOURCE: Final = ROOT / "tools" / "reach.cu"
 NONE: Final = "No output of the program has been committed yet."
 
 
@@ -50,7 +48,12 @@ def reach_agreement(inputs: Inputs) -> str | Markup:
     ]
     columns = ["machine", "figure", "the study"]
     columns += [f"reach.cu, pool of {pool / 2**30:g} GiB" for pool in pools]
-    return table(columns, rows, numeric=columns[2:])
+    shown = table(columns, rows, numeric=columns[2:])
+    machines = dict.fromkeys(one.machine for one in found)
+    earlier = [inputs.called(name) for name in machines if not is_current(OUTPUTS / name)]
+    if not earlier:
+        return shown
+    return f"{shown}\n\nAn earlier version of the file ran on {listing(earlier)}."
 
 
 def _cell(one: Agreement) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from analysis.base.errors import FieldError
 from analysis.results.tables.rows import ParameterRow, columns
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.probe import HELD, READS, WALKS, agreements, probes
+from analysis.site.facts.probe import HELD, READS, WALKS, agreements, is_current, probes
 from analysis.site.facts.rows import MeasuredRow
 from tests.results.model.test_translation import KNOWN
 from tests.results.store.submissions import whole
@@ -95,3 +96,13 @@ def test_outputs_come_by_size_and_a_wrong_one_is_named(tmp_path: Path) -> None:
     file = write(tmp_path, held=-1)
     with pytest.raises(FieldError, match=f"{file.name}: held"):
         probes(tmp_path / "box")
+
+
+def test_outputs_of_another_source_are_not_current(tmp_path: Path) -> None:
+    source = tmp_path / "reach.cu"
+    source.write_text("")
+    assert not is_current(tmp_path, source)
+    (tmp_path / "source.sha256").write_text(f"{hashlib.sha256(b'').hexdigest()}  reach.cu\n")
+    assert is_current(tmp_path, source)
+    source.write_text("int")
+    assert not is_current(tmp_path, source)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.site.facts.probe import Agreement
+from analysis.site.facts.probe import SOURCE, Agreement
 from analysis.site.pages import probe
-from analysis.site.pages.probe import NONE, SOURCE, reach_agreement, reach_example, reach_source
+from analysis.site.pages.probe import NONE, reach_agreement, reach_example, reach_source
 from tests.site.facts.test_probe import GIB, inputs
 
 
@@ -33,6 +33,7 @@ def test_each_pool_of_the_probe_is_a_column(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(probe, "agreements", lambda _: figures)
     text = str(reach_agreement(inputs()))
     assert "reach.cu, pool of 4 GiB" in text
+    assert text.endswith("An earlier version of the file ran on H200.")
     for cell in ("+1.0 %", "-10.0 %", "42.0 million/s (+5.0 %)"):
         assert cell in text
 
