@@ -280,9 +280,10 @@ export function show(root, advisers, widget) {
     const adviser = advisers.find((one) => one.machine === machine);
     const advices = adviseFromPool(adviser, job, memory);
     const payload = job.size * job.count;
-    const missing = adviser.unmeasured?.length ? [`Not measured on this machine: ${adviser.unmeasured.join(", ")}.`] : [];
-    say(...sentences(advices, payload, batch), ...missing);
-    answer.replaceChildren(tableOf(advices, payload));
+    say(...sentences(advices, payload, batch));
+    const isList = [job.host, job.device].includes("scattered");
+    const missing = isList && adviser.unmeasured?.length ? `Not measured on this machine: ${adviser.unmeasured.join(", ")}.` : "";
+    answer.replaceChildren(tableOf(advices, payload), element("p", missing, { className: "hp-quiet" }));
   };
   const follow = () => {
     const asked = new URLSearchParams(location.search);

@@ -13,7 +13,7 @@ from analysis.api.model import ENTRY_BYTES, walk_seconds
 
 from .adviser import Adviser
 from .chart_parts import binary
-from .kinds import memory_of
+from .kinds import method_of
 from .measured import advisers_of, ways
 
 POOLS: Final = tuple(2**k for k in range(28, 41))
@@ -49,13 +49,10 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
 
 
 def unmeasured(facts: StudyFacts, adviser: Adviser) -> list[str]:
-    """Ways of pinned memory without a fresh time on the adviser's machine."""
+    """Ways of pieces of a list without a fresh time on the adviser's machine."""
     known = {way.variant for way in adviser.ways}
-    return [way.name for way in ways(facts.study) if way.name not in known and is_pinned(way.name)]
-
-
-def is_pinned(variant: str) -> bool:
-    return memory_of(variant) == "pinned"
+    names = [way.name for way in ways(facts.study) if way.name not in known]
+    return [name for name in names if method_of(name).startswith("list_")]
 
 
 def walks(facts: StudyFacts, machine: str) -> list[tuple[int, float]]:
