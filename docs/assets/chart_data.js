@@ -62,13 +62,13 @@ function samplesLink(href, root) {
   return link;
 }
 
-// `rows` as CSV, with the columns of the chart's data file.
-export function csvOf(rows, spec) {
+// `rows` as CSV, with the columns of the chart's data file, and the address as their source.
+export function csvOf(rows, spec, source) {
   const quoted = (value) => {
     const text = value === null || value === undefined ? "" : String(value);
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const columns = Object.keys(spec.data.find(({ url }) => url).format.parse);
-  const lines = rows.map((row) => columns.map((name) => quoted(row[name])).join(","));
-  return [columns.join(","), ...lines, ""].join("\n");
+  const lines = rows.map((row) => [...columns.map((name) => row[name]), source].map(quoted).join(","));
+  return [[...columns, "source"].join(","), ...lines, ""].join("\n");
 }

@@ -1,5 +1,5 @@
-// Draws a chart when it comes into view, and again when the palette, the width or the selection changes.
-// Until then, the first chart of a page is a static picture of its default selection.
+// Draws a chart when it is first touched, and again when the palette, the width or the selection changes.
+// Until then, it is a static picture of its default selection.
 import { csvOf, tableOf, textOf } from "./chart_data.js";
 import { addressOfChoice, bound, fileName, readChoice } from "./choice.js";
 import { button, copy } from "./copy.js";
@@ -34,6 +34,8 @@ export const palettes = once(() => read(new URL("palettes.json", import.meta.url
 
 class Chart {
   isSeen = false;
+  isTouched = false;
+  isChosen = false; // by the selects, not by the address
   view = null;
   drawn = null; // palette and width of the current drawing
   drawing = Promise.resolve();
@@ -43,8 +45,15 @@ class Chart {
     this.name = figure.dataset.chart;
     this.root = new URL(figure.dataset.root, location.href);
     this.part = (name) => figure.querySelector(`.hp-${name}`);
+    this.selects = [...this.part("controls").querySelectorAll("select")];
+    for (const select of this.selects) select.disabled = false;
     this.part("controls").addEventListener("change", () => this.onSelect());
-    this.part("data").addEventListener("toggle", () => this.describe());
+    this.part("data").addEventListener("toggle", () => this.describe()); // printing opens it, too
+    for (const kind of ["pointerenter", "pointerdown", "focusin"]) {
+      figure.addEventListener(kind, () => this.touch());
+    }
+    this.isTouched = isAsked(this.name);
+    figure.classList.toggle("hp-default", !this.isTouched);
     this.read = once(() =>
       Promise.all([
         read(new URL(figure.dataset.spec, location.href), "json"),
@@ -54,12 +63,18 @@ class Chart {
     );
   }
 
-  // Draws the chart if it is in view and outdated. Drawings run one after the other.
+  touch() {
+    this.isTouched = true;
+    this.update();
+    return this.drawing;
+  }
+
+  // Draws the chart if it is in view, touched and outdated. Drawings run one after the other.
   update() {
     this.drawing = this.drawing.then(async () => {
       const width = this.part("scroll").clientWidth;
       const state = `${palette()} ${width}`;
-      if (!this.isSeen || this.drawn === state) return;
+      if (!this.isSeen || !this.isTouched || this.drawn === state) return;
       try {
         await this.draw(width);
         this.drawn = state;
@@ -72,18 +87,32 @@ class Chart {
   }
 
   async draw(width) {
-    const [spec, colours] = await this.read();
+    const [spec] = await this.read();
     this.spec = spec;
-    const requested = this.view ? { values: this.values, faults: [] } : readChoice(this.name, spec);
-    const values = { ...requested.values, column_px: width };
-    const signals = spec.signals.map((signal) =>
-      signal.name in values ? { ...signal, value: values[signal.name] } : signal,
-    );
-    const controls = document.createElement("div");
+    const requested = this.view || this.isChosen ? { values: this.values, faults: [] } : readChoice(this.name, spec);
+    this.values = requested.values;
     const holder = document.createElement("div");
     holder.setAttribute("aria-hidden", "true"); // the surrounding box has the text
     holder.className = "hp-coming"; // until its width is final
     this.part("view").append(holder);
+    const view = await this.embed(holder, width);
+    await narrow(view, spec, width);
+    this.view?.finalize();
+    this.view = view;
+    holder.classList.replace("hp-coming", "hp-live");
+    this.part("view").replaceChildren(holder);
+    this.offerTools();
+    this.describe(requested.faults);
+  }
+
+  // A view of the chart with the current selection in `holder`; `more` replaces parts of its specification.
+  async embed(holder, width, more = {}) {
+    const [spec, colours] = await this.read();
+    const values = { ...this.values, column_px: width };
+    // The page has the selects.
+    const signals = spec.signals.map(({ bind, ...signal }) =>
+      signal.name in values ? { ...signal, value: values[signal.name] } : signal,
+    );
     const scheme = palette();
     const options = {
       mode: "vega",
@@ -92,23 +121,24 @@ class Chart {
       logLevel: 1, // errors only: a selection without points is no reason to warn
       renderer: "svg",
       config: colours[scheme],
-      bind: controls,
       loader: { baseURL: this.root.href.replace(/\/$/, "") },
-      tooltip: { theme: scheme === "slate" ? "dark" : "light" },
+      tooltip: { theme: scheme === "slate" ? "dark" : "light", formatTooltip: tooltipOf },
     };
-    const { view } = await vegaEmbed(holder, { ...spec, signals }, options);
-    await narrow(view, spec, width);
-    this.view?.finalize();
-    this.view = view;
-    holder.classList.replace("hp-coming", "hp-live");
-    this.part("controls").replaceChildren(...controls.children);
-    this.part("view").replaceChildren(holder);
-    this.offerTools();
-    this.describe(requested.faults);
+    const { view } = await vegaEmbed(holder, { ...spec, signals, ...more }, options);
+    return view;
   }
 
+  // The value of every select, by the name of its signal.
   get values() {
-    return Object.fromEntries(bound(this.spec).map(({ name }) => [name, this.view.signal(name)]));
+    return Object.fromEntries(
+      bound(this.spec).map(({ name, bind }, place) => [name, bind.options[this.selects[place].selectedIndex]]),
+    );
+  }
+
+  set values(values) {
+    bound(this.spec).forEach(({ name, bind }, place) => {
+      this.selects[place].selectedIndex = bind.options.indexOf(values[name]);
+    });
   }
 
   get address() {
@@ -117,18 +147,30 @@ class Chart {
 
   // After the reader changed a select: writes the selection into the address, so that Back works.
   async onSelect() {
-    await this.view.runAsync();
+    this.isChosen = true;
+    [this.spec] = await this.read();
     history.pushState(null, "", this.address);
+    await this.touch();
+    await this.show(this.values);
     this.describe([]);
   }
 
   // After the address changed.
   async follow() {
-    if (!this.view) return;
+    if (!this.view) {
+      if (isAsked(this.name)) this.touch();
+      return;
+    }
     const { values, faults } = readChoice(this.name, this.spec);
+    this.values = values;
+    await this.show(values);
+    this.describe(faults);
+  }
+
+  async show(values) {
+    if (!this.view) return;
     for (const [name, value] of Object.entries(values)) this.view.signal(name, value);
     await this.view.runAsync();
-    this.describe(faults);
   }
 
   // Describes the shown rows in a sentence and, if it is unfolded, in a table.
@@ -157,9 +199,9 @@ class Chart {
     };
     const file = (text, type) => URL.createObjectURL(new Blob([text], { type }));
     const formats = {
-      png: () => this.opaque(() => this.view.toImageURL("png", 2)),
-      svg: async () => file(await this.opaque(() => this.view.toSVG()), "image/svg+xml"),
-      csv: () => file(csvOf(this.rows(), this.spec), "text/csv"),
+      png: () => this.titled((view) => view.toImageURL("png", 2)),
+      svg: async () => file(await this.titled((view) => view.toSVG()), "image/svg+xml"),
+      csv: () => file(csvOf(this.rows(), this.spec, this.address.href), "text/csv"),
     };
     tools.append(
       button("Copy link", `Copy the address of ${this.name} as shown`, () => copy(this.address.href)),
@@ -169,15 +211,45 @@ class Chart {
     );
   }
 
-  // The result of `make`, called while the chart has the page's background colour.
-  async opaque(make) {
-    this.view.background(getComputedStyle(document.body).backgroundColor);
+  // The result of `make` for a view on the page's background colour with title, machines and address.
+  async titled(make) {
+    const { names } = this.spec.usermeta;
+    const machines = [...new Set(this.rows().map(({ machine }) => machine).filter(Boolean))];
+    const [page, caption] = [document.querySelector("h1"), this.figure.querySelector("figcaption")];
+    const sentence = caption.textContent.split(/[.?:]\s/, 1)[0];
+    const title = {
+      text: `${page.firstChild.textContent.trim()}: ${sentence}`,
+      subtitle: [machines.map((name) => names[name] ?? name).join(", "), this.address.href].filter(Boolean),
+      anchor: "start",
+      color: { signal: "ink" },
+      subtitleColor: { signal: "quiet" },
+    };
+    const holder = document.createElement("div");
+    holder.className = "hp-coming";
+    this.part("view").append(holder);
+    const background = getComputedStyle(document.body).backgroundColor;
+    const view = await this.embed(holder, this.part("scroll").clientWidth, { title, background });
     try {
-      return await make();
+      return await make(view);
     } finally {
-      await this.view.background("transparent").runAsync();
+      view.finalize();
+      holder.remove();
     }
   }
+}
+
+// Whether the address has a selection of the chart.
+function isAsked(chart) {
+  return [...new URLSearchParams(location.search).keys()].some((key) => key.startsWith(`${chart}.`));
+}
+
+// A tooltip of the values that a point has, as HTML; `escaped` makes HTML of any value.
+function tooltipOf(value, escaped) {
+  if (typeof value !== "object" || value === null) return escaped(value);
+  const missing = [null, undefined, "", "null", "undefined", "NaN"];
+  const rows = Object.entries(value).filter(([, one]) => !missing.includes(one));
+  const cells = ([key, one]) => `<tr><td class="key">${escaped(key)}</td><td class="value">${escaped(one)}</td></tr>`;
+  return `<table>${rows.map(cells).join("")}</table>`;
 }
 
 // Shrinks a drawing to `width`: first the legend by using fewer columns, then the plot.

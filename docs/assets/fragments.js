@@ -12,6 +12,11 @@ export function watchFolds() {
     link.replaceWith(...link.childNodes);
     fold.addEventListener("toggle", () => fold.open && load(fold));
   }
+  // Printing opens every section; the style sheet prints those that the reader has opened.
+  for (const summary of document.querySelectorAll("details.hp-section > summary")) {
+    const section = summary.parentElement;
+    summary.addEventListener("click", () => section.toggleAttribute("data-opened", !section.open));
+  }
   addEventListener("hashchange", openTarget);
   openTarget();
 }
@@ -84,9 +89,14 @@ async function openTarget() {
   const element = id && document.getElementById(id);
   const fold = element ? element.closest(FOLDED) : id && foldOf(id);
   for (let ancestor = fold || element; ancestor; ancestor = ancestor.parentElement) {
-    if (ancestor.localName === "details") ancestor.open = true;
+    if (ancestor.localName !== "details") continue;
+    ancestor.open = true;
+    ancestor.toggleAttribute("data-opened", true);
   }
-  if (!fold) return;
+  if (!fold) {
+    if (element && element.closest("details")) element.scrollIntoView(); // its place has changed
+    return;
+  }
   await load(fold);
   const target = document.getElementById(id) ?? fold;
   target.classList.add("hp-target");

@@ -1,5 +1,7 @@
-// Filters of the ledger: by verdict, study, machine and author of the claim.
+// Filters of the ledger: by verdict, study, machine and author of the claim, and by text.
 import { addressOfChoice, readChoice } from "./choice.js";
+
+const TEXT = "ledger-text"; // key of the address
 
 const WORDS = {
   holds: ["holds", "hold"],
@@ -15,6 +17,7 @@ export function watchLedger() {
     box,
     study: box.dataset.study,
     by: box.dataset.by,
+    text: box.textContent.toLowerCase(),
     verdicts: JSON.parse(box.dataset.verdicts),
   }));
   const distinct = (values) => [null, ...new Set(values)];
@@ -30,7 +33,8 @@ export function watchLedger() {
   form.className = "hp-controls";
   form.setAttribute("aria-label", "Which claims are shown");
   const selects = spec.signals.map(selectOf);
-  form.append(...selects.map((select) => select.parentElement));
+  const field = textField();
+  form.append(...selects.map((select) => select.parentElement), field.parentElement);
   status.before(form);
   const note = document.createElement("p");
   note.className = "hp-note";
@@ -40,12 +44,14 @@ export function watchLedger() {
   const show = (values) => {
     const counts = Object.fromEntries(Object.keys(WORDS).map((name) => [name, 0]));
     const few = { ...counts };
-    for (const { box, study, by, verdicts } of claims) {
+    const words = field.value.toLowerCase().split(/\s+/);
+    for (const { box, study, by, verdicts, text } of claims) {
       const judged = verdicts.length ? verdicts : [["", "not tested"]];
       const found = judged.filter(
         ([machine, verdict]) => fits(values.machine, machine) && fits(values.verdict, verdict),
       );
-      box.hidden = !(found.length && fits(values.study, study) && fits(values.by, by));
+      const isNamed = words.every((word) => text.includes(word));
+      box.hidden = !(found.length && isNamed && fits(values.study, study) && fits(values.by, by));
       if (box.hidden) continue;
       for (const [, verdict, isFew] of found) {
         counts[verdict] += 1;
@@ -57,20 +63,32 @@ export function watchLedger() {
     const ofFew = (name) => (few[name] ? ` (${few[name]} in ${status.dataset.few})` : "");
     const summary = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}${ofFew(name)}`).join(", ");
     status.textContent = total ? `${total} verdicts shown, one per claim and machine: ${summary}.` : "No claim matches these filters.";
-    document.body.classList.toggle("hp-filtered", Object.values(values).some((value) => value !== null));
-    hideEmpty();
+    const isFiltered = Boolean(field.value.trim()) || Object.values(values).some((value) => value !== null);
+    document.body.classList.toggle("hp-filtered", isFiltered);
+    hideEmpty(isFiltered);
   };
   const follow = () => {
     const { values, faults } = readChoice("ledger", spec);
     spec.signals.forEach(({ name, bind }, place) => {
       selects[place].selectedIndex = bind.options.indexOf(values[name]);
     });
+    field.value = new URLSearchParams(location.search).get(TEXT) ?? "";
     note.textContent = faults.join(" ");
     show(values);
   };
-  form.addEventListener("change", () => {
-    const chosen = spec.signals.map(({ name, bind }, place) => [name, bind.options[selects[place].selectedIndex]]);
-    const values = Object.fromEntries(chosen);
+  field.addEventListener("input", () => {
+    const address = new URL(location.href);
+    address.searchParams.delete(TEXT);
+    if (field.value) address.searchParams.set(TEXT, field.value);
+    history.replaceState(null, "", address);
+    show(chosen());
+  });
+  const chosen = () =>
+    Object.fromEntries(spec.signals.map(({ name, bind }, place) => [name, bind.options[selects[place].selectedIndex]]));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("change", (event) => {
+    if (event.target === field) return;
+    const values = chosen();
     history.pushState(null, "", addressOfChoice("ledger", spec, values, ""));
     note.textContent = "";
     show(values);
@@ -102,22 +120,27 @@ function selectOf({ name, bind }) {
   return select;
 }
 
-// Hides headings and counts above lists without any shown claim.
-function hideEmpty() {
+function textField() {
+  const label = document.createElement("label");
+  label.append("text");
+  const field = label.appendChild(document.createElement("input"));
+  field.type = "search";
+  field.name = "text";
+  return field;
+}
+
+// Hides lists without any shown claim, with their titles, counts and sections. With a filter, it opens the
+// sections of all other lists.
+function hideEmpty(isFiltered) {
   for (const list of document.querySelectorAll(".hp-claims")) {
     list.hidden = !list.querySelector("details:not([hidden])");
     const counts = list.previousElementSibling; // of all claims; the previous element is their title
+    if (!counts?.matches("ul")) continue;
     counts.classList.add("hp-counts");
     counts.previousElementSibling.classList.toggle("hp-counts", list.hidden);
   }
-  for (const heading of document.querySelectorAll(".md-content h2")) {
-    let shown = false;
-    let lists = 0;
-    for (let next = heading.nextElementSibling; next && next.tagName !== "H2"; next = next.nextElementSibling) {
-      if (!next.matches(".hp-claims")) continue;
-      lists += 1;
-      shown ||= !next.hidden;
-    }
-    heading.hidden = lists > 0 && !shown;
+  for (const fold of document.querySelectorAll("details:is(.hp-section, .hp-more):has(.hp-claims)")) {
+    fold.hidden = !fold.querySelector(".hp-claims:not([hidden])");
+    if (isFiltered) fold.open = !fold.hidden;
   }
 }

@@ -42,15 +42,11 @@ summaries = {
         Wildcards(fromdict={"study": study}))[0]]
     for study in CONFIG.known
 }
-pictures = {
-    study: dict(rules.charts.rule.params.items())["picture"](Wildcards(fromdict={"study": study}))
-    for study in CONFIG.known
-}
-collected = {"rules": described, "summaries": summaries, "pictures": pictures}
+collected = {"rules": described, "summaries": summaries}
 Path("build/rules.json").write_text(json.dumps(collected))
 """
 """Collects each rule with a command as it is for one variant, and for every study the inputs of its
-tables and the chart that is drawn as a picture."""
+tables."""
 
 OF_MODULES = ("bindings", "module", "machine_code")
 READERS = re.compile(r"analysis/((base|study|study/claims)/)?\w+\.py")
@@ -220,10 +216,7 @@ def test_only_a_study_that_the_link_model_predicts_waits_for_its_fit(
     assert {name for name, inputs in summaries if "build/links.json" in inputs} == {"strides"}
 
 
-def test_the_first_chart_of_a_page_is_drawn_as_a_picture_and_text_redraws_nothing(
-    described: dict[str, dict[str, Any]],
-) -> None:
-    assert described["pictures"] == {"calls": "steps", "copy": "steps", "strides": "cases"}
+def test_a_changed_page_redraws_nothing(described: dict[str, dict[str, Any]]) -> None:
     assert not any(path.startswith("docs/") for path in described["rules"]["charts"]["inputs"])
 
 

@@ -2,8 +2,6 @@
 from functools import cache
 from importlib.metadata import version
 
-from analysis.site.pages.navigation import STUDIES as STUDY_PAGES
-from analysis.site.pages.navigation import first_chart
 from analysis.study.source import timed_files
 from analysis.results.store.folders import (
     DESCRIPTION,
@@ -150,12 +148,6 @@ def site_digest(wildcards):
 def chart_packages(wildcards):
     """Versions of the packages that draw. Only a machine that draws charts has them."""
     return [version("altair"), version("vl-convert-python")]
-
-
-def picture(wildcards):
-    """The chart that a study's page also has as a picture. As a parameter it redraws the charts if
-    another chart comes first; no other change of the page does."""
-    return first_chart(Path("docs", STUDY_PAGES, f"{wildcards.study}.md"))
 
 
 def is_site_lost(wildcards):

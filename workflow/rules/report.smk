@@ -45,14 +45,13 @@ rule charts:
         results=RESULTS,
         tables=tables_folder,
         derived=derived_folder,
-        picture=picture,
         files=study_names_digest,
     message:
         "Drawing the charts of {wildcards.study}"
     shell:
         "{params.python:q} -m analysis.site.charts {wildcards.study} --tables {params.tables}"
         " --derived {params.derived} --results {params.results} --out {output}"
-        " --picture={params.picture:q} 2> {log}"
+        " 2> {log}"
 
 
 rule report:

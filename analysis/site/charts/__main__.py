@@ -20,9 +20,6 @@ def main() -> None:
     parser.add_argument("--derived", type=Path, required=True, help="tables of its code")
     parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the charts go")
-    parser.add_argument(
-        "--picture", default="", help="the chart that the page will have as a picture, too"
-    )
     arguments = parser.parse_args()
     study = find_study(arguments.study)
     inputs = load_inputs(
@@ -30,7 +27,7 @@ def main() -> None:
     )
     facts = StudyFacts(inputs, study)
     charts = study_charts(facts)
-    index = write_charts(charts, arguments.out, study.name, arguments.picture, inputs.machine_names)
+    index = write_charts(charts, arguments.out, study.name, inputs.machine_names)
     write_index(index, arguments.out)
     write_widgets(facts, arguments.out)
 

@@ -1,4 +1,4 @@
-"""A chart as a picture that needs no script: an SVG of shapes and words, for both palettes."""
+"""A chart as a picture that needs no script: an SVG file of shapes and words, for both palettes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import vl_convert
-from markupsafe import Markup
 
 from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, LEGEND_COLUMNS, both_palettes
 
 COLUMNS: Final = {"wide": COLUMN_PX, "narrow": 326}
 """Pixels of the column in windows of 1280 and of 390."""
-SHAPES: Final = {"path", "line", "rect", "text"}
+SVG: Final = "http://www.w3.org/2000/svg"
+SHAPES: Final = {"path", "line", "rect", "text", "stop"}
+GROUPS: Final = {"g", "a", "defs", "clipPath", "linearGradient"}
+REFERRING: Final = ("id", "clip-path", "offset", "stop-color", "x1", "y1")
+"""Attributes of clips and gradients, and of groups that refer to them."""
 PLACED: Final = {"d", "transform", "x", "y", "dy", "x2", "y2", "width", "height"}
 INHERITED: Final = (
     *("fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray"),
@@ -32,6 +35,14 @@ _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010
 _MOVED: Final = re.compile(r"translate\((-?[\d.]+)")
 _WIDTH: Final = re.compile(r"h([\d.]+)")
 _LONG: Final = re.compile(r"-?\d+\.\d{2,}(?:e-\d+)?")
+
+
+class Picture(NamedTuple):
+    """An SVG file, and its size in pixels."""
+
+    svg: str
+    width: int
+    height: int
 
 
 @dataclass(frozen=True)
@@ -55,20 +66,28 @@ class Still:
 
     @property
     def choices(self) -> list[dict[str, Any]]:
-        """Vega's signals that are chosen by a select."""
+        """Selects of the chart: `name`, `labels` of its options, and the index that is `chosen`."""
         signals: list[dict[str, Any]] = self._vega["signals"]
-        return [one for one in signals if one.get("bind", {}).get("input") == "select"]
+        bound = [one for one in signals if one.get("bind", {}).get("input") == "select"]
+        return [
+            {
+                "name": one["bind"]["name"],
+                "labels": one["bind"].get("labels", one["bind"]["options"]),
+                "chosen": one["bind"]["options"].index(one["value"]),
+            }
+            for one in bound
+        ]
 
-    def pictures(self) -> dict[str, Markup]:
+    def pictures(self) -> dict[str, Picture]:
         """The pictures of `drawn`, by the name of the column."""
         return {name: self.drawn(px) for name, px in COLUMNS.items()}
 
-    def drawn(self, column_px: int) -> Markup:
-        """What Vega draws in a column of `column_px`; of that, shapes and words only: no links, no
-        tooltips, nothing for scripts. Empty where they refer to others, as what is clipped does.
+    def drawn(self, column_px: int) -> Picture:
+        """Vega's drawing in a column of `column_px`, reduced to shapes and words: no links, no
+        tooltips, nothing for scripts.
 
-        What is too wide is brought down to the column as in assets/charts.js: first a legend, by
-        having fewer columns, then the plot.
+        A drawing that is too wide is narrowed as in assets/charts.js: first a legend, by fewer
+        columns, then the plot.
         """
         signals = {COLUMN_SIGNAL: column_px}
         root = self._draw(signals)
@@ -77,11 +96,12 @@ class Still:
                 root = self._draw(signals := {**signals, "legend_columns": columns})
         if (excess := math.ceil(float(root.attrib["width"])) - column_px) > 0:
             root = self._draw({**signals, COLUMN_SIGNAL: column_px - excess})
-        if root.find(".//*[@id]") is not None:
-            return Markup()
-        svg = Element("svg", {key: root.attrib[key] for key in ("width", "height", "viewBox")})
+        attributes = {key: root.attrib[key] for key in ("width", "height", "viewBox")}
+        svg = Element("svg", {"xmlns": SVG, "style": "color-scheme: light dark", **attributes})
         svg.extend(_kept(root))
-        return Markup(ElementTree.tostring(svg, encoding="unicode"))
+        _number_ids(svg)
+        width, height = (round(float(attributes[key])) for key in ("width", "height"))
+        return Picture(ElementTree.tostring(svg, encoding="unicode"), width, height)
 
     def _draw(self, signals: Mapping[str, int]) -> Element:
         """All that Vega draws, with these values of its signals."""
@@ -89,6 +109,18 @@ class Still:
         given = [{"name": name, "value": value} for name, value in signals.items()]
         vega = {**self._vega, "config": both_palettes(), "signals": [*given, *others]}
         return ElementTree.fromstring(vl_convert.vega_to_svg(vega, allowed_base_urls=[]))
+
+
+def _number_ids(root: Element) -> None:
+    """Number the ids, which Vega counts over all drawings of a process."""
+    ids = [one.attrib["id"] for one in root.iter() if "id" in one.attrib]
+    numbered = {f"url(#{old})": f"url(#i{number})" for number, old in enumerate(ids)}
+    for one in root.iter():
+        if "id" in one.attrib:
+            one.set("id", f"i{ids.index(one.attrib['id'])}")
+        for key in ("clip-path", "fill"):
+            if one.get(key) in numbered:
+                one.set(key, numbered[one.attrib[key]])
 
 
 def _legend_ends(parent: Element, x: float = 0) -> Iterator[float]:
@@ -108,21 +140,24 @@ def _kept(parent: Element) -> list[Element]:
     for child in parent:
         name = child.tag.rpartition("}")[2]
         attributes = _attributes(child)
-        if name in SHAPES and _is_seen(child):
+        if name in SHAPES and (_is_seen(child) or parent.tag.endswith("clipPath")):
             shape = Element(name, attributes)
             shape.text = child.text
             for line in child:
                 ElementTree.SubElement(shape, "tspan", _attributes(line)).text = line.text
             found.append(shape)
-        elif name in ("g", "a"):
-            group = Element("g", attributes)
+        elif name in GROUPS:
+            group = Element("g" if name == "a" else name, attributes)
             group.extend(_kept(child))
             _share(group)
-            found += [group] if group.attrib and len(group) else group
+            is_kept = name not in ("g", "a") or group.attrib
+            found += [group] if is_kept and len(group) else group
     return found
 
 
 def _is_seen(shape: Element) -> bool:
+    if "stop-color" in shape.attrib:
+        return True
     paints = {shape.get("fill", "none"), shape.get("stroke", "none")}
     return not paints <= {"none", "transparent"} and shape.get("opacity") != "0"
 
@@ -138,7 +173,8 @@ def _attributes(element: Element) -> dict[str, str]:
         del placed["transform"]
     if element.get("opacity", "1") != "1":
         placed["opacity"] = element.attrib["opacity"]
-    return placed | {key: element.attrib[key] for key in INHERITED if key in element.attrib}
+    kept = (*INHERITED, *REFERRING)
+    return placed | {key: element.attrib[key] for key in kept if key in element.attrib}
 
 
 def _share(group: Element) -> None:

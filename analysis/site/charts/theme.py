@@ -226,11 +226,17 @@ def si_axis(unit: str, **options: Any) -> alt.Axis:
     return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'", **options)
 
 
-def variant_rows(names: Sequence[str], table: pd.DataFrame) -> alt.Y:
-    """A row for each variant in `table`, in the order of `names`."""
+def variant_rows(
+    names: Sequence[str], table: pd.DataFrame, *, are_above_if_compact: bool = False
+) -> alt.Y:
+    """A row for each variant in `table`, in the order of `names`, which a layer of the chart may
+    write above the rows of a narrow column."""
     axis = alt.Axis(
         labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, domain=False, ticks=False, grid=False
     )
+    if are_above_if_compact:
+        axis.labelLimit = alt.ExprRef(f"compact ? 1 : {LABEL_LIMIT_PX}")
+        axis.labelFontSize = alt.ExprRef("compact ? 0.1 : 11")
     return alt.Y("variant:N", sort=present(names, table["variant"]), title=None, axis=axis)
 
 
@@ -302,18 +308,25 @@ def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
 
 
 def finish(
-    chart: Any, description: str, margin: int, compact_margin: int, least: int = LEAST_PX
+    chart: Any,
+    description: str,
+    margin: int,
+    compact_margin: int,
+    least: int = LEAST_PX,
+    compact_row_px: int = 0,
 ) -> Chart:
     """Give `chart` its description and its margins beside the plot, in pixels.
 
     The plot takes the rest of the column, but at least `least` pixels. The parameter `compact` is
-    true in a narrow column.
+    true in a narrow column, in which rows are `compact_row_px` high, if given.
     """
     chart.description = description
     chart.usermeta = {
         "legendColumns": LEGEND_COLUMNS,
         "plot": f"max({least}, {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
     }
+    if compact_row_px:
+        chart.usermeta["compactRow"] = compact_row_px
     _give(
         chart,
         alt.param(name=COLUMN_SIGNAL, value=COLUMN_PX),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import altair as alt
@@ -13,7 +14,7 @@ import vl_convert
 
 from analysis.site.charts.columns import NO_NAMES, column_table, encodings, measure_of, text_of
 from analysis.site.charts.still import Still
-from analysis.site.charts.theme import CONFIGURATION, Chart
+from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, CONFIGURATION, Chart
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
@@ -40,11 +41,13 @@ LABELLED: Final = {
 
 
 class ChartSummary(NamedTuple):
-    """Description of a chart, its figures in words, and its pictures by column, if requested."""
+    """Description of a chart, its figures in words, its selects as of `Still.choices`, and width
+    and height of its pictures by column, px."""
 
     description: str
     text: str
-    pictures: Mapping[str, str] | None = None
+    choices: Sequence[Mapping[str, Any]] = ()
+    sizes: Mapping[str, Sequence[int]] = MappingProxyType({})
 
 
 class Written(NamedTuple):
@@ -58,24 +61,26 @@ def write_charts(
     charts: Mapping[str, Chart | None],
     folder: Path,
     group: str,
-    pictured: str = "",
     names: Mapping[str, str] = NO_NAMES,
 ) -> dict[str, ChartSummary | None]:
     """Write `charts` to `folder`, which will be charts/`group` of the site.
 
-    Returns a summary of each, None if there is nothing to draw. The chart `pictured` also has
-    pictures. `names` are the machine names of pages.
+    Returns a summary of each, None if there is nothing to draw. `names` are the machine names of
+    pages.
     """
     index: dict[str, ChartSummary | None] = dict.fromkeys(charts)
     folder.mkdir(parents=True, exist_ok=True)
     for name, chart in charts.items():
-        if chart is not None:
-            written = write_chart(chart, folder, name, f"charts/{group}", names)
-            description = str(chart.description)  # type: ignore[attr-defined]
-            index[name] = ChartSummary(description, written.text)
-    if (summary := index.get(pictured)) is not None:
-        pictures = Still(folder / f"{pictured}.vg.json").pictures()
-        index[pictured] = summary._replace(pictures=pictures)
+        if chart is None:
+            continue
+        written = write_chart(chart, folder, name, f"charts/{group}", names)
+        still = Still(folder / f"{name}.vg.json")
+        pictures = still.pictures()
+        for column, picture in pictures.items():
+            (folder / f"{name}.{column}.svg").write_text(picture.svg)
+        sizes = {column: [one.width, one.height] for column, one in pictures.items()}
+        description = str(chart.description)  # type: ignore[attr-defined]
+        index[name] = ChartSummary(description, written.text, still.choices, sizes)
     return index
 
 
@@ -144,7 +149,15 @@ def _fit(compiled: dict[str, Any], width: str) -> None:
     `theme.finish` keeps its width."""
     plot = compiled.get("usermeta", {}).pop("plot", None)
     if plot is None:
+        # The configuration refers to them.
+        given = {"compact": False, "legend_columns": 0, COLUMN_SIGNAL: COLUMN_PX}
+        compiled.setdefault("signals", []).extend(
+            {"name": name, "value": value} for name, value in given.items()
+        )
         return
+    if row_px := compiled["usermeta"].pop("compactRow", None):
+        (step,) = (signal for signal in compiled["signals"] if signal["name"] == "y_step")
+        step["update"] = f"compact ? {row_px} : {step.pop('value')}"
     others = [signal for signal in compiled["signals"] if signal["name"] != width]
     compiled["signals"] = [*others, {"name": width, "update": plot}]
     compiled.pop("width", None)

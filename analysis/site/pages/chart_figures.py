@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 
 from analysis.base.errors import require_known
-from analysis.site.charts.still import Still
+from analysis.site.charts.still import COLUMNS
 from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
@@ -68,19 +67,12 @@ def _figure(
 ) -> str | Markup:
     if chart is None:
         return _FIGURES.undrawn(name, "Nothing to draw yet.")
-    path = f"charts/{group}/{name}"
-    choices: Sequence[Mapping[str, Any]] = ()
-    pictures: Mapping[str, str] = {}
-    if page.is_first_chart(f"{group}/{name}"):
-        still = Still(page.docs / f"{path}.vg.json")
-        choices, pictures = still.choices, chart.pictures or still.pictures()
     return _FIGURES.chart(
         name=name,
         study=group,
-        path=path,
+        path=f"charts/{group}/{name}",
         root=page.root,
         summary=chart,
         caption=caption,
-        choices=choices,
-        pictures=pictures,
+        columns=[*COLUMNS],
     )

@@ -16,13 +16,38 @@ from analysis.study.claims.findings import Finding
 from analysis.study.claims.verdicts import NOT_TESTED
 
 
-def finding_list(facts: StudyFacts) -> Markup:
-    """The findings of a study, for its page; empty without any."""
+def thesis(facts: StudyFacts) -> Markup:
+    """The finding that a study's page opens with; empty without any finding."""
+    found = findings(facts)
+    return macros("claim.html").thesis(_item(facts, *_thesis(found))) if found else NO_HTML
+
+
+def advice_list(facts: StudyFacts) -> Markup:
+    """Advice of the findings of a study, each with its reason; empty without advice."""
     items = [
-        finding_item(facts, finding, result, f"#{claim_anchor(facts.study.name, result.claim.id)}")
+        macros("claim.html").advised(finding.advice, _item(facts, finding, result))
         for finding, result in findings(facts)
+        if finding.advice
     ]
-    return listed("ul", items, "hp-findings") if items else NO_HTML
+    return listed("ol", items, "hp-findings") if items else NO_HTML
+
+
+def other_findings(facts: StudyFacts) -> list[Markup]:
+    """The findings of a study that are neither its thesis nor beside an advice."""
+    found = findings(facts)
+    opening = _thesis(found) if found else None
+    return [_item(facts, *one) for one in found if one is not opening and not one[0].advice]
+
+
+def _thesis(found: list[tuple[Finding, ClaimResult]]) -> tuple[Finding, ClaimResult]:
+    """The one to open with: of those that may be a headline, if there are any."""
+    settled = [one for one in found if not one[1].few] or found
+    return next((one for one in settled if one[0].opens), settled[0])
+
+
+def _item(facts: StudyFacts, finding: Finding, result: ClaimResult) -> Markup:
+    evidence = f"#{claim_anchor(facts.study.name, result.claim.id)}"
+    return finding_item(facts, finding, result, evidence)
 
 
 def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evidence: str) -> Markup:

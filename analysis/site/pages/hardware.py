@@ -205,9 +205,10 @@ def hosts(comparison: Comparison) -> str:
             host = host_of(entry)
             found[host] = entry["machine"]
             runs.setdefault(host, set()).add(entry["run"])
+        called = {host: f"host {number}" for number, host in enumerate(sorted(found), start=1)}
         rows = [
             [
-                code(host),
+                called[host],
                 listing(sorted({run[:10] for run in runs[host]})),
                 str(len(runs[host])),
                 str(len(comparison.figures.get(comparison.host(machine, host), {}))),
@@ -218,7 +219,8 @@ def hosts(comparison: Comparison) -> str:
         columns = ["host", "measured on", "runs", "figures"]
         parts.append(table(columns, rows, numeric=columns[2:]))
         if len(found) > 1:
-            parts.append(_differing(found, sorted(found)))
+            described = {called[host]: facts for host, facts in found.items()}
+            parts.append(_differing(described, list(called.values())))
     return "\n\n".join(parts) or NOTHING
 
 

@@ -26,12 +26,14 @@ from analysis.site.pages.html import (
     folded,
     joined,
     link,
+    listed,
     paragraph,
     table,
     without_empty,
 )
 from analysis.site.pages.templates import macros
 from analysis.study.claims import Claim
+from analysis.study.claims.comparison import Bounded
 from analysis.study.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 
 _CLAIMS: Final = macros("claim.html")
@@ -46,13 +48,15 @@ SUMMED: Final = {
 """Verb phrases of one verdict, and of several."""
 CHOSEN_AFTER: Final = "threshold chosen after seeing the data"
 """Label of the count of verdicts whose runs did not record the threshold."""
+SURPRISES: Final = 8
+"""Maximum number of claims at the top of the ledger."""
 IN_VIEW: Final = 20
 """Maximum number of unfolded claims of one kind on the page of a study."""
 UNFOLDED: Final = 4
 """Maximum number of unfolded comparisons of one claim."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Judged:
     """A claim with its rows of claims.csv, one per machine, the displayed verdict of each, and
     `in 1 run on 1 host` for a verdict that uses few runs."""
@@ -65,6 +69,29 @@ class Judged:
         """Verdict and few runs per machine; `not tested` for a claim without rows."""
         return [(verdict, few) for _, verdict, few in self.rows] or [(NOT_TESTED, "")]
 
+    @property
+    def is_untested(self) -> bool:
+        """Whether no machine decides the claim or leaves it undecided."""
+        return {*self.verdicts} == {(NOT_TESTED, "")}
+
+    @property
+    def surprise(self) -> tuple[float, ClaimRow | None]:
+        """The largest distance of an interval from a bound that it misses, as a logarithm, and the
+        row; 0 if no claim with one bound is missed in enough runs."""
+        test = self.claim.tests[0] if len(self.claim.tests) == 1 else None
+        if not isinstance(test, Bounded) or test.bound.value <= 0:
+            return 0.0, None
+        return max(
+            (
+                (max(math.log(row.ci_low / bound), math.log(bound / row.ci_high)), row)
+                for bound in [test.bound.value]
+                for row, verdict, few in self.rows
+                if verdict == FAILS and not few and row.ci_low > 0 and row.ci_high > 0
+            ),
+            key=lambda one: one[0],
+            default=(0.0, None),
+        )
+
 
 def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: Place) -> str:
     """Claims of every study that has any; `pages` are addresses by study. Markdown."""
@@ -74,7 +101,9 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
     for name, facts in studies.items():
         if facts.study.claims:
             title = facts.study.title
-            parts.append(f"## [{title}]({pages[name]})" if name in pages else f"## {title}")
+            parts.append(f"## {title} {{: #{name} .fold }}")
+            if name in pages:
+                parts.append(f"[The study]({pages[name]})")
             parts.append(claims_of(facts, place, most=len(facts.study.claims)))
             for claim in facts.study.claims:
                 judged = _judge(facts, claim)
@@ -91,7 +120,35 @@ def ledger(studies: Mapping[str, StudyFacts], pages: Mapping[str, str], place: P
             f" {_sum_up(on_average)}."
         )
     names = json.dumps(next(iter(studies.values())).inputs.machine_names, ensure_ascii=False)
-    return "\n\n".join([_CLAIMS.counted(names, FEW, counted), *parts])
+    farthest = _farthest(studies)
+    return "\n\n".join([_CLAIMS.counted(names, FEW, counted), *farthest, *parts])
+
+
+def _farthest(studies: Mapping[str, StudyFacts]) -> list[str]:
+    """The claims that miss their bound by most, each with its figure; Markdown."""
+    found = [
+        (facts, judged, *judged.surprise)
+        for facts in studies.values()
+        for judged in (_judge(facts, claim) for claim in facts.study.claims)
+    ]
+    found.sort(key=lambda one: one[2], reverse=True)
+    items = [
+        joined(
+            " ",
+            [
+                link(f"#{claim_anchor(facts.study.name, judged.claim.id)}", judged.claim.says),
+                Markup("Measured: {}.").format(
+                    with_interval(
+                        f"{_written(facts, judged.claim, row.measured)} on {_where(facts, row)}",
+                        _spread(facts, judged.claim, row),
+                    )
+                ),
+            ],
+        )
+        for facts, judged, distance, row in found[:SURPRISES]
+        if distance > 0 and row is not None
+    ]
+    return ["**Farthest from what was claimed:**", listed("ol", items)] if items else []
 
 
 def _sum_up(verdicts: Sequence[tuple[str, str]]) -> str:
@@ -120,10 +177,10 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
     for one in ids:
         require_known(f"claims of {facts.study.name}", one, known)
     judged = [_judge(facts, claim) for claim in facts.study.claims if not ids or claim.id in ids]
-    untested = [one for one in judged if ids and {*one.verdicts} == {(NOT_TESTED, "")}]
-    listed = [one for one in judged if one not in untested]
-    theirs = [one for one in listed if not one.claim.ours]
-    ours = [one for one in listed if one.claim.ours]
+    untested = [one for one in judged if ids and one.is_untested]
+    shown = [one for one in judged if one not in untested]
+    theirs = [one for one in shown if not one.claim.ours]
+    ours = [one for one in shown if one.claim.ours]
     parts: list[str] = []
     for title, claims in (("Of the write-up", theirs), ("Ours", ours)):
         if not claims:
@@ -134,11 +191,20 @@ def claims_of(facts: StudyFacts, place: Place, ids: Sequence[str] = (), most: in
         if not ids or any(map(_is_fitted, claims)):
             parts.append(_count(facts, claims))
         # Only the complete list has anchors, because an anchor must be unique on a page.
-        boxes = _CLAIMS.claims([_folded(facts, one, place, anchored=not ids) for one in claims])
-        parts.append(folded(f"The {len(claims)} claims", boxes) if len(claims) > most else boxes)
+        boxes = {one: _folded(facts, one, place, anchored=not ids) for one in claims}
+        tested = [box for one, box in boxes.items() if not one.is_untested]
+        if tested:
+            lines = _CLAIMS.claims(tested)
+            is_long = len(tested) > most
+            parts.append(folded(f"The {len(tested)} claims", lines) if is_long else lines)
+        if left := [box for one, box in boxes.items() if one.is_untested]:
+            parts.append(folded(f"{len(left)} not tested", _CLAIMS.claims(left)))
     if untested:
         names = (
-            link(f"#{claim_anchor(facts.study.name, one.claim.id)}", one.claim.says)
+            link(
+                f"{place.root}ledger/#{claim_anchor(facts.study.name, one.claim.id)}",
+                one.claim.says,
+            )
             for one in untested
         )
         parts.append(f"Not tested: {joined(' ', names)}")

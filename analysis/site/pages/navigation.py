@@ -3,7 +3,6 @@ journeys."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -16,7 +15,6 @@ STUDIES: Final = "studies"
 JOURNEYS: Final = "Journeys"
 """The group of those studies that mkdocs.yml does not list."""
 
-_CHART: Final = re.compile(r"\{\{-?\s*chart\(\s*['\"](\w+)")
 
 Entry = str | dict[str, list[str]]
 """A page, or a group of pages under its title."""
@@ -53,12 +51,6 @@ def study_groups(entries: Iterable[Entry], studies: Iterable[str]) -> dict[str, 
             left = [name for name in left if name not in groups[title]]
     groups[JOURNEYS] += left
     return {title: names for title, names in groups.items() if names}
-
-
-def first_chart(page: Path) -> str:
-    """The chart that the page of a study shows first; empty where it has none."""
-    found = _CHART.search(page.read_text()) if page.exists() else None
-    return found[1] if found else ""
 
 
 def _study_of(page: str) -> str:

@@ -30,11 +30,6 @@ class Page:
         """`path` within the site as seen from this page."""
         return get_relative_url(path, self.env.page.url)
 
-    def is_first_chart(self, name: str) -> bool:
-        """Whether this chart is the first on this page."""
-        first: str = self.env.page.meta.setdefault("first_chart", name)
-        return first == name
-
     @property
     def docs(self) -> Path:
         """The folder of what was staged."""

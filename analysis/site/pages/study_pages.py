@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import Final
 
 from markupsafe import Markup
 
@@ -21,26 +22,80 @@ from analysis.site.facts.findings import findings
 from analysis.site.facts.rows import PublishedRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import uncaptured
-from analysis.site.pages.findings import finding_list, headline
-from analysis.site.pages.html import NO_HTML, code, joined, moment, plain, table, without_empty
+from analysis.site.pages.chart_figures import chart_figure
+from analysis.site.pages.findings import advice_list, headline, other_findings, thesis
+from analysis.site.pages.html import (
+    NO_HTML,
+    code,
+    folded,
+    joined,
+    listed,
+    moment,
+    plain,
+    table,
+    without_empty,
+)
+from analysis.site.pages.ledger import claims_of
 from analysis.site.pages.machines import virtual_note
-from analysis.site.pages.page import macro
+from analysis.site.pages.page import Page, macro
 from analysis.site.pages.sentences import NOTHING, headroom_sentence, order_sentences
+
+SAMPLES: Final = (
+    "[Data](../data.md) lists the samples of every variant, with commit, compiler and command."
+    " [Machines](../machines.md) lists their hosts."
+)
 
 
 def lead(facts: StudyFacts) -> str:
-    """The study's question, its findings and its write-up; Markdown and HTML."""
+    """The study's thesis, or its question until there is one, and its scope; Markdown and HTML."""
     study = facts.study
-    lines = [f"**{study.question.strip()}**", *filter(None, [finding_list(facts)])]
+    question = study.question.strip()
+    opening = thesis(facts)
+    scope = [question] if opening else []
     if study.write_up:
         date = f", {study.write_up.date}" if study.write_up.date else ""
-        lines.append(
-            f"The study reproduces *{study.write_up.title}*{date}, measures its steps, and"
-            " continues from there."
-        )
-    lines.append(f"Unless stated otherwise, figures are for the headline case `{study.headline}`.")
-    lines.append(virtual_note(facts.inputs, facts.machines, "../"))
-    return "\n\n".join(filter(None, [*lines, _out_of_reach(facts)]))
+        scope.append(f"Reproduces *{study.write_up.title}*{date}, and continues from there.")
+    scope.append(f"Unless stated otherwise, figures are for the case `{study.headline}`.")
+    scope += [virtual_note(facts.inputs, facts.machines, "../"), _out_of_reach(facts)]
+    quiet = " ".join(filter(None, scope))
+    return f"{opening or f'**{question}**'}\n\n{quiet}\n{{: .hp-quiet .hp-scope }}"
+
+
+@macro()
+def advice(facts: StudyFacts) -> str:
+    """Advice of the findings, under a heading, and the other findings, folded."""
+    parts: list[str] = []
+    if advised := advice_list(facts):
+        parts += ["## What to do", advised]
+    if others := other_findings(facts):
+        title = "More findings" if advised else "Findings"
+        parts.append(folded(f"{title} ({len(others)})", listed("ul", others, "hp-findings")))
+    return "\n\n".join(parts)
+
+
+@macro()
+def evidence(page: Page, facts: StudyFacts, caption: str = "") -> str:
+    """The folded end of a study's page: claims, printed figures, all cases, missing results.
+
+    caption: axes of the chart of all cases; without it, there is no such chart
+    """
+    how = "[The ledger](../ledger.md) explains how verdicts are reached."
+    if facts.study.write_up:
+        how = f"Each claim of the write-up has an experiment, or the reason for having none. {how}"
+    cases = f"{caption} Select a variant to highlight. Crosses: stale."
+    parts = {
+        "Claims and verdicts {: #claims .fold }": f"{how}\n\n{claims_of(facts, page.place)}",
+        "The printed figures beside ours {: #as-published .fold }": (
+            published_table(facts) if facts.published else ""
+        ),
+        **_order_section(facts),
+        "All cases {: #all-cases .fold }": (
+            chart_figure(page, facts, "cases", cases) if caption else ""
+        ),
+        **_missing_section(facts),
+        "Samples {: .fold }": SAMPLES,
+    }
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
 
 
 def _out_of_reach(facts: StudyFacts) -> str:
@@ -67,18 +122,14 @@ def summary(facts: StudyFacts) -> str:
     return " ".join([" ".join(facts.study.question.split()), *found[:2]])
 
 
-@macro("measured_order")
-def order(facts: StudyFacts) -> str:
-    """A sentence for each step that is measurably slower than an earlier one."""
-    if not facts.machines:
-        return NOTHING
-    sentences = order_sentences(facts)
-    if sentences:
-        return "\n".join(f"- {sentence}" for sentence in sentences)
-    return (
-        "On every machine measured so far, no step of the journey is measurably slower than an"
-        " earlier one. Variants beyond the journey have no place in that order."
-    )
+def _order_section(facts: StudyFacts) -> dict[str, str]:
+    """Steps that are measurably slower than an earlier one, by a heading with their number."""
+    sentences = order_sentences(facts) if facts.machines else []
+    if not sentences:
+        return {}
+    heading = f"{len(sentences)} comparisons" if len(sentences) > 1 else "One comparison"
+    title = f"{heading} in which a later step is slower {{: #order .fold }}"
+    return {title: "\n".join(f"- {sentence}" for sentence in sentences)}
 
 
 @macro()
@@ -151,7 +202,6 @@ def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
     return [quantity(loop, "s"), gigabytes_per_second(copied / 1e9)]
 
 
-@macro("published")
 def published_table(facts: StudyFacts) -> str:
     """The write-up's figures in SI units, beside the measured ones."""
     statements: dict[tuple[str, str, str], list[PublishedRow]] = {}
@@ -219,10 +269,18 @@ def _measured_rate(facts: StudyFacts, machine: str, row: PublishedRow) -> str:
     return with_interval(speed(row.payload_bytes, measured.median), basis_phrase(measured))
 
 
-@macro("skipped")
+def _missing_section(facts: StudyFacts) -> dict[str, str]:
+    """Missing results by a heading with the number of their cases; empty if nothing is missing."""
+    cases, parts = len(facts.skipped), missing(facts)
+    if not parts:
+        return {}
+    count = f"{whole(cases)} case{'s' * (cases > 1)} without" if cases else "Captures without"
+    return {f"{count} a result, with the reasons {{: #missing-results .fold }}": parts}
+
+
 def missing(facts: StudyFacts) -> str:
     """Missing results with their reasons: skipped or failed cases, counters, timelines, and tables
-    of the code."""
+    of the code; empty if nothing is missing."""
     rows = [[code(name), why] for name, why in facts.absent.items()]
     absent = table(["table of the code", "reason"], rows) if rows else ""
     parts = [_skipped_table(facts), uncaptured(facts), absent]
@@ -231,7 +289,7 @@ def missing(facts: StudyFacts) -> str:
 
 def _skipped_table(facts: StudyFacts) -> str:
     if facts.skipped.empty:
-        return "Nothing was skipped." if facts.machines else NOTHING
+        return ""
     columns = ["machine", "variant", "status", "reason"]
     groups = facts.skipped.groupby(columns, sort=True)["case"].agg(list).reset_index()
     variants: dict[tuple[str, ...], list[Markup]] = {}  # one row per set of equal other cells

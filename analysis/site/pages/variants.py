@@ -37,6 +37,7 @@ from analysis.site.pages.fragments import Place, root_from
 from analysis.site.pages.html import NO_HTML, link, plain, table
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import reach_sentence, result_sentence
+from analysis.site.pages.step_table import step_table
 from analysis.site.pages.templates import macros
 from analysis.study import ROLES, Variant
 
@@ -48,8 +49,8 @@ MODES_MARK: Final = " ‡"
 
 @macro("variants")
 def sections(facts: StudyFacts, place: Place, *roles: str) -> str:
-    """A section for each variant: result, idea, code difference, and evidence in folds; a paragraph
-    for each variant that no machine could run.
+    """A table of all variants, and a folded section for each: result, idea, code difference, and
+    evidence; a paragraph for each variant that no machine could run.
 
     roles: one or several of `step`, `reference`, `ceiling` and `beyond`
     """
@@ -57,6 +58,7 @@ def sections(facts: StudyFacts, place: Place, *roles: str) -> str:
         require_known("role", role, ROLES)
     are_numbered = roles == ("step",)
     reached: list[str] = []
+    shown: list[Variant] = []
     unreached: list[str] = []
     for variant in facts.study.with_role(*roles):
         if variant.name in facts.unreached:
@@ -64,8 +66,12 @@ def sections(facts: StudyFacts, place: Place, *roles: str) -> str:
         else:
             number = f"{len(reached)}. " if are_numbered else ""
             reached.append(_section(facts, variant, number + variant.title, place))
-    heading = ["Not measured on any machine:"] if unreached else []
-    return "\n\n".join([*reached, *heading, *unreached])
+            shown.append(variant)
+    if unreached:
+        count = f"{len(unreached)} variant{'s' * (len(unreached) > 1)}"
+        heading = f"### {count} not measured on any machine {{: #unmeasured-{roles[0]} .fold }}"
+        reached += [heading, *unreached]
+    return "\n\n".join([step_table(facts, shown), *reached])
 
 
 def _section(facts: StudyFacts, variant: Variant, title: str, place: Place) -> str:
@@ -73,7 +79,7 @@ def _section(facts: StudyFacts, variant: Variant, title: str, place: Place) -> s
     difference = code_difference(facts.study, variant)
     is_short = difference.count("\n") < SHORT_LINES
     parts = [
-        f'### {title} `{variant.name}` {{: #{variant.name} data-toc-label="{label}"}}',
+        f'### {title} `{variant.name}` {{: #{variant.name} .fold data-toc-label="{label}"}}',
         _after(variant),
         "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),

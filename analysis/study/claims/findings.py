@@ -43,6 +43,10 @@ class Finding(Keys):
         " this order.",
         "understanding",
     )
+    opens: bool = key("Whether the study's page opens with the finding, as its thesis.", False)
+    advice: Sentence = key(
+        "What a reader should do, as a sentence; pages show it with the finding.", ""
+    )
 
     @property
     def precedence(self) -> int:

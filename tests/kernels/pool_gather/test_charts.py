@@ -168,7 +168,7 @@ def test_a_rule_is_where_the_held_translations_of_a_machine_end(
 
 
 def charted_words(specification: Path) -> list[str]:
-    return re.findall(r"<text[^>]*>([^<]*)</text>", Still(specification).drawn(COLUMN_PX))
+    return re.findall(r"<text[^>]*>([^<]*)</text>", Still(specification).drawn(COLUMN_PX).svg)
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:

@@ -40,7 +40,7 @@ def test_the_legend_of_hints_shows_strokes(facts: StudyFacts, tmp_path: Path) ->
     chart = charts(facts)["pools"]
     assert chart is not None
     write_chart(chart, tmp_path, "pools", "charts")
-    drawn = Still(tmp_path / "pools.vg.json").drawn(COLUMN_PX)
+    drawn = Still(tmp_path / "pools.vg.json").drawn(COLUMN_PX).svg
     stroked = re.findall(r"<path[^>]*stroke-dasharray[^>]*><text[^>]*>([^<]*)<", drawn)
     assert stroked == ["plain", "streaming hints"]
 

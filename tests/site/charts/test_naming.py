@@ -22,7 +22,7 @@ def test_a_panel_is_headed_by_the_name_that_pages_have(
     charts: Charts, tmp_path: Path, name: str
 ) -> None:
     written = write_chart(charts["copy"][name], tmp_path, name, "charts", NAMES)
-    drawn = Still(tmp_path / f"{name}.vg.json").drawn(COLUMN_PX)
+    drawn = Still(tmp_path / f"{name}.vg.json").drawn(COLUMN_PX).svg
     headed = re.findall(r">([^<>]*(?:box|H[12]00))</text>", drawn)
     assert headed == list(NAMES.values())
     assert " on H100)" in written.text or " on 2 × H200)" in written.text

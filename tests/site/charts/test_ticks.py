@@ -25,7 +25,7 @@ def labels(folder: Path, ends: list[float], base: Any = alt.Undefined, **axis: A
     )
     layers = alt.layer(alt.Chart().mark_point().encode(y=along)).properties(height=200)
     write_chart(finish(panels(layers, table), "Times.", 80, 60), folder, "log", "charts")
-    drawn = str(Still(folder / "log.vg.json").drawn(300))
+    drawn = Still(folder / "log.vg.json").drawn(300).svg
     return sorted(map(float, re.findall(r">([\d.]+(?:e-?\d+)?)</text>", drawn)))
 
 

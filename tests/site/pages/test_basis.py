@@ -62,7 +62,7 @@ def test_two_runs_are_shown_as_both_and_are_no_headline(tmp_path: Path) -> None:
     rates = {"bytewise": [1.0, 1.0], "vectors": [1.2, 1.4]}
     facts = copying(tmp_path, {"box": rates})
     page = lead(facts)
-    assert "<li>In 2 runs on 2 hosts: Vectors are 1.30× as fast as bytes." in page
+    assert "<p>In 2 runs on 2 hosts: Vectors are 1.30× as fast as bytes." in page
     assert "Runs: 1.20×, 1.40× on box (2 runs, 2 hosts)" in page
     home = top_findings([facts], str)
     assert home == NOTHING

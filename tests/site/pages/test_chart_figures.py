@@ -7,10 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from markupsafe import Markup
 
 from analysis.base.errors import FieldError
-from analysis.site.charts.still import Still
 from analysis.site.charts.writing import ChartSummary, read_index, write_charts, write_index
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
@@ -22,13 +20,9 @@ from tests.roots import drawn_charts
 from tests.synthetic import CALLS
 
 
-def page_of(
-    inputs: Inputs, charts: Mapping[str, ChartSummary | None], docs: Path | None = None
-) -> Page:
-    """A page of `calls`; without `docs`, its first chart is another one."""
-    meta = {} if docs else {"first_chart": "another"}
-    page = SimpleNamespace(url="studies/calls/", meta=meta)
-    env = SimpleNamespace(page=page, conf={"docs_dir": str(docs)})
+def page_of(inputs: Inputs, charts: Mapping[str, ChartSummary | None], docs: str = "") -> Page:
+    """A page of `calls`."""
+    env = SimpleNamespace(page=SimpleNamespace(url="studies/calls/"), conf={"docs_dir": docs})
     return Page(Staged(inputs, {}, {}, {"calls": charts}, {}, {}), env)
 
 
@@ -66,24 +60,15 @@ def test_chart_keeps_its_description(two_machines: Inputs) -> None:
         assert part in shown
 
 
-def test_the_first_chart_of_a_page_is_in_it_as_a_picture(
-    two_machines: Inputs, tmp_path: Path
-) -> None:
+def test_every_chart_is_a_picture_with_its_selects(two_machines: Inputs, tmp_path: Path) -> None:
     facts = StudyFacts(two_machines, CALLS)
     folder = tmp_path / "charts" / "calls"
-    page = page_of(two_machines, write_charts(drawn_charts(facts), folder, "calls"), tmp_path)
-    first, second = (Markup(chart_figure(page, facts, name, "")) for name in ("steps", "cases"))
-    assert first.count("<svg") == 2 and "<svg" not in second
-    assert "<select disabled><option selected>all</option><option>box</option>" in first
-    assert "<select" not in second
-
-
-def test_a_picture_that_was_drawn_with_the_charts_is_not_drawn_again(
-    two_machines: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    facts = StudyFacts(two_machines, CALLS)
-    folder = tmp_path / "charts" / "calls"
-    write_index(write_charts(drawn_charts(facts), folder, "calls", "steps"), folder)
-    monkeypatch.delattr(Still, "drawn")
-    page = page_of(two_machines, read_index(folder), tmp_path)
-    assert chart_figure(page, facts, "steps", "").count("<svg") == 2
+    write_index(write_charts(drawn_charts(facts), folder, "calls"), folder)
+    page = page_of(two_machines, read_index(folder))
+    for name in ("steps", "cases"):
+        shown = chart_figure(page, facts, name, "")
+        assert (
+            f'<img src="../../charts/calls/{name}.wide.svg" alt="" loading="lazy" width="' in shown
+        )
+        assert f'srcset="../../charts/calls/{name}.narrow.svg" width="' in shown
+        assert "<select disabled><option selected>all</option><option>box</option>" in shown

@@ -63,7 +63,7 @@ def test_the_ledger_shows_claims_with_verdicts_and_samples(tmp_path: Path, place
         re.sub(' data-(names|few)="[^"]*"', "", first)
         == f'<p class="hp-ledger" role="status">{expected}</p>'
     )
-    assert rest.startswith("## Copy\n")
+    assert rest.startswith("## Copy {: #copy .fold }\n")
     assert f"- {WHERE}: 1 holds {FEW} and 1 does not hold {FEW}." in page
     assert "- On box: 1 is not tested." in page
     assert "- From the published figures alone: 1 holds." in page
@@ -232,6 +232,6 @@ def test_short_list_of_claims_only_names_the_untested(tmp_path: Path, place: Pla
     facts = StudyFacts(read(tmp_path, study), study)
     tested = study.claims[0].id
     passing, every = claims_of(facts, place, [tested, "later"]), claims_of(facts, place)
-    assert passing.endswith('Not tested: <a href="#copy-later">Later.</a>')
+    assert passing.endswith('Not tested: <a href="../ledger/#copy-later">Later.</a>')
     assert study.claims[0].says in passing
     assert 'id="copy-later"' in every and "Later." in every

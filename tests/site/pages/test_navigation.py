@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.site.pages.navigation import JOURNEYS, first_chart, navigation, study_groups
+from analysis.site.pages.navigation import JOURNEYS, navigation, study_groups
 from analysis.study import discover
 
 
@@ -25,18 +25,6 @@ def test_pages_keep_their_order_and_others_come_last_among_the_journeys(tmp_path
     ]
     groups = study_groups(entries, ["a", "b", "c", "without_a_page"])
     assert groups == {JOURNEYS: ["b", "a", "without_a_page"], "Rest": ["c"]}
-
-
-def test_the_first_chart_of_a_page_is_known_from_its_text(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    assert first_chart(page) == ""
-    page.write_text(
-        "{{ study_chart('no') }} the chart('no') {{chart(\n  \"map\", 'x')}} {{ chart('b') }}"
-    )
-    assert first_chart(page) == "map"
-    pages = [*(ROOT / "docs" / "studies").glob("*.md")]
-    shown = {path.stem for path in pages if "{{ chart(" in path.read_text()}
-    assert shown and shown == {path.stem for path in pages if first_chart(path)}
 
 
 def test_every_study_of_the_repository_has_its_place() -> None:

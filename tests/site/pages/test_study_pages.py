@@ -15,7 +15,15 @@ from analysis.site.pages.compiled import compiled
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.home import top_findings
 from analysis.site.pages.sentences import NOTHING
-from analysis.site.pages.study_pages import host_table, lead, missing, published_table, summary
+from analysis.site.pages.step_table import step_table
+from analysis.site.pages.study_pages import (
+    advice,
+    host_table,
+    lead,
+    missing,
+    published_table,
+    summary,
+)
 from analysis.site.pages.variants import sections
 from analysis.study import Case, Variant, discover
 from analysis.toolchain.derived import ABSENT
@@ -57,9 +65,10 @@ def test_kernels_that_differ_are_named(measured: StudyFacts) -> None:
         assert said in compiled(facts, variant)
 
 
-def test_page_begins_with_its_findings(tmp_path: Path) -> None:
+def test_page_begins_with_its_thesis(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    assert "hp-findings" not in lead(StudyFacts(make_inputs(root), discover(root)["copy"]))
+    unmeasured = StudyFacts(make_inputs(root), discover(root)["copy"])
+    assert lead(unmeasured).startswith(f"**{unmeasured.study.question.strip()}**")
     description = root / "kernels" / "copy" / "study.yaml"
     text = description.read_text()
     assert "      belief: Bytes are as fast as vectors.\n" in text
@@ -71,12 +80,13 @@ def test_page_begins_with_its_findings(tmp_path: Path) -> None:
 
     write_machine(root / "results", "box", study, seconds=seconds, noise=1e-6)
     facts = StudyFacts(settled(make_inputs(root)), study)
-    _, found, _ = lead(facts).split("\n\n", 2)
+    found, scope = lead(facts).split("\n\n", 1)
+    assert study.question.strip() in scope
     assert "<strong>Vectors are 2.00× as fast as bytes.</strong>" in found
     assert 'href="#copy-vectors"' in found and "Belief" not in found
     assert " on box, " in found
     few = lead(StudyFacts(make_inputs(root), study))
-    assert "<li>In 1 run on 1 host: Vectors are 2.00× as fast as bytes." in few
+    assert "<p>In 1 run on 1 host: Vectors are 2.00× as fast as bytes." in few
     assert "On box (one run), " in few and "interval" not in few
     assert top_findings([StudyFacts(make_inputs(root), study)], str) == NOTHING
     assert summary(facts).endswith("? Vectors are 2.00× as fast as bytes.")
@@ -212,8 +222,8 @@ def test_unmeasured_variants_come_after_measured_ones(tmp_path: Path) -> None:
     facts = StudyFacts(make_inputs(root), study)
     assert facts.unreached == {second.name: "needs <4> GPUs"}
     page = sections(facts, Place(tmp_path, "../../"), "step")
-    measured, unmeasured = page.split("Not measured on any machine:")
-    assert re.findall(r"^### .* `(\w+)`", measured, re.MULTILINE) == [
+    measured, unmeasured = page.split("### 1 variant not measured on any machine")
+    assert re.findall(r"^### .* `(\w+)` {: #\1 .fold ", measured, re.MULTILINE) == [
         step.name for step in (first, third, fourth, *others)
     ]
     assert f"**{second.title}**{{: #{second.name} }} `{second.name}` was skipped: " in unmeasured
@@ -232,3 +242,23 @@ def test_a_page_names_its_virtual_machines(measured: StudyFacts) -> None:
     shown = lead(StudyFacts(replace(measured.inputs, machines=machines), measured.study))
     assert "All hosts of box are virtual machines." in shown
     assert "(../machines.md#virtual-machines)" in shown
+
+
+def test_advice_stands_before_the_finding_that_supports_it(measured: StudyFacts) -> None:
+    (claim, *others) = [one for one in measured.study.claims if one.finding is not None]
+    assert claim.finding is not None
+    advised = replace(claim, finding=replace(claim.finding, advice="Load vectors."))
+    facts = StudyFacts(measured.inputs, replace(measured.study, claims=(advised, *others)))
+    assert "## What to do" not in advice(measured)
+    shown = advice(facts)
+    assert shown.startswith('## What to do\n\n<ol class="hp-findings"><li><strong>Load vectors.')
+    assert "Vectors are 4.00× as fast as bytes" in shown
+
+
+def test_each_step_has_its_change_and_gains_in_one_table(measured: StudyFacts) -> None:
+    steps = measured.study.with_role("step")
+    heading, _, first, second, third, *_ = step_table(measured, steps).splitlines()
+    assert heading == "| variant | what changes | box | gain | in all |"
+    assert first.startswith(f"| [{steps[0].title}](#{steps[0].name}) | ")
+    assert first.count("×") == 0 and second.count("×") == 1 and third.count("×") == 2
+    assert step_table(measured, []) == ""

@@ -39,7 +39,7 @@ def test_a_widget_is_a_table_until_its_script_runs(two_machines: Inputs, tmp_pat
     write_widgets(facts, charts)
     assert json.loads((charts / "dial.widget.json").read_text()) == {"at": 3}
     assert (charts / "dial.js").read_text() == "export {}"
-    page = page_of(two_machines, {}, tmp_path)
+    page = page_of(two_machines, {}, str(tmp_path))
     shown = widget_figure(page, facts, "dial", "a & b")
     for part in (
         'data-script="../../charts/calls/dial.js"',

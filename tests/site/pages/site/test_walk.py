@@ -15,8 +15,12 @@ from tests.site.pages.site.walk import Seen, walk
 
 MAX_HTML_BYTES = 400_000
 MAX_ELEMENTS = 8_000
-MAX_FIRST_LOAD_BYTES = 1_500_000
-"""Bytes that a page loads before a chart comes into view, uncompressed."""
+MAX_FIRST_LOAD_BYTES = 400_000
+"""Bytes that a page loads before a reader touches it, packed by gzip."""
+MAX_PRINTED_PAGES = 10
+"""Pages of A4 of a study, printed as it opens."""
+MAX_SCREENS = 10
+"""Height of a study's page before a reader opens a section, in windows of 1280 × 900."""
 EMPTY = {"hardware/#chart-machines"}
 """A chart without initial data if few machines were measured."""
 
@@ -64,6 +68,19 @@ def test_axe_finds_nothing_serious_in_either_palette(seen: list[Seen]) -> None:
 
 def test_no_page_is_wider_than_a_narrow_window(seen: list[Seen]) -> None:
     assert {path: px for path, px in of(seen, "overflow_px").items() if int(str(px)) > 0} == {}
+
+
+def test_studies_are_short_until_a_section_is_opened(seen: list[Seen]) -> None:
+    studies = {one.path: one.screens for one in seen if one.path.startswith("studies/")}
+    assert len(studies) >= len(MEASURED)
+    assert {path: count for path, count in studies.items() if count > MAX_SCREENS} == {}
+    printed = {one.path: one.printed_pages for one in seen if one.path in studies}
+    assert min(printed.values()) > 0
+    assert {path: count for path, count in printed.items() if count > MAX_PRINTED_PAGES} == {}
+
+
+def test_every_chart_is_a_picture_until_it_is_touched(seen: list[Seen]) -> None:
+    assert of(seen, "unpictured") == {}
 
 
 def test_every_chart_has_data_and_its_figures_as_text(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from axe_playwright_python.base import AXE_FILE_PATH
-from playwright.async_api import Browser, Page, Request, async_playwright
+from playwright.async_api import Browser, Page, Request, Response, async_playwright
 
-WIDE_PX, NARROW_PX, HEIGHT_PX = 1280, 390, 800
+WIDE_PX, NARROW_PX, HEIGHT_PX = 1280, 390, 900
 TABS: Final = 3
 """Number of pages loaded at a time."""
 TIMEOUT_MS: Final = 60_000
@@ -21,9 +23,11 @@ _DRAWN: Final = """figure => {
   const drawn = figure.querySelector(".hp-live svg")?.getBoundingClientRect();
   return drawn && drawn.width > 100 && drawn.height > 50;
 }"""
-_FIRST_LOAD: Final = """() => performance.getEntries()
-  .filter(entry => "decodedBodySize" in entry && !entry.name.endsWith("/vega.js"))
-  .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+OPEN_SECTIONS: Final = """() => document.querySelectorAll("details.hp-section")
+  .forEach(section => { section.open = true; })"""
+_UNPICTURED: Final = """() => [...document.querySelectorAll(".hp-chart")]
+  .filter(figure => !figure.querySelector(".hp-still img[width][height]"))
+  .map(figure => figure.id)"""
 _CHART: Final = """figure => {
   const view = figure.querySelector(".hp-view");
   const said = document.getElementById(view.getAttribute("aria-describedby"));
@@ -53,6 +57,10 @@ class Seen:
     axe: list[str] = field(default_factory=list)
     overflow_px: int = 0
     first_load_bytes: int = 0
+    screens: float = 0.0
+    printed_pages: int = 0
+    unpictured: list[str] = field(default_factory=list)
+    """Charts without a picture before they are touched."""
     charts: list[dict[str, Any]] = field(default_factory=list)
 
     def watch(self, page: Page, address: str) -> None:
@@ -106,11 +114,19 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     page = await context.new_page()
     page.set_default_timeout(TIMEOUT_MS)
     seen.watch(page, address)
+    loaded: list[Response] = []
+    page.on("response", lambda response: loaded.append(response))
     await page.goto(address + path)
     await page.wait_for_load_state("networkidle")
-    seen.first_load_bytes = await page.evaluate(_FIRST_LOAD)
+    seen.first_load_bytes = await _packed_bytes(loaded)
+    pdf = await page.pdf(format="A4")
+    seen.printed_pages = len(re.findall(rb"/Type /Page\b", pdf))
+    seen.screens = await page.evaluate("document.documentElement.scrollHeight / innerHeight")
+    seen.unpictured = await page.evaluate(_UNPICTURED)
+    await page.evaluate(OPEN_SECTIONS)
     for figure in await page.locator(".hp-chart").all():
         await figure.scroll_into_view_if_needed()
+        await figure.dispatch_event("pointerenter")
         await page.wait_for_function(_DRAWN, arg=await figure.element_handle())
         seen.charts.append(await figure.evaluate(_CHART))
     # axe would report an overlap with a block without a layout.
@@ -126,6 +142,12 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     seen.overflow_px = max(seen.overflow_px, await page.evaluate(overflow))
     await context.close()
     return seen
+
+
+async def _packed_bytes(loaded: list[Response]) -> int:
+    """Bytes of all bodies, packed by gzip as hosts of pages send them."""
+    bodies = [await response.body() for response in [*loaded]]
+    return sum(len(gzip.compress(body)) for body in bodies)
 
 
 async def _switch(page: Page, scheme: str) -> None:

@@ -1,0 +1,77 @@
+"""The table above the sections of variants: what each changes, its figure, and what it gains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from analysis.base.quantities import ratio, speed
+from analysis.site.facts.basis import basis_phrase, is_settled
+from analysis.site.facts.journeys import machines_by_evidence
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import Variant
+
+MACHINES: Final = 2
+"""Number of machines in the table, those with most evidence; the sections have all."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
+
+
+def step_table(facts: StudyFacts, variants: Sequence[Variant]) -> str:
+    """A row for each of `variants`, in Markdown; empty without variants.
+
+    After the figure is the speed relative to the variant's `after`, and to the first variant.
+    """
+    if not variants:
+        return ""
+    machines = machines_by_evidence(facts)[:MACHINES]
+    columns = ["variant", "what changes"]
+    rows = [[_title(variant), _reason(variant)] for variant in variants]
+    for machine in machines:
+        cells = [_cells(facts, machine, variant, variants[0]) for variant in variants]
+        titles = (facts.inputs.called(machine), "gain", "in all")
+        for place, title in enumerate(titles):
+            if any(cell[place] for cell in cells):
+                columns.append(title)
+                for row, cell in zip(rows, cells, strict=True):
+                    row.append(cell[place])
+    ruler = ["---", "---", *["--:"] * (len(columns) - 2)]
+    return "\n".join(_line(cells) for cells in (columns, ruler, *rows))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _title(variant: Variant) -> str:
+    return f"[{_in_cell(variant.title)}](#{variant.name})"
+
+
+def _reason(variant: Variant) -> str:
+    """The first sentence of the variant's idea."""
+    return _in_cell(_SENTENCE.split(" ".join(variant.idea.split()), maxsplit=1)[0])
+
+
+def _in_cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _cells(
+    facts: StudyFacts, machine: str, variant: Variant, first: Variant
+) -> tuple[str, str, str]:
+    """Figure, gain over the previous variant, and gain over the first one."""
+    time = facts.figures.time(machine, variant)
+    if time is None:
+        return "", "", ""
+    figure = speed(facts.study.shown_case(variant).payload_bytes, time.median)
+    notes = [basis_phrase(time)] * (not is_settled(time)) + ["stale"] * time.stale
+    after = facts.study.variant(variant.after) if variant.after else None
+    in_all = _gain(facts, machine, variant, first) if first not in (variant, after) else ""
+    gain = _gain(facts, machine, variant, after) if after else ""
+    return "<br>".join(filter(None, [figure, ", ".join(notes)])), gain, in_all
+
+
+def _gain(facts: StudyFacts, machine: str, variant: Variant, other: Variant) -> str:
+    """Speed relative to `other`, from pairs of one run and round; empty if no run measured both."""
+    row = facts.figures.comparison(machine, variant, other)
+    return "" if row is None else ratio(row.ratio)
