@@ -29,8 +29,8 @@ void expect_properties(int64_t pool_mib, int64_t rows) {
 }  // namespace
 
 int main() {
-  for (const int64_t pool_mib : {1, 188, 512, 1024, 4096, 16384, 40960, 262144}) {
-    for (const int64_t rows : {1, 2, 100, 410, 2048, 4100, 41000, 204800}) {
+  for (const int64_t pool_mib : {1, 188, 512, 2048, 8192, 24576, 40960, 262144}) {
+    for (const int64_t rows : {1, 2, 100, 300, 1500, 8000, 41000, 204800}) {
       expect_properties(pool_mib, rows);
     }
     expect(model(pool_mib).rows_in_place(0) == 0, "a share of no rows");
