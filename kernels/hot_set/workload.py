@@ -212,8 +212,8 @@ class HotSetSteps(Operation):
 
     def _index(self, number: int) -> int:
         """Trace step of the step with this number since the start."""
-        warmup = self._inputs.trace.warmup_steps
-        return number if number < warmup else warmup + (number - warmup) % STEPS
+        warmup, steps = self._inputs.trace.warmup_steps, self._inputs.shape.steps
+        return number if number < warmup else warmup + (number - warmup) % steps
 
     def poison(self) -> None:
         self._inputs.out.fill(POISON)

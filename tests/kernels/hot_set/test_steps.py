@@ -1,0 +1,101 @@
+"""The workload and the steps of the GPU's tests, with a variant in Python and no GPU."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernels.hot_set.comparison import Source
+from kernels.hot_set.traces import Shape
+from kernels.pool_gather import shared
+from tests.kernels.hot_set import on_gpu
+from tests.kernels.hot_set.faulty import Fault
+from tests.kernels.hot_set.faulty import Variant as PythonVariant
+from tests.kernels.pool_gather.fake import DeviceMemory
+from tests.kernels.transfers.fake import FakeHost
+
+STEPS = 80
+SHAPE = Shape(requests=2, topk=24, slots=40, context_rows=128, steps=STEPS)
+SETTING = on_gpu.Setting("kept_0.5", SHAPE, pool_mib=1)
+EXACT = on_gpu.HOT_SET.variant("v3_block_per_request")
+
+
+class Memory(DeviceMemory):
+    """Copies to arrays of any shape."""
+
+    def get(self, out: np.ndarray | None = None) -> np.ndarray:
+        made = np.empty_like(self.array) if out is None else out
+        made.reshape(self.array.shape)[:] = self.array
+        return made
+
+
+class PythonSteps:
+    """All layers and requests, with the interface of bindings.cpp."""
+
+    def __init__(self, fault: Fault | None, arguments: dict[str, Any]) -> None:
+        self._arrays = arguments
+        self._ids = arguments["ids"].array[0]
+        places = arguments["places"].array
+        slots, row_bytes = arguments["hot"].shape[2:]
+        self._variants = {
+            at: PythonVariant(slots, row_bytes, self._source(places[at]), fault)
+            for at in np.ndindex(places.shape[:2])
+        }
+
+    def _source(self, places: np.ndarray) -> Source:
+        return Source(places.copy(), self._arrays["pool"], on_gpu.WORKLOADS.POISON)
+
+    def advance(self, stream: int, index: int, number: int) -> None:
+        del stream, number
+        self._ids = self._arrays["ids"].array[index]
+
+    def launch(self, stream: int) -> None:
+        del stream
+        for at, variant in self._variants.items():
+            got = variant.step(self._ids[at[1]])
+            for name, value in (("out", got.slots), ("rows", got.rows), ("hot", got.buffer)):
+                self._arrays[name].array[at] = value
+            self._arrays["last_used"].array[at] = got.last_used
+
+    def publish(self) -> None:
+        """All state is in the arrays."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def first_difference(monkeypatch: pytest.MonkeyPatch, fault: Fault | None) -> str | None:
+    monkeypatch.setattr(on_gpu, "synchronize", lambda stream: None)
+    monkeypatch.setattr(on_gpu.WORKLOADS, "synchronize", lambda stream: None)
+    monkeypatch.setattr(on_gpu.WORKLOADS, "DeviceArray", Memory)
+    monkeypatch.setattr(on_gpu.WORKLOADS, "_SHARED", shared.Shared())
+    monkeypatch.setattr(shared, "HostMemory", FakeHost)
+    pool = np.random.default_rng(0).integers(0, 256, 2**20, np.uint8)
+    module = SimpleNamespace(bind=lambda **arguments: PythonSteps(fault, arguments))
+    return on_gpu.first_difference(on_gpu.bound(EXACT, module, pool, SETTING), 0, STEPS)
+
+
+def test_a_right_variant_agrees_in_every_step_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert on_gpu.layers_of(EXACT) == on_gpu.GRAPH_LAYERS
+    assert first_difference(monkeypatch, None) is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("evicts the higher id of a tie", "layer 0, request 0, .*row"),
+        ("copies half of a row", "layer 0, request 0, slot .*byte"),
+        ("forgets that a hit was used", "layer 0, request 0, row .*last use"),
+        ("leaves the bytes of the old row", "step [1-9]"),
+    ],
+)
+def test_the_first_wrong_step_is_named(
+    fault: Fault, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = first_difference(monkeypatch, fault)
+    assert wrong is not None
+    assert re.search(message, wrong), wrong
