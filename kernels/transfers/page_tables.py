@@ -1,4 +1,4 @@
-"""Table of the page for engines: their blocks and rows as pieces, and what another call gains."""
+"""The tables of pages: all ways by size, and the calls of engines beside the fastest way."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
 from .chart_parts import binary
 from .kinds import method_of
 from .measured import advisers_of
+from .ways_table import NOT_MEASURED, ways_table
 
-NOT_MEASURED: Final = "No machine has measured these ways yet."
 CALLS: Final = {"loop": "one copy per piece", "batch": "one batched call", "gather": "a kernel"}
 """Calls of the engines, by the way of moving that they are."""
 TOKENS: Final = 4096
@@ -140,4 +140,7 @@ def _link(use: Use) -> Markup:
     return Markup('<a href="../what_to_call/?{}#widget-adviser">{}</a>').format(asked, size)
 
 
-TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {"engines": engines}
+TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
+    "engines": engines,
+    "ways": ways_table,
+}

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from analysis.site.facts.study_facts import StudyFacts
-from kernels.transfers.page_tables import NOT_MEASURED, TABLES, USES
-from tests.kernels.transfers.test_widgets import TRANSFERS, plausible
+from kernels.transfers.page_tables import TABLES, USES
+from kernels.transfers.ways_table import NOT_MEASURED
+from tests.kernels.transfers.test_widgets import TRANSFERS
 from tests.roots import make_inputs
-from tests.synthetic import write_machine
-
-
-@pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
-    root = tmp_path_factory.mktemp("engines")
-    write_machine(root / "results", "box", TRANSFERS, noise=0.01, seconds=plausible)
-    return StudyFacts(make_inputs(root, {"transfers": TRANSFERS}), TRANSFERS)
 
 
 def test_every_use_has_its_pieces_and_leads_to_the_adviser(facts: StudyFacts) -> None:
