@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from analysis.base.records import write_records
 from analysis.measure.profile.ncu import parse
 from analysis.measure.profile.timeline import normalised
-from analysis.results.store.counters import Counter, write_counters
+from analysis.results.store.counters import Counter
 from analysis.results.store.results import set_capture
 from analysis.results.store.timelines import write_events
 from analysis.study import Study, discover
@@ -44,7 +45,7 @@ def captured_root(folder: Path) -> Path:
         counted.setdefault(variant, []).append(counter)
     one = next(iter(counted.values()))
     for name, source in ((steps[0], {}), (steps[1], {}), (steps[2], {"source_sha256": "0" * 64})):
-        write_counters(folder / "c.csv", one)
+        write_records(folder / "c.csv", Counter, one)
         captured(root, study, name, "ncu", (folder / "c.csv").read_text(), **source)
         events = normalised(
             [

@@ -144,7 +144,8 @@ def two_machines(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 @pytest.fixture(scope="session")
 def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The machine whose link is known has measured the gather, and counted once."""
-    from analysis.results.store.counters import Counter, write_counters
+    from analysis.base.records import write_records
+    from analysis.results.store.counters import Counter
     from tests.linked import GATHER, made_up
 
     root = made_up(tmp_path_factory.mktemp("calibrated"))
@@ -158,7 +159,7 @@ def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("sm__cycles_active.avg", "cycle", 5.0),
         )
     ]
-    write_counters(root / "results" / "box" / GATHER.name / f"{name}.ncu.csv", counted)
+    write_records(root / "results" / "box" / GATHER.name / f"{name}.ncu.csv", Counter, counted)
     return root
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from analysis import ROOT
 from analysis.results.model.terms import Parameters, predicted_seconds, work_of
+from analysis.results.model.translation import UNCALIBRATED
 from analysis.study import Case, Variant
 from analysis.study.access import Access, access_of
 from tests.repository import STUDIES
@@ -31,6 +33,7 @@ TRUE = Parameters(
     start_up=4e-6,
     index_latency=0.6e-6,
     copy_engine_start_up=2e-6,
+    **asdict(UNCALIBRATED),
 )
 MIB = 2**20
 

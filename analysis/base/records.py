@@ -111,31 +111,13 @@ def write_records(
 
 
 def read_records(
-    path: Path,
-    record: type[Record],
-    parse: Callable[[list[str]], Record] | None = None,
-    error: type[HotpathError] = HotpathError,
+    path: Path, record: type[Record], error: type[HotpathError] = HotpathError
 ) -> list[Record]:
-    """Every row of a file, each by `parse` if given, which raises ValueError for a bad one.
-
-    Raises `error` naming the file and the line at fault.
-    """
-    return parse_records(path, read_text(path), record, parse, error)
-
-
-def parse_records(
-    path: Path,
-    text: str,
-    record: type[Record],
-    parse: Callable[[list[str]], Record] | None = None,
-    error: type[HotpathError] = HotpathError,
-) -> list[Record]:
-    """Every row of `text`, which is that of the file, as `read_records` has it."""
-    parse_row = parse or (lambda row: parse_record(record, row))
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Every row of a file, as `parse_record` reads it. `error` names the file and the bad line."""
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         missing = _missing(record, next(rows, []))
-        return [parse_row(row + missing if missing else row) for row in rows]
+        return [parse_record(record, row + missing) for row in rows]
     except (ValueError, csv.Error) as fault:
         raise error(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
 
@@ -159,11 +141,17 @@ def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]
 
 
 def parse_record(record: type[Record], row: Sequence[str]) -> Record:
-    """One row by the types of the fields; ValueError names the column that is wrong."""
+    """One row by the types of the fields and, if the record has one, its method `check`.
+
+    ValueError, also of `check`, names the invalid column.
+    """
     texts = cells(record, row)
-    return record(
+    parsed = record(
         *(_value(field.name, str(field.type), texts[field.name]) for field in fields(record))
     )
+    if check := getattr(parsed, "check", None):
+        check()
+    return parsed
 
 
 def _value(column: str, annotation: str, text: str) -> object:

@@ -18,12 +18,12 @@ import pynvml
 
 from analysis.base.gpu import Gpu, open_gpus
 from analysis.base.processes import end_with_parent
-from analysis.base.records import to_text
+from analysis.base.records import parse_record, to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.results.store.samples import Sample
 from analysis.results.store.telemetry import COLUMNS as READING
-from analysis.results.store.telemetry import parse_reading
+from analysis.results.store.telemetry import Reading
 from analysis.results.store.throttling import reasons
 
 PERIOD_S = 0.08
@@ -103,7 +103,7 @@ def whole_rows(path: Path) -> tuple[list[list[str]], int]:
 
 def _is_whole(row: Sequence[str]) -> bool:
     with suppress(ValueError):
-        return bool(parse_reading([utc_now(), "0", "", *row]))
+        return bool(parse_record(Reading, [utc_now(), "0", "", *row]))
     return False
 
 

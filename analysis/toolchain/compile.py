@@ -23,6 +23,7 @@ from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 STANDARD = "-std=c++17"
 HOST_STANDARD = "-std=c++20"
 OPTIMISATION = "-O3"
+HOST_FLAGS = ("-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 
 
 def defines(settings: Mapping[str, int | str]) -> list[str]:
@@ -39,15 +40,7 @@ def host_compile(
 ) -> None:
     """Compile a C++ file into an object with the host's compiler."""
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-    command = [
-        toolchain.cxx,
-        HOST_STANDARD,
-        optimisation,
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-Wall",
-        "-Wextra",
-    ]
+    command = [toolchain.cxx, HOST_STANDARD, optimisation, *HOST_FLAGS]
     command += [f"-isystem{path}" for path in includes]
     run([*command, *extra, "-c", str(source), "-o", str(out)])
 

@@ -17,6 +17,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -146,7 +147,9 @@ def command_line() -> argparse.ArgumentParser:
         default=0,
         help="bytes on which all pieces start and end, a power of two (that of the size)",
     )
-    job.add_argument("--busy", action="store_true", help="the stream has unfinished work")
+    job.add_argument(
+        "--busy", dest="is_busy", action="store_true", help="the stream has unfinished work"
+    )
     job.add_argument("--memory", choices=["any", *MEMORIES], default="pinned", help="(pinned)")
     source = parser.add_argument_group("the machine")
     source.add_argument("--machine", default="all", help="name of a machine in the results (all)")
@@ -179,15 +182,7 @@ def main() -> None:
             raise FieldError("--machine", f"one of {names} to export", arguments.machine)
         known[0].write(arguments.export)
     if arguments.size:
-        job = Job(
-            size=arguments.size,
-            count=arguments.count,
-            direction=arguments.direction,
-            host=arguments.host,
-            device=arguments.device,
-            is_busy=arguments.busy,
-            alignment=arguments.alignment,
-        )
+        job = Job(**{field.name: getattr(arguments, field.name) for field in fields(Job)})
         for adviser in known:
             print(*answer(adviser, job, arguments.memory), sep="\n")
 

@@ -65,7 +65,7 @@ def walks(facts: StudyFacts, machine: str) -> list[tuple[int, float]]:
     entries = pools / ENTRY_BYTES
     touches, ordered = np.full(len(pools), float(TOUCHES)), np.zeros(len(pools))
     moved = touches * ENTRY_BYTES / 16
-    seconds = walk_seconds(chip.parameters.walker, entries, entries, touches, ordered, moved)
+    seconds = walk_seconds(chip.parameters, entries, entries, touches, ordered, moved)
     return list(zip(POOLS, (seconds / touches).tolist(), strict=True))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
-from analysis.base.records import columns, parse_record, read_records, to_text, write_records
+from analysis.base.records import columns, read_records, to_text, write_records
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Reading:
 
 
 LARGEST = 1e18
-MOST = 10**18 - 1
+MAX_COUNT = 10**18 - 1
 HEADER = "name,count,seconds,stream\n"
 
 
@@ -32,9 +32,9 @@ HEADER = "name,count,seconds,stream\n"
         st.builds(
             Reading,
             name=st.text(st.characters(codec="utf-8")).filter(str.isprintable),
-            count=st.integers(-MOST, MOST),
+            count=st.integers(-MAX_COUNT, MAX_COUNT),
             seconds=st.floats(-LARGEST, LARGEST),
-            stream=st.none() | st.integers(-MOST, MOST),
+            stream=st.none() | st.integers(-MAX_COUNT, MAX_COUNT),
         )
     )
 )
@@ -110,7 +110,23 @@ def test_an_older_file_may_lack_the_last_columns(
             read_records(path, Newer)
 
 
-def test_another_header_another_parser_and_another_error(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Checked(Reading):
+    def check(self) -> None:
+        if self.count > 1:
+            raise ValueError(f"count: expected at most 1, got {self.count}")
+
+
+def test_a_record_checks_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(f"{HEADER}a,1,0.5,\nb,2,0.5,\n")
+    with pytest.raises(HotpathError, match=r": line 3: count: expected at most 1, got 2$"):
+        read_records(path, Checked)
+    path.write_text(f"{HEADER}a,1,0.5,\n")
+    assert read_records(path, Checked) == [Checked("a", 1, 0.5, None)]
+
+
+def test_another_header_and_another_error(tmp_path: Path) -> None:
     class Refused(HotpathError):
         pass
 
@@ -118,8 +134,3 @@ def test_another_header_another_parser_and_another_error(tmp_path: Path) -> None
     path.write_text("name,count\n")
     with pytest.raises(Refused, match="line 1: expected the columns name,count,seconds,stream"):
         read_records(path, Reading, error=Refused)
-    path.write_text(f"{HEADER}a,1,0.5,\n")
-    upper = read_records(
-        path, Reading, lambda row: parse_record(Reading, [row[0].upper(), *row[1:]])
-    )
-    assert upper == [Reading("A", 1, 0.5, None)]

@@ -17,12 +17,13 @@ from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.files import write_whole
 from analysis.base.gpu import open_gpus, show_only
+from analysis.base.records import write_records
 from analysis.measure.clock import utc_now
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
 from analysis.measure.plan import Target, refuse_damaged, target
 from analysis.measure.profile import ncu
-from analysis.results.store.counters import CAPTURED, NO_KERNEL, Counter, write_counters
+from analysis.results.store.counters import CAPTURED, NO_KERNEL, Counter
 from analysis.results.store.results import set_capture
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import BUILD, Config, load_config
@@ -45,7 +46,7 @@ def capture_ncu(study: Study, case: str, modules: Path, names: list[str], out: P
         counters.setdefault(name, []).append(counter)
     for name in names:
         if name in counters:
-            write_counters(out / f"{name}.ncu.csv", counters[name])
+            write_records(out / f"{name}.ncu.csv", Counter, counters[name])
 
 
 def capture_timeline(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:

@@ -10,7 +10,7 @@ address translation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from analysis.results.model.terms import (
     term_seconds,
 )
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
+from analysis.results.model.translation import UNCALIBRATED
 from analysis.study.access import Floats
 
 RESAMPLES: Final = 200
@@ -210,6 +211,7 @@ def _start(run: Calibration) -> Floats:
         start_up=seconds[sm].min() / 4,
         index_latency=seconds[sm].min() / 32,
         copy_engine_start_up=on_engine / 4,
+        **asdict(UNCALIBRATED),
     )
     return start.values()
 

@@ -43,11 +43,8 @@ SMs, each block has one to itself."""
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Limits of a machine's link and chip, by ABOUT; NaN if a calibration cannot determine one.
-
-    Those of translation are NaN where it was not calibrated.
-    """
+class Link:
+    """Parameters of a machine's link and chip, by ABOUT."""
 
     link_rate: float
     half_line: float
@@ -57,17 +54,12 @@ class Parameters:
     start_up: float
     index_latency: float
     copy_engine_start_up: float
-    held_entries: float = math.nan
-    walk: float = math.nan
-    held_regions: float = math.nan
-    region_walk: float = math.nan
-    region_wait: float = math.nan
-    table_miss: float = math.nan
-    row_cache: float = math.nan
 
-    @property
-    def walker(self) -> Walker:
-        return Walker(*(getattr(self, field.name) for field in fields(Walker)))
+
+@dataclass(frozen=True)
+class Parameters(Walker, Link):
+    """All parameters of a machine, those of the link first; NaN if a calibration cannot determine
+    one."""
 
     def values(self) -> Floats:
         return np.array(astuple(self), dtype=float)
@@ -144,7 +136,7 @@ def term_seconds(work: Floats, parameters: Floats) -> Floats:
             requests / known.request_rate,
             requests_of_an_sm / known.sm_request_rate,
             turns * known.latency,
-            walk_seconds(known.walker, *work.T[7:]),
+            walk_seconds(known, *work.T[7:]),
             np.where(
                 copy_engine > 0,
                 known.copy_engine_start_up,

@@ -77,7 +77,7 @@ def _touches_per_row(access: Access) -> float:
 
 @dataclass(frozen=True)
 class Walker:
-    """The parameters of a machine's translation; see analysis.results.model.terms.Parameters."""
+    """Parameters of a machine's address translation, by ABOUT in analysis.results.model.terms."""
 
     held_entries: float
     walk: float
@@ -86,6 +86,10 @@ class Walker:
     region_wait: float
     table_miss: float
     row_cache: float
+
+
+UNCALIBRATED: Final = Walker(*[math.nan] * 7)
+"""The walker of a machine whose translation was not calibrated."""
 
 
 def walk_seconds(

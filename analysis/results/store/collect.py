@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.errors import HotpathError, visible
+from analysis.base.records import read_records
 from analysis.results.store.consistency import check_described
-from analysis.results.store.counters import Counter, read_counters
+from analysis.results.store.counters import Counter
 from analysis.results.store.folders import (
     check_machine,
     is_empty,
@@ -27,8 +28,8 @@ from analysis.results.store.folders import (
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.results import Provenance, VariantResults, load_variant, read_machine
 from analysis.results.store.samples import COLUMNS, MACHINE_LIMIT_SAMPLES
-from analysis.results.store.telemetry import read_telemetry
-from analysis.results.store.timelines import read_events
+from analysis.results.store.telemetry import Reading
+from analysis.results.store.timelines import Event
 from analysis.study import Study
 from analysis.study.claims.bounds import still_named
 from analysis.study.source import fingerprint
@@ -160,11 +161,11 @@ def _collect_study(folder: Path, studies: Mapping[str, Study], room: int) -> _St
                 f"{path}: expected at most {MACHINE_LIMIT_SAMPLES} samples of a machine, got more"
             )
         key = (loaded.machine, loaded.study, loaded.variant)
-        for kind, read in {"telemetry": read_telemetry, "timeline": read_events}.items():
+        for kind, record in (("telemetry", Reading), ("timeline", Event)):
             if (capture := path.with_suffix(f".{kind}.csv")).exists():
-                read(capture)
+                read_records(capture, record)
         if (capture := path.with_suffix(".ncu.csv")).exists():
-            found.counters[key] = read_counters(capture)
+            found.counters[key] = read_records(capture, Counter)
         fresh = _fresh_runs(path, loaded, studies)
         found.frames.append(_frame(loaded, fresh, studies.get(loaded.study)))
         found.provenance[key] = loaded.provenance

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from analysis.base.records import columns, parse_record, read_records, write_records
+from analysis.base.records import columns
 from analysis.results.store.samples import CASE
 
 CAPTURED: Final = "captured"
@@ -26,23 +24,11 @@ class Counter:
     unit: str
     value: float
 
+    def check(self) -> None:
+        if not CASE.fullmatch(self.case):
+            raise ValueError(f"case: expected key=value pairs, got {self.case!r}")
+        if self.value < 0:
+            raise ValueError(f"value: expected a number of at least 0, got {self.value}")
+
 
 COLUMNS = columns(Counter)
-
-
-def read_counters(path: Path) -> list[Counter]:
-    """Counters as written by `write_counters`; HotpathError names the invalid file and line."""
-    return read_records(path, Counter, _parse)
-
-
-def _parse(row: list[str]) -> Counter:
-    counter = parse_record(Counter, row)
-    if not CASE.fullmatch(counter.case):
-        raise ValueError(f"case: expected key=value pairs, got {counter.case!r}")
-    if counter.value < 0:
-        raise ValueError(f"value: expected a number of at least 0, got {counter.value}")
-    return counter
-
-
-def write_counters(path: Path, counters: Sequence[Counter]) -> None:
-    write_records(path, Counter, counters)

@@ -9,7 +9,7 @@ from typing import Final
 import pandas as pd
 
 from analysis.base.errors import require_known
-from analysis.base.records import columns, finite_number, parse_record, read_records
+from analysis.base.records import columns, finite_number, read_records
 from analysis.base.units import SI
 from analysis.results.store.folders import NAME, PUBLISHED
 from analysis.results.store.samples import CASE, SMALLEST
@@ -28,6 +28,19 @@ class PrintedRow:
     unit_meant: str
     source: str
     note: str
+
+    def check(self) -> None:
+        if not (NAME.fullmatch(self.variant) and CASE.fullmatch(self.case)):
+            got = (self.variant, self.case)
+            raise ValueError(f"variant, case: expected a name and key=value pairs, got {got}")
+        if self.unit_meant not in SI:
+            raise ValueError(f"unit_meant: expected one of {list(SI)}, got {self.unit_meant!r}")
+        try:
+            is_figure = finite_number(self.printed) >= SMALLEST
+        except ValueError:
+            is_figure = False
+        if not is_figure:
+            raise ValueError(f"printed: expected a number above 0, got {self.printed!r}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
     path = published_file(results, study)
     if not path.exists():
         return NOTHING
-    rows = read_records(path, PrintedRow, _parse)
+    rows = read_records(path, PrintedRow)
     known = [study.payloads.get((row.variant, row.case), 0) for row in rows]
     table = pd.DataFrame(map(asdict, rows), columns=FILE_COLUMNS).assign(payload_bytes=known)
     seconds = [
@@ -72,22 +85,6 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
     table["rate"] = table["payload_bytes"] / table["seconds"] / 1e9
     table.loc[table["payload_bytes"] == 0, "rate"] = float("nan")
     return table[COLUMNS]
-
-
-def _parse(row: list[str]) -> PrintedRow:
-    printed = parse_record(PrintedRow, row)
-    if not (NAME.fullmatch(printed.variant) and CASE.fullmatch(printed.case)):
-        got = (printed.variant, printed.case)
-        raise ValueError(f"variant, case: expected a name and key=value pairs, got {got}")
-    if printed.unit_meant not in SI:
-        raise ValueError(f"unit_meant: expected one of {list(SI)}, got {printed.unit_meant!r}")
-    try:
-        is_figure = finite_number(printed.printed) >= SMALLEST
-    except ValueError:
-        is_figure = False
-    if not is_figure:
-        raise ValueError(f"printed: expected a number above 0, got {printed.printed!r}")
-    return printed
 
 
 def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from analysis.base.records import UtcTime, columns, parse_record, read_records
+from analysis.base.records import UtcTime, columns
 from analysis.results.store.samples import CASE
 from analysis.results.store.throttling import REASONS
 
@@ -30,20 +28,11 @@ class Reading:
     pcie_tx_bytes_per_s: float | None
     gpu: int | None = None
 
+    def check(self) -> None:
+        if not CASE.fullmatch(self.case):
+            raise ValueError(f"case: expected key=value pairs, got {self.case!r}")
+        if not REASONS.fullmatch(self.throttle):
+            raise ValueError(f"throttle: expected words joined by bars, got {self.throttle!r}")
+
 
 COLUMNS = columns(Reading)
-
-
-def read_telemetry(path: Path) -> list[Reading]:
-    """Readings as they were written; HotpathError names the invalid file and line."""
-    return read_records(path, Reading, parse_reading)
-
-
-def parse_reading(row: Sequence[str]) -> Reading:
-    """One row; ValueError names the column that is wrong."""
-    reading = parse_record(Reading, row)
-    if not CASE.fullmatch(reading.case):
-        raise ValueError(f"case: expected key=value pairs, got {reading.case!r}")
-    if not REASONS.fullmatch(reading.throttle):
-        raise ValueError(f"throttle: expected words joined by bars, got {reading.throttle!r}")
-    return reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.base.records import columns, parse_record, read_records, write_records
+from analysis.base.records import columns, write_records
 
 HOST_CALL = "host call"
 KERNEL = "kernel"
@@ -24,22 +24,14 @@ class Event:
     bytes: int | None
     correlation: int
 
+    def check(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind: expected one of {KINDS}, got {self.kind!r}")
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"end: expected one from the start, {self.start}, got {self.end}")
+
 
 COLUMNS = columns(Event)
-
-
-def read_events(path: Path) -> list[Event]:
-    """Events as written by `write_events`; HotpathError names the invalid file and line."""
-    return read_records(path, Event, _parse)
-
-
-def _parse(row: list[str]) -> Event:
-    event = parse_record(Event, row)
-    if event.kind not in KINDS:
-        raise ValueError(f"kind: expected one of {KINDS}, got {event.kind!r}")
-    if not 0 <= event.start <= event.end:
-        raise ValueError(f"end: expected one from the start, {event.start}, got {event.end}")
-    return event
 
 
 def write_events(path: Path, events: list[Event]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pandas as pd
 import pycxxfilt
 
+from analysis.base.records import read_records
 from analysis.results.store import counters, timelines
 from analysis.results.store.counters import CAPTURED as CAPTURED
 from analysis.results.store.timelines import HOST_CALL as HOST_CALL
@@ -104,9 +105,8 @@ def read_counters(path: Path) -> dict[str, float]:
 
     Raises HotpathError if the file is not a table of counters.
     """
-    rows = pd.DataFrame(
-        [asdict(row) for row in counters.read_counters(path)], columns=list(counters.COLUMNS)
-    )
+    counted = read_records(path, counters.Counter)
+    rows = pd.DataFrame(map(asdict, counted), columns=list(counters.COLUMNS))
     if rows.empty:
         return {}
     times = rows[rows["metric"] == "gpu__time_duration.sum"].groupby("kernel")["value"].sum()
@@ -125,7 +125,7 @@ def read_events(path: Path) -> pd.DataFrame:
 
     Raises HotpathError if the file is not a timeline.
     """
-    events = pd.DataFrame([asdict(event) for event in timelines.read_events(path)])
+    events = pd.DataFrame(map(asdict, read_records(path, timelines.Event)))
     numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
     return events.reindex(columns=list(timelines.COLUMNS)).astype(numbers)
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.results.store.counters import Counter, write_counters
+from analysis.base.records import write_records
+from analysis.results.store.counters import Counter
 from analysis.results.store.telemetry import COLUMNS as READING
 from analysis.results.store.timelines import Event, write_events
 from analysis.site.facts.captures import CAPTURED
@@ -46,7 +47,7 @@ def write_whole_machine(root: Path, machine: str, study: Study) -> None:
         add_run(root, machine, study.name, VARIANT, samples, provenance)
     base = root / machine / study.name / VARIANT
     counter = Counter(study.headline, "k(int)", "gpu__time_duration.sum", "ns", 10.0)
-    write_counters(base.with_suffix(".ncu.csv"), [counter])
+    write_records(base.with_suffix(".ncu.csv"), Counter, [counter])
     call = Event(0.0, 1e-6, None, "host call", "cudaLaunchKernel", None, 1)
     write_events(base.with_suffix(".timeline.csv"), [call])
     reading = [RUN, "0", study.headline, RUN, "100.5", "", "30", "1980", "2619", "", "", "", "0"]

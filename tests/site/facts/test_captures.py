@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import HotpathError
-from analysis.results.store.counters import Counter, write_counters
+from analysis.base.records import write_records
+from analysis.results.store.counters import Counter
 from analysis.site.facts.captures import kernel_name, read_counters
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import discover
@@ -28,12 +29,12 @@ def test_counters_of_several_kernels_are_summed_if_possible(tmp_path: Path) -> N
             ("long", "launch__registers_per_thread", 16.0),
         )
     ]
-    write_counters(path, rows)
+    write_records(path, Counter, rows)
     assert read_counters(path) == {
         "gpu__time_duration.sum": 40.0,
         "launch__registers_per_thread": 16.0,
     }
-    write_counters(path, [])
+    write_records(path, Counter, [])
     assert read_counters(path) == {}
     for broken in ("", "case,kernel\nn=1,k\n", "case,kernel,metric,unit,value\na,b,c,d,high\n"):
         path.write_text(broken)

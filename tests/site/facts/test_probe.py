@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from analysis.base.errors import FieldError
+from analysis.results.model.translation import Walker
 from analysis.results.tables.rows import ParameterRow, columns
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.probe import HELD, READS, WALKS, agreements, is_current, probes
@@ -29,10 +31,11 @@ def inputs(*, fitted: bool = True) -> Inputs:
     row |= {"machine": "box", "study": "translation", "variant": "rows_streaming"}
     row |= {"case": "pool_mib=1024,row_bytes=656,order=random,rows=262144", "metric": "gpu_time"}
     row |= {"unit": "s", "median": READS * 656 / 40e9}
-    values = vars(KNOWN.walker) if fitted else {}
+    names = [field.name for field in fields(Walker)] if fitted else []
     parameters = [
-        dict.fromkeys(columns(ParameterRow), "") | {"machine": "box", "parameter": name, "value": x}
-        for name, x in values.items()
+        dict.fromkeys(columns(ParameterRow), "")
+        | {"machine": "box", "parameter": name, "value": getattr(KNOWN, name)}
+        for name in names
     ]
     tables = {
         "summary": pd.DataFrame([row]),

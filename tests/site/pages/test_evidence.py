@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base.records import write_records
 from analysis.measure.profile.timeline import normalised
 from analysis.results.store import counters
 from analysis.results.store.results import set_capture
@@ -161,7 +162,7 @@ def test_reads_of_page_tables_are_shown_for_each_value_of_a_key(root: Path) -> N
         metrics = [(device.format(source), value) for source, value in counted.items()]
         rows = [counters.Counter(case, "k", metric, "1", value) for metric, value in metrics]
         path = root / "results" / "box" / "copy" / f"{step.name}.ncu.csv"
-        counters.write_counters(path, rows)
+        write_records(path, counters.Counter, rows)
     shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
     assert f"<td>{first.name}</td>" in shown and f"<td>{third.name}, stale</td>" in shown
     assert ">2.50<" in shown and "for each piece" in shown

@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.base.records import write_records
 from analysis.results.store.collect import collect
-from analysis.results.store.counters import CAPTURED, Counter, write_counters
+from analysis.results.store.counters import CAPTURED, Counter
 from analysis.results.store.results import set_capture
 from analysis.results.store.samples import Sample
 from analysis.results.tables.claims import CLAIM_COLUMNS, ClaimTables, claim_tables
@@ -149,7 +150,7 @@ def count(
             for kernel in ("first", "second")
             for metric, value in ((COUNTED, made), ("lts__t_sectors.sum", 4 * made))
         ]
-        write_counters(results / "box" / study.name / f"{name}.ncu.csv", kernels)
+        write_records(results / "box" / study.name / f"{name}.ncu.csv", Counter, kernels)
         source = fingerprint(study, study.variant(name))
         entry: dict[str, Any] = {"status": status, "case": CASE, "source_sha256": source, "at": at}
         entry["bounds"] = then.bounds_of(name, counted=True) if then else {}

@@ -50,6 +50,9 @@ def suggest_targets(suggest: Callable[[str], Sequence[str]]) -> None:
 class LogHandler(LogHandlerBase):
     """Writes a run's jobs, failures and messages to stderr, those of a dry run to stdout."""
 
+    writes_to_stream = True
+    writes_to_file = has_filter = has_formatter = needs_rulegraph = False
+
     def __post_init__(self) -> None:
         self.stream: TextIO = sys.stdout if self.common_settings.stdout else sys.stderr
         self._is_terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
@@ -61,26 +64,6 @@ class LogHandler(LogHandlerBase):
         self._total = 0
         # If the disk is full, the failed job reports it, not every line of Snakemake's log file.
         logging.raiseExceptions = False
-
-    @property
-    def writes_to_stream(self) -> bool:
-        return True
-
-    @property
-    def writes_to_file(self) -> bool:
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        return False
-
-    @property
-    def has_formatter(self) -> bool:
-        return False
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        return False
 
     def emit(self, record: logging.LogRecord) -> None:
         fields: dict[str, Any] = vars(record)
