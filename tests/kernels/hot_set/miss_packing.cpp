@@ -1,7 +1,5 @@
 // Answers requests of a made-up kernel with a runtime that has no GPU, and compares every byte.
 // Ends with 1 and says so where one differs, or where a thread waits for ever.
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -9,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "../cpus.h"
 #include "../pool_gather/sparse_pool.h"
 #include "miss_packer.h"
 
@@ -170,17 +169,7 @@ void answer(uint8_t* pool, int64_t max_rows, const std::vector<int>& cpus) {
 }  // namespace
 
 int main() {
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 4; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) {
-      cpus.push_back(cpu);
-    }
-  }
-  while (cpus.size() < 3) {
-    cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
-  }
+  const std::vector<int> cpus = cpus_for_threads();
   uint8_t* pool = sparse_pool(kPoolBytes);
   for (const int64_t max_rows : {1, 9, 65, 1000}) {
     answer(pool, max_rows, cpus);

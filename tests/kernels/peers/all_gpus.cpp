@@ -1,7 +1,5 @@
 // One variant's launches on 2 and 4 GPUs that are not there, with its kernels on the CPU: every
 // byte of what arrives, and what is left when a call fails in the middle.
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../cpus.h"
 #include "several_gpus.h"
 #include "together.h"
 
@@ -31,20 +30,6 @@ int current() {
   int gpu = 0;
   cudaGetDevice(&gpu);
   return gpu;
-}
-
-// Those that this process may use; three at least, if need be one of them again, for two threads.
-std::vector<int> cpus() {
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  std::vector<int> found;
-  for (int cpu = 0; cpu < CPU_SETSIZE && found.size() < 4; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) {
-      found.push_back(cpu);
-    }
-  }
-  found.resize(std::max<size_t>(found.size(), 3), found.front());
-  return found;
 }
 
 // Distinct rows at random places of a pool, in sets; row i of a set goes to row i.
@@ -120,7 +105,7 @@ struct Memory {
 void every_byte_arrives(cudaStream_t caller, int gpus, Memory memory) {
   const std::string what = std::to_string(gpus) + " GPUs, " + std::to_string(memory.rows) +
                            " rows of " + std::to_string(memory.row_bytes) + " B";
-  const Together together(memory.parts(gpus), {gpus, cpus()});
+  const Together together(memory.parts(gpus), {gpus, cpus_for_threads()});
   for (size_t launch = 0; launch < 2 * kSets; ++launch) {
     memory.poison();
     together.launch(caller, launch % kSets);
@@ -142,7 +127,7 @@ void a_failure_comes_out(cudaStream_t caller, int gpus) {
     has_failed = false;
     try {
       fail_at(call);
-      const Together together(memory.parts(gpus), {gpus, cpus()});
+      const Together together(memory.parts(gpus), {gpus, cpus_for_threads()});
       together.launch(caller, 1);
       run_ahead(caller);
       check(cudaStreamSynchronize(caller), "caller");

@@ -1,8 +1,6 @@
 // Packs, shares and answers launches of a pool beyond 4 GiB with a runtime that has no GPU, and
 // compares every byte of the destination. Ends with 1 and says so where one differs. With the
 // argument `tune`, which takes longer, looks for the fastest division of launches instead.
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../cpus.h"
 #include "packer.h"
 #include "request_packer.h"
 #include "sharing.h"
@@ -275,18 +274,7 @@ void expect_sort_bits() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) {
-      cpus.push_back(cpu);
-    }
-  }
-  cpus.resize(std::min<size_t>(cpus.size(), 4));
-  while (cpus.size() < 3) {
-    cpus.push_back(cpus.back());  // two threads at least, if need be on one CPU
-  }
+  const std::vector<int> cpus = cpus_for_threads();
   uint8_t* pool = sparse_pool(kPoolBytes);
   if (argc > 1 && argv[1] == std::string("tune")) {
     for (const int64_t rows : {1, 17, 2048}) {

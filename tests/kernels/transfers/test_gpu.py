@@ -78,19 +78,17 @@ def test_kernel_is_right(name: str, stream: int) -> None:
 
 
 FAULTS = {
-    "pinned_gather": ("t < tiles.count;", "t < tiles.count - 1;"),
-    "pinned_bulk": ("tiles.size - offset)", "tiles.size - offset - 16)"),
-    "pinned_list_gather": ("t >= tiles", "t >= tiles - 1"),
-    "pinned_list_bulk": ("list.size - offset)", "list.size - offset - 16)"),
-    "pinned_step_on_device": ("i < count;", "i < count - 1;"),
+    "pinned_gather": ("pinned_gather.cu", "t < tiles.count;", "t < tiles.count - 1;"),
+    "pinned_bulk": ("pinned_bulk.cu", "tiles.size - offset)", "tiles.size - offset - 16)"),
+    "pinned_list_gather": ("list_gather.h", "t >= tiles", "t >= tiles - 1"),
+    "pinned_list_bulk": ("pinned_list_bulk.cu", "list.size - offset)", "list.size - offset - 16)"),
+    "pinned_step_on_device": ("pinned_step_on_device.cu", "i < count;", "i < count - 1;"),
 }
-FAULTY_FILES = {"pinned_list_gather": "list_gather.h"}
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_check_finds_a_wrong_kernel(name: str, tmp_path: Path, stream: int) -> None:
-    file = FAULTY_FILES.get(name, TRANSFERS.variant(name).path.name)
-    wrong = study_with_fault(TRANSFERS, tmp_path, file, *FAULTS[name])
+    wrong = study_with_fault(TRANSFERS, tmp_path, *FAULTS[name])
     assert outcome(wrong, name, cases_of(name)[0], stream) is not None
 
 
