@@ -209,7 +209,7 @@ class Bench:
         """The seconds of each stage of this round, whose cells have all their values."""
         values = [value for cell in dict.fromkeys(cells) for value in cell.values]
         recorded = sum(seconds for name, seconds in values if name in RECORDED)
-        kept = {**self._stage_s, "recorded": self._stage_s["own"] + recorded}
+        kept = {**self._stage_s, "recorded": self._stage_s["workload"] + recorded}
         return Stages(**{name: kept.get(name, 0.0) for name in Stages.model_fields})
 
     def _read_clocks(self, cell: Cell) -> None:
@@ -224,9 +224,9 @@ class Bench:
     ) -> None:
         """Take all metrics of a cell whose output is correct."""
         count = self._sample_count(cell, first_launch_s)
-        with self._stage("own"):
-            own = bound.operation.own_samples(bound.stream, count)
-        for name, values in own.items():
+        with self._stage("workload"):
+            by_name = bound.operation.own_samples(bound.stream, count)
+        for name, values in by_name.items():
             require_known("own_samples", name, self.study.metrics)
             cell.values += ((name, float(value)) for value in values)
         wanted = cell.case.metrics

@@ -27,7 +27,7 @@ from analysis.study import parse_case
 
 ROW_PX: Final = 17
 FEW: Final = 30
-"""So many rows are shown at first."""
+"""Number of rows that are shown at first."""
 KINDS: Final = {
     MACHINE: "all other machines",
     HOST: "hosts of this machine",

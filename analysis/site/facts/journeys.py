@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Literal
 
 from analysis.site.facts.basis import Row, is_headline
 from analysis.site.facts.rows import MeasuredRow, ModelRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Variant
-
-CEILING: Final = "ceiling"
-CALIBRATED: Final = "calibrated"
-MODEL: Final = "model"
-REFERENCE: Final = "reference"
 
 
 @dataclass(frozen=True)
@@ -32,7 +27,7 @@ class Limit:
     another study with as many bytes; the prediction of the link `model`, without a variant; or only
     a `reference` to compare with."""
 
-    kind: str
+    kind: Literal["ceiling", "calibrated", "model", "reference"]
     variant: Variant | None
 
 
@@ -115,25 +110,25 @@ def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
 def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:
     """The limit of the best step."""
     if (ceiling := facts.figures.reached(machine, best)) is not None:
-        return Limit(CEILING, facts.study.variant(ceiling.ceiling))
+        return Limit("ceiling", facts.study.variant(ceiling.ceiling))
     if (calibrated := _calibrated(facts, machine, best)) is not None:
-        return Limit(CALIBRATED, calibrated[0])
+        return Limit("calibrated", calibrated[0])
     if _prediction(facts, machine, best) is not None:
-        return Limit(MODEL, None)
+        return Limit("model", None)
     references = facts.study.with_role("reference")
     compared = (r for r in references if facts.figures.comparison(machine, best, r) is not None)
     first = next(compared, None)
-    return None if first is None else Limit(REFERENCE, first)
+    return None if first is None else Limit("reference", first)
 
 
 def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | None) -> float | None:
     if limit is None:
         return None
-    if limit.kind == CEILING and limit.variant is not None:
+    if limit.kind == "ceiling" and limit.variant is not None:
         compared = facts.figures.comparison(machine, variant, limit.variant)
         has_headline = _headline(compared) is not None
         return facts.figures.share_of(machine, variant, limit.variant) if has_headline else None
-    if limit.kind == CALIBRATED:
+    if limit.kind == "calibrated":
         time, mover = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
         return mover[1].median / time.median if time is not None and mover is not None else None
     if limit.variant is not None:

@@ -14,7 +14,7 @@ from analysis.site.pages.page import macro
 
 TABLE: Final = ROOT / "analysis" / "compare" / "trial" / "figures.csv"
 EXAMPLE: Final = TABLE.with_name("example.txt")
-"""What the comparer prints for made-up times; a test compares it with the program's output."""
+"""Output of the comparer for made-up times. A test compares it with the program."""
 AS_DELIVERED: Final = {
     "hotpath": 0.95,
     "nvbench-compare-legacy": 0.0,

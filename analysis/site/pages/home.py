@@ -20,7 +20,7 @@ from analysis.base.quantities import (
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.basis import FEW, is_headline
 from analysis.site.facts.findings import ClaimResult, findings
-from analysis.site.facts.journeys import REFERENCE, Journey, Step, journey_of
+from analysis.site.facts.journeys import Journey, Step, journey_of
 from analysis.site.facts.points import shortest_time
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.findings import finding_line
@@ -134,7 +134,7 @@ def _shares(journey: Journey) -> str:
         return "Limit unknown"
     ends = [one for one in (journey.first, journey.last) if one.share is not None and one.time]
     shares = [step.share for step in ends if step.share is not None]
-    if limit.kind == REFERENCE and limit.variant is not None:
+    if limit.kind == "reference" and limit.variant is not None:
         return f"{_arrow(map(speed_phrase, shares))}, compared with {limit.variant.title}"
     is_exceeded = any(share > 1 and not is_at_limit(share) for share in shares)
     return _limit_shares(shares, "the reference" if is_exceeded else "the limit")

@@ -30,7 +30,7 @@ def test_what_is_reserved_is_held_against_what_is_requested(tmp_path: Path) -> N
         ("p5_dropin", "reserved", 8e9),
         ("p5_dropin", "active", 3e9),
         ("p5_dropin", "requested", 2e9),
-        ("torch_caching", "reserved", 8e9),  # what was requested is missing
+        ("torch_caching", "reserved", 8e9),  # without `requested`
     ]
     chart = kept(facts_of(tmp_path, rows))
     assert chart is not None

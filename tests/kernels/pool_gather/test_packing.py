@@ -161,42 +161,31 @@ def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str, what: str) -> N
 
 
 FAULTS = {
-    "rows by 32 bits": ("operator.h", "gather.pool + row *", "gather.pool + int(row) *", "differs"),
-    "pairs are not waited for": (
-        *("packer.h", 'check(cudaStreamSynchronize(stream), "pairs");', ""),
-        "differs",
-    ),
+    "rows by 32 bits": ("operator.h", "gather.pool + row *", "gather.pool + int(row) *"),
+    "pairs are not waited for": ("packer.h", 'check(cudaStreamSynchronize(stream), "pairs");', ""),
     "destinations are taken to follow each other": (
         *("packer.h", "pairs_[next].y == pairs_[next - 1].y + 1", "true"),
-        "",
     ),
     "the SMs are not waited for": (
         *("sharing.h", 'check(cudaStreamWaitEvent(stream, gathered_.get()), "gathered");', ""),
-        "differs",
     ),
     "rows are packed before they are requested": (
         *("request_packer.h", ">> 32 == launch_id_ &&", ">= 0 &&"),
-        "differs",
     ),
     "a piece is announced before it is packed": (
         *("request_packer.h", "(row + 1) % piece_rows_ == 0", "row % piece_rows_ == 0"),
-        "differs",
     ),
-    "the CPU packs the rows of the SMs": (
-        *("sharing.h", "by_cpu.pairs += by_sms.rows;", ""),
-        "differs",
-    ),
+    "the CPU packs the rows of the SMs": ("sharing.h", "by_cpu.pairs += by_sms.rows;", ""),
 }
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_found(tmp_path: Path, fault: str) -> None:
-    name, right, wrong, said = FAULTS[fault]
-    folder = with_fault(POOL.folder, tmp_path / "pool_gather", name, right, wrong)
+    folder = with_fault(POOL.folder, tmp_path / "pool_gather", *FAULTS[fault])
     done = ran(folder)
     assert done.returncode != 0
-    assert said in done.stdout
+    assert "differs" in done.stdout
 
 
 def stubbed(name: str) -> Any:

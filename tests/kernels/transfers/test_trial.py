@@ -150,21 +150,8 @@ def test_the_constants_choose_as_vllm_does(
 
 
 def row(cell: int, variant: str, measured: float, predicted: float, is_constants: int) -> HeldOut:
-    return HeldOut(
-        seed=0,
-        cell=cell,
-        size=512,
-        count=16,
-        direction="h2d",
-        host="pitched",
-        device="packed",
-        is_busy=0,
-        variant=variant,
-        measured_s=measured,
-        by_results_s=predicted,
-        by_calibration_s=math.nan,
-        is_constants=is_constants,
-    )
+    job = (512, 16, "h2d", "pitched", "packed", 0)
+    return HeldOut(0, cell, *job, variant, measured, predicted, math.nan, is_constants)
 
 
 def test_verdicts_compare_with_the_fastest_way() -> None:
