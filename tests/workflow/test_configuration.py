@@ -49,7 +49,11 @@ include: "Snakefile"
         ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
         ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0 or a name like"),
         ("measure", "gpu=99", "config: gpu: expected "),
-        ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, submission, summary, "),
+        (
+            "mesure",
+            "gpu=0",
+            "target: expected one of build, measure, profile, site, submission, summary, ",
+        ),
         (f"{MEASURED}/no/python", "gpu=0", f"target: expected one of {MEASURED}/calls/VARIANT, "),
         (f"{MEASURED}/calls/no", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
         (f"{MEASURED}/calls/rows", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),

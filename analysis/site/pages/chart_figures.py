@@ -30,9 +30,11 @@ def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str 
     """
     charts = page.staged.charts[facts.study.name]
     require_known("chart", name, sorted(charts))
+    # A page may have charts of several studies with the same name.
+    anchor = f"{page.study}-{name}" if page.study else name
     if charts[name] is None and not facts.machines:
-        return _FIGURES.undrawn(name, NOTHING)
-    return _figure(page, charts[name], facts.study.name, name, caption)
+        return _FIGURES.undrawn(anchor, NOTHING)
+    return _figure(page, charts[name], facts.study.name, name, caption, anchor)
 
 
 @macro("common_chart")
@@ -44,7 +46,7 @@ def common_figure(page: Page, name: str, caption: str) -> str | Markup:
     """
     charts = page.staged.charts[ALL]
     require_known("chart", name, sorted(charts))
-    return _figure(page, charts[name], ALL, name, caption)
+    return _figure(page, charts[name], ALL, name, caption, name)
 
 
 @macro("widget")
@@ -63,12 +65,12 @@ def widget_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str
 
 
 def _figure(
-    page: Page, chart: ChartSummary | None, group: str, name: str, caption: str
+    page: Page, chart: ChartSummary | None, group: str, name: str, caption: str, anchor: str
 ) -> str | Markup:
     if chart is None:
-        return _FIGURES.undrawn(name, "Nothing to draw yet.")
+        return _FIGURES.undrawn(anchor, "Nothing to draw yet.")
     return _FIGURES.chart(
-        name=name,
+        name=anchor,
         study=group,
         path=f"charts/{group}/{name}",
         root=page.root,

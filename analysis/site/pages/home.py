@@ -179,6 +179,15 @@ def top_findings(studies: Iterable[StudyFacts], address: Address) -> Markup | st
     return listed("ol", items, "hp-findings") if items else NOTHING
 
 
+def study_findings(facts: StudyFacts, address: Address) -> Markup | str:
+    """All findings of one study, as `top_findings`, those of too few runs last."""
+    items = [
+        finding_line(facts, finding, result, _evidence(facts, result, address))
+        for finding, result in findings(facts)
+    ]
+    return listed("ul", items, "hp-findings") if items else NOTHING
+
+
 def _rank(finding: Finding) -> tuple[int, bool]:
     return finding.precedence, not finding.belief
 

@@ -125,6 +125,12 @@ def findings(page: Page, *without: str) -> str:
 
 
 @macro()
+def findings_of(page: Page, facts: StudyFacts) -> str:
+    """The findings of another study, each with its figure, basis and evidence."""
+    return home.study_findings(facts, page.study_address)
+
+
+@macro()
 def other_studies(page: Page) -> str:
     """The questions of all other studies, by group."""
     others = {title: group for title, group in page.studies.items() if title != JOURNEYS}

@@ -39,6 +39,21 @@ def navigation(pages: Path) -> list[Entry]:
     return kept
 
 
+def sidebar(entries: Iterable[Entry], pages: Path) -> list[Entry]:
+    """The `entries` without the pages that the mkdocs.yml in the folder `pages` keeps out."""
+    names = read_yaml(pages / CONFIGURATION).get("not_in_nav", "").split()
+    hidden = {name.removeprefix("/") for name in names}
+    shown: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, str):
+            shown += [entry] if entry not in hidden else []
+            continue
+        ((title, group),) = entry.items()
+        kept = [page for page in group if page not in hidden]
+        shown += [{title: kept}] if kept else []
+    return shown
+
+
 def study_groups(entries: Iterable[Entry], studies: Iterable[str]) -> dict[str, list[str]]:
     """The `studies` of each group of the navigation, in its order; the journeys first, where those
     without a page come last."""

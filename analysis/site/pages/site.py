@@ -28,7 +28,13 @@ from analysis.site.pages.citing import footer, stage_licence
 from analysis.site.pages.feed import feed
 from analysis.site.pages.html import code, paragraph
 from analysis.site.pages.llms import llms_text
-from analysis.site.pages.navigation import CONFIGURATION, Entry, navigation, study_groups
+from analysis.site.pages.navigation import (
+    CONFIGURATION,
+    Entry,
+    navigation,
+    sidebar,
+    study_groups,
+)
 from analysis.site.pages.parquet import NAME as PARQUET
 from analysis.site.pages.parquet import write_parquet
 from analysis.site.pages.staging import Staged, stage
@@ -77,7 +83,7 @@ def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged
         str(pages / CONFIGURATION),
         docs_dir=str(docs),
         site_dir=str(site),
-        nav=entries,
+        nav=sidebar(entries, pages),
         strict=True,
     )
     config.extra["staged"] = staged

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.site.pages.navigation import JOURNEYS, navigation, study_groups
+from analysis.site.pages.navigation import JOURNEYS, Entry, navigation, sidebar, study_groups
 from analysis.study import discover
 
 
@@ -25,6 +26,32 @@ def test_pages_keep_their_order_and_others_come_last_among_the_journeys(tmp_path
     ]
     groups = study_groups(entries, ["a", "b", "c", "without_a_page"])
     assert groups == {JOURNEYS: ["b", "a", "without_a_page"], "Rest": ["c"]}
+
+
+def test_pages_that_are_part_of_others_are_in_no_sidebar(tmp_path: Path) -> None:
+    entries: list[Entry] = [
+        "index.md",
+        {JOURNEYS: ["studies/a.md", "studies/b.md"]},
+        {"Rest": ["data.md"]},
+    ]
+    (tmp_path / "mkdocs.yml").write_text("nav: []\nnot_in_nav: |\n  /studies/b.md\n  /data.md\n")
+    assert sidebar(entries, tmp_path) == ["index.md", {JOURNEYS: ["studies/a.md"]}]
+    (tmp_path / "mkdocs.yml").write_text("nav: []\n")
+    assert sidebar(entries, tmp_path) == entries
+
+
+def test_every_page_that_the_sidebar_leaves_out_has_a_link_from_one_that_it_has() -> None:
+    entries = navigation(ROOT / "docs")
+    shown = sidebar(entries, ROOT / "docs")
+    assert shown != entries
+    texts = "".join((ROOT / "docs" / page).read_text() for page in _pages(shown))
+    for page in {*_pages(entries)} - {*_pages(shown)}:
+        assert f"({Path(page).name})" in texts
+
+
+def _pages(entries: Iterable[Entry]) -> Iterator[str]:
+    for entry in entries:
+        yield from [entry] if isinstance(entry, str) else next(iter(entry.values()))
 
 
 def test_every_study_of_the_repository_has_its_place() -> None:
