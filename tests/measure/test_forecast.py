@@ -13,7 +13,7 @@ from analysis.measure.forecast import Pace, forecasts, last_pace, round_seconds
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.results.store.results import load_variant
-from analysis.results.store.samples import Sample, read_samples, write_samples
+from analysis.results.store.samples import Sample, read_samples, to_text
 from analysis.study import Study, Variant, discover
 from tests.measure.studies import GRID, HERE, WITH_GPU, write_study
 
@@ -46,7 +46,7 @@ def write_run(
     ]
     path = where.root / where.machine / study.name / f"{variant}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_samples(path, rows)
+    path.write_text(to_text(rows))
 
 
 def pace_of(study: Study, where: Target) -> Pace:
@@ -88,7 +88,7 @@ def test_duration_of_a_cell_ends_at_the_next_cell_of_its_run(study: Study, where
     older = read_samples(path)
     write_run(where, study, "two", [[("n=1", 10), ("n=2", 60)]])
     write_run(where, study, "one", [[("n=1", 0), ("n=2", 5)]], LATER)
-    write_samples(path, [*read_samples(path), *older])
+    path.write_text(to_text([*read_samples(path), *older]))
     assert pace_of(study, where).cells == {
         ("one", "n=1"): 5,
         ("two", "n=1"): 30,
@@ -101,7 +101,9 @@ def test_skipped_cell_takes_the_time_of_its_attempt(study: Study, where: Target)
     write_run(where, study, "one", [[("n=1", 1), ("n=2", 40)]])
     path = where.root / where.machine / study.name / "one.csv"
     rows = read_samples(path)
-    write_samples(path, [rows[0], replace(rows[1], status="skipped", value=None, reason="none")])
+    path.write_text(
+        to_text([rows[0], replace(rows[1], status="skipped", value=None, reason="none")])
+    )
     assert pace_of(study, where).cells == {("one", "n=1"): 9, ("two", "n=1"): 30, ("one", "n=2"): 2}
 
 

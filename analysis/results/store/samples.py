@@ -20,7 +20,6 @@ from typing import Any, Final
 
 from analysis.base import records
 from analysis.base.errors import HotpathError
-from analysis.base.files import write_whole
 from analysis.base.reading import read_bytes, read_text, require_plain
 from analysis.results.store.folders import NAME
 from analysis.results.store.throttling import REASONS
@@ -78,11 +77,6 @@ Metric = tuple[str, str]
 
 class MalformedSamples(HotpathError):
     """A row that does not match FILE_COLUMNS; the message names the file and the line."""
-
-
-def write_samples(path: Path, samples: Iterable[Sample]) -> None:
-    """Write `samples` of one variant, replacing the file in one step."""
-    write_whole(path, to_text(samples))
 
 
 def to_text(samples: Iterable[Sample]) -> str:

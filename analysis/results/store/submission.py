@@ -43,7 +43,6 @@ _SERIAL: Final = re.compile(r"GPU-|[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{12}|[0-9]{1
 Unit = Literal["s", "B", "B/s", "1/s", "J", "1"]
 CaseText = Annotated[str, Field(max_length=1000, pattern=f"^{CASE.pattern}$")]
 GpuName = Annotated[str, Field(max_length=100, pattern="^[A-Za-z0-9 ()./+-]*$")]
-Arch = Annotated[str, Field(pattern="^sm_[0-9]{2,3}[af]?$")]
 Ascii = Annotated[str, Field(max_length=1000, pattern="^[ -~]*$")]
 Seconds = Annotated[float, Field(ge=0, le=1)]
 Real = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]

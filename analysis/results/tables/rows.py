@@ -20,24 +20,20 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
-DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
-"""By the annotation of a row's field."""
-
-
-RUN_SEPARATOR: Final = "|"
-
 
 @dataclass(frozen=True)
-class _OfMetric:
-    """First columns of a row about a metric of a variant in a case on a machine; `unit` is that of
-    its figures."""
+class _OfCase:
+    """First columns of a row about a variant in a case on a machine."""
 
     machine: str
     study: str
     variant: str
     case: str
+
+
+@dataclass(frozen=True)
+class _OfMetric(_OfCase):
     metric: str
-    unit: str
 
 
 @dataclass(frozen=True)
@@ -50,6 +46,7 @@ class SummaryRow(_OfMetric):
     by how much the host of each run slowed down the times beside it; empty where not known.
     """
 
+    unit: str
     median: float
     ci_low: float
     ci_high: float
@@ -133,28 +130,19 @@ class RepeatRow(RatioRow):
 
 
 @dataclass(frozen=True)
-class RunRow:
+class RunRow(_OfCase):
     """The newest `run` that the summary took a variant and case from; `disturbed` is how many of
     all its rounds were."""
 
-    machine: str
-    study: str
-    variant: str
-    case: str
     run: str
     disturbed: int
 
 
 @dataclass(frozen=True)
-class RoundRow:
+class RoundRow(_OfMetric):
     """The `median` of a time in one round, and what one core of the host copied around it in B/s,
     before or after, whichever is less."""
 
-    machine: str
-    study: str
-    variant: str
-    case: str
-    metric: str
     run: str
     round: int
     median: float
@@ -162,13 +150,9 @@ class RoundRow:
 
 
 @dataclass(frozen=True)
-class SkippedRow:
+class SkippedRow(_OfCase):
     """A case that was `skipped` or `failed`."""
 
-    machine: str
-    study: str
-    variant: str
-    case: str
     status: str
     reason: str
     stale: int
@@ -252,16 +236,11 @@ def _figure(value: float, low: float, high: float) -> str:
 
 
 @dataclass(frozen=True)
-class ModelRow:
+class ModelRow(_OfMetric):
     """A time by the link model beside the measured one; `margin` is how many times the next term
     the `binding` one is. `held_back` from the fit is a calibration's case `inside` the fitted range
     or `outside` of it."""
 
-    machine: str
-    study: str
-    variant: str
-    case: str
-    metric: str
     predicted: float
     measured: float
     residual: float
@@ -287,9 +266,15 @@ class ParameterRow:
 class CounterRow(_OfMetric):
     """A counter of the hardware, predicted and counted, in `unit`."""
 
+    unit: str
     predicted: float
     counted: float
     residual: float
+
+
+RUN_SEPARATOR: Final = "|"
+DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
+"""By the annotation of a row's field."""
 
 
 def runs_text(by_run: Iterable[float]) -> str:

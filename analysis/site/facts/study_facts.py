@@ -118,12 +118,6 @@ class StudyFacts:
         table = self.inputs.tables["repeats"]
         return table[table["study"] == self.study.name].reset_index(drop=True)
 
-    @property
-    def is_about_repeats(self) -> bool:
-        """Whether every step after the first repeats its predecessor's program."""
-        after = [variant for variant in self.study.with_role("step") if variant.after]
-        return bool(after) and all(self.study.is_repeat(variant) for variant in after)
-
     def resources(self, variant: str) -> list[KernelResources]:
         """Compiler reports of the variant's kernels, one per kernel."""
         table = self.inputs.resources

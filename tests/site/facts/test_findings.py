@@ -19,13 +19,6 @@ from tests.study.claims.studies import NEW, OLD, SECONDS, SPEEDUP, measure, writ
 
 FINDING = {"verdict": HOLDS, "headline": "One is {measured} as fast."}
 CLAIM = {"id": "speed", "says": "One is faster.", "test": SPEEDUP, "finding": FINDING}
-COUNTS_PER = {
-    "kind": "counts_per",
-    "of": "fast",
-    "counter": "a__b.sum",
-    "per": "a__c.sum",
-    "at_least": 16,
-}
 PAIR = {"slow": 8e-3, "fast": 2e-3}
 
 
