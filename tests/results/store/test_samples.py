@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.base.files import write_whole
 from analysis.base.records import MAX_NUMBER
 from analysis.results.store.folders import NAME
 from analysis.results.store.samples import (
@@ -95,7 +96,7 @@ def test_samples_survive_a_round_trip(
 ) -> None:
     path = tmp_path_factory.mktemp("samples") / "calls" / "kernel.csv"
     samples = [sample for row in table for sample in row]
-    path.write_text(to_text(samples))
+    write_whole(path, to_text(samples))
     found = read_samples(path)
     assert sorted(map(repr, found)) == sorted(repr(as_kept(sample)) for sample in samples)
     assert list(dict.fromkeys(cell_of([one]) for one in found)) == list(map(cell_of, table))
@@ -128,7 +129,7 @@ def test_invalid_samples_are_not_written(samples: list[Sample], fault: str) -> N
 
 def test_a_sample_is_found_by_its_place(tmp_path: Path) -> None:
     path = tmp_path / "kernel.csv"
-    path.write_text(to_text([SKIPPED, *taken(), *taken(round=4)]))
+    write_whole(path, to_text([SKIPPED, *taken(), *taken(round=4)]))
     assert [line_of(path, place) for place in range(7)] == [2, 3, 3, 3, 4, 4, 4]
 
 
@@ -259,7 +260,7 @@ def test_truncated_file_is_rejected_or_has_whole_rows(tmp_path: Path) -> None:
 
 def test_the_newest_run_comes_first_and_is_empty_where_it_is_malformed(tmp_path: Path) -> None:
     path = tmp_path / "calls" / "kernel.csv"
-    path.write_text(to_text([OK, SKIPPED, replace(OK, run="2026-01-01T03:04:05Z")]))
+    write_whole(path, to_text([OK, SKIPPED, replace(OK, run="2026-01-01T03:04:05Z")]))
     assert read_newest_run(path) == [OK, SKIPPED]
     path.write_text(path.read_text().replace("1.25e-07", "fast", 1))
     assert read_newest_run(path) == []
