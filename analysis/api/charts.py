@@ -4,6 +4,13 @@ from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
 from analysis.site.charts.lines import HEIGHT_PX, dash_legend, line_colour, line_panels, stale_shape
 from analysis.site.charts.parts import part_bars, part_rows
 from analysis.site.charts.patterns import by_pattern, heat, worse_to_better
+from analysis.site.charts.rows import (
+    ROW_PX,
+    finish_rows,
+    named,
+    named_rows,
+    variant_rows,
+)
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
     CELL_PX,
@@ -16,7 +23,6 @@ from analysis.site.charts.theme import (
     select,
     si_axis,
     tooltip,
-    variant_rows,
 )
 from analysis.site.charts.timeline import HOST, kind_colours, timeline_events
 from analysis.site.charts.widgets import Widget

@@ -7,7 +7,16 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import Chart, StudyFacts, finish, line_colour, panels, select
+from analysis.api.charts import (
+    Chart,
+    StudyFacts,
+    finish_rows,
+    line_colour,
+    named,
+    named_rows,
+    panels,
+    select,
+)
 from analysis.api.quantities import percent, quantity
 
 from .policy_results import COMPARED, policy_results
@@ -25,9 +34,11 @@ def policies(facts: StudyFacts) -> Chart | None:
     names = list(COMPARED.values())
     reach = alt.Scale(domain=[0, ROOM_FOR_LABELS * table["beyond"].max()], nice=False)
     title = "bytes fetched beyond the optimum's"
+    group_px = BAR_PX * len(names)
+    row = named_rows("trace", list(dict.fromkeys(table["trace"])), px=group_px)
     rows: Any = alt.Chart().encode(
         x=alt.X("beyond:Q", title=title, axis=alt.Axis(format="~%"), scale=reach),
-        y=alt.Y("trace:N", title=None, sort=list(dict.fromkeys(table["trace"]))),
+        y=row,
         yOffset=alt.YOffset("policy:N", sort=names),
     )
     bars = rows.mark_bar().encode(
@@ -35,15 +46,15 @@ def policies(facts: StudyFacts) -> Chart | None:
         tooltip=["machine:N", "trace:N", "policy:N", "label:N", "bytes_label:N"],
     )
     labels = rows.mark_text(align="left", dx=4, fontSize=10).encode(text="label:N")
-    layers = alt.layer(bars, labels).transform_filter("datum.slots === slots_shown")
     slots = sorted(int(count) for count in table["slots"].unique())
     chart = panels(
-        layers.properties(height=BAR_PX * len(names) * table["trace"].nunique()),
+        named(row, bars, labels, px=group_px),
         table,
         select("slots_shown", "slots", slots, slots[len(slots) // 2]),
+        filters=["datum.slots === slots_shown"],
     )
     what = f"{facts.study.title}: bytes that policies of eviction fetch beyond the optimum's."
-    return finish(chart, what, margin=120, compact_margin=100)
+    return finish_rows(chart, what, margin=120, px=group_px)
 
 
 def policy_table(facts: StudyFacts) -> pd.DataFrame:

@@ -13,7 +13,10 @@ from analysis.api.charts import (
     MeasuredRow,
     StudyFacts,
     finish,
+    finish_rows,
     line_colour,
+    named,
+    named_rows,
     panels,
     part_bars,
     part_rows,
@@ -26,7 +29,6 @@ from analysis.api.charts import (
 from analysis.api.quantities import quantity
 from analysis.api.study import parse_case
 
-ROW_PX: Final = 24
 HEIGHT_PX: Final = 220
 WAITS: Final = {
     "host_time": "until pinned",
@@ -130,9 +132,9 @@ def _tooltip(*names: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:N") for name in (*names, "machine", "case", "what", "time")]
 
 
-def _dots(what: Mapping[str, str], row: alt.Y, height: int) -> alt.Chart:
+def _dots(what: Mapping[str, str], row: alt.Y) -> alt.LayerChart:
     """A dot for each time, in the colour of what it is of."""
-    dots: alt.Chart = (
+    dots = (
         alt.Chart()
         .mark_point(filled=True, size=75, cursor="pointer")
         .encode(
@@ -143,9 +145,8 @@ def _dots(what: Mapping[str, str], row: alt.Y, height: int) -> alt.Chart:
             href="href:N",
             tooltip=_tooltip("variant"),
         )
-        .properties(height=height)
     )
-    return dots
+    return named(row, dots)
 
 
 def _waits(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
@@ -155,10 +156,10 @@ def _waits(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
     sizes = sorted(rows["gib"].unique(), reverse=True)
     shown = select("gib_shown", "size", sizes, sizes[0], labels=[f"{size:g} GiB" for size in sizes])
     row = variant_rows(facts.study.variant_names, rows)
-    dots = _dots(WAITS, row, ROW_PX * rows["variant"].nunique())
+    dots = _dots(WAITS, row)
     chart = panels(dots, rows, shown, filters=["datum.gib === gib_shown"])
     what = "time to pin and longest CUDA call of another process, by variant"
-    return finish(chart, _described(facts, what), margin=170, compact_margin=150)
+    return finish_rows(chart, _described(facts, what), margin=170)
 
 
 def _calls(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
@@ -166,14 +167,13 @@ def _calls(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
     if rows.empty:
         return None
     labels = [f"{call} · {name}" for call in CALLS.values() for name in COMPARED]
-    axis = alt.Axis(domain=False, ticks=False, grid=False, labelLimit=300)
-    row = alt.Y("call:N", sort=present(labels, rows["call"]), title=None, axis=axis)
+    row = named_rows("call", present(labels, rows["call"]), limit_px=300)
     names = present(list(BESIDE.values()), rows["neighbour"])
     shown = select("neighbour_shown", "neighbour", names, names[0])
-    dots = _dots(STATISTICS, row, ROW_PX * rows["call"].nunique())
+    dots = _dots(STATISTICS, row)
     chart = panels(dots, rows, shown, filters=["datum.neighbour === neighbour_shown"])
     what = "times of a neighbour's calls while memory is pinned, by kind of call and variant"
-    return finish(chart, _described(facts, what), margin=260, compact_margin=220)
+    return finish_rows(chart, _described(facts, what), margin=260)
 
 
 def _described(facts: StudyFacts, what: str) -> str:
@@ -191,9 +191,9 @@ def _parts(facts: StudyFacts) -> Chart | None:
     row = variant_rows(facts.study.variant_names, rows)
     tips = {name: name for name in ("variant", "machine", "part", "time", "state")}
     bars = part_bars(facts, rows, along, row, tips)
-    chart = panels(bars.properties(height=ROW_PX * rows["variant"].nunique()), rows)
+    chart = panels(named(row, bars), rows)
     what = "time of touching and of registering, stacked"
-    return finish(chart, _described(facts, what), margin=170, compact_margin=150)
+    return finish_rows(chart, _described(facts, what), margin=170)
 
 
 def _chunk_sizes(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:

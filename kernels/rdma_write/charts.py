@@ -9,10 +9,11 @@ import altair as alt
 import pandas as pd
 
 from analysis.api.charts import (
-    LABEL_LIMIT_PX,
     WIDE_LABELS,
     StudyFacts,
     finish,
+    finish_rows,
+    named,
     panels,
     part_bars,
     part_rows,
@@ -138,13 +139,9 @@ def ladder(facts: StudyFacts) -> Any:
         return None
     table["factor"] = table["times_first"].map("{:.2f}".format)
     machines = [*facts.machines, WRITE_UP]
-    base = alt.Chart(table).encode(
-        y=alt.Y(
-            "variant:N",
-            sort=steps,
-            title=None,
-            axis=alt.Axis(labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, grid=True),
-        ),
+    row = variant_rows(steps, table)
+    base = alt.Chart().encode(
+        y=row,
         color=alt.Color(
             "machine:N",
             scale=alt.Scale(domain=machines),
@@ -161,7 +158,7 @@ def ladder(facts: StudyFacts) -> Any:
     description = (
         f"{facts.study.title}: rate of each step relative to the first, published and measured."
     )
-    return finish(chart.properties(height=25 * len(steps)), description, 200, 190)
+    return finish_rows(named(row, chart).properties(data=table), description, margin=200)
 
 
 def parts(facts: StudyFacts) -> Any:
@@ -187,6 +184,5 @@ def parts(facts: StudyFacts) -> Any:
         .mark_tick(thickness=2, size=21, style="interval")
         .encode(x=alt.X("timed:Q", title="ns per write"), y=row)
     )
-    layers = alt.layer(bars, whole).properties(height=25 * rows["variant"].nunique())
     description = f"{facts.study.title}: calls of the provider, and our code between them."
-    return finish(panels(layers, rows), description, margin=200, compact_margin=190)
+    return finish_rows(panels(named(row, bars, whole), rows), description, margin=200)

@@ -3,15 +3,17 @@ reserved memory."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import Chart, StudyFacts, finish, panels, variant_rows
+from analysis.api.charts import Chart, StudyFacts, finish_rows, named, panels, variant_rows
 from analysis.api.quantities import percent, quantity, ratio, ratio_interval
 
 KEY: Final = "work="
+CASE_PX: Final = 12
+"""Height of a case in the row of a variant."""
 SITUATIONS: Final = ("graphs_2", "graphs_10", "out_of_memory")
 """Cases whose memory hardly depends on the allocator."""
 
@@ -39,17 +41,19 @@ def speed(facts: StudyFacts) -> Chart | None:
         alt.X(f"{name}:Q", title="speed relative to PyTorch's allocator", scale=scale, axis=axis)
         for name in ("low", "value")
     )
-    base = alt.Chart().encode(
-        y=variant_rows(facts.study.variant_names, table), yOffset="case:N", color=CASES
-    )
+    group_px = CASE_PX * table["case"].nunique()
+    row = variant_rows(facts.study.variant_names, table, group_px)
+    base = alt.Chart().encode(y=row, yOffset="case:N", color=CASES)
     tips = [*TIPS, alt.Tooltip("interval:N", title="interval")]
-    layers: Any = alt.layer(
+    layers = named(
+        row,
         alt.Chart().mark_rule(style="ceiling", strokeDash=[5, 3]).encode(x=alt.datum(1.0)),
         base.mark_point(filled=True, size=45, opacity=1).encode(x=value, tooltip=tips),
         base.mark_rule(strokeWidth=1.4).encode(x=low, x2="high:Q"),
-    ).properties(height=alt.Step(12))
+        px=group_px,
+    )
     what = "Speed relative to PyTorch's allocator, by variant and case, with intervals."
-    return finish(panels(layers, table), what, margin=150, compact_margin=110)
+    return finish_rows(panels(layers, table), what, margin=150, px=group_px)
 
 
 def share(facts: StudyFacts) -> Chart | None:
@@ -92,15 +96,8 @@ def dots(facts: StudyFacts, table: pd.DataFrame, x: alt.X, what: str) -> Chart |
     """A panel per machine, a row per variant, a dot per case at its `x`; None without data."""
     if table.empty:
         return None
-    marks: Any = (
-        alt.Chart()
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=x,
-            y=variant_rows(facts.study.variant_names, table),
-            color=CASES,
-            tooltip=TIPS,
-        )
-        .properties(height=alt.Step(25))
+    row = variant_rows(facts.study.variant_names, table)
+    marks = (
+        alt.Chart().mark_point(filled=True, size=70).encode(x=x, y=row, color=CASES, tooltip=TIPS)
     )
-    return finish(panels(marks, table), what, margin=150, compact_margin=110)
+    return finish_rows(panels(named(row, marks), table), what, margin=150)

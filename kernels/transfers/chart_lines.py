@@ -8,10 +8,21 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import Chart, StudyFacts, finish, panels, samples_address, select, si_axis
+from analysis.api.charts import (
+    Chart,
+    StudyFacts,
+    finish,
+    finish_rows,
+    named,
+    named_rows,
+    panels,
+    samples_address,
+    select,
+    si_axis,
+)
 from analysis.api.quantities import percent, quantity, quantity_interval
 
-from .chart_parts import ROW_PX, direction_select, single_copies, tooltips
+from .chart_parts import direction_select, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
 from .line import Estimate, fit_line
 
@@ -115,7 +126,7 @@ def fits_chart(facts: StudyFacts) -> Chart | None:
     table = points.drop(columns=["size", "seconds", "fitted", "time"]).drop_duplicates()
     table["label"] = table["latency"] + " + n / " + table["bandwidth"]
     clocks = list(dict.fromkeys(table["clock"]))
-    row = alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=alt.Axis(grid=False))
+    row = named_rows("memory", MEMORIES)
     fields = ("latency", "latency_interval", "bandwidth", "bandwidth_interval")
     base = alt.Chart().encode(
         y=row,
@@ -123,13 +134,14 @@ def fits_chart(facts: StudyFacts) -> Chart | None:
         href="href:N",
     )
     chart: Any = panels(
-        alt.layer(
+        named(
+            row,
             base.mark_bar(height=12, cursor="pointer").encode(
                 x=alt.X("gigabytes:Q", title="fitted bandwidth, GB/s", scale=alt.Scale(zero=True))
             ),
             base.mark_rule(style="interval").encode(x="gigabytes_low:Q", x2="gigabytes_high:Q"),
             base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
-        ).properties(height=ROW_PX * table["memory"].nunique()),
+        ),
         table.reset_index(drop=True),
         *_line_selects(facts, table, clocks),
     ).transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
@@ -137,7 +149,7 @@ def fits_chart(facts: StudyFacts) -> Chart | None:
         f"{facts.study.title}: latency and bandwidth of single copies by kind of memory, fitted"
         f" to their times, for {len(facts.machines)} machines."
     )
-    return finish(chart, description, margin=310, compact_margin=240)
+    return finish_rows(chart, description, margin=310, right_px=140)
 
 
 def _line_selects(facts: StudyFacts, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:

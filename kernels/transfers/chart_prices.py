@@ -16,6 +16,9 @@ from analysis.api.charts import (
     StudyFacts,
     drawn_whole,
     finish,
+    finish_rows,
+    named,
+    named_rows,
     panels,
     samples_address,
     select,
@@ -75,8 +78,9 @@ def price_chart(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]))]
+    row = named_rows("memory", MEMORIES)
     base = alt.Chart().encode(
-        y=alt.Y("memory:N", sort=list(MEMORIES), title=None),
+        y=row,
         color=alt.Color(
             "part:N",
             scale=alt.Scale(domain=list(PARTS.values())),
@@ -91,11 +95,12 @@ def price_chart(facts: StudyFacts) -> Chart | None:
         for end in ENDS
     ]
     chart: Any = panels(
-        alt.layer(
+        named(
+            row,
             reaching.mark_rule().encode(x=_along("begin"), x2="reach:Q"),
             *ends,
             base.mark_point(filled=True, size=70, cursor="pointer").encode(x=_along("seconds")),
-        ).properties(height=ROW_PX * len(MEMORIES)),
+        ),
         table,
         select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
     ).transform_filter("datum.size_text === size_shown")
@@ -103,7 +108,7 @@ def price_chart(facts: StudyFacts) -> Chart | None:
         f"{facts.study.title}: time to allocate, page-lock, write, read and free memory of each"
         f" kind, for {len(facts.machines)} machines."
     )
-    return finish(chart, description, margin=130, compact_margin=110)
+    return finish_rows(chart, description, margin=130)
 
 
 def _along(field: str) -> alt.X:

@@ -11,15 +11,16 @@ from analysis.api.charts import (
     Chart,
     StudyFacts,
     dash_legend,
-    finish,
+    finish_rows,
     line_colour,
     line_panels,
+    named,
+    named_rows,
     panels,
     stale_shape,
     tooltip,
 )
 
-ROW_PX: Final = 24
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}
 
 
@@ -94,7 +95,7 @@ def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
     kinds = [name for name in dict.fromkeys(rows["case_memory"]) if name != "device"]
     counts = [f"{count:,.0f}" for count in sorted(rows["case_count"].unique())]
     rows = rows.assign(addresses=rows["case_count"].map(lambda count: f"{count:,.0f}"))
-    axis = alt.Axis(domain=False, ticks=False, grid=False)
+    row = named_rows("case_memory", [*kinds, "device"])
     marks = (
         alt.Chart()
         .mark_point(filled=True, size=70, cursor="pointer")
@@ -102,19 +103,18 @@ def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
             x=alt.X(
                 "reads_per_us:Q", title="million reads per second", scale=alt.Scale(type="log")
             ),
-            y=alt.Y("case_memory:N", sort=[*kinds, "device"], title=None, axis=axis),
+            y=row,
             color=line_colour("addresses", counts, "addresses"),
             shape=stale_shape(),
             href="href:N",
             tooltip=tooltip(facts),
         )
-        .properties(height=ROW_PX * rows["case_memory"].nunique())
     )
     description = (
         f"{facts.study.title}: rate of independent reads by kind of memory and number of"
         f" addresses, for {len(facts.machines)} machines."
     )
-    return finish(panels(marks, rows), description, margin=150, compact_margin=130)
+    return finish_rows(panels(named(row, marks), rows), description, margin=150)
 
 
 def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:

@@ -10,12 +10,15 @@ import pandas as pd
 
 from analysis.api.charts import (
     HOST,
+    ROW_PX,
     WIDE_LABELS,
     Chart,
     MeasuredRow,
     StudyFacts,
     finish,
+    finish_rows,
     kind_colours,
+    named,
     panels,
     part_bars,
     part_rows,
@@ -27,7 +30,8 @@ from analysis.api.charts import (
 from analysis.api.quantities import quantity
 from analysis.api.study import Variant, parse_case
 
-ROW_PX: Final = 25
+FIGURE_PX: Final = 60
+"""Width of a figure beside a bar."""
 FIRST, LAST = "s0_everything_per_chunk", "s4_batched"
 VOLUME: Final = 256 * 2**20
 """Payload in bytes of the cases that measure the kernel itself."""
@@ -74,24 +78,24 @@ def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | 
     }
     row = variant_rows(facts.study.variant_names, rows)
     bars = part_bars(facts, rows, along, row, tips)
-    chart = _with_totals(bars, row, rows, ROW_PX * rows["variant"].nunique())
+    chart = panels(named(row, bars, _totals(row)), rows)
     description = (
         f"{facts.study.title}: host time of a chunk by call, stacked, "
         + ("as shares, " if is_share else "")
         + f"a panel for each of {len(facts.machines)} machines."
     )
-    return finish(chart, description, margin=270, compact_margin=195)
+    return finish_rows(chart, description, margin=270, right_px=FIGURE_PX)
 
 
-def _with_totals(bars: alt.Chart, row: alt.Y, rows: pd.DataFrame, height: int) -> Any:
-    """One panel per machine: the bars, each with its `all_parts` beside it."""
-    totals = (
+def _totals(row: alt.Y) -> alt.Chart:
+    """The `all_parts` of each bar, beside it."""
+    totals: alt.Chart = (
         alt.Chart()
         .transform_filter("datum.order === 0")
         .mark_text(align="left", dx=10)
         .encode(y=row, x=alt.value("width"), text="all_parts:N")
     )
-    return panels(alt.layer(bars, totals).properties(height=height), rows)
+    return totals
 
 
 def fragment_parts(facts: StudyFacts) -> pd.DataFrame:
@@ -125,9 +129,9 @@ def _fragments(facts: StudyFacts) -> Chart | None:
         "all_parts": "all parts",
     }
     bars = part_bars(facts, rows, along, row, tips)
-    chart = _with_totals(bars, row, rows, ROW_PX * rows["fragment"].nunique())
+    layers = alt.layer(bars, _totals(row), height=ROW_PX * rows["fragment"].nunique())
     description = f"{facts.study.title}: host time of {LAST} by call and fragment size, stacked."
-    return finish(chart, description, margin=170, compact_margin=150)
+    return finish(panels(layers, rows), description, margin=170, compact_margin=150)
 
 
 def _first_and_last(facts: StudyFacts) -> Chart | None:
@@ -208,7 +212,7 @@ def _alignment(facts: StudyFacts) -> Chart | None:
     rows = alignment_rows(facts)
     if rows.empty:
         return None
-    row = variant_rows(facts.study.variant_names, rows)
+    row = variant_rows(facts.study.variant_names, rows, 2 * ROW_PX)
     legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
     fields = ("variant", "machine", "source", "state")
     base = alt.Chart().encode(y=row, yOffset="source:N")
@@ -225,10 +229,9 @@ def _alignment(facts: StudyFacts) -> Chart | None:
     rates = base.mark_text(align="left", dx=10).encode(
         x=alt.value("width"), text=alt.Text("rate:Q", format=".4~r")
     )
-    height = 2 * ROW_PX * rows["variant"].nunique()
-    chart: Any = panels(alt.layer(bars, rates).properties(height=height), rows)
+    chart = panels(named(row, bars, rates, px=2 * ROW_PX), rows)
     description = (
         f"{facts.study.title}: payload rate over 256 MiB of aligned and misaligned fragments,"
         " and of one plain copy."
     )
-    return finish(chart, description, margin=260, compact_margin=195)
+    return finish_rows(chart, description, margin=260, right_px=FIGURE_PX, px=2 * ROW_PX)

@@ -9,20 +9,18 @@ import pandas as pd
 
 from analysis.base.quantities import INTERVAL
 from analysis.site.charts.intervals import ENDS, drawn_whole, run_by_run, within_reach
+from analysis.site.charts.rows import BESIDE_PX, finish_rows, named, variant_rows
 from analysis.site.charts.theme import (
     LABEL_LIMIT_PX,
     SHOWN_ROLES,
-    WIDE_LABELS,
     Chart,
     case_selects,
     clock_select,
-    finish,
     panels,
     present,
     shown,
     si_axis,
     tooltip,
-    variant_rows,
     varying_keys,
 )
 from analysis.site.facts.study_facts import StudyFacts
@@ -30,8 +28,6 @@ from analysis.study import parse_case
 
 ROLES = ("ceiling", "step", "beyond", "reference")
 """In the order of the rows."""
-ROW_PX, COMPACT_ROW_PX = 25, 36
-"""Height of a row; in a narrow column, the name of the variant is above its bar."""
 SHARE = (
     "(isValid(datum.share) ? ' · '"
     " + format(100 * datum.share, datum.share < 0.1 && !compact ? '.1f' : '.0f') + ' %' : '')"
@@ -40,7 +36,6 @@ SHARE = (
 SHARE_LETTERS = 8
 NAME_PX, TEXT_PX = 6.7, 6.5
 """Width of a letter in a variant's name and in a figure."""
-PADDING_PX = 35
 
 
 def steps_chart(facts: StudyFacts) -> Chart | None:
@@ -62,7 +57,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         return None
     keys = varying_keys(points, facts)
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
-    row = variant_rows(order, points, are_above_if_compact=True)
+    row = variant_rows(order, points)
     across = _axis(facts, value)
     tips = tooltip(facts)
     base = alt.Chart().encode(y=row, tooltip=tips, href="href:N")
@@ -87,10 +82,9 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         *([_runs(measured)] if points["by_run"].astype(bool).any() else []),
         *([_published(base, value)] if "published" in set(points["state"]) else []),
         *_labels(measured),
-        _names(measured),
     ]
     chart: Any = panels(
-        alt.layer(*layers, height=alt.Step(ROW_PX)),
+        named(row, *layers),
         points,
         *case_selects(points, keys, parse_case(facts.study.headline)),
         clock_select(facts),
@@ -176,19 +170,6 @@ def _labels(measured: alt.Chart) -> list[alt.Chart]:
     ]
 
 
-def _names(measured: alt.Chart) -> alt.Chart:
-    """The names of the variants above their bars, in a narrow column only."""
-    mark = measured.mark_text(
-        align="left",
-        dy=-COMPACT_ROW_PX / 2 + 5,
-        font=WIDE_LABELS,
-        fontSize=10,
-        opacity={"expr": "compact ? 1 : 0"},
-    )
-    names: alt.Chart = mark.encode(x=alt.value(0), text="variant:N")
-    return names
-
-
 def _finished(chart: Any, facts: StudyFacts, points: pd.DataFrame) -> Chart:
     measure = "payload rate in GB/s" if facts.figures.are_rates else "time"
     description = (
@@ -201,8 +182,5 @@ def _finished(chart: Any, facts: StudyFacts, points: pd.DataFrame) -> Chart:
         int(points[column].str.len().max()) for column in ("variant", "label", "short")
     )
     names = min(LABEL_LIMIT_PX, NAME_PX * name)
-    margin, compact = (
-        round(names + TEXT_PX * (label + share) + PADDING_PX),
-        round(TEXT_PX * (short + share) + PADDING_PX),
-    )
-    return finish(chart, description, margin, compact, compact_row_px=COMPACT_ROW_PX)
+    wide = round(names + TEXT_PX * (label + share) + BESIDE_PX)
+    return finish_rows(chart, description, wide, round(TEXT_PX * (short + share)))

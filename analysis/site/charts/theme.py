@@ -226,20 +226,6 @@ def si_axis(unit: str, **options: Any) -> alt.Axis:
     return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'", **options)
 
 
-def variant_rows(
-    names: Sequence[str], table: pd.DataFrame, *, are_above_if_compact: bool = False
-) -> alt.Y:
-    """A row for each variant in `table`, in the order of `names`, which a layer of the chart may
-    write above the rows of a narrow column."""
-    axis = alt.Axis(
-        labelFont=WIDE_LABELS, labelLimit=LABEL_LIMIT_PX, domain=False, ticks=False, grid=False
-    )
-    if are_above_if_compact:
-        axis.labelLimit = alt.ExprRef(f"compact ? 1 : {LABEL_LIMIT_PX}")
-        axis.labelFontSize = alt.ExprRef("compact ? 0.1 : 11")
-    return alt.Y("variant:N", sort=present(names, table["variant"]), title=None, axis=axis)
-
-
 def clock_select(facts: StudyFacts) -> alt.Parameter:
     """Select of the shown time; the default is the time by which each variant is compared."""
     clocks = [facts.study.metrics[metric].label for metric in facts.study.time_metrics]
