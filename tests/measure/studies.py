@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
@@ -120,18 +121,19 @@ def fill(out):
 '''
 
 
-def describe(*variants: dict[str, Any]) -> dict[str, Any]:
-    return description(
+SIZES: Final = {"n": [1, 2], "payload_bytes": "n * 8"}
+
+
+def write_study(folder: Path, *variants: dict[str, Any], **cases: Mapping[str, Any]) -> Study:
+    """A study of `variants`. `cases` are further case sets; those of `sizes` change these."""
+    described = description(
         "Fill",
         {"host_time": ("s", "host time"), "filled": ("B", "bytes")},
-        {"sizes": {"n": [1, 2], "payload_bytes": "n * 8"}},
+        {"sizes": {}, **cases} | {"sizes": {**SIZES, **cases.get("sizes", {})}},
         variants,
         headline={"n": 1},
     )
-
-
-def write_study(folder: Path, *variants: dict[str, Any]) -> Study:
-    study = write_description(folder, describe(*variants))
+    study = write_description(folder, described)
     sources = {"workload": WORKLOAD, "wrong": WRONG, "trouble": TROUBLE, "refuses": REFUSES}
     for name in ("workload", *(str(v.get("source", v["name"])) for v in variants)):
         path = folder / f"{name}.py"

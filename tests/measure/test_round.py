@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu
@@ -21,12 +20,11 @@ from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
 from analysis.results.store.samples import to_text
-from analysis.study import Study, load_study
+from analysis.study import Study
 from analysis.study.config import Grid
 from tests.measure.studies import (
     GRID,
     HERE,
-    describe,
     run,
     samples_at,
     write_study,
@@ -43,18 +41,9 @@ def job(study: Study, number: int, grid: str = "default") -> RoundJob:
 @pytest.fixture
 def many_cells(tmp_path: Path) -> Study:
     """Two variants with nine cases, and one with a single case."""
-    variants: list[dict[str, Any]] = [
-        {"name": "one"},
-        {"name": "other"},
-        {"name": "few", "cases": ["few"]},
-    ]
-    data = describe(*variants)
-    data["cases"]["sizes"]["n"] = list(range(1, 10))
-    data["cases"]["few"] = {"n": [7], "payload_bytes": "n * 8"}
-    names = ({"name": variant["name"]} for variant in variants)
-    study = write_study(tmp_path / "many", *names)
-    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
-    return load_study(study.folder / "study.yaml")
+    variants = {"name": "one"}, {"name": "other"}, {"name": "few", "cases": ["few"]}
+    few = {"n": [7], "payload_bytes": "n * 8"}
+    return write_study(tmp_path / "many", *variants, sizes={"n": list(range(1, 10))}, few=few)
 
 
 def order(study: Study, number: int) -> list[str]:
@@ -115,22 +104,15 @@ def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
 
 
 def test_a_round_may_have_no_cell(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "seldom", {"name": "one"})
-    data = describe({"name": "one"})
-    data["cases"]["sizes"]["every"] = 3
-    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
-    study = load_study(study.folder / "study.yaml")
+    study = write_study(tmp_path / "seldom", {"name": "one"}, sizes={"every": 3})
     grid = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
     run(Plan(study, study.variants, grid, where), tmp_path)
     assert {sample.round for sample in samples_at(where, study, "one")} == {0}
 
 
 def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "often", {"name": "one"}, {"name": "other"})
-    data = describe({"name": "one"}, {"name": "other"})
-    data["cases"]["sizes"]["visits"] = 20
-    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
-    study = load_study(study.folder / "study.yaml")
+    variants = {"name": "one"}, {"name": "other"}
+    study = write_study(tmp_path / "often", *variants, sizes={"visits": 20})
     order = list(Bench(job(study, 0), []).schedule())
     assert Counter(map(str, order)) == {
         f"{name} n={n}": 20 for name in ("one", "other") for n in (1, 2)
@@ -155,11 +137,7 @@ def test_variant_that_failed_once_is_not_timed_again(
             return "byte 0: expected 1, got 165"
 
     operation = Wrong()
-    study = write_study(tmp_path / "wrong", {"name": "one"})
-    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
-    monkeypatch.setattr(bench, "_rig", rig_of(operation))
-    monkeypatch.setattr(bench, "_is_warm", True)
-    cell = Cell(study.variants[0], study.variants[0].cases[0])
+    bench, cell = bench_of(tmp_path, operation, monkeypatch)
     bench.measure(cell)
     bench.measure(cell)
     assert operation.events == ["poison", "launch"]
@@ -174,11 +152,7 @@ def test_failure_discards_times_of_earlier_visits(
             super().check()
             return "byte 0: expected 1, got 165" if self.events.count("check") > 1 else None
 
-    study = write_study(tmp_path / "wrong", {"name": "one"})
-    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
-    monkeypatch.setattr(bench, "_rig", rig_of(WrongLater()))
-    monkeypatch.setattr(bench, "_is_warm", True)
-    cell = Cell(study.variants[0], study.variants[0].cases[0])
+    bench, cell = bench_of(tmp_path, WrongLater(), monkeypatch)
     bench.measure(cell)
     assert {row.status for row in bench.rows([cell])} == {"ok"}
     bench.measure(cell)
@@ -188,12 +162,10 @@ def test_failure_discards_times_of_earlier_visits(
 
 
 def test_case_selects_metrics_and_samples(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "named", {"name": "one"})
-    data = describe({"name": "one", "cases": ["sizes", "few", "none"]})
-    data["cases"]["few"] = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
-    data["cases"]["none"] = {"n": [4], "payload_bytes": 32, "metrics": []}
-    (study.folder / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
-    study = load_study(study.folder / "study.yaml")
+    few = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
+    none: dict[str, Any] = {"n": [4], "payload_bytes": 32, "metrics": []}
+    variant = {"name": "one", "cases": ["sizes", "few", "none"]}
+    study = write_study(tmp_path / "named", variant, few=few, none=none)
     grid = Grid(name="default", rounds=1, samples=2, sample_budget_s=0.05)
     run(Plan(study, study.variants, grid, where), tmp_path)
     counts = Counter((s.case, s.metric) for s in samples_at(where, study, "one"))
@@ -291,22 +263,30 @@ def rig_of(operation: Operation) -> SimpleNamespace:
     )
 
 
-def measured(
+def bench_of(
     folder: Path,
     operation: Operation,
     monkeypatch: pytest.MonkeyPatch,
     *,
+    gpus: Sequence[Gpu] = (),
     host_work: bool = False,
     samples: int = 2,
     sample_budget_s: float = 0.05,
-) -> Cell:
-    """The cell of `operation` after it was measured."""
+) -> tuple[Bench, Cell]:
+    """A bench that has warmed up, and a cell for which it binds `operation`."""
     study = write_study(folder / "recorded", {"name": "one", "host_work": host_work})
     work = replace(job(study, 0), out=folder / "round.csv", samples=samples)
-    bench = Bench(replace(work, sample_budget_s=sample_budget_s), [])
+    bench = Bench(replace(work, sample_budget_s=sample_budget_s), gpus)
     monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
-    cell = Cell(study.variants[0], study.variants[0].cases[0])
+    return bench, Cell(study.variants[0], study.variants[0].cases[0])
+
+
+def measured(
+    folder: Path, operation: Operation, monkeypatch: pytest.MonkeyPatch, **settings: Any
+) -> Cell:
+    """The cell of `operation` after it was measured; `settings` as of `bench_of`."""
+    bench, cell = bench_of(folder, operation, monkeypatch, **settings)
     bench.measure(cell)
     return cell
 
@@ -321,11 +301,7 @@ def test_clocks_and_reasons_are_looked_at_through_all_visits(
     )
     second = SimpleNamespace(throttle_reasons=lambda: "sync_boost")
     gpus = cast(Sequence[Gpu], [first, second])
-    study = write_study(tmp_path / "clocks", {"name": "one"})
-    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), gpus)
-    monkeypatch.setattr(bench, "_rig", rig_of(Recorded()))
-    monkeypatch.setattr(bench, "_is_warm", True)
-    cell = Cell(study.variants[0], study.variants[0].cases[0])
+    bench, cell = bench_of(tmp_path, Recorded(), monkeypatch, gpus=gpus)
     bench.measure(cell)
     bench.measure(cell)
     assert (cell.throttle, cell.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
@@ -362,15 +338,12 @@ def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path, clo
 def test_host_times_are_kept_by_metric(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    study = write_study(tmp_path / "both", {"name": "one"})
-    metrics = dict.fromkeys(("host_time", "submit_time"), study.metrics["host_time"])
-    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
-    bench.study = replace(study, metrics=metrics)
-    variant, operation = study.variants[0], Timed(clock, launch_s=0.002)
-    bound = Bound(variant, operation, 0, lambda: clock.advance(0.02))
+    operation = Timed(clock, launch_s=0.002)
+    bench, cell = bench_of(tmp_path, operation, monkeypatch)
+    metrics = dict.fromkeys(("host_time", "submit_time"), bench.study.metrics["host_time"])
+    bench.study = replace(bench.study, metrics=metrics)
+    bound = Bound(cell.variant, operation, 0, lambda: clock.advance(0.02))
     monkeypatch.setattr(bench, "_rig", SimpleNamespace(bind=lambda *_: bound))
-    monkeypatch.setattr(bench, "_is_warm", True)
-    cell = Cell(variant, variant.cases[0])
     bench.measure(cell)
     assert dict(cell.values) == pytest.approx({"host_time": 0.022, "submit_time": 0.002})
 
@@ -379,12 +352,11 @@ def test_clocks_rise_before_the_first_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     monkeypatch.setattr(rounds, "time", clock)
-    study = write_study(tmp_path / "cold", {"name": "one"})
-    bench = Bench(replace(job(study, 0), out=tmp_path / "round.csv"), [])
     operation = Timed(clock, launch_s=0.02)
-    monkeypatch.setattr(bench, "_rig", rig_of(operation))
+    bench, cell = bench_of(tmp_path, operation, monkeypatch)
+    monkeypatch.setattr(bench, "_is_warm", False)
     for _ in range(2):
-        bench.measure(Cell(study.variants[0], study.variants[0].cases[0]))
+        bench.measure(Cell(cell.variant, cell.case))
     idle_s = 0.02 * operation.events.index("poison")
     assert idle_s >= 0.3 and operation.events[:2] == ["launch", "launch"]
     assert operation.events.count("launch") < 1.5 * operation.events.index("poison")
