@@ -9,7 +9,7 @@ import torch
 
 
 class Bound:
-    """The hot sets of one layer. `launch` returns when its copies are enqueued."""
+    """The hot sets of one layer. `launch` returns when the rows are on the GPU."""
 
     def __init__(self, pool: np.ndarray, arrays: dict[str, torch.Tensor]) -> None:
         self._pool = torch.from_numpy(pool)
@@ -60,7 +60,9 @@ class Bound:
         self._last_used[request, slot] = self._step
         staged = self._staging[: len(row)]
         torch.index_select(self._pool, 0, self._places[request, row].cpu(), out=staged)
-        self._hot.index_copy_(0, request * slots + slot, staged.to("cuda", non_blocking=True))
+        # Not non_blocking: PyTorch would record an event on this stream when it frees the staging
+        # memory, and the stream may be gone by then.
+        self._hot.index_copy_(0, request * slots + slot, staged.to("cuda"))
 
     def flush(self, pool_rows: np.ndarray) -> bool:
         del pool_rows
