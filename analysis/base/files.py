@@ -93,8 +93,8 @@ def remove(path: Path) -> None:
 
 
 def remove_together(folder: Path) -> None:
-    """Remove a folder with all that is in it in one step. A crash may leave a hidden remainder,
-    which the next call removes."""
+    """Remove a folder and its content in one step. A crash may leave a hidden remainder, which
+    the next call removes."""
     gone = folder.with_name(f".{folder.name}.gone")
     shutil.rmtree(gone, ignore_errors=True)
     folder.rename(gone)

@@ -66,7 +66,7 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def pass_interrupts_on() -> None:
-    """Have SIGINT and SIGTERM reach all that this program has started, too.
+    """Pass SIGINT and SIGTERM on to all child processes.
 
     Existing handlers stay in place: asyncio's handler ends all tasks before it interrupts, and a
     further handler would replace it.
@@ -100,7 +100,7 @@ def _handled() -> list[signal.Signals]:
 
 
 def end_with_starter() -> None:
-    """End this program, and all that it has started, when its starter ends or is killed.
+    """End this program and its child processes when its starter ends or is killed.
 
     A shell may run between the two, so PR_SET_PDEATHSIG does not help. Does nothing without a
     starter.

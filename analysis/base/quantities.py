@@ -93,7 +93,7 @@ def ratio(value: float) -> str:
 
 
 def times_phrase(value: float) -> str:
-    """`2.80 times`: a ratio as sentences have it, with the digits of `ratio`."""
+    """`2.80 times`: a ratio in a sentence, with the digits of `ratio`."""
     return f"{_ratio_digits(value)} times"
 
 

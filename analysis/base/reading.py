@@ -40,8 +40,8 @@ def decoded(path: Path, content: bytes) -> str:
 
 
 def require_plain(path: Path, status: os.stat_result, limit: int = LIMIT_BYTES) -> None:
-    """HotpathError unless `status`, which is not of what a link leads to, is of a plain file of at
-    most `limit` bytes."""
+    """HotpathError unless `status` is that of a plain file of at most `limit` bytes. It must
+    not be the status of a link's target."""
     if not stat.S_ISREG(status.st_mode):
         raise HotpathError(f"{path}: expected a plain file, got {kind_of(status)}")
     if status.st_size > limit:

@@ -111,7 +111,7 @@ def _run(path: Path, state: _State) -> Run | None:
 
 
 def _numbers(found: Mapping[str, Mapping[str, Any]], tag: str) -> dict[str, float]:
-    """The finite numbers above 0 of a time, by what follows its tag."""
+    """The finite numbers above 0 of a time, by the rest of their tag."""
     numbers = {}
     for name, data in found.items():
         if name.startswith(f"{tag}/"):

@@ -84,10 +84,10 @@ class Session:
         self._where = target(config, gpus)
 
     def plan(self, study: Study, variant: str | None) -> Plan | None:
-        """Plans a study: `variant` again with all that it is compared with, or every variant that
-        lacks a fresh sample; None where none does.
+        """Plan a study: `variant` again together with its baselines, or every variant that lacks a
+        fresh sample. None if none does.
 
-        HotpathError where its results could not be added to.
+        HotpathError if its results cannot be extended.
         """
         where, grid, provision = self._where, self._config.grid, self._provision
         require_room(where.folder / study.name)
@@ -187,7 +187,7 @@ def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
 def command_line() -> argparse.ArgumentParser:
     parser = program("analysis.measure", __doc__)
     parser.add_argument("studies", nargs="+", metavar="study")
-    parser.add_argument("--variant", help="measure it again, with all that it is compared with")
+    parser.add_argument("--variant", help="measure it again, together with its baselines")
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     return parser
 

@@ -62,7 +62,7 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
 
 
 def default_case(study: Study, variant: Variant) -> Case:
-    """The study's headline, where the variant has it, else the first of its cases."""
+    """The study's headline case if the variant has it, else its first case."""
     return variant.case(study.headline) or variant.cases[0]
 
 

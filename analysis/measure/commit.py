@@ -28,8 +28,8 @@ class Commit:
 
 
 def commit_of(root: Path) -> Commit:
-    """What git says of a tree, or the environment where the tree was copied; FieldError where that
-    is nothing that results may name."""
+    """The commit of a tree by git or, for a copied tree, by the environment. FieldError if results
+    may not name it."""
     if named := os.environ.get(COMMIT_VARIABLE):
         if not _NAME.fullmatch(named):
             raise FieldError(COMMIT_VARIABLE, "a commit by its hash or a name without /", named)

@@ -21,7 +21,7 @@ CellKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds in a round: of each cell, and of all that is no cell's, as drawing inputs."""
+    """Seconds in a round: of each cell, and of everything else, such as drawing inputs."""
 
     cells: Mapping[CellKey, float]
     overhead: float

@@ -8,8 +8,8 @@
     telemetry.csv                 of all rounds
     publishing/                   what the finished run changes in the results, whole
 
-A crash at any moment costs the round that was running. Once `publishing` is there, the next start
-completes it, whichever study that measures.
+A crash costs at most the current round. Once `publishing` exists, the next start completes it,
+whichever study it measures.
 """
 
 from __future__ import annotations
@@ -257,9 +257,9 @@ def _staged(publishing: Path) -> tuple[dict[str, str], Outcome]:
 def complete(publishing: Path, where: Target) -> Iterator[str]:
     """Put staged files into the results, remove their journal and yield its messages.
 
-    It may be stopped and begun again at any point. HotpathError if a staged file is damaged; and at
-    the end, if an output was wrong: all is kept, but nothing that runs this may end as if all were
-    well.
+    It can be stopped and restarted at any point. HotpathError if a staged file is damaged. If an
+    output was wrong, HotpathError at the end, after all results are stored, so that no caller
+    succeeds.
     """
     texts, outcome = _staged(publishing)
     write_all({where.root / name: text for name, text in texts.items()})

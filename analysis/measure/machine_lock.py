@@ -24,10 +24,10 @@ NAME: Final = "hotpath.lock"
 
 @contextmanager
 def whole_machine(busy: str, what: str) -> Iterator[None]:
-    """Have this machine for oneself, to do `what` says.
+    """Hold this machine's lock; `what` describes the work to other processes.
 
-    While another process has it, `busy` decides: `wait`, naming the holder, or `refuse`
-    with HotpathError.
+    If another process holds it, `busy` decides: `wait` names the holder and waits, `refuse` raises
+    HotpathError.
     """
 
     def held(holder: str) -> None:

@@ -19,7 +19,7 @@ from analysis.study.config import BUILD, Config, Grid
 from analysis.study.source import fingerprint
 
 PUBLISHING = "publishing"
-"""In a journal: all that a finished run changes, ready to be put into the results."""
+"""In a journal: all changes of a finished run, ready to be put into the results."""
 RESULTS = "results"
 """In PUBLISHING: the changed files, by their paths below the folder of results."""
 
@@ -193,7 +193,7 @@ class Plan:
 
 
 def plans(study: Study, grid: Grid, where: Target, provision: Provision) -> list[Plan]:
-    """Every plan that a command can ask for now: of what is pending, and of each variant again."""
+    """Every plan that a command can ask for now: pending variants, and each variant again."""
     chosen = with_companions(study, pending(study, where, grid.name, provision))
     again = [study.shown_again(variant.name) for variant in study.variants]
     return [Plan(study, tuple(variants), grid, where) for variants in (chosen, *again) if variants]

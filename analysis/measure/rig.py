@@ -135,7 +135,7 @@ class Bound:
 
     def host_times(self, count: int) -> Iterator[dict[str, float]]:
         """Yield `count` times in seconds of the monotonic clock: host_time from the call until its
-        result is there, submit_time until the call returns.
+        result has arrived, submit_time until the call returns.
 
         Data that the CPU itself reads is flushed from its caches before each call.
         """

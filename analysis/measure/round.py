@@ -115,7 +115,7 @@ def run_round(job: RoundJob) -> None:
 
 def fail(job: RoundJob, error: BaseException) -> NoReturn:
     """Leave the error's message for the parent and end the process immediately. After a failed
-    kernel nothing that touches the GPU is reliable, destructors included."""
+    kernel, no further GPU call is reliable, not even in destructors."""
     message = os_error_message(error) if isinstance(error, OSError) else None
     expected = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
     if message is None and not isinstance(error, expected):

@@ -1,9 +1,9 @@
 """Disturbances of a round: other users of the CPU or GPU, a slowed host, a slowed GPU.
 
-The limits lie outside of what quiet hosts show: in 180 rounds on four H200 hosts, others used at
+The limits lie outside the range of quiet hosts. In 180 rounds on four H200 hosts, others used at
 most half a core, at most 0.2 % of the cores' time was stolen, and a spin or a copy took at most 2.3
-times its run's shortest. That much comes from the clock that a core happens to have at the moment;
-the times of rounds do not follow it.
+times its run's shortest. The current clock of a core explains that factor; the times of rounds do
+not follow it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Times at the speed of their host, and the interval of another run's time at the speed of its.
+"""Times corrected for the speed of their host, and their prediction interval for another run.
 
-A host is slower while others use its cores or memory, for seconds or for a whole run. All times
-that are measured at that moment show it. Each is therefore divided by what happened to those
-beside it, as sequencing counts are by size factors (Anders and Huber, "Differential expression
-analysis for sequence count data", 2010).
+A host is slower while others use its cores or memory, for seconds or for a whole run. This slows
+all times measured at that moment. Each time is therefore divided by the slowdown of the times
+beside it, as sequencing counts are divided by size factors (Anders and Huber, "Differential
+expression analysis for sequence count data", 2010).
 """
 
 from __future__ import annotations

@@ -77,9 +77,9 @@ class Metric(MetricKeys):
 class Variant(VariantKeys):
     """One way of doing the operation: its keys in study.yaml, and what these refer to.
 
-    `path` is its source file, `payload` the expression for payload_bytes. `constants` has those of
-    the study that it does not change, too. `headline` is the id of the study's headline case, even
-    if the variant does not have it.
+    `path` is its source file, `payload` the expression for payload_bytes. `constants` includes the
+    unchanged ones of the study. `headline` is the id of the study's headline case, even if the
+    variant lacks it.
     """
 
     path: Path

@@ -40,7 +40,7 @@ def source_files(study: Study, variant: Variant) -> list[Path]:
 
 
 def bindings_files(study: Study) -> list[Path]:
-    """The study's bindings and all that they include, in its folder or another; none without."""
+    """The study's bindings and all files that they include, from any folder; none without them."""
     return with_includes(study.bindings) if study.bindings else []
 
 

@@ -149,7 +149,7 @@ def _output(*command: str) -> str:
 
 
 def require_arch(arch: str, nvcc: Path) -> None:
-    """FieldError unless `nvcc` can build for `arch`, or for what it is a variety of, as sm_90a."""
+    """FieldError unless `nvcc` can build for `arch`, or for its base: sm_90 for sm_90a."""
     known = _output(str(nvcc), "--list-gpu-code").split()
     if arch.rstrip("af") not in known:
         raise FieldError("config: arch", f"one of {known}, which {nvcc} can build for", arch)

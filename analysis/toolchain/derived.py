@@ -56,7 +56,7 @@ def read_derived(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def read_absent(folder: Path) -> dict[str, str]:
-    """Why a study's tables could not be made, by their names; as `derive_tables` has it."""
+    """Why tables of a study could not be made, by table, as `derive_tables` wrote it."""
     path = folder / ABSENT
     return dict(json.loads(path.read_text())) if path.exists() else {}
 

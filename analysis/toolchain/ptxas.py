@@ -1,4 +1,4 @@
-"""Registers, shared memory and spills of each kernel, from what ptxas -v prints."""
+"""Registers, shared memory and spills of each kernel, from the output of ptxas -v."""
 
 from __future__ import annotations
 

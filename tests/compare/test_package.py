@@ -1,4 +1,4 @@
-"""The comparison by itself: its package declares and contains all that it imports."""
+"""The comparison by itself: its package declares or contains all its imports."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Making a submission from results: whose runs, which figures, and nothing that names a host."""
+"""Submissions from results: their runs, their figures, and no name of a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilation after a change: all that includes the file, and nothing else."""
+"""Compilation after a change: every file that includes the changed one, and no other."""
 
 from __future__ import annotations
 

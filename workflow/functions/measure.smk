@@ -86,7 +86,7 @@ def find_unfinished():
 
 
 def measured_now(wildcards):
-    """Marks of what this invocation must measure: studies here, or machines of a cluster."""
+    """Marks of the studies that this invocation must measure here, or of a cluster's machines."""
     machines = [MACHINE_MARKS / machine.name / "merged" for machine in CONFIG.machines]
     return machines or ([MEASURED] if unfinished().samples else [])
 

@@ -183,7 +183,7 @@ def main() -> None:
     parser = program("analysis.results.migrate", __doc__)
     parser.add_argument("revision", help="the commit whose fresh results are carried over")
     parser.add_argument("studies", nargs="*", metavar="study", help="only these studies")
-    parser.add_argument("--map", type=Path, help="YAML file of what has other names since")
+    parser.add_argument("--map", type=Path, help="YAML file with names that changed since")
     parser.add_argument(
         "--results", type=existing_folder, default=ROOT / "results", help="folder of the machines"
     )

@@ -40,8 +40,8 @@ Note = tuple[int, bytes]
 
 
 class _Fill(NamedTuple):
-    """A relocation: its offset, type, addend and value, and the section that it refers to, or the
-    name of what a library defines."""
+    """A relocation: its offset, type, addend and value, and its target: a section, or the name of a
+    library's symbol."""
 
     shape: tuple[int, int, int, int]
     where: str

@@ -1,10 +1,10 @@
 """Compares what two programs do on the host, function by function.
 
-The walk begins at pairs of entry points and compares bytes. Where both refer to something, these
-two become a pair themselves, and nothing may be in two pairs. So names and addresses do not matter,
-nor in which file a function stands. Strings and constants are compared by what they hold.
+The walk begins at pairs of entry points and compares bytes. If both refer to something, the two
+targets become a pair themselves, and nothing may be in two pairs. So names, addresses and the file
+of a function do not matter. Strings and constants are compared by their content.
 
-Left out is how exceptions unwind: tables that no instruction refers to.
+The walk ignores the tables for unwinding exceptions, because no instruction refers to them.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _registered(program: Program, place: Place) -> Iterator[tuple[tuple[int, int
 
 class Compared(NamedTuple):
     """The compared part, `module` or `timed functions`, and its digest. `apart_from` is the
-    first function outside of what is timed that differs; empty where there is none."""
+    first differing function that is not timed; empty if there is none."""
 
     what: str
     digest: str

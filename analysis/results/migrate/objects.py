@@ -171,8 +171,8 @@ class Program:
         return Place(number, symbol.section, symbol.value)
 
     def target(self, place: Place, relocation: Relocation) -> Place | str:
-        """The target of a relocation in the section of `place`: a place, or the name of what a
-        library defines."""
+        """The target of a relocation in the section of `place`: a place, or the name of a
+        library's symbol."""
         symbol = self.objects[place.object].symbols[relocation.symbol]
         bias = 4 if relocation.type in RELATIVE_TYPES else 0
         if symbol.is_global and symbol.name:

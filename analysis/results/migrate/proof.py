@@ -1,8 +1,8 @@
-"""The proof that a variant runs as it did at another revision: both are compiled by the same
-compilers and compared.
+"""The proof that a variant runs as it did at another revision: the same compilers compile both, and
+the results are compared.
 
-Objects are compiled as modules are, with each function and datum in a separate section, and
-kept below build/migrate by what they are made of.
+Objects are compiled like modules, but with each function and datum in a separate section. They
+are kept below build/migrate, named by a hash of their sources and settings.
 """
 
 from __future__ import annotations
@@ -184,14 +184,14 @@ _LOCKS: Final[dict[Path, Lock]] = defaultdict(Lock)
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an object is made, once for all that goes into it."""
+    """Compiles an object once per hash of its sources and settings."""
 
     out: Path
     """Its file, named by a hash of the sources and settings."""
     compile_into: Callable[[Path], object]
 
     def kept(self) -> Path:
-        """The object's file, compiled if it is not there yet."""
+        """The object's file, compiled if it does not exist yet."""
         with _LOCKS[self.out]:
             if not self.out.exists():
                 KEPT.mkdir(parents=True, exist_ok=True)

@@ -79,13 +79,13 @@ def collect(
     only: Collection[str] | None = None,
     machine: str | None = None,
 ) -> Collected:
-    """Read every machine under `root` and what was published of `studies`, and trust no file there.
+    """Read every machine under `root` and the published figures of `studies`, and trust no file.
 
-    `only` names the studies whose results are read; left out, all that have a folder. `machine`
-    names the only machine to read.
+    `only` names the studies whose results are read, by default all with a folder. `machine` names
+    the only machine to read.
 
-    A study that has anything wrong with it on a machine is left out there, and a machine whose
-    folder or description is wrong is left out whole; `refused` has the reason. Results of a study
+    A study with a fault on a machine is left out there. A machine with a faulty folder or
+    description is left out completely. `refused` has the reasons. Results of a study
     or variant that no longer exists are stale.
     """
     frames: list[pd.DataFrame] = []
@@ -173,7 +173,7 @@ def _collect_study(folder: Path, studies: Mapping[str, Study], room: int) -> _St
 
 
 def _fresh_runs(path: Path, loaded: VariantResults, studies: Mapping[str, Study]) -> list[str]:
-    """Those of today's code, held against study.yaml; none of what no longer exists."""
+    """Runs of the current code, checked against study.yaml; none of a removed study or variant."""
     study = studies.get(loaded.study)
     if study is None or loaded.variant not in study.variant_names:
         return []

@@ -1,4 +1,4 @@
-"""Samples held against where they lie, the provenance beside them and study.yaml."""
+"""Checks of samples against their place, the provenance beside them and study.yaml."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WHOLE_TIMES = ("gpu_time", "host_time", "submit_time", "op_time")
 def check_samples(
     path: Path, samples: Sequence[Sample], runs: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """HotpathError unless every sample is of a run and round in `runs`, the provenance by run, and
-    unless every run has some.
+    """HotpathError unless every sample belongs to a run and round in `runs`, the provenance by run,
+    and every run has samples.
 
-    A run that measured nothing has no round; its rows that say so are in round 0.
+    A run that measured nothing has no round; its rows are in round 0.
     """
     rounds = {run: max(entry["rounds"], 1) for run, entry in runs.items()}
 

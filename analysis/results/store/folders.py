@@ -37,7 +37,7 @@ def machines(root: Path) -> list[str]:
 
 
 def machine_folders(root: Path) -> Iterator[Path]:
-    """Everything under `root` that is meant as a machine's folder, be it one or not."""
+    """All entries under `root` in the place of machines' folders, valid or not."""
     for path in listed(root):
         is_file = stat.S_ISREG(path.lstat().st_mode)
         if not is_file and path.name not in (PUBLISHED, SUBMITTED):
@@ -45,7 +45,7 @@ def machine_folders(root: Path) -> Iterator[Path]:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether it is a folder with nothing in it."""
+    """Whether `folder` is an empty folder."""
     return stat.S_ISDIR(folder.lstat().st_mode) and not listed(folder)
 
 
@@ -58,14 +58,14 @@ def check_machine(folder: Path, limit: int = MACHINE_LIMIT_BYTES) -> None:
 
 
 def size_of(folder: Path) -> int:
-    """The bytes of all files of a machine, of those that do not belong there, too."""
+    """Bytes of all files of a machine, including those that do not belong there."""
     folders = [folder, *study_folders(folder)]
     entries = [path.lstat() for one in folders for path in listed(one)]
     return sum(entry.st_size for entry in entries if not stat.S_ISDIR(entry.st_mode))
 
 
 def study_folders(folder: Path) -> Iterator[Path]:
-    """Everything in a machine's folder that is meant as a study's, be it one or not."""
+    """All entries of a machine's folder in the place of studies' folders, valid or not."""
     yield from (path for path in listed(folder) if path.name != DESCRIPTION)
 
 

@@ -112,7 +112,7 @@ def read_samples(path: Path) -> list[Sample]:
 
 
 def parse_samples(path: Path, text: str) -> list[Sample]:
-    """Every sample of `text`, which is that of the file, as `read_samples` has it."""
+    """Every sample in `text`, the content of the file; errors as of `read_samples`."""
     return list(chain.from_iterable(_rows(path, io.StringIO(text, newline=""))))
 
 

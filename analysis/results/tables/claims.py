@@ -85,10 +85,10 @@ def of_parts(judged: ClaimTables) -> pd.DataFrame:
 
 
 def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, list[ClaimPartRow]]]:
-    """The row of each claim that is judged on the machine, and those of its parts.
+    """The row of each claim that is judged on the machine, and the rows of its parts.
 
-    Only runs and profiles that name a claim's bounds judge it; all that are `known` where there are
-    none. The figure shown is that of all.
+    Only runs and profiles that record a claim's bounds judge it; without any, all `known` ones do.
+    The figure shown is that of all runs.
     """
     for claim in known.study.claims:
         if claim.on_rows != (machine == PUBLISHED):

@@ -144,7 +144,7 @@ def _compared(
 
 
 def _inside(table: pd.DataFrame, value: str, interval: str = "ci") -> pd.Series:
-    """Whether the held-out figure lies in the interval; to rounding, for what repeats exactly."""
+    """Whether the held-out figure lies in the interval, up to rounding."""
     slack = 1e-9 * table[value].abs()
     held = table[f"{value}_held"]
     inside: pd.Series = held.between(

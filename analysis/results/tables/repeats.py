@@ -27,7 +27,7 @@ def repeat_table(
     """A row for each repeat and run, in REPEAT_COLUMNS.
 
     `compared` are the `ratios_by_round` of `samples`. Between runs, the repeat's time in one run is
-    held against the interval that the original's other runs give for another.
+    compared with the prediction interval of the original's other runs.
     """
     same = repeats(ratios_by_run(compared), studies)
     rounds = fresh(chosen(samples)).groupby([*FIGURE, "run", "round"])["value"].median()

@@ -89,7 +89,7 @@ class RatioRow:
 
 @dataclass(frozen=True)
 class RepeatabilityRow:
-    """The newest run of a study on a machine, held against the intervals of its other `runs`.
+    """The newest run of a study on a machine, compared with the intervals of its other `runs`.
 
     `half_width` is the median over times of half the interval's width over the time, without that
     run. Counts: `times`, and how many lie inside, at the speed of the host and without regard to
@@ -296,7 +296,7 @@ def stacked(tables: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 
 def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
-    """The tables with such rows at `paths` as one; what is not there or empty counts as no rows."""
+    """The tables with such rows at `paths` as one; a missing or empty file has no rows."""
     import pandas as pd
 
     types = {field.name: DTYPES[str(field.type)] for field in fields(row)}

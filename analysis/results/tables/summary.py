@@ -21,9 +21,9 @@ SKIPPED_COLUMNS = columns(SkippedRow)
 def summarise(samples: pd.DataFrame) -> pd.DataFrame:
     """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
 
-    `median` is the median over all fresh runs of each run's median over rounds. The
-    intervals are those of `intervals_of_times`, elsewhere all that of `statistics.estimate`.
-    `verified` is 1 where every sample is; `throttled` is the share of samples taken while the GPU
+    `median` is the median over all fresh runs of each run's median over rounds. Intervals of times
+    come from `intervals_of_times`, all others from `statistics.estimate`. `verified` is 1 if every
+    sample is; `throttled` is the share of samples taken while the GPU
     gave a reason to lower its clocks.
     """
     measured = chosen(samples)

@@ -1,4 +1,4 @@
-"""Threads, streams that pass, captures and refusals all at once, held against a shadow."""
+"""Threads, short-lived streams, captures and refusals at once, checked against a shadow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All-reduces, timed and beside gathers, with a PyTorch that is not there."""
+"""All-reduces, timed and beside gathers, with a fake PyTorch."""
 
 from __future__ import annotations
 

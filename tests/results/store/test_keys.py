@@ -41,7 +41,7 @@ KeyPath = tuple[str | int, ...]
 
 
 def whole(name: str) -> dict[str, Any]:
-    """A file with every key, from what several GPUs measured."""
+    """A file with every key, from a measurement on several GPUs."""
     folder = ROOT / "results" / "nvidia-h200-x2"
     if name == "machine.json":
         described: dict[str, Any] = json.loads((folder / name).read_text())
