@@ -43,6 +43,7 @@ from analysis.site.pages import (
     templates,
     variants,
     walkthrough,
+    worked,
 )
 from analysis.site.pages import ledger as claim_pages
 from analysis.site.pages.html import link
