@@ -4,6 +4,7 @@ import { offerCopies } from "./copy.js";
 import { watchExplorer } from "./explorer.js";
 import { watchFolds } from "./fragments.js";
 import { watchLedger } from "./ledger.js";
+import { watchPairs } from "./pairs.js";
 import { watchWidgets } from "./widgets.js";
 
 // Material's search dialogue lacks an accessible name.
@@ -14,4 +15,5 @@ watchCharts();
 watchExplorer();
 watchFolds();
 watchLedger();
+watchPairs();
 watchWidgets();

@@ -130,9 +130,25 @@ class Comparison:
         return {one.name: self.called(one) for one in (*self.machines, *self.figures)}
 
     def called(self, subject: Subject) -> str:
-        """Name of a subject on pages: the machine and its host, or the published text."""
+        """Name of a subject on pages: the machine and the number of its host, or the published
+        text."""
         rest = subject.name.removeprefix(subject.machine)
+        if subject.kind == HOST:
+            rest = self._numbered[subject]
         return f"{self.inputs.called(subject.machine)}{rest}"
+
+    def host_names(self, machine: Subject) -> dict[str, str]:
+        """`host 1` and so on for the hosts of a machine, by what its runs call them."""
+        hosts = {host_of(entry) for _, entry in self.inputs.runs_on(machine.name)}
+        return {host: f"host {number}" for number, host in enumerate(sorted(hosts), start=1)}
+
+    @cached_property
+    def _numbered(self) -> Mapping[Subject, str]:
+        return {
+            self.host(machine, host): f", {name}"
+            for machine in self.machines
+            for host, name in self.host_names(machine).items()
+        }
 
     @cached_property
     def figures(self) -> Mapping[Subject, Mapping[tuple[str, str, str, str], Figure]]:

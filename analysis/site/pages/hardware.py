@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from analysis.base.quantities import (
+    INTERVAL,
     listing,
     percent,
+    ratio,
     ratio_interval,
     speed,
-    times_phrase,
     with_interval,
 )
 from analysis.base.statistics import CONFIDENCE
@@ -21,6 +23,7 @@ from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.comparison import (
     FASTER,
     PUBLISHED,
+    SAME,
     SLOWER,
     UNKNOWN,
     Comparison,
@@ -31,14 +34,14 @@ from analysis.site.facts.comparison import (
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.sent import Submission, sent_times
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import code, folded_tables, joined, plain, table
+from analysis.site.pages.html import code, folded_tables, joined, plain, table, without_empty
 from analysis.site.pages.machines import described_facts
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.study import Study, Variant
 
-NAMED: Final = 4
-"""Number of named variants with the largest differences."""
+NAMED: Final = 12
+"""Number of variants in the table of two machines: those that differ most."""
 LISTED: Final = 6
 """Number of named variants without a ratio; the others are only counted."""
 INCIDENTAL: Final = ("host", "libraries", "python", "kernel")
@@ -47,35 +50,73 @@ INCIDENTAL: Final = ("host", "libraries", "python", "kernel")
 
 @macro("machine_pairs")
 def pairs(comparison: Comparison) -> str:
-    """A comparison of every two machines."""
+    """A comparison of every two machines, of which the page shows one at a time."""
     machines = comparison.machines
     if not machines:
         return NOTHING
     if len(machines) == 1:
         only = comparison.called(machines[0])
         return f"Only {only} has been measured, so there is no other machine to compare with."
-    parts = [_pair(comparison, one, other) for one, other in combinations(machines, 2)]
-    return "\n\n".join(filter(None, parts)) or "No variant has been measured on two machines."
-
-
-def _pair(comparison: Comparison, one: Subject, other: Subject) -> str:
-    """A paragraph about two machines; empty if no variant has been measured on both."""
-    ratios = sorted(comparison.ratios(one, other), key=lambda each: each.surprise, reverse=True)
-    if not ratios:
-        return ""
-    different = [each for each in ratios if each.verdict in (FASTER, SLOWER)]
-    architectures = [comparison.inputs.machines[each.name].get("arch") for each in (one, other)]
-    sentences = [
-        f"**{comparison.called(one)} and {comparison.called(other)}.**",
-        f"{len(ratios)} variant{'s' * (len(ratios) > 1)} ran on both.",
-        _comparable(len(ratios), sum(each.verdict != UNKNOWN for each in ratios), len(different)),
+    found = [
+        (f"{comparison.called(one)} and {comparison.called(other)}", ratios)
+        for one, other in (*combinations(machines, 2), *product(machines, comparison.sent))
+        if (ratios := _ranked(comparison, one, other))
     ]
-    if different:
-        largest = "; ".join(_phrase(comparison, each) for each in different[:NAMED])
-        sentences.append(f"The largest differences: {largest}.")
+    # assets/pairs.js adds a select; without it, the first pair is shown.
+    parts = [
+        f'<div class="hp-pair" data-pair="{escape(names)}"{" hidden" * (place > 0)} markdown>\n\n'
+        f"{_pair(comparison, names, ratios)}\n\n</div>"
+        for place, (names, ratios) in enumerate(found)
+    ]
+    return "\n\n".join(parts) or "No variant has been measured on two machines."
+
+
+def _ranked(comparison: Comparison, one: Subject, other: Subject) -> list[Ratio]:
+    """The ratios of two machines: measurable differences first, each kind by its size."""
+
+    def size(each: Ratio) -> tuple[float, float]:
+        return each.surprise, abs(math.log(each.value))
+
+    return sorted(comparison.ratios(one, other), key=size, reverse=True)
+
+
+def _pair(comparison: Comparison, names: str, ratios: Sequence[Ratio]) -> str:
+    """A paragraph about two machines, and a table of the largest of their `ratios`: of those with
+    an interval, if there are any."""
+    one, other = ratios[0].base, ratios[0].other
+    different = sum(each.verdict in (FASTER, SLOWER) for each in ratios)
+    tested = [each for each in ratios if each.verdict != UNKNOWN]
+    architectures = [
+        comparison.inputs.machines.get(each.name, {}).get("arch") for each in (one, other)
+    ]
+    sentences = [
+        f"**{names}.**",
+        f"{len(ratios)} variant{'s' * (len(ratios) > 1)} ran on both.",
+        _comparable(len(ratios), len(tested), different),
+    ]
     if architectures[0] and architectures[0] == architectures[1]:
         sentences.append(f"Both GPUs have the same architecture, {code(architectures[0])}.")
-    return " ".join(sentences)
+    called = [comparison.called(each) for each in (one, other)]
+    columns = ["variant", *(f"on {name}" for name in called), "faster", "times as fast", INTERVAL]
+    rows = [_pair_row(each, called) for each in (tested or ratios)[:NAMED]]
+    columns, rows = without_empty(columns, rows)
+    return f"{' '.join(sentences)}\n\n{table(columns, rows, numeric=[*columns[1:3], *columns[4:]])}"
+
+
+def _pair_row(one: Ratio, called: Sequence[str]) -> list[object]:
+    """A variant with its figure on both machines; the faster one only if that is measurable."""
+    value, ends, faster = one.value, one.interval, called[0]
+    if value < 1:
+        value, ends, faster = 1 / value, (1 / ends[1], 1 / ends[0]), called[1]
+    is_different = one.verdict in (FASTER, SLOWER)
+    said = {SAME: "neither", UNKNOWN: f"{faster}, too few runs"}
+    return [
+        code(f"{one.of.study}/{one.of.variant.name}"),
+        *(speed(each.payload_bytes, each.seconds) for each in (one.of, one.against)),
+        faster if is_different else said[one.verdict],
+        ratio(value),
+        ratio_interval(*ends),
+    ]
 
 
 def _comparable(ran: int, tested: int, different: int) -> str:
@@ -115,17 +156,6 @@ def _few(names: Sequence[str]) -> str:
     """The first of `names`, and how many more there are."""
     rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"{joined(', ', map(code, names[:LISTED]))}{rest}"
-
-
-def _phrase(comparison: Comparison, one: Ratio) -> str:
-    """`study/variant is 1.20 times (1.15 to 1.25) as fast on H200`."""
-    low, high = one.interval
-    faster, value, ends = one.base, one.value, (low, high)
-    if one.verdict == SLOWER:
-        faster, value, ends = one.other, 1 / value, (1 / high, 1 / low)
-    name = code(f"{one.of.study}/{one.of.variant.name}")
-    figure = f"{times_phrase(value)} ({ratio_interval(*ends)})"
-    return f"{name} is {figure} as fast on {comparison.called(faster)}"
 
 
 def _left_out(comparison: Comparison, one: Subject, other: Subject) -> str:
@@ -205,7 +235,7 @@ def hosts(comparison: Comparison) -> str:
             host = host_of(entry)
             found[host] = entry["machine"]
             runs.setdefault(host, set()).add(entry["run"])
-        called = {host: f"host {number}" for number, host in enumerate(sorted(found), start=1)}
+        called = comparison.host_names(machine)
         rows = [
             [
                 called[host],

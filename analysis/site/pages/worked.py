@@ -73,8 +73,7 @@ def _formula() -> Markup:
 def _bytes_of_a_row(access: Access, traffic: Traffic, parameters: Parameters) -> list[Step]:
     """The steps from the data of a row to its bytes on the wire: means over all row starts."""
     data, requests, halves = (
-        each / access.rows
-        for each in (traffic.data_bytes, traffic.completions, traffic.half_lines)
+        each / access.rows for each in (traffic.data_bytes, traffic.completions, traffic.half_lines)
     )
     wire = data + requests * PACKET_BYTES + halves * parameters.half_line
     packet = f"({HEADER_BYTES} + {FRAMING_BYTES}) B"

@@ -21,6 +21,7 @@ from analysis.site.charts.writing import write_chart
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.links import link_rates
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.hardware import NAMED
 from analysis.site.pages.machines import described_facts
 from analysis.site.pages.macros import MACROS
 from analysis.site.pages.navigation import JOURNEYS
@@ -105,7 +106,9 @@ def test_one_machine_has_no_other_to_be_compared_with(several: dict[int, dict[st
 def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str, str]]) -> None:
     text = several[2]["machine_pairs"]
     assert "**a-box and b-box.** 14 variants ran on both. All have" in text
-    assert re.search(r"(1\.9|2\.0)\d* times \(.* to .*\) as fast on a-box", text)
+    rows = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)[1:]
+    assert len(rows) == NAMED
+    assert all(re.search(r">a-box</td>.*>(1\.9|2\.0)\d*×</td>", row, re.DOTALL) for row in rows)
     assert re.search(r"<td>driver</td><td></td><td>600\.1</td>", several[2]["machine_differences"])
     assert "Equal on all: GPU Synthetic GPU" in several[2]["machine_differences"]
     shares = re.findall(r"· (\d+) %", several[2]["machine_figures"])
@@ -130,12 +133,13 @@ def test_machine_without_a_gpu_has_no_unknown_gpu() -> None:
 
 
 def test_three_machines_are_compared_in_pairs(several: dict[int, dict[str, str]]) -> None:
-    text = several[3]["machine_pairs"].split("\n\n")
+    text = several[3]["machine_pairs"].split('<div class="hp-pair"')[1:]
     of_14 = "14 variants ran on both. All have enough runs to compare; 14 differ."
     pairs = ("a-box and b-box", "a-box and c-box", "b-box and c-box")
     for pair, one in zip(pairs, text, strict=True):
-        assert one.startswith(f"**{pair}.** {of_14}")
-    assert " times (2.9" in text[1] and "as fast on a-box" in text[1]
+        assert f'data-pair="{pair}"' in one and f"**{pair}.** {of_14}" in one
+        assert (" hidden" in one) == (pair != pairs[0])
+    assert ">3.0" in text[1] or ">2.9" in text[1]
     assert "a-box, " in several[3]["journeys"] and "b-box, " not in several[3]["journeys"]
     head = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', several[3]["machine_figures"])
     assert head == ["variant", "a-box", "b-box", "c-box"]

@@ -98,3 +98,28 @@ def test_every_page_names_licence_citation_and_write_ups(browser: Browser, addre
             assert footer.get_by_role("link", name=title).count() == 1
         assert footer.get_by_role("link", name="Repository").count() == 0, "none is configured"
         page.close()
+
+
+def test_one_pair_of_machines_is_shown_and_its_address_keeps_it(
+    browser: Browser, address: str
+) -> None:
+    page = explored(browser, f"{address}hardware/?pair=b+and+c")
+    first = page.locator(".hp-pair")
+    assert first.count() == 1 and first.is_visible(), "a single pair needs no select"
+    page.evaluate(
+        "async () => {"
+        " const other = document.createElement('div');"
+        " other.className = 'hp-pair'; other.dataset.pair = 'b and c'; other.hidden = true;"
+        " other.textContent = 'The second pair.';"
+        " document.querySelector('.hp-pair').after(other);"
+        " const { watchPairs } = await import(new URL('../assets/pairs.js', location.href));"
+        " watchPairs(); }"
+    )
+    expect(page.get_by_text("The second pair.")).to_be_visible()
+    expect(first.first).to_be_hidden()
+    page.select_option("select[name=pair]", index=0)
+    expect(first.first).to_be_visible()
+    assert "pair=" not in page.url
+    page.go_back()
+    expect(page.get_by_text("The second pair.")).to_be_visible()
+    page.close()
