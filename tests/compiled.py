@@ -177,8 +177,8 @@ def device_code(study: Study, variant: Variant, arch: str = ARCH) -> Path:
 
 
 def kernel_resources(study: Study, variant: Variant, arch: str) -> list[dict[str, str]]:
-    """What ptxas says of the variant's kernels: from the repository's table, where that is of this
-    code and compiler, else compiled now."""
+    """Resources of the variant's kernels by ptxas: from the repository's table if it belongs to
+    this code and compiler, else compiled now."""
     tables = ROOT / "compiled" / arch / study.name
     if (tables / MADE_OF).exists():
         made_of = json.loads((tables / MADE_OF).read_text())

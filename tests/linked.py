@@ -23,7 +23,7 @@ from tests.synthetic import plausible, write_machine
 GATHER, CALIBRATION = STUDIES["h2d_gather"], STUDIES["link_calibration"]
 
 SMS = 132
-"""As tests.synthetic describes its machines."""
+"""SMs of the machines that tests.synthetic describes."""
 TRUE = Parameters(
     link_rate=59e9,
     half_line=6.0,

@@ -77,7 +77,7 @@ KINDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
     "UtcTime": ("a UTC timestamp such as 2026-11-24T06:00:00Z", utc_time),
     "float": (f"a number of at most {MAX_NUMBER:g}", finite_number),
 }
-"""By the annotation of a field, which may be optional: what is expected, and how it is read."""
+"""Expected form and reader of a field, by its annotation without OPTIONAL."""
 
 
 def columns(record: type[DataclassInstance]) -> tuple[str, ...]:

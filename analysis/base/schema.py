@@ -14,7 +14,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.reading import LIMIT_BYTES, read_text
 
 _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""As of yaml.safe_load, but taking a fraction of the time where PyYAML has its C library."""
+"""The loader of yaml.safe_load, or a much faster one if PyYAML has its C library."""
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]

@@ -102,7 +102,7 @@ def limit_interval(drawn: Sequence[float]) -> tuple[float, float]:
 
 
 class _Scale(NamedTuple):
-    """What values are taken to before they are averaged, and back."""
+    """A transformation of values before they are averaged, and its inverse."""
 
     to: Callable[[float], float]
     back: Callable[[float], float]

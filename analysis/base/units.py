@@ -18,6 +18,6 @@ SI: Final = {
     "Mpps": ("1/s", 1e6),
     "x": ("1", 1.0),
 }
-"""By unit: its SI base unit, and how many of that it is."""
+"""SI base unit of each unit, and the factor that converts to it."""
 
 DATA_RATES: Final = tuple(unit for unit, (base, _) in SI.items() if base == "B/s")

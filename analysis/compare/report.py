@@ -182,7 +182,7 @@ def _listed(rows: dict[Row, str], shown: int = 5) -> list[str]:
 
 
 def next_steps(found: Comparison) -> Iterator[str]:
-    """What to run next to decide what is undecided."""
+    """Further measurements that would decide undecided rows."""
     undecided = [one for one in found.judged if one.verdict == "undecided"]
     if not undecided:
         return

@@ -107,7 +107,7 @@ def _add(
 
 
 def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
-    """Those of `runs`, newest first, that `which` names."""
+    """The selection `which` from `runs`, newest first: a number of runs, or the start of a name."""
     if which.removeprefix("-").isdecimal() and len(which) < 4:
         count = int(which)
         return runs[:count] if count > 0 else runs[-count:]

@@ -33,7 +33,7 @@ from analysis.study.source import fingerprint
 NOT_COPIED = frozenset({"build", "results", "site", ".git", ".snakemake", ".venv", ".uv"})
 """Not copied into a tree: each tree makes these, or does not need them."""
 KEPT = frozenset({"build", "results", ".snakemake"})
-"""Of these, what stays from one measurement in a tree to the next."""
+"""Folders among these that a tree keeps from one measurement to the next."""
 
 
 def tree_of(machine: str, run: int) -> Path:

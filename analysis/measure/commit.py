@@ -14,7 +14,7 @@ from analysis.base.errors import FieldError
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""As in provenance.schema.yaml."""
+"""The same form as `commit` in the provenance."""
 
 
 @dataclass(frozen=True)

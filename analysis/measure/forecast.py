@@ -46,7 +46,7 @@ class Forecast:
 
 
 def forecasts(plans: Sequence[Plan], provision: Provision) -> list[Forecast]:
-    """What to expect of each of `plans`, which are run in this order."""
+    """The forecast of each of `plans`, which are run in this order."""
     round_s = [round_seconds(plan, provision) for plan in plans]
     whole_s = [plan.grid.rounds * s for plan, s in zip(plans, round_s, strict=True)]
     return [
@@ -56,10 +56,10 @@ def forecasts(plans: Sequence[Plan], provision: Provision) -> list[Forecast]:
 
 
 def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]]:
-    """The name of each variant that was measured, and its samples of its newest run.
+    """The name of each measured variant, and the samples of its newest run.
 
-    Where that differs between variants, also those of the others' newest runs: what a cell took is
-    known from the start of the next one, whichever variant's that is.
+    If variants have different newest runs, the samples of all these runs: the duration of a cell
+    follows from the start of the next cell, which may belong to any variant.
     """
     paths = where.samples_files(study)
     newest = {name: read_newest_run(path) for name, path in paths.items()}
@@ -72,7 +72,7 @@ def _last_runs(study: Study, where: Target) -> Iterator[tuple[str, list[Sample]]
 
 
 def round_seconds(plan: Plan, provision: Provision) -> float:
-    """Mean seconds that a round of the plan will take; 0 where none of its variants can run."""
+    """Mean seconds that a round of the plan will take; 0 if none of its variants can run."""
     runnable = [variant for variant in plan.variants if provision.unmet(variant) is None]
     cells = _shares(runnable, plan)
     if not cells:
@@ -82,7 +82,7 @@ def round_seconds(plan: Plan, provision: Provision) -> float:
 
 
 def _shares(variants: Iterable[Variant], plan: Plan) -> dict[CellKey, float]:
-    """By cell of these variants, the share of the plan's rounds that measure it."""
+    """Share of the plan's rounds that measure each cell of these variants."""
     rounds = plan.grid.rounds
     return {
         (variant.name, case.id): -(-rounds // case.every) / rounds
@@ -92,7 +92,7 @@ def _shares(variants: Iterable[Variant], plan: Plan) -> dict[CellKey, float]:
 
 
 def _budgeted(plan: Plan) -> Pace:
-    """As if all cells of the study took equally long and filled its budget."""
+    """The pace if all cells of the study took equally long and filled its budget."""
     study = plan.study
     cells = _shares(study.variants, plan)
     each_s = study.budget_s / plan.grid.rounds / sum(cells.values())
@@ -100,10 +100,10 @@ def _budgeted(plan: Plan) -> Pace:
 
 
 def last_pace(study: Study, where: Target) -> Pace | None:
-    """The pace of the study's cells in the last run of each on this machine, None before any."""
+    """The pace of each cell in its last run on this machine; None before the first run."""
     starts: dict[str, dict[int, list[tuple[float, CellKey]]]] = {}
     for variant, samples in _last_runs(study, where):
-        # What no round has tried has a row that is as old as the run.
+        # A case that no round has tried has a row that starts with the run.
         seen = {(s.run, s.round, s.case, s.started_at) for s in samples if s.started_at != s.run}
         for run, number, case, started_at in seen:
             began = datetime.fromisoformat(started_at).timestamp()

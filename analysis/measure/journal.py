@@ -58,9 +58,9 @@ _OUTCOME = "outcome.json"
 
 
 class RoundRecord(Keys):
-    """Of a finished round: its run, when it ran and for how many seconds, the GPU's energy
-    meanwhile, in joules where it is counted, the host before and after it, the processes of others
-    that came to the GPU, the seconds of its stages, and the checksum of its samples."""
+    """Record of a finished round: its run, its start, end and seconds, the GPU's energy in joules
+    if counted, the host before and after it, new processes of others on the GPU, the seconds of
+    its stages, and the checksum of its samples."""
 
     run: UtcTime
     start: UtcTime
@@ -75,14 +75,14 @@ class RoundRecord(Keys):
 
 
 class Repeat(Disturbance):
-    """A round that is measured again; `start` is that of its first try."""
+    """A round that is measured again; `start` is the start of its first try."""
 
     start: UtcTime
 
 
 class Outcome(Keys):
-    """Of a finished run: its messages, its error if any, and the checksums of the files to publish,
-    by their paths below the folder of results."""
+    """Outcome of a finished run: its messages, its error if any, and the checksums of the files to
+    publish, by their paths below the folder of results."""
 
     messages: list[str]
     error: str

@@ -43,10 +43,10 @@ TILE: Final = 64 * 2**20 + 16 * 1001
 power of two apart differ."""
 
 LARGEST_SHARE: Final = 0.4
-"""Of the host's memory."""
+"""Maximum share of the host's memory."""
 
 LARGEST_SHARE_OF_FREE: Final = 0.8
-"""Of what is free of the host's memory; the rest is for page tables and everything else."""
+"""Maximum share of the host's free memory; the rest is for page tables and everything else."""
 
 Bytes = npt.NDArray[np.uint8]
 

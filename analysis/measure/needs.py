@@ -18,9 +18,9 @@ from analysis.toolchain.packages import PACKAGES
 
 @dataclass(frozen=True)
 class Provision:
-    """What this machine provides: its GPUs, the CUDA version that modules are built with, whether
-    the configuration allows managed memory, whether libfabric is available, and which GPUs cannot
-    access each other's memory."""
+    """Provisions of this machine: its GPUs and the CUDA version for modules; whether the
+    configuration allows managed memory and libfabric is installed; and the pairs of GPUs that
+    cannot access each other's memory."""
 
     gpus: Sequence[Gpu]
     cuda: str | None
@@ -85,5 +85,5 @@ class Provision:
 
 
 def in_use(gpus: Sequence[Gpu], variants: Iterable[Variant]) -> tuple[Gpu, ...]:
-    """As many of `gpus`, from the front, as the neediest of `variants` uses."""
+    """The first of `gpus`, as many as any of `variants` needs."""
     return tuple(gpus[: max((variant.gpus for variant in variants), default=1)])

@@ -1,4 +1,4 @@
-"""What to measure on this machine now: variants with cases that lack a fresh sample."""
+"""Plans of measurements on this machine: variants with cases that lack a fresh sample."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """Of this machine."""
+        """The folder of this machine's results."""
         return self.root / self.machine
 
 

@@ -159,7 +159,7 @@ def _of_run(
         "end": max((record.end for record in records), default=utc_now()),
         "disturbed": disturbed(journal),
         "repeated": [{"round": entry["round"], "why": entry["why"]} for entry in journal.repeated],
-        # Of the whole run: all variants, and the gaps between them.
+        # Energy of the whole run: all variants, and the gaps between them.
         "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
         "stages_s": _stages(records),
         "shared_with_processes": host.others,
@@ -176,7 +176,7 @@ def _stages(records: Sequence[RoundRecord]) -> dict[str, float] | None:
 
 
 def _of_variant(plan: Plan, variant: Variant, host: Host) -> dict[str, Any]:
-    """What only this variant's provenance says."""
+    """The part of the provenance that is specific to this variant."""
     return {
         "source_sha256": fingerprint(plan.study, variant),
         "compiler": {

@@ -1,4 +1,4 @@
-"""What every program does with a variant first: bind, launch, check.
+"""The first steps of every program with a variant: bind, launch, check.
 
 Measuring, profiling and manual trials share this one order, so that none of them can get it wrong.
 """

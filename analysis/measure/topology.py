@@ -22,13 +22,13 @@ PATHS: Final[Mapping[int, str]] = {
     pynvml.NVML_TOPOLOGY_NODE: "one NUMA node",
     pynvml.NVML_TOPOLOGY_SYSTEM: "several NUMA nodes",
 }
-"""What two GPUs share on their way to each other over PCIe."""
+"""The PCIe path between two GPUs."""
 
 
 def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
-    """For machine.json: nothing of one GPU; of several, how many there are, the NUMA node of each,
-    and of every pair, as `0-1`, the access to each other's memory, the NVLinks and the PCIe path.
-    A value that cannot be read is None."""
+    """Keys of machine.json for several GPUs: their number, the NUMA node of each, and for every
+    pair, such as `0-1`, peer access, number of NVLinks and PCIe path. Empty for one GPU. A value
+    that cannot be read is None."""
     if len(gpus) < 2:
         return {}
     pairs = list(combinations(range(len(gpus)), 2))

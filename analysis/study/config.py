@@ -202,7 +202,7 @@ def _settings(overrides: Mapping[str, Any]) -> Settings:
 
 
 def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `overrides` that differ from config.yaml and do not name a machine's folders."""
+    """The `overrides` that differ from config.yaml and do not name a machine's folders."""
     default, now = (
         adapter(Settings).dump_python(
             _settings(one), mode="json", by_alias=True, exclude_defaults=True

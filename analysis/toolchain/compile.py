@@ -138,7 +138,7 @@ def compile_module(
 
 
 def _libfabric_flags(toolchain: Toolchain, *variants: Variant) -> list[str]:
-    """What compiles `variants`; HotpathError where one needs libfabric and it is not here."""
+    """Flags of libfabric for `variants`. HotpathError if one needs it and it is not installed."""
     if not any("libfabric" in variant.needs for variant in variants):
         return []
     if toolchain.libfabric is None:

@@ -1,4 +1,4 @@
-"""Which compiler builds for which GPU: the locked nvcc, an installed one, or one that is named."""
+"""Choice of the compilers: the locked nvcc, an installed one, or the one that is named."""
 
 from __future__ import annotations
 

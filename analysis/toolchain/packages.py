@@ -17,13 +17,13 @@ from typing import Final
 from analysis.study import Variant
 
 Flags = tuple[list[str], list[str]]
-"""To compile with, and for nvcc to link with."""
+"""Flags for compiling, and for linking with nvcc."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """What people call it, what it is imported as, the distributions that it may come from, its
-    flags by its folder, and the first version that will do: (major, minor)."""
+    """A package: its name, its module, the distributions that may contain it, a function from its
+    folder to its flags, and the oldest supported version (major, minor)."""
 
     title: str
     module: str
@@ -33,13 +33,13 @@ class Package:
 
     @property
     def root(self) -> Path | None:
-        """Where it is installed, if it is; nothing of it is imported."""
+        """The folder of the installed module, or None; imports nothing."""
         found = importlib.util.find_spec(self.module)
         return Path(found.origin).parent if found and found.origin else None
 
     @property
     def version(self) -> str | None:
-        """As it was installed, or None."""
+        """The installed version, or None."""
         for name in self.distributions:
             with suppress(importlib.metadata.PackageNotFoundError):
                 return importlib.metadata.version(name)
@@ -89,11 +89,11 @@ PACKAGES: Final = {
     "torch": Package("torch", "torch", ("torch",), _torch),
     "rmm": Package("RMM", "librmm", ("librmm-cu13", "librmm-cu12"), _rmm, oldest=(26, 6)),
 }
-"""By what `needs` calls them."""
+"""Packages by their names in `needs`."""
 
 
 def package_flags(variant: Variant) -> Flags:
-    """Those of all packages that the variant needs and that can be used."""
+    """Flags of all usable packages that the variant needs."""
     compiling: list[str] = []
     linking: list[str] = []
     for need in variant.needs:
@@ -106,5 +106,5 @@ def package_flags(variant: Variant) -> Flags:
 
 
 def package_versions(variant: Variant) -> dict[str, str | None]:
-    """Of the packages that the variant needs: it is built anew where one changes."""
+    """Versions of the packages that the variant needs. A new version rebuilds the variant."""
     return {need: PACKAGES[need].version for need in variant.needs if need in PACKAGES}

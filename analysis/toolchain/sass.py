@@ -171,7 +171,7 @@ def write_code(
 
 
 def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
-    """What `write_code` wrote, by study and variant; empty where there is no such file."""
+    """The content of a file by `write_code`, by study and variant; empty without a file."""
     found: dict[tuple[str, str], VariantCode] = {}
     if not path.exists():
         return found

@@ -228,7 +228,7 @@ def test_figure_of_two_runs_is_that_of_both_and_its_interval_reaches_over_both()
 def test_a_mean_over_hosts_at_the_threshold_is_rarely_decided(
     hosts: int, spread: float, freedom: int
 ) -> None:
-    """Of hosts with normal logarithms, or with heavy tails; each has a run of three rounds."""
+    """Logarithms of hosts are normal or heavy-tailed. Each host has a run of three rounds."""
     random = np.random.default_rng([43, hosts, int(spread * 100), freedom])
     of_hosts = spread * random.standard_t(freedom, (EXPERIMENTS, hosts, 1))
     rounds = np.exp(of_hosts + random.normal(0, 0.05, (EXPERIMENTS, hosts, ROUNDS)))

@@ -1,4 +1,4 @@
-"""What tests of kernels on a GPU share."""
+"""Fixtures of tests on a GPU."""
 
 from __future__ import annotations
 

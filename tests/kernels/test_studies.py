@@ -1,4 +1,4 @@
-"""What must hold of every study of the repository."""
+"""Properties of every study of the repository."""
 
 from __future__ import annotations
 

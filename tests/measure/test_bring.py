@@ -32,7 +32,7 @@ def _synthetic_studies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def packed(folder: Path, *, run: str = RUN, machine: str = "box") -> Path:
-    """What env/offline packs on a host that has measured one run."""
+    """The archive of env/offline on a host that has measured one run."""
     write_machine(folder / "results", machine, CALLS, rounds=2, run=run)
     return pack(folder)
 

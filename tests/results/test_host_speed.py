@@ -39,7 +39,7 @@ def measured(cells: int, runs: int, seconds: Seconds, metric: str = "op_time") -
 
 
 def made(times: np.ndarray) -> Seconds:
-    """Those of `times` [cells, runs, rounds]."""
+    """A function that returns `times` [cells, runs, rounds]."""
     return lambda cell, run, number: float(times[cell, run, number])
 
 

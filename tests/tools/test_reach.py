@@ -83,7 +83,7 @@ def test_reads_come_once_and_in_no_order(places: int, stride: int, row: int, lin
     assert max(first) <= places * stride - row
     assert all(offset % 16 == 0 for offset in first)
     assert sum(a < b for a, b in pairwise(first)) == pytest.approx(len(first) / 2, rel=0.02)
-    # As many reads in each part of the pool as draws without replacement would have.
+    # Each part of the pool has as many reads as with draws without replacement.
     parts = Counter(int(offset * 64 // (places * stride)) for offset in first)
     expected = len(first) / 64
     spread = sum((count - expected) ** 2 / expected for count in parts.values())

@@ -54,7 +54,7 @@ MIN_ROWS: Final = 8
 Key = tuple[str, str]
 """A benchmark, and the values of its axes."""
 Alarms = dict[Key, float]
-"""By row, how strict a setting may be that still calls it slower (above 0) or faster."""
+"""Per row, the strictest setting that still calls it slower (above 0) or faster."""
 Comparer = Callable[[Sequence[Path], Sequence[Path]], Alarms]
 
 

@@ -82,7 +82,7 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
 def variants_by_case(
     study: Study, variants: Sequence[Variant], asked: str | None
 ) -> dict[str, list[Variant]]:
-    """Those of `variants` that are captured, by their case. FieldError where none is."""
+    """The captured ones of `variants`, by their case. FieldError if there are none."""
     found: dict[str, list[Variant]] = {}
     for variant in variants:
         captured = study.captured_of(variant)

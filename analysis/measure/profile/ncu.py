@@ -56,7 +56,7 @@ def find_ncu() -> str:
 
 
 def known_metrics(ncu: str) -> list[str]:
-    """Those of METRICS that the tool supports for this GPU, in order."""
+    """The METRICS that the tool supports for this GPU, in order."""
     listed = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, check=False)
     names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
     return [

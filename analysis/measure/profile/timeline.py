@@ -55,7 +55,7 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
 
 
 def direction(copy_kind: int) -> str:
-    """Which way a copy goes, as HtoD from host to device; by CUPTI's number."""
+    """Direction of a copy by CUPTI's number, such as HtoD from host to device."""
     from cupti import cupti
 
     name: str = cupti.ActivityMemcpyKind(copy_kind).name

@@ -48,7 +48,7 @@ class Outcome:
     stale: int = 0
     different: dict[VariantName, str] = field(default_factory=dict)
     apart: dict[VariantName, str] = field(default_factory=dict)
-    """What differs in how a variant is bound, where what is timed is the same."""
+    """The first differing function of a variant's bindings, if the timed functions are equal."""
     compilers: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Runs carried over by a proof of another compiler than theirs: by their compiler and that."""
 
@@ -116,7 +116,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 def _proofs(
     wanted: Mapping[VariantName, tuple[Code, Code]], outcome: Outcome
 ) -> dict[VariantName, dict[str, str]]:
-    """What proves each variant the same; those that differ are noted in `outcome`."""
+    """The proof of each unchanged variant; `outcome` notes the others."""
     toolchain = find_toolchain()
 
     def proved(key: VariantName) -> dict[str, str] | str:

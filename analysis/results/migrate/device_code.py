@@ -27,16 +27,16 @@ SIZES: Final = (".nv.constant0.", ".nv.shared.", ".nv.local.")
 CONSTANTS: Final = re.compile(r"\.nv\.constant[1-9]\d*")
 """Sections that every kernel of an image may read: no relocation says which one does."""
 OF_IMAGE, OF_KERNEL = ".nv.info", ".nv.info."
-"""Where the compiler's notes of functions stand."""
+"""Sections with the compiler's notes of functions."""
 SIZED: Final = 4
 """The format of a note that says how long it is; all others have two bytes."""
 NAMES_OF_SYMBOLS: Final = {0x0A: 4, 0x0F: None}
-"""By kind, how many bytes of a note only number symbols: the section of parameters comes before
-their place, and of functions that are called all is numbers, None."""
+"""Leading bytes of a note that only number symbols, by kind of note: the section of parameters
+before their place, and the whole note (None) of called functions."""
 
 
 Note = tuple[int, bytes]
-"""Its kind, and what it says of a function."""
+"""Kind and content of a note about a function."""
 
 
 class _Fill(NamedTuple):

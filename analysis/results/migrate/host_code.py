@@ -293,9 +293,9 @@ def _registers_kernels(program: Program, initialiser: Place) -> bool:
 
 
 def _timed(program: Program) -> dict[str, Place]:
-    """By name, the functions of the variant that the bindings call, the functions of the bindings
-    from which calls lead there, and those that Python calls: calls of virtual functions name
-    nothing. Functions of the bindings that set up an object are not timed."""
+    """Timed functions by name: those of the variant that the bindings call, their callers in the
+    bindings, and functions that Python calls, since calls of virtual functions name nothing.
+    Functions of the bindings that set up an object are not timed."""
     variant, *others = program.objects
     asked = set().union(*(each.undefined for each in others))
     entries = [

@@ -98,7 +98,7 @@ class Code:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What study.yaml says of it that decides what runs."""
+        """The settings in study.yaml that decide what runs."""
         one = self.variant
         return {
             "flags": one.flags,
@@ -120,7 +120,7 @@ class Code:
 
     @property
     def others(self) -> dict[str, str]:
-        """What study.yaml lists as timed and is no Python: the text by path."""
+        """Texts of the other files that study.yaml lists as timed, by path."""
         files = (path for path in self.variant.timed if path.suffix != ".py")
         return {self.today(path): path.read_text() for path in files}
 
@@ -179,7 +179,7 @@ def _require_packages(*variants: Variant) -> None:
 
 
 _LOCKS: Final[dict[Path, Lock]] = defaultdict(Lock)
-"""By object, held by the thread that compiles it; others wait for it."""
+"""A lock per object. The thread that compiles the object holds it."""
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,13 @@ def _named(statement: ast.stmt) -> str:
 def _timed_trees(
     files: Mapping[str, Path], moved: Callable[[str], str] = str
 ) -> dict[str, ast.Module]:
-    """The syntax trees of the files without what is not timed."""
+    """The syntax trees of the files without the parts that are not timed."""
     trees = _trees(files, moved)
     for tree in trees.values():
         _drop_checks(tree)
     if VERIFIES in _mentioned(trees.values()):
         trees = _trees(files, moved)  # something else than a check asks for one, so it may be timed
-    # What only a dropped part has mentioned goes in turn.
+    # Names that only a dropped part mentioned are dropped in turn.
     while True:
         mentioned = _mentioned(trees.values())
         sizes = [_drop_unmentioned(tree, mentioned) for tree in trees.values()]

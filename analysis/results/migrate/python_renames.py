@@ -86,7 +86,7 @@ def _may_change(
 
 
 def _kinds(trees: Mapping[str, ast.Module]) -> dict[str, set[Kind]]:
-    """By name, the kinds of its places."""
+    """The kinds of places of each name."""
     found: dict[str, set[Kind]] = defaultdict(set)
     for tree in trees.values():
         members = {id(node) for part in ast.walk(tree) for node in _members(part)}

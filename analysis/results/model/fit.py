@@ -47,7 +47,7 @@ MIN_CASES: Final = 24
 
 NAMES: Final = tuple(field.name for field in fields(Parameters))
 OF_TRANSLATION: Final = np.array([BINDS.get(name) == TRANSLATION for name in NAMES])
-"""Which of the parameters the third step fits."""
+"""Mask of the parameters that the third step fits."""
 SECOND: Final = ("half_line", "request_rate")
 """Parameters fitted in the second step."""
 MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_start_up")
@@ -168,7 +168,7 @@ def _resampled(run: Calibration, found: Floats, solve: Solve) -> Floats:
 
 
 def _shown(run: Calibration, found: Floats) -> npt.NDArray[np.bool_]:
-    """Which of the parameters `found` the cases show, so that they are more than a bound."""
+    """Mask of the parameters `found` that the cases determine; the others are only bounds."""
     terms = term_seconds(run.work, found)[:, :-1]
     lesser = np.sort(terms, axis=1)[:, -2]
     binding = {
@@ -186,7 +186,7 @@ def _on_copy_engine(run: Calibration) -> npt.NDArray[np.bool_]:
 
 
 def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
-    """Which cases request only whole lines; those of the copy engine are included."""
+    """Mask of the cases that request only whole lines, including those of the copy engine."""
     line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
     wire, requests = work[:, WORK.index("wire")], work[:, WORK.index("requests")]
     whole: npt.NDArray[np.bool_] = wire > requests * (line - 0.5)

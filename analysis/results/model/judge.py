@@ -1,5 +1,5 @@
-"""Which calibration cases are held back from the fit, and which predictions are judged: those where
-the link, or address translation, clearly limits."""
+"""Selection of the calibration cases that are held back from the fit, and of the predictions that
+are judged: those of cases that the link or address translation clearly limits."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ JUDGED_WITHIN: Final = {LINK: 0.03, TRANSLATION: 0.05}
 """The largest residual of a correct prediction, by the term that binds."""
 PREDICTED: Final = "predicted"
 OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
-"""By how a calibration's case is held back."""
+"""Use of a calibration's case in the fit."""
 USES: Final = (PREDICTED, *OF_CALIBRATION.values())
 
 
 def judged(model: pd.DataFrame) -> pd.Series[bool]:
-    """Which rows of the model's table are judged."""
+    """Mask of the judged rows of the model's table."""
     return model["binding"].isin(JUDGED_WITHIN) & (model["margin"] >= JUDGED_MARGIN)
 
 

@@ -1,10 +1,10 @@
-"""What address translation costs: how many walks of the page tables a launch needs, and their time.
+"""The cost of address translation: the number of page walks that a launch needs, and their time.
 
-A GPU holds the translations of a limited number of pages. A read elsewhere waits for a walk, and
-the walker of the chip does one after the other, so that walks a second are a limit beside the
-link's. A walk reads one line of page-table entries, by way of the level above, of which some
-entries are held, too. The line is in the L2 unless this is the first walk to it in a launch, or
-rows that were moved have displaced it.
+A GPU holds the translations of a limited number of pages. A read elsewhere waits for a page walk.
+The chip's walker does one walk after the other, so its rate is a limit beside that of the link. A
+walk reads one line of page-table entries, by way of the level above, some of whose entries are also
+held. The line is in the L2 unless this is the first walk to it in a launch, or moved rows have
+evicted it.
 """
 
 from __future__ import annotations

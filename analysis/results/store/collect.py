@@ -260,5 +260,5 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def fresh(kept: pd.DataFrame) -> pd.DataFrame:
-    """Those of the samples `kept` that have a value and are of today's code."""
+    """The samples among `kept` that have a value and belong to the current code."""
     return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]

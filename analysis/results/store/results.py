@@ -121,7 +121,7 @@ class Draft:
         self._folder = root / machine
         self._changed: dict[Path, VariantResults] = {}
         self.texts: dict[str, str] = {}
-        """What differs from the files on disk, by path below the root."""
+        """Texts that differ from the files on disk, by path below the root."""
 
     def put(self, name: str, text: str) -> None:
         """Set a file of the machine; `name` is its path in the machine's folder."""

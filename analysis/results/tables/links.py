@@ -25,20 +25,20 @@ from analysis.study import Study, calibrating, discover
 from analysis.study.access import access_of
 
 Work = Mapping[tuple[str, str, str], tuple[tuple[float, ...], str]]
-"""By study, variant and case: the row of the model's input, and how it is held back."""
+"""Row of the model's input, and its use in the fit, by study, variant and case."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """Fits by machine: to all runs, to those but the newest, and to the newest one. Of
-    the latter two, only the parameters are of use, so the ends of their intervals are NaN."""
+    """Fits by machine: to all runs, to all but the newest, and to the newest. The latter two are
+    fitted without intervals, so the ends of these are NaN."""
 
     every: dict[str, Fit] = field(default_factory=dict)
     kept: dict[str, Fit] = field(default_factory=dict)
     held: dict[str, Fit] = field(default_factory=dict)
 
     def to_text(self) -> str:
-        """As JSON, which repeats every figure exactly."""
+        """The fits as JSON, which keeps every figure exactly."""
         return json.dumps(asdict(self), indent=1) + "\n"
 
     @classmethod

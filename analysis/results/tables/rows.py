@@ -274,7 +274,7 @@ class CounterRow(_OfMetric):
 
 RUN_SEPARATOR: Final = "|"
 DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
-"""By the annotation of a row's field."""
+"""Types of columns, by the annotation of a row's field."""
 
 
 def runs_text(by_run: Iterable[float]) -> str:

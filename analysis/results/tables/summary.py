@@ -78,7 +78,7 @@ def over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
 
 
 def rounds_by_run(by_round: pd.Series) -> dict[tuple[str, ...], dict[str, list[float]]]:
-    """By key and run, oldest first, the values in `by_round`, which are by key, run and round."""
+    """Values in `by_round`, which has key, run and round, grouped by key and run, oldest first."""
     found: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for (*key, run, _), value in zip(by_round.index, by_round, strict=True):
         found.setdefault(tuple(key), {}).setdefault(run, []).append(value)

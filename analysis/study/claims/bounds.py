@@ -20,9 +20,9 @@ Bounds = Mapping[str, str]
 
 
 def digests(study: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """By the id of every tested claim of a study.yaml, the digest of each of its comparisons.
+    """Digests of the comparisons of every tested claim in a study.yaml, by the claim's id.
 
-    A digest covers what is compared, in which case, and the bound, but not the claim's sentence.
+    A digest covers the compared variants, the case and the bound, but not the claim's sentence.
     """
     headline = {"case": study.get("headline")}
     found = {}

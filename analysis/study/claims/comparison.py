@@ -83,7 +83,7 @@ class Comparison(Keys, ABC):
 
     @abstractmethod
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
-        """As `judge`; raises NotTested."""
+        """The outcome; raises NotTested with the reason."""
 
     def room(self, figure: Figure) -> float:
         """Distance from the bound, as a share of it; negative if the figure violates it."""

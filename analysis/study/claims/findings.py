@@ -15,7 +15,7 @@ FIGURES: Final = ("measured", "published")
 
 Bearing = Literal["design", "code", "understanding"]
 BEARINGS: Final = get_args(Bearing)
-"""Those that concern the most readers come first."""
+"""The bearings, ordered by the number of readers that they concern."""
 
 
 @dataclass(frozen=True, kw_only=True)

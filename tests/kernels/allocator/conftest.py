@@ -1,4 +1,4 @@
-"""What tests of the allocators share."""
+"""Fixtures of the allocators' tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of the allocators share: built variants over a source that only counts."""
+"""Built variants of allocators over a source of memory that only counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What p4_final promises, and the steps after it keep, over a source that only counts."""
+"""Guarantees of p4_final and of the steps after it, over a source that only counts."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_absurd_sizes_are_out_of_memory(ours: Host, size: int) -> None:
     assert ours.statistics()["allocations"] == 0
 
 
-# What threads hold at once is theirs to decide; tapes from Python are those of C++ once more.
+# Without threads, whose peaks vary, and without Python's tapes, which repeat those of C++.
 SETTLING = [
     str(case["pattern"])
     for case in STUDY.variant("p4_final").in_grid("default")

@@ -1,4 +1,4 @@
-"""What only a GPU can show of the allocators: reuse across streams, the real driver, PyTorch."""
+"""Allocators on a GPU: reuse across streams, the real driver, PyTorch."""
 
 from __future__ import annotations
 

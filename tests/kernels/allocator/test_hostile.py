@@ -1,5 +1,4 @@
-"""What allocators do among streams that lag, end and come back, captures, and a driver that
-refuses."""
+"""Allocators with streams that lag, end and return, with captures, and with a refusing driver."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_every_state_holds(step: str, operations: int) -> None:
         suppress_health_check=list(HealthCheck),
     )
     machine().runTest()
-    # Of bursts alone; the single actions come on top.
+    # Counts only bursts; single actions come on top.
     assert States.total > operations
 
 

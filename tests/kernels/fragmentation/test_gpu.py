@@ -1,4 +1,4 @@
-"""What only a GPU can show of this study: PyTorch's settings, and memory in use by streams."""
+"""The study on a GPU: PyTorch's settings, and memory in use by streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a GPU can show: kernels that are right, checks that find those that are not."""
+"""Gathers on a GPU: right kernels, and checks that find wrong ones."""
 
 from __future__ import annotations
 

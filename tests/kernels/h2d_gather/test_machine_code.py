@@ -1,4 +1,4 @@
-"""What each step changes in the machine code."""
+"""Changes of each step in the machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a GPU can show of pinning: copies of real registrations, and calls of a neighbour."""
+"""Pinning on a GPU: copies of real registrations, and calls of a neighbour."""
 
 from __future__ import annotations
 

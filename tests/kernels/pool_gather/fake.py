@@ -25,7 +25,7 @@ def case(rows: int = 300, layout: str = "scattered", pool_mib: int = 1) -> Case:
 
 
 class DeviceMemory(FakeDevice):
-    """As the bindings see it."""
+    """Device memory as the bindings see it."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, what: str) -> None:
         super().__init__(shape, dtype, what)

@@ -1,4 +1,4 @@
-"""Which rows the launches of a case gather."""
+"""The rows that the launches of a case gather."""
 
 from __future__ import annotations
 

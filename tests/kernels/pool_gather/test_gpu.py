@@ -1,4 +1,4 @@
-"""What only a GPU can show of the gather from a pool: that variants are right in every launch."""
+"""The gather from a pool on a GPU: every variant is right in every launch."""
 
 from __future__ import annotations
 

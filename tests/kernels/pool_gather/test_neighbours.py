@@ -18,7 +18,7 @@ WORK_S = 0.004
 
 
 class Clock:
-    """What torch.cuda offers, of a GPU on which gathers make the work beside them take longer."""
+    """A fake torch.cuda of a GPU on which gathers slow down concurrent work."""
 
     def __init__(self, slower: float) -> None:
         self.slower, self.now, self.is_gathering = slower, 0.0, False

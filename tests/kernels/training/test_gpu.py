@@ -1,4 +1,4 @@
-"""What only a GPU can show: every variant does all of its works, and they come to the same."""
+"""Training on a GPU: every variant does all works, with the same results."""
 
 from __future__ import annotations
 

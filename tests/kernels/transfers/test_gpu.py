@@ -1,4 +1,4 @@
-"""What only a GPU can show of the transfers: kernels that are right, memory of its kind."""
+"""Transfers on a GPU: right kernels, and memory of the right kind."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Spoiled:
 
 @cache
 def places() -> dict[tuple[str, str], list[tuple[str, KeyPath]]]:
-    """By the kind of file and the key or column: the files that have it, and its place in each."""
+    """Files with a key or column and its place in each, by kind of file and key."""
     found: dict[tuple[str, str], list[tuple[str, KeyPath]]] = defaultdict(list)
     for path in sorted(COMMITTED.glob("*/*/*.*")) + sorted(COMMITTED.glob(f"*/{DESCRIPTION}")):
         name = path.relative_to(COMMITTED).as_posix()

@@ -93,7 +93,7 @@ def assert_shown(root: Path, study: str, known: Mapping[str, Study]) -> None:
 
 
 def check(mutations: list[Spoiled], tmp: Path) -> tuple[list[Spoiled], list[Spoiled]]:
-    """Those that are refused and those that are accepted."""
+    """The refused and the accepted mutations."""
     found: tuple[list[Spoiled], list[Spoiled]] = [], []
     for mutation in mutations:
         try:

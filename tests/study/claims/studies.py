@@ -31,7 +31,7 @@ ROW_BYTES = 64
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 SECONDS = {"slow": 8e-3, "fast": 2e-3, "wide": 2e-3, "host": 4e-3, "limit": 1e-3}
-"""By variant; `wide` has rows of twice the size, so twice the rate of `fast`."""
+"""Seconds by variant. `wide` has rows of twice the size, so twice the rate of `fast`."""
 
 PUBLISHED = """variant,case,metric,printed,unit_printed,unit_meant,source,note
 slow,rows=1000000,gpu_time,8.0000,ms,ms,Notes,mean
