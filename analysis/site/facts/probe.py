@@ -22,7 +22,8 @@ from analysis.study import parse_case
 
 SOURCE: Final = ROOT / "tools" / "reach.cu"
 OUTPUTS: Final = ROOT / "tools" / "reach"
-"""<machine>/<run>.json with --json, <machine>/reach.txt without, and <machine>/source.sha256."""
+"""<machine>/<run>.json with --json, <machine>/reach.txt without, and <machine>/source.sha256: for
+each of these files, a line with the digest of the source that wrote it, and its name."""
 GATHER: Final = ("translation", "rows_streaming")
 """The study and its variant that gathers as the probe does."""
 HELD: Final = "translations held"
@@ -33,7 +34,8 @@ READS: Final = 2.0**18
 
 @dataclass(frozen=True)
 class Agreement:
-    """A figure of the study, and of the probe with a pool of `pool_bytes`."""
+    """A figure of the study, and of the probe with a pool of `pool_bytes`. `is_current` tests that
+    today's source ran."""
 
     pool_bytes: int
     machine: str
@@ -41,6 +43,7 @@ class Agreement:
     unit: str
     by_study: float
     by_probe: float
+    is_current: bool = True
 
     @property
     def difference(self) -> float:
@@ -53,17 +56,17 @@ def agreements(inputs: Inputs, outputs: Path = OUTPUTS) -> list[Agreement]:
     return [one for machine in inputs.machines for one in _on(inputs, machine, outputs)]
 
 
-def is_current(folder: Path, source: Path = SOURCE) -> bool:
-    """Whether the outputs in a folder are those of this source."""
-    digest = folder / "source.sha256"
+def is_current(output: Path, source: Path = SOURCE) -> bool:
+    """Whether this source wrote an output."""
+    digests = output.parent / "source.sha256"
     now = hashlib.sha256(source.read_bytes()).hexdigest()
-    return digest.exists() and digest.read_text().split()[:1] == [now]
+    return digests.exists() and f"{now}  {output.name}" in digests.read_text().splitlines()
 
 
-def probes(folder: Path) -> list[dict[str, Any]]:
+def probes(folder: Path) -> dict[Path, dict[str, Any]]:
     """The outputs for programs in a folder, smallest pool first. FieldError for a wrong one."""
-    found = [_read(path) for path in folder.glob("*.json")]
-    return sorted(found, key=lambda probe: int(probe["pool_bytes"]))
+    found = [(path, _read(path)) for path in folder.glob("*.json")]
+    return dict(sorted(found, key=lambda each: int(each[1]["pool_bytes"])))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -74,10 +77,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _on(inputs: Inputs, machine: str, outputs: Path) -> Iterator[Agreement]:
     known = _of_study(inputs, machine)
-    for probe in probes(outputs / machine):
+    for path, probe in probes(outputs / machine).items():
+        about = probe["pool_bytes"], machine
         for name, (value, unit) in _of_probe(probe).items():
             if name in known and value is not None:
-                yield Agreement(probe["pool_bytes"], machine, name, unit, known[name], value)
+                yield Agreement(*about, name, unit, known[name], value, is_current(path))
 
 
 def _of_probe(probe: Mapping[str, Any]) -> dict[str, tuple[float | None, str]]:

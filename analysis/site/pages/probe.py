@@ -14,6 +14,8 @@ from analysis.site.pages.html import table
 from analysis.site.pages.page import macro
 
 NONE: Final = "No output of the program has been committed yet."
+NEAR: Final = 0.1
+"""A figure of the probe agrees with the study's if it differs by at most this share."""
 
 
 @macro()
@@ -25,8 +27,10 @@ def reach_source() -> str:
 @macro()
 def reach_example() -> str:
     """The output of tools/reach.cu for people, from one of the machines."""
-    found = sorted(OUTPUTS.glob("*/reach.txt"))
-    return fenced(found[-1].read_text(), "text") if found else NONE
+    if not (found := sorted(OUTPUTS.glob("*/reach.txt"), key=is_current)):
+        return NONE
+    note = "" if is_current(found[-1]) else "\n\nAn earlier version of the file wrote it."
+    return f"{fenced(found[-1].read_text(), 'text')}{note}"
 
 
 @macro()
@@ -48,12 +52,17 @@ def reach_agreement(inputs: Inputs) -> str | Markup:
     ]
     columns = ["machine", "figure", "the study"]
     columns += [f"reach.cu, pool of {pool / 2**30:g} GiB" for pool in pools]
-    shown = table(columns, rows, numeric=columns[2:])
-    machines = dict.fromkeys(one.machine for one in found)
-    earlier = [inputs.called(name) for name in machines if not is_current(OUTPUTS / name)]
+    near = sum(abs(one.difference) <= NEAR for one in found)
+    shown = f"{table(columns, rows, numeric=columns[2:])}\n\n"
+    shown += f"{near} of {len(found)} figures of the program agree within {NEAR * 100:g} %."
+    earlier = dict.fromkeys(
+        f"{inputs.called(one.machine)} with a pool of {one.pool_bytes / 2**30:g} GiB"
+        for one in found
+        if not one.is_current
+    )
     if not earlier:
         return shown
-    return f"{shown}\n\nAn earlier version of the file ran on {listing(earlier)}."
+    return f"{shown} An earlier version of the file ran on {listing(list(earlier))}."
 
 
 def _cell(one: Agreement) -> str:

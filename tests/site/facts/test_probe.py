@@ -94,8 +94,9 @@ def test_other_pools_and_rows_are_not_compared(tmp_path: Path) -> None:
 def test_outputs_come_by_size_and_a_wrong_one_is_named(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, pool_bytes=4 * GIB)
-    assert [probe["pool_bytes"] / GIB for probe in probes(tmp_path / "box")] == [4, 40]
-    assert probes(tmp_path / "another") == []
+    found = probes(tmp_path / "box")
+    assert [probe["pool_bytes"] / GIB for probe in found.values()] == [4, 40]
+    assert probes(tmp_path / "another") == {}
     file = write(tmp_path, held=-1)
     with pytest.raises(FieldError, match=f"{file.name}: held"):
         probes(tmp_path / "box")
@@ -104,8 +105,9 @@ def test_outputs_come_by_size_and_a_wrong_one_is_named(tmp_path: Path) -> None:
 def test_outputs_of_another_source_are_not_current(tmp_path: Path) -> None:
     source = tmp_path / "reach.cu"
     source.write_text("")
-    assert not is_current(tmp_path, source)
-    (tmp_path / "source.sha256").write_text(f"{hashlib.sha256(b'').hexdigest()}  reach.cu\n")
-    assert is_current(tmp_path, source)
+    output, other = tmp_path / "reach.json", tmp_path / "reach_4gib.json"
+    assert not is_current(output, source)
+    (tmp_path / "source.sha256").write_text(f"{hashlib.sha256(b'').hexdigest()}  reach.json\n")
+    assert is_current(output, source) and not is_current(other, source)
     source.write_text("int")
-    assert not is_current(tmp_path, source)
+    assert not is_current(output, source)

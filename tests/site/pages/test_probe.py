@@ -21,20 +21,23 @@ def test_the_example_is_a_committed_output(tmp_path: Path, monkeypatch: pytest.M
     assert str(reach_example()) == NONE
     (tmp_path / "box").mkdir()
     (tmp_path / "box" / "reach.txt").write_text("NVIDIA H200\n")
+    earlier = "\n\nAn earlier version of the file wrote it."
+    assert str(reach_example()) == f"``` text\nNVIDIA H200\n```{earlier}"
+    monkeypatch.setattr(probe, "is_current", lambda path: path.name == "reach.txt")
     assert str(reach_example()) == "``` text\nNVIDIA H200\n```"
 
 
 def test_each_pool_of_the_probe_is_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = [
-        Agreement(4 * GIB, "box", "held", "1", 9000, 9090),
-        Agreement(16 * GIB, "box", "held", "1", 9000, 8100),
+        Agreement(4 * GIB, "box", "held", "1", 9000, 9090, is_current=False),
+        Agreement(16 * GIB, "box", "held", "1", 9000, 7900),
         Agreement(16 * GIB, "box", "walks", "1/s", 40e6, 42e6),
     ]
     monkeypatch.setattr(probe, "agreements", lambda _: figures)
     text = str(reach_agreement(inputs()))
     assert "reach.cu, pool of 4 GiB" in text
-    assert text.endswith("An earlier version of the file ran on H200.")
-    for cell in ("+1.0 %", "-10.0 %", "42.0 million/s (+5.0 %)"):
+    assert text.endswith("An earlier version of the file ran on H200 with a pool of 4 GiB.")
+    for cell in ("+1.0 %", "-12.2 %", "2 of 3 figures", "42.0 million/s (+5.0 %)"):
         assert cell in text
 
 
