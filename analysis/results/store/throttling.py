@@ -12,8 +12,8 @@ REASONS: Final = re.compile(r"([a-z_]+(\|[a-z_]+)*)?")
 SLOWDOWNS: Final = frozenset(
     {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"}
 )
-"""Slowdowns with an external cause: heat, or a lack of power. The power cap is not among them: it is
-part of how this GPU runs this work."""
+"""Slowdowns with an external cause: heat, or a lack of power. The power cap is not among them: it
+is part of how this GPU runs this work."""
 
 
 def reasons(throttle: Iterable[str]) -> set[str]:
