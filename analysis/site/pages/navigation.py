@@ -54,6 +54,13 @@ def sidebar(entries: Iterable[Entry], pages: Path) -> list[Entry]:
     return shown
 
 
+def page_names(entries: Iterable[Entry]) -> list[str]:
+    """All pages of the navigation, in its order."""
+    return [
+        page for entry in entries for page in ([entry] if isinstance(entry, str) else _pages(entry))
+    ]
+
+
 def study_groups(entries: Iterable[Entry], studies: Iterable[str]) -> dict[str, list[str]]:
     """The `studies` of each group of the navigation, in its order; the journeys first, where those
     without a page come last."""

@@ -26,12 +26,14 @@ from analysis.site.interface import OFFERED
 from analysis.site.pages.badges import outcome
 from analysis.site.pages.citing import footer, stage_licence
 from analysis.site.pages.feed import feed
+from analysis.site.pages.glossary import link_back
 from analysis.site.pages.html import code, paragraph
 from analysis.site.pages.llms import llms_text
 from analysis.site.pages.navigation import (
     CONFIGURATION,
     Entry,
     navigation,
+    page_names,
     sidebar,
     study_groups,
 )
@@ -67,6 +69,7 @@ def build_site(
     whole = site.with_name(f".{site.name}.partial")
     entries = navigation(pages)
     staged = stage(inputs, study_groups(entries, studies), pages, tables, docs, drawn)
+    link_back(docs, page_names(entries))
     _stage_for_programs(staged, entries, docs)
     with warnings() as messages:
         try:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.site.pages.navigation import JOURNEYS, Entry, navigation, sidebar, study_groups
+from analysis.site.pages.navigation import (
+    JOURNEYS,
+    Entry,
+    navigation,
+    page_names,
+    sidebar,
+    study_groups,
+)
 from analysis.study import discover
 
 
@@ -44,14 +50,9 @@ def test_every_page_that_the_sidebar_leaves_out_has_a_link_from_one_that_it_has(
     entries = navigation(ROOT / "docs")
     shown = sidebar(entries, ROOT / "docs")
     assert shown != entries
-    texts = "".join((ROOT / "docs" / page).read_text() for page in _pages(shown))
-    for page in {*_pages(entries)} - {*_pages(shown)}:
+    texts = "".join((ROOT / "docs" / page).read_text() for page in page_names(shown))
+    for page in {*page_names(entries)} - {*page_names(shown)}:
         assert f"({Path(page).name})" in texts
-
-
-def _pages(entries: Iterable[Entry]) -> Iterator[str]:
-    for entry in entries:
-        yield from [entry] if isinstance(entry, str) else next(iter(entry.values()))
 
 
 def test_every_study_of_the_repository_has_its_place() -> None:
