@@ -176,7 +176,8 @@ class Explorer {
       if (isRate && !payload) return [];
       const write = (value) => (isRate ? payload / value / 1e9 : value);
       const shown = { ...row.keys, machine: this.names[row.machine] ?? row.machine };
-      const href = `data/#${row.machine}-${study}-${row.variant}`;
+      const asked = new URLSearchParams({ "samples.case": row.case, "samples.metric": metric });
+      const href = `data/?${asked}#${row.machine}-${study}-${row.variant}`;
       const line = Object.entries(shown).filter(([key]) => key !== this.values.x).map(([, value]) => value).join(" ");
       const state = row.stale === "1" ? "stale" : "measured";
       return [{ ...shown, case: row.case, line, href, state, runs: row.runs, hosts: row.hosts, unit: isRate ? "GB/s" : row.unit, value: write(row.median), by_run: row.by_run.split("|").map(Number).map(write) }];

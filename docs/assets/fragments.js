@@ -55,6 +55,7 @@ async function fill(fold) {
     line.append(separate);
     box.replaceChildren(...content.childNodes, line);
     offerCopies(box);
+    box.dispatchEvent(new CustomEvent("hp-loaded", { bubbles: true }));
     fold.dataset.loaded = "";
   } catch (error) {
     box.textContent = `${address.pathname} could not be loaded: ${error.message}`;
@@ -101,4 +102,5 @@ async function openTarget() {
   const target = document.getElementById(id) ?? fold;
   target.classList.add("hp-target");
   target.scrollIntoView();
+  target.dispatchEvent(new CustomEvent("hp-shown", { bubbles: true }));
 }

@@ -5,6 +5,7 @@ import { watchExplorer } from "./explorer.js";
 import { watchFolds } from "./fragments.js";
 import { watchLedger } from "./ledger.js";
 import { watchPairs } from "./pairs.js";
+import { watchSamples } from "./samples.js";
 import { watchWidgets } from "./widgets.js";
 
 // Material's search dialogue lacks an accessible name.
@@ -13,6 +14,7 @@ document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "S
 offerCopies(document);
 watchCharts();
 watchExplorer();
+watchSamples();
 watchFolds();
 watchLedger();
 watchPairs();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pandas as pd
 
 
@@ -10,9 +12,14 @@ def samples_anchor(machine: str, study: str, variant: str) -> str:
     return f"{machine}-{study}-{variant}"
 
 
-def samples_address(machine: str, study: str, variant: str) -> str:
-    """Address of a variant's samples, relative to the root of the site."""
-    return f"data/#{samples_anchor(machine, study, variant)}"
+def samples_address(
+    machine: str, study: str, variant: str, case: str = "", metric: str = ""
+) -> str:
+    """Address of a variant's samples, relative to the root of the site; their plot shows this case
+    and metric if they are given."""
+    chosen = {"samples.case": case, "samples.metric": metric} if case else {}
+    query = f"?{urlencode(chosen)}" if chosen else ""
+    return f"data/{query}#{samples_anchor(machine, study, variant)}"
 
 
 def samples_addresses(table: pd.DataFrame) -> list[str]:

@@ -145,7 +145,7 @@ def _place(
         "payload_bytes": case.payload_bytes,
         "metric": metric,
         "clock": figures.study.metrics[metric].label,
-        "href": samples_address(machine, figures.study.name, variant.name),
+        "href": samples_address(machine, figures.study.name, variant.name, case.id, metric),
     }
 
 

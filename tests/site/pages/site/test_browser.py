@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, expect
@@ -242,9 +243,22 @@ def test_bar_links_to_its_samples(browser: Browser, address: str) -> None:
     visit = Visit(browser, address)
     visit.open(f"studies/{STUDY}/")
     visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).click()
-    visit.page.wait_for_url(f"{address}data/#box-{STUDY}-*")
+    visit.page.wait_for_url(f"{address}data/?samples.case=*#box-{STUDY}-*")
     row = visit.page.locator(f"[id='{visit.page.url.partition('#')[2]}']")
     expect(row.get_by_role("link", name="csv")).to_have_count(1)
+    plot = visit.page.locator(".hp-samples svg")
+    expect(plot).to_be_visible()
+    asked = parse_qs(urlsplit(visit.page.url).query)
+    for key in ("case", "metric"):
+        (chosen,) = asked[f"samples.{key}"]
+        expect(visit.page.locator(f".hp-samples select[name={key}]")).to_have_value(chosen)
+    said = visit.page.locator(".hp-samples .hp-text")
+    expect(said).to_contain_text(f"{plot.locator('circle').count()} samples of 4 rounds in 1 run")
+    visit.page.locator(".hp-samples select[name=case]").select_option(index=1)
+    assert parse_qs(urlsplit(visit.page.url).query)["samples.case"] != asked["samples.case"]
+    row.get_by_role("button", name="Plot").click()
+    expect(plot).to_have_count(0)
+    assert visit.faults == []
     visit.page.context.close()
 
 
@@ -335,7 +349,7 @@ def test_chart_has_a_link_a_picture_and_rows(browser: Browser, address: str) -> 
     assert b"\nother-box," in content and b"\nbox," not in content
     figure.locator(".hp-data summary").click()
     expect(figure.locator(".hp-data tbody tr")).to_have_count(content.count(b"\n") - 1)
-    assert figure.locator(".hp-data tbody a[href*='/data/#other-box-']").count() > 0
+    assert figure.locator(".hp-data tbody a[href*='#other-box-']").count() > 0
     visit.page.context.close()
 
 
