@@ -9,6 +9,7 @@ from analysis.base.quantities import (
     quantity_interval,
     ratio,
     ratio_interval,
+    runs_phrase,
     whole,
     with_interval,
 )

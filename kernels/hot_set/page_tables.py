@@ -12,7 +12,6 @@ from analysis.api.quantities import quantity, ratio, whole
 
 from .cells import (
     FETCH_ALL,
-    PUBLISHED_WAY,
     SCATTERED,
     Cell,
     Place,
@@ -23,39 +22,26 @@ from .cells import (
     of_variants,
     step_names,
 )
+from .choosing import MODEL_LAYERS, choices, steps_of
 from .policy_results import COMPARED, policy_results
 from .share_table import shares
-
-MODEL_LAYERS: Final = 60
-SIMPLER_WITHIN: Final = 0.05
-"""An earlier step is taken if it is at most this much slower than the fastest one."""
 
 NOT_MEASURED: Final = "No machine has measured these cases yet."
 
 
 def choice(facts: StudyFacts) -> PageTable:
     """The variant to take by requests, misses and pool, with the cost of a layer and of a model."""
-    found = [cell for cell in cells(facts) if cell.place.layout == SCATTERED]
-    steps = _steps(facts, found)
-    graphs = {(cell.place, cell.misses): cell for cell in fastest(steps) if cell.place.layers > 1}
-    published = {
-        (cell.place, cell.misses): cell.seconds for cell in found if cell.variant == PUBLISHED_WAY
-    }
-    rows = []
-    for cell in fastest((one for one in steps if one.place.layers == 1), SIMPLER_WITHIN):
-        key = cell.place, cell.misses
-        graph = graphs.get((replace(cell.place, layers=MODEL_LAYERS), cell.misses))
-        over = ratio(published[key] / cell.seconds) if key in published else ""
-        rows.append(
-            [
-                *_where(facts, cell),
-                cell.variant,
-                quantity(cell.seconds, "s"),
-                over,
-                quantity(MODEL_LAYERS * cell.seconds, "s"),
-                f"{quantity(graph.seconds, 's')} ({graph.variant})" if graph else "",
-            ]
-        )
+    rows = [
+        [
+            *_where(facts, one.cell),
+            one.cell.variant,
+            quantity(one.cell.seconds, "s"),
+            ratio(one.published_s / one.cell.seconds) if one.published_s else "",
+            quantity(MODEL_LAYERS * one.cell.seconds, "s"),
+            f"{quantity(one.graph.seconds, 's')} ({one.graph.variant})" if one.graph else "",
+        ]
+        for one in choices(facts)
+    ]
     columns = [*_WHERE, "take", "a layer", "speed over a block per request"]
     columns += [f"{MODEL_LAYERS} such layers", f"a graph of {MODEL_LAYERS} layers"]
     return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:])
@@ -64,7 +50,7 @@ def choice(facts: StudyFacts) -> PageTable:
 def hit_rates(facts: StudyFacts) -> PageTable:
     """The hit rate from which a hot set is faster than fetching all rows of every step."""
     found = [cell for cell in cells(facts) if cell.place.layout == SCATTERED]
-    curves = dict(by_place(fastest(_steps(facts, found))))
+    curves = dict(by_place(fastest(steps_of(facts, found))))
     rows = []
     for cell in fastest(of_variants(found, [FETCH_ALL])):
         place, every = cell.place, cell.place.requests * cell.place.topk
@@ -141,10 +127,6 @@ def _where(facts: StudyFacts, cell: Cell) -> list[str]:
 
 def _pool(place: Place) -> str:
     return f"{place.pool_mib / 1024:.3g} GiB"
-
-
-def _steps(facts: StudyFacts, found: list[Cell]) -> list[Cell]:
-    return of_variants(found, step_names(facts))
 
 
 def _span(curve: list[Cell]) -> str:

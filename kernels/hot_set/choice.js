@@ -1,0 +1,139 @@
+// The form of the hot set: the chosen variant of the measured cell that is nearest to the request.
+
+const UNITS = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+
+export function parseBytes(text) {
+  const [, number, unit] = text.match(/^\s*(\d+(?:\.\d+)?)\s*([KMGT]?i?B)?\s*$/) ?? [];
+  const bytes = Number(number) * UNITS[unit ?? "B"];
+  return bytes >= 1 ? bytes : null;
+}
+
+export function parseCount(text) {
+  return /^\s*\d+\s*$/.test(text) && Number(text) >= 1 ? Number(text) : null;
+}
+
+const distance = (one, other) => Math.abs(Math.log(one / other));
+
+// The measured cells of the pool and the number of requests nearest to `job`, by misses, and the nearest of them.
+export function nearest(cells, job) {
+  const here = cells.filter(({ machine }) => machine === job.machine);
+  const away = (cell) => distance(cell.requests, job.requests) + distance(cell.pool, job.pool);
+  const least = Math.min(...here.map(away));
+  const row = here.filter((cell) => away(cell) <= least + 1e-9);
+  const [{ requests, pool }] = row;
+  const place = row.filter((cell) => cell.requests === requests && cell.pool === pool);
+  place.sort((one, other) => one.misses - other.misses);
+  const best = place.reduce((kept, cell) => (distance(cell.misses, job.misses) < distance(kept.misses, job.misses) ? cell : kept));
+  return { place, best };
+}
+
+function element(tag, text = "", attributes = {}) {
+  return Object.assign(document.createElement(tag), { textContent: text }, attributes);
+}
+
+const size = (bytes) => {
+  const unit = bytes < UNITS.GiB ? "MiB" : "GiB";
+  return `${Number((bytes / UNITS[unit]).toPrecision(3))} ${unit}`;
+};
+const site = (path) => new URL(`../../${path}`, import.meta.url).href;
+
+function sentences({ variant, title, time, basis, over, layers, model, graph }) {
+  const gain = over && `It is ${over} as fast as a block per request.`;
+  const whole = `${layers} such layers take ${model}${graph ? `; as a graph, ${graph}` : ""}.`;
+  return [`Take ${variant}: ${time} a layer.`, title, [basis && `${basis}.`, gain, whole].filter(Boolean).join(" ")];
+}
+
+function tableOf(place, best) {
+  const table = element("table", "", { className: "hp" });
+  const head = table.createTHead().insertRow();
+  for (const name of ["misses", "take", "a layer", "over a block per request", "evidence"]) head.append(element("th", name, { scope: "col" }));
+  const body = table.createTBody();
+  for (const cell of place) {
+    const row = body.insertRow();
+    row.className = cell === best ? "hp-target" : "";
+    for (const text of [cell.misses, cell.variant, cell.time, cell.over]) row.insertCell().textContent = text;
+    const evidence = row.insertCell();
+    evidence.append(element("a", "samples", { href: site(cell.samples) }), ", ", element("a", "code", { href: site(`studies/hot_set/#${cell.variant}`) }));
+  }
+  const box = element("div", "", { className: "hp-table", tabIndex: 0 });
+  box.append(table);
+  return box;
+}
+
+const number = "a whole number of at least 1";
+
+function inputsOf(cells) {
+  const machines = new Map(cells.map(({ machine, called }) => [machine, called]));
+  return [
+    { name: "machine", options: [...machines.keys()], labels: [...machines.values()] },
+    { name: "requests", label: "requests of a step", expected: number, parse: parseCount },
+    { name: "misses", label: "misses of all requests", expected: number, parse: parseCount },
+    { name: "pool", label: "pool on the host", expected: "bytes such as 188 MiB or 40 GiB", parse: parseBytes },
+  ];
+}
+
+function fieldOf({ name, options, labels, label }) {
+  const box = document.createElement("label");
+  box.append(element("span", label ?? name, { className: "vega-bind-name" }));
+  const field = element(options ? "select" : "input", "", { name });
+  if (options) options.forEach((option, place) => field.add(new Option(labels[place], option)));
+  else field.size = 9;
+  box.append(field);
+  return [box, field];
+}
+
+// Fills `root` with the form and its answer. The address has what differs from the start, by `<widget>.<field>`.
+export function show(root, cells, widget) {
+  const most = Math.max(...cells.map(({ pool }) => pool));
+  const first = cells.find(({ pool }) => pool === most);
+  const start = { ...first, pool: size(first.pool) };
+  const inputs = inputsOf(cells).map((input) => {
+    const [box, field] = fieldOf(input);
+    return { ...input, start: String(start[input.name]), box, field };
+  });
+  const form = element("form", "", { className: "hp-controls", onsubmit: () => false });
+  form.setAttribute("aria-label", "The hot set of a layer");
+  form.append(...inputs.map(({ box }) => box));
+  const status = element("div", "", { className: "hp-answer" });
+  status.setAttribute("role", "status");
+  const answer = document.createElement("div");
+  root.append(form, status, answer);
+  const say = (...lines) => status.replaceChildren(...lines.map((line) => element("p", line)));
+
+  const update = () => {
+    const job = {};
+    for (const { name, label, field, parse, expected } of inputs) {
+      job[name] = parse ? parse(field.value) : field.value;
+      if (job[name] === null) {
+        say(`${label}: expected ${expected}, got “${field.value}”.`);
+        answer.replaceChildren();
+        return;
+      }
+    }
+    const { place, best } = nearest(cells, job);
+    const isExact = ["requests", "misses"].every((key) => best[key] === job[key]) && size(best.pool) === size(job.pool);
+    const where = `requests: ${best.requests}, misses: ${best.misses}, pool: ${size(best.pool)}`;
+    say(...sentences(best), isExact ? "This very cell was measured." : `The nearest measured cell: ${where}.`);
+    answer.replaceChildren(tableOf(place, best));
+  };
+  const follow = () => {
+    const asked = new URLSearchParams(location.search);
+    for (const { name, start, field, options } of inputs) {
+      const value = asked.get(`${widget}.${name}`);
+      field.value = value !== null && (!options || options.includes(value)) ? value : start;
+    }
+    update();
+  };
+  form.addEventListener("input", () => {
+    const address = new URL(location.href);
+    for (const { name, start, field } of inputs) {
+      if (field.value === start) address.searchParams.delete(`${widget}.${name}`);
+      else address.searchParams.set(`${widget}.${name}`, field.value);
+    }
+    address.hash = `widget-${widget}`;
+    history.replaceState(null, "", address);
+    update();
+  });
+  addEventListener("popstate", follow);
+  follow();
+}

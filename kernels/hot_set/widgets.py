@@ -1,0 +1,75 @@
+"""The choice of a variant for the hot set, as a form and as a table for readers without scripts."""
+
+from __future__ import annotations
+
+from analysis.api.charts import MeasuredRow, StudyFacts, Widget, samples_address
+from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio, runs_phrase
+from analysis.api.study import case_id
+
+from .cells import CLOCK, PUBLISHED_WAY, Cell
+from .choosing import MODEL_LAYERS, Choice, choices
+from .page_tables import choice
+
+
+def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
+    """`choice`; None without results."""
+    found = choices(facts)
+    if not found:
+        return {"choice": None}
+    table = choice(facts)
+    rows = [[str(cell) for cell in row] for row in table.rows]
+    return {"choice": Widget([_entry(facts, one) for one in found], table.columns, rows)}
+
+
+def _entry(facts: StudyFacts, one: Choice) -> dict[str, object]:
+    """What the form shows for a measured cell; figures as text."""
+    cell, place = one.cell, one.cell.place
+    case = _case(cell)
+    row = facts.figures.find(place.machine, cell.variant, case, CLOCK)
+    return {
+        "machine": place.machine,
+        "called": facts.inputs.called(place.machine),
+        "requests": place.requests,
+        "misses": cell.misses,
+        "pool": place.pool_mib * 2**20,
+        "variant": cell.variant,
+        "title": facts.study.variant(cell.variant).title,
+        "time": quantity(cell.seconds, "s"),
+        "basis": _basis(row) if row else "",
+        "over": _over(one),
+        "layers": MODEL_LAYERS,
+        "model": quantity(MODEL_LAYERS * cell.seconds, "s"),
+        "graph": f"{quantity(one.graph.seconds, 's')} with {one.graph.variant}"
+        if one.graph
+        else "",
+        "samples": samples_address(place.machine, facts.study.name, cell.variant, case, CLOCK),
+    }
+
+
+def _over(one: Choice) -> str:
+    """The speed over the published way, unless that is the choice."""
+    if one.published_s is None or one.cell.variant == PUBLISHED_WAY:
+        return ""
+    return ratio(one.published_s / one.cell.seconds)
+
+
+def _case(cell: Cell) -> str:
+    """The case of a cell of one layer."""
+    place = cell.place
+    return case_id(
+        {
+            "requests": place.requests,
+            "topk": place.topk,
+            "slots": place.slots,
+            "misses": cell.misses,
+            "pool_mib": place.pool_mib,
+            "layout": place.layout,
+        }
+    )
+
+
+def _basis(row: MeasuredRow) -> str:
+    """Interval, runs and hosts of a time."""
+    interval = quantity_interval(row.median, row.ci_low, row.ci_high, "s")
+    basis = runs_phrase(row.runs, row.hosts)
+    return f"{INTERVAL}: {interval} ({basis})" if interval else basis
