@@ -181,6 +181,6 @@ def test_reach_and_walks_are_within_a_tenth_of_the_study_s_reads(machine: str) -
     reads = {pool: 128 / rate for (size, pool), rate in of_study(machine).items() if size == 128}
     held = sorted((pool, time) for pool, time in reads.items() if pool <= 16 * 2**30)
     reach, walk_s, doubling_s, _ = fitted(held, min(reads.values()))
-    for probe in probes(OUTPUTS / machine):
+    for probe in probes(OUTPUTS / machine).values():
         assert probe["reach_bytes"] == pytest.approx(reach, rel=0.1)
         assert probe["walks_per_s"] == pytest.approx(1 / (walk_s + 2 * doubling_s), rel=0.1)
