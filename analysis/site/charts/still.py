@@ -96,11 +96,14 @@ class Still:
                 root = self._draw(signals := {**signals, "legend_columns": columns})
         if (excess := math.ceil(float(root.attrib["width"])) - column_px) > 0:
             root = self._draw({**signals, COLUMN_SIGNAL: column_px - excess})
-        attributes = {key: root.attrib[key] for key in ("width", "height", "viewBox")}
-        svg = Element("svg", {"xmlns": SVG, "style": "color-scheme: light dark", **attributes})
+        width, height = (round(float(root.attrib[key])) for key in ("width", "height"))
+        # Words at the right end are longer in the fonts of some readers: the picture is as wide as
+        # its column, in which the chart has left them room.
+        width = max(width, column_px)
+        size = {"width": str(width), "height": str(height), "viewBox": f"0 0 {width} {height}"}
+        svg = Element("svg", {"xmlns": SVG, "style": "color-scheme: light dark", **size})
         svg.extend(_kept(root))
         _number_ids(svg)
-        width, height = (round(float(attributes[key])) for key in ("width", "height"))
         return Picture(ElementTree.tostring(svg, encoding="unicode"), width, height)
 
     def _draw(self, signals: Mapping[str, int]) -> Element:

@@ -68,6 +68,16 @@ def test_it_fits_its_column(steps: Still) -> None:
     assert widths[2] < widths[1]
 
 
+def test_words_that_are_longer_in_other_fonts_have_the_room_of_the_column(tmp_path: Path) -> None:
+    table = pd.DataFrame({"machine": ["box"], "y": [1.0], "x": [1.0]})
+    dots = alt.Chart().mark_point().encode(x="x:Q", y="y:Q").properties(height=50)
+    chart = finish(panels(dots, table), "Dots.", 300, 60)
+    write_charts({"dots": chart}, tmp_path, "made_up")
+    drawn = Still(tmp_path / "dots.vg.json").drawn(COLUMN_PX)
+    assert drawn.width == COLUMN_PX
+    assert f'viewBox="0 0 {COLUMN_PX} {drawn.height}"' in drawn.svg
+
+
 def test_its_choices_are_the_selects(steps: Still) -> None:
     assert {"machine", "clock"} <= {one["name"] for one in steps.choices}
 
