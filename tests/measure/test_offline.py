@@ -70,11 +70,11 @@ def bundled(repository: Path, tmp_path: Path) -> Path:
     (tmp_path / "bin" / "uv").chmod(0o755)
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    command = [repository / "env" / "bundle", tmp_path / "b.tar.gz", python, "compiler"]
+    command = [repository / "env" / "bundle", tmp_path / "b.tar.xz", python, "compiler", "-numpy"]
     done = run([*command], tmp_path, PATH=path, UV_LOG=str(tmp_path / "uv.log"))
     assert done.returncode == 0, done.stderr
     assert "warning: changes that are not committed are left out" in done.stderr
-    with tarfile.open(tmp_path / "b.tar.gz") as archive:
+    with tarfile.open(tmp_path / "b.tar.xz") as archive:
         archive.extractall(tmp_path / "node", filter="data")
     return tmp_path / "node" / "hotpath"
 
@@ -88,7 +88,7 @@ def test_an_archive_has_the_commit_and_packages_and_no_measured_results(
     assert (bundled / ".packages" / "module.py").exists()
     assert [path.name for path in (bundled / "results").iterdir()] == ["published"]
     exported, installed = (tmp_path / "uv.log").read_text().splitlines()[-2:]
-    assert "--extra compiler" in exported and "--prune altair" in exported
+    assert "--extra compiler --prune numpy --prune altair" in exported
     assert "--python-platform x86_64-manylinux" in installed
 
 
