@@ -4,29 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from analysis.api.charts import StudyFacts, machines_by_evidence
 from analysis.api.drawings import PageTable
-from analysis.api.quantities import quantity, whole
-from analysis.api.study import Study
+from analysis.api.quantities import digits, quantity, runs_phrase, whole
+from analysis.api.study import Study, parse_case
 
 from .adviser import METRIC
 from .chart_parts import binary
-from .kinds import MEMORIES, memory_of, method_of
-from .measured import moves
+from .kinds import memory_of, method_of
+from .measured import PIECE_KEYS, PLACE_KEYS, moves
 
 CALLER: Final = "submit_time"
 """The caller's cost: time until the call returns."""
 PINNED: Final = "pinned"
 LISTED: Final = "list_"
 SCATTERED: Final = "scattered"
+LEAST_RATE: Final = 1e7
+"""Lower rates, in B/s, have their own unit."""
+ONE_BLOCK: Final = {
+    ("h2d", "packed", "packed"): "one block",
+    ("d2h", "packed", "packed"): "one block, to the host",
+}
+SEVERAL: Final = {
+    ("h2d", SCATTERED, SCATTERED): SCATTERED,
+    ("h2d", SCATTERED, "packed"): f"{SCATTERED} to packed",
+    ("h2d", "pitched", "packed"): "evenly spaced",
+}
+LAYOUTS: Final = ("one block", *SEVERAL.values(), "one block, to the host")
+"""In the order of the table."""
 NOT_MEASURED: Final = "No machine has measured these ways yet."
 WHERE: Final = ("pieces", "size", "number")
 FIRST: Final = "call first"
+RATE: Final = "GB/s"
+COST: Final = "keeps the caller"
+OTHERS: Final = "all other ways: GB/s (keeps the caller)"
+FIGURES: Final = (RATE, COST, OTHERS)
+NUMERIC: Final = (*WHERE[1:], RATE, COST)
+NO_BREAK: Final = "\u00a0"
+
+Key: TypeAlias = tuple[str, str, str, int, int]
+"""Direction, layout on the host and on the device, size and number of pieces."""
 
 
 @dataclass(frozen=True)
@@ -44,43 +66,72 @@ class Cell:
     times: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
-    def layout(self) -> str:
-        """The layout in words; empty for one without rows in the table."""
-        if self.count == 1:
-            return "one block" if self.direction == "h2d" else "one block, to the host"
-        layouts = {("pitched", "packed"): "evenly spaced", (SCATTERED, SCATTERED): SCATTERED}
-        return layouts.get((self.host, self.device), "") if self.direction == "h2d" else ""
+    def key(self) -> Key:
+        return self.direction, self.host, self.device, self.size, self.count
 
     @property
-    def order(self) -> tuple[object, ...]:
-        """Sorts one block first, scattered pieces last."""
-        return self.count > 1, self.layout, self.size, self.count
+    def layout(self) -> str:
+        """The layout in words; empty for one without rows in the table."""
+        place = (self.direction, self.host, self.device)
+        return (ONE_BLOCK if self.count == 1 else SEVERAL).get(place, "")
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Sorts by layout, in the order of LAYOUTS, then by size."""
+        return LAYOUTS.index(self.layout), self.size, self.count
 
     @property
     def ranked(self) -> list[str]:
         """Its ways from plain pinned memory, or all if there is none, fastest first. Other kinds of
         pinned memory are hardly faster, and more work to have."""
         pinned = [name for name in self.times if memory_of(name) == PINNED]
-        return sorted(pinned or self.times, key=lambda name: self.times[name][METRIC]["median"])
+        return sorted(pinned or self.times, key=self.seconds)
+
+    def seconds(self, variant: str) -> float:
+        return float(self.times[variant][METRIC]["median"])
 
 
 def ways_table(facts: StudyFacts) -> PageTable:
-    """A row for each cell of the default grid that the machine with most evidence has measured two
-    ways of."""
+    """A row for each cell of the default grid of which a machine has measured two ways. Each layout
+    is of the machine with most evidence that has it."""
     rows = moves(facts.study, facts.summary)
-    measured = set(rows["machine"])
-    machine = next((one for one in machines_by_evidence(facts) if one in measured), None)
-    if machine is None:
-        return PageTable([*WHERE, FIRST], [], NOT_MEASURED)
     usual = _usual(facts.study)
-    cells = _cells(rows[rows["machine"] == machine].to_dict("records"))
-    found = [cell for cell in cells if cell.layout and (cell.size, cell.count) in usual]
-    ways = _columns({name for cell in found for name in cell.times})
-    lines: list[list[object]] = [_row(cell, ways) for cell in found]
-    if not any(cell.layout == SCATTERED for cell in found):
-        lines.append([SCATTERED, "", "", "not measured yet", *("" for _ in ways)])
-    columns = [*WHERE, f"{FIRST}, on {facts.inputs.called(machine)}", *ways]
-    return PageTable(columns, lines, NOT_MEASURED, numeric=[*WHERE[1:], *ways])
+    by_layout: dict[str, tuple[str, list[Cell]]] = {}
+    for machine in machines_by_evidence(facts):
+        here = _cells(rows[rows["machine"] == machine].to_dict("records"))
+        shown = [cell for cell in here if (cell.size, cell.count) in usual]
+        for layout in dict.fromkeys(cell.layout for cell in shown):
+            alike = [cell for cell in shown if cell.layout == layout]
+            by_layout.setdefault(layout, (machine, alike))
+    if not by_layout:
+        return PageTable([*WHERE, FIRST], [], NOT_MEASURED)
+    found = [(machine, cell) for machine, cells in by_layout.values() for cell in cells]
+    found.sort(key=lambda one: one[1].order)
+    bases = _bases(facts)
+    lines = [_row(cell, bases[machine, cell.ranked[0], cell.key]) for machine, cell in found]
+    if SCATTERED not in by_layout:
+        lines.append([SCATTERED, "", "", "not measured yet", *("" for _ in FIGURES)])
+    return PageTable([*WHERE, FIRST, *FIGURES], lines, NOT_MEASURED, numeric=NUMERIC)
+
+
+def _bases(facts: StudyFacts) -> Mapping[tuple[str, str, Key], str]:
+    """Machine, runs and hosts of each host time, by machine, variant and key of its cell."""
+    found = {}
+    for row in facts.figures.fresh(METRIC):
+        values = {**PLACE_KEYS, **parse_case(row.case)}
+        if set(values) >= PIECE_KEYS and not set(values) - {*PIECE_KEYS, *PLACE_KEYS}:
+            key = _key(values)
+            basis = f"{facts.inputs.called(row.machine)}, {runs_phrase(row.runs, row.hosts)}"
+            found[row.machine, row.variant, key] = basis
+    return found
+
+
+def _key(values: Mapping[Any, Any]) -> Key:
+    """Direction, layouts, size and number of pieces. A single piece has no layout."""
+    size, count = int(values["size"]), int(values["count"])
+    is_one = count == 1
+    host, device = ("packed", "packed") if is_one else (values["host"], values["device"])
+    return str(values["direction"]), str(host), str(device), size, count
 
 
 def _usual(study: Study) -> set[tuple[int, int]]:
@@ -95,48 +146,51 @@ def _usual(study: Study) -> set[tuple[int, int]]:
 
 def _cells(rows: Sequence[Mapping[Any, Any]]) -> list[Cell]:
     """The cells of an idle stream with the host times of at least two ways, in their order."""
-    cells: dict[tuple[Any, ...], Cell] = {}
+    cells: dict[Key, Cell] = {}
     for row in rows:
-        size, count = int(row["size"]), int(row["count"])
         is_list = method_of(row["variant"]).startswith(LISTED)
         if row["metric"] not in (METRIC, CALLER) or row["busy"]:
             continue
-        # Ways for pieces of a list would have the columns of those for evenly spaced pieces.
-        if is_list != (count > 1 and row["host"] == row["device"] == SCATTERED):
+        # Ways for pieces of a list can move others, too, but are for these.
+        if is_list != (row["count"] > 1 and row["host"] == SCATTERED):
             continue
-        # A single piece has no layout.
-        host, device = (row["host"], row["device"]) if count > 1 else ("packed", "packed")
-        key = row["direction"], host, device, size, count
+        key = _key(row)
         times = cells.setdefault(key, Cell(*key)).times
         times.setdefault(row["variant"], {})[row["metric"]] = row
     for cell in cells.values():
         for name in [name for name, known in cell.times.items() if METRIC not in known]:
             del cell.times[name]
-    known = (cell for cell in cells.values() if len(cell.times) > 1)
+    known = (cell for cell in cells.values() if cell.layout and len(cell.times) > 1)
     return sorted(known, key=lambda cell: cell.order)
 
 
-def _columns(variants: set[str]) -> list[str]:
-    """The ways of these variants, pinned memory first."""
-    ways = {_way(name) for name in variants}
+def _row(cell: Cell, basis: str) -> list[object]:
+    best, *pinned = cell.ranked
+    rest = [name for name in cell.times if name not in cell.ranked]
+    others = sorted([*pinned, *rest], key=cell.seconds)
+    cost = cell.times[best].get(CALLER)
+    return [
+        Markup("{}<br>{}").format(cell.layout, basis),
+        _link(cell),
+        whole(cell.count),
+        _first(cell),
+        _rate(cell, best),
+        quantity(cost["median"], "s") if cost else "",
+        ", ".join(_other(cell, name) for name in others),
+    ]
 
-    def order(way: str) -> tuple[bool, int, str]:
-        memory = memory_of(way)
-        return memory != PINNED, MEMORIES.index(memory), way
 
-    return sorted(ways, key=order)
-
-
-def _way(variant: str) -> str:
-    """The variant's kind of memory and call. A way that moves pieces of a list has the same column
-    as the one for evenly spaced pieces: no cell has both."""
-    return f"{memory_of(variant)}_{_call(variant)}"
+def _rate(cell: Cell, variant: str) -> str:
+    """The rate in GB/s until all pieces have arrived."""
+    rate = cell.size * cell.count / cell.seconds(variant)
+    return digits(rate / 1e9) if rate >= LEAST_RATE else quantity(rate, "B/s")
 
 
-def _row(cell: Cell, ways: Sequence[str]) -> list[object]:
-    by_way = {_way(name): name for name in cell.times}
-    figures = (_figure(cell, by_way[way]) if way in by_way else "" for way in ways)
-    return [cell.layout, _link(cell), whole(cell.count), _first(cell), *figures]
+def _other(cell: Cell, variant: str) -> str:
+    """`gather 44.4 (8.458 µs)`: a way, its rate and the caller's cost, on one line."""
+    known = cell.times[variant].get(CALLER)
+    cost = f" ({quantity(known['median'], 's')})" if known else ""
+    return f"{_call(variant)} {_rate(cell, variant)}{cost}".replace(" ", NO_BREAK)
 
 
 def _first(cell: Cell) -> Markup:
@@ -149,18 +203,10 @@ def _first(cell: Cell) -> Markup:
 
 
 def _call(variant: str) -> str:
-    return method_of(variant).removeprefix(LISTED)
-
-
-def _figure(cell: Cell, variant: str) -> Markup:
-    """The rate until all pieces have arrived, and below it the caller's cost."""
-    times = cell.times[variant]
-    rate = quantity(cell.size * cell.count / times[METRIC]["median"], "B/s")
-    shown = Markup("<strong>{}</strong>") if variant == cell.ranked[0] else Markup("{}")
-    parts = [shown.format(rate)]
-    if CALLER in times:
-        parts.append(Markup("{}").format(quantity(times[CALLER]["median"], "s")))
-    return Markup("<br>").join(parts)
+    """The call, without the memory if that is pinned."""
+    memory = memory_of(variant)
+    call = method_of(variant).removeprefix(LISTED)
+    return call if memory == PINNED else f"{memory}_{call}"
 
 
 def _link(cell: Cell) -> Markup:
