@@ -9,15 +9,15 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from analysis.api.charts import StudyFacts, machines_by_evidence
+from analysis.api.charts import StudyFacts
 from analysis.api.drawings import PageTable
 from analysis.api.quantities import digits, quantity, ratio, whole
 
 from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
 from .chart_parts import binary
 from .kinds import method_of
-from .measured import advisers_of
 from .ways_table import NOT_MEASURED, ways_table
+from .widgets import ordered_advisers
 
 CALLS: Final = {"loop": "one copy per piece", "batch": "one batched call", "gather": "a kernel"}
 """Calls of the engines, by the way of moving that they are."""
@@ -84,11 +84,10 @@ USES: Final = (
 
 
 def engines(facts: StudyFacts) -> PageTable:
-    """A row for each of USES on the machine with most evidence."""
-    known = {one.machine: one for one in advisers_of(facts.study, facts.summary)}
-    machine = next((one for one in machines_by_evidence(facts) if one in known), None)
-    rows = [] if machine is None else [_row(known[machine], use) for use in USES]
-    called = "" if machine is None else facts.inputs.called(machine)
+    """A row for each of USES on the machine that has measured the most ways."""
+    adviser = next(iter(ordered_advisers(facts)), None)
+    rows = [] if adviser is None else [_row(adviser, use) for use in USES]
+    called = "" if adviser is None else facts.inputs.called(adviser.machine)
     columns = ["engine", "what it moves", "piece", "pieces", "its call", f"time on {called}"]
     columns += ["fastest way", "time, rate", "gain"]
     numeric = ["piece", "pieces", columns[5], "gain"]

@@ -23,13 +23,19 @@ TOUCHES: Final = 2**18
 COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest way by count")
 
 
+def ordered_advisers(facts: StudyFacts) -> list[Adviser]:
+    """The adviser of the machine that has measured the most ways first; of equal ones, that of the
+    machine with most evidence."""
+    order = machines_by_evidence(facts)
+    found = advisers_of(facts.study, facts.summary)
+    return sorted(found, key=lambda one: (-len(one.ways), order.index(one.machine)))
+
+
 def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     """Widgets by their names on the page; None without data."""
-    advisers = advisers_of(facts.study, facts.summary)
+    advisers = ordered_advisers(facts)
     if not advisers:
         return {"adviser": None}
-    order = machines_by_evidence(facts)
-    advisers = sorted(advisers, key=lambda one: order.index(one.machine))
     data = [
         {
             **adapter(Adviser).dump_python(one, mode="json"),

@@ -16,6 +16,7 @@ from analysis.site.charts.widgets import study_widgets, write_widgets
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.transfers.kinds import method_of
+from kernels.transfers.widgets import ordered_advisers
 from tests.kernels.transfers.machines import WAYS, loop
 from tests.repository import STUDIES
 from tests.roots import make_inputs
@@ -70,6 +71,17 @@ def test_one_sample_changes_the_advice_and_the_table_of_the_explorer(tmp_path: P
     add_run(tmp_path / "results", "box", TRANSFERS.name, variant.name, samples, provenance)
     after = published()
     assert all(one != other for one, other in zip(before, after, strict=True))
+
+
+def test_the_machine_with_most_ways_comes_first(tmp_path: Path) -> None:
+    few = [variant for variant in TRANSFERS.variants if "_list_" not in variant.name]
+    for run in ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"):
+        write_machine(
+            tmp_path / "results", "few", TRANSFERS, variants=few, run=run, seconds=plausible
+        )
+    write_machine(tmp_path / "results", "many", TRANSFERS, seconds=plausible)
+    facts = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
+    assert [one.machine for one in ordered_advisers(facts)] == ["many", "few"]
 
 
 def test_a_large_pool_is_slower_only_where_it_was_calibrated(folder: Path) -> None:
