@@ -19,7 +19,7 @@ function piece(cost, size) {
   const found = sizes.findIndex((known) => known >= size);
   const right = found < 0 ? last : Math.max(found, 1);
   const line = (i) => seconds[i] + ((seconds[i] - seconds[i - 1]) / (sizes[i] - sizes[i - 1])) * (size - sizes[i]);
-  if (size > sizes[last]) return line(right);
+  if (size > sizes[last]) return Math.max(line(right), seconds[last] + (size - sizes[last]) * cost.byte_s);
   const before = right > 1 ? line(right - 1) : seconds[0];
   const after = right < last ? line(right + 1) : (seconds[last] * size) / sizes[last];
   return Math.min(line(right), Math.max(before, after));
@@ -40,7 +40,8 @@ function correction(cost, size, count) {
 
 // Seconds of `count` pieces of `size` bytes.
 export function seconds(cost, size, count) {
-  return (cost.latency_s + count * piece(cost, size)) * Math.exp(correction(cost, size, count));
+  const fitted = (cost.latency_s + count * piece(cost, size)) * Math.exp(correction(cost, size, count));
+  return Math.max(fitted, size * count * cost.byte_s);
 }
 
 // The largest of 128, 16 and 1 B that divides the size; 128 for an equal part of a cache line.

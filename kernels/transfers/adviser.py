@@ -53,6 +53,8 @@ SIGMAS: Final = 1.96
 SURE: Final = 0.95
 OTHER_PLACE_ERROR: Final = 0.05
 """Relative error of a time that was measured with another layout or state of the stream."""
+LINK_MARGIN: Final = 1.1
+"""The link may move bytes this much faster than the fastest way that was measured."""
 MIN_CELLS: Final = 4
 """Fewest cells from which a clock that ranks nothing is predicted."""
 THRESHOLD_SIZES: Final = tuple(2**k for k in range(9, 21))
@@ -312,10 +314,12 @@ def make_adviser(
     """Fit every situation and metric in `timings`. HotpathError if there is none.
 
     A single piece has no layout, so its timings count for all layouts of its way. Where a way was
-    measured in few cells, it borrows more from its best known situation.
+    measured in few cells, it borrows more from its best known situation. No way is faster than the
+    link, whose rate in each direction is that of the fastest way.
     """
     if not timings:
         raise HotpathError(f"{machine}: no times to advise from")
+    byte_s = _byte_seconds(timings)
     costs: dict[Situation, dict[str, Cost]] = defaultdict(dict)
     for (place, metric), here in timings.items():
         others = {
@@ -334,7 +338,9 @@ def make_adviser(
         donor = max(others.values(), key=len, default=[])
         if metric == METRIC or len(here) >= MIN_CELLS:
             enough = donor if len(donor) > len(here) else []
-            costs[place][metric] = _fit([*here, *single], enough, place.variant)
+            fitted = _fit([*here, *single], enough, place.variant)
+            limit = byte_s[place.direction] if metric == METRIC else 0.0
+            costs[place][metric] = replace(fitted, byte_s=limit)
     ways = (
         Way(
             variant=place.variant,
@@ -352,6 +358,18 @@ def make_adviser(
     )
     made = Adviser("hotpath-transfers-adviser", VERSION, machine, source, tuple(ways), ())
     return made.with_thresholds()
+
+
+def _byte_seconds(
+    timings: Mapping[tuple[Situation, str], Sequence[Timing]],
+) -> Mapping[str, float]:
+    """Seconds that a byte takes at least, by direction."""
+    found: dict[str, float] = {}
+    for (place, metric), cells in timings.items():
+        if metric == METRIC:
+            least = min(one.seconds / (one.size * one.count) for one in cells) / LINK_MARGIN
+            found[place.direction] = min(least, found.get(place.direction, math.inf))
+    return found
 
 
 def _is_same_way(one: Situation, other: Situation) -> bool:

@@ -1,11 +1,12 @@
 """The time of one way of moving pieces, for any size and count.
 
-time = (latency + count * piece(size)) * correction(size, count)
+time = (latency + count * piece(size)) * correction(size, count), at least size * count * byte
 
 `piece` is linear between measured sizes: a cost per piece plus bytes over a rate, with a bend where
 another cost becomes the larger one. It never falls with the size, except at a cliff, where the
-driver changes its method. The correction interpolates
-the errors of the fit at the measured cells. adviser.js computes the same.
+driver changes its method. The correction interpolates the errors of the fit at the measured cells.
+`byte` is the link's: a way that was measured with small pieces only would otherwise move large ones
+faster than the link can. adviser.js computes the same.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Cost(Keys):
         "Number of these cells that were measured in this situation. Further ones are from a"
         " similar situation, scaled to this one."
     )
+    byte_s: NotNegative = key("Seconds that a byte takes at least; 0 without a limit.", 0.0)
 
     def is_measured(self, size: int, count: int) -> bool:
         """Whether this very cell was measured."""
@@ -76,7 +78,8 @@ class Cost(Keys):
 
     def seconds(self, size: float, count: float) -> float:
         """The predicted time of `count` pieces of `size` bytes."""
-        return self._fitted(size, count) * math.exp(self._correction(size, count, self.misfits))
+        corrected = math.exp(self._correction(size, count, self.misfits))
+        return max(self._fitted(size, count) * corrected, size * count * self.byte_s)
 
     def _fitted(self, size: float, count: float) -> float:
         return self.latency_s + count * self._piece(size)
@@ -97,7 +100,7 @@ class Cost(Keys):
             return seconds[right] + slope * (size - sizes[right])
 
         if size > sizes[-1]:
-            return line(at)
+            return max(line(at), seconds[-1] + (size - sizes[-1]) * self.byte_s)
         # Where the larger of two costs counts, the lines of both neighbours meet at the bend.
         before = line(at - 1) if at > 1 else seconds[0]
         after = line(at + 1) if at < len(sizes) - 1 else seconds[-1] * size / sizes[-1]

@@ -16,6 +16,8 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.keys import keys_of
 from kernels.transfers.adviser import (
     LAYOUTS,
+    LINK_MARGIN,
+    METRIC,
     Adviser,
     Job,
     Rule,
@@ -55,6 +57,20 @@ def test_sizes_and_counts_of_the_questions_that_users_ask_have_answers() -> None
     known = adviser(list(FEW_CELLS))
     for size, count in ((24_576, 4096), (28_672, 256), (65_536, 16), (1, 1), (2**30, 100_000)):
         assert len(known.advise(Job(size, count, device="packed"))) == len(WAYS)
+
+
+def test_no_way_is_faster_than_the_link() -> None:
+    """Small pieces cost the call, not the link, so their times say little of large ones."""
+    calls, link = place("pinned_list_batch"), place("pinned_loop")
+    pieces = [Timing(size, 256, 256 * 1e-6) for size in (4096, 16_384, 28_672)]
+    rates = [Timing(2**20, 1, 2**20 / 5e10)]
+    titles = {one.name: one.title for one in STUDIES["transfers"].variants}
+    costs = {(calls, METRIC): pieces, (link, METRIC): rates}
+    known = make_adviser("box", "results", costs, titles)
+    job = Job(2**20, 256)
+    assert all(one.seconds >= 2**28 / 5e10 / LINK_MARGIN for one in known.advise(job))
+    measured = {one.variant: one.seconds for one in known.advise(Job(4096, 256))}
+    assert measured[calls.variant] == pytest.approx(256e-6)
 
 
 def test_a_measured_cell_is_marked() -> None:
