@@ -134,7 +134,7 @@ def test_kernels_wait_for_page_walks_of_a_large_pool(page: Page) -> None:
         """async () => {
           const { adviseFromPool } = await import(new URL("adviser.js", location.href));
           const cost = { latency_s: 0, sizes: [1024], piece_s: [1e-7], cliff: 0, misfits: [],
-            measured_here: 0, error: 0.1, noise: 0.1 };
+            measured_here: 0, error: 0.1, noise: 0.1, byte_s: 0 };
           const way = (variant, piece) => ({ variant, title: variant, memory: "pinned",
             moves: "any", direction: "h2d", host: "scattered", device: "scattered",
             is_busy: false, alignment: 1, costs: { host_time: { ...cost, piece_s: [piece] } } });
