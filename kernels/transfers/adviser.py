@@ -53,8 +53,6 @@ SIGMAS: Final = 1.96
 SURE: Final = 0.95
 OTHER_PLACE_ERROR: Final = 0.05
 """Relative error of a time that was measured with another layout or state of the stream."""
-LINK_MARGIN: Final = 1.1
-"""The link may move bytes this much faster than the fastest way that was measured."""
 MIN_CELLS: Final = 4
 """Fewest cells from which a clock that ranks nothing is predicted."""
 THRESHOLD_SIZES: Final = tuple(2**k for k in range(9, 21))
@@ -314,8 +312,8 @@ def make_adviser(
     """Fit every situation and metric in `timings`. HotpathError if there is none.
 
     A single piece has no layout, so its timings count for all layouts of its way. Where a way was
-    measured in few cells, it borrows more from its best known situation. No way is faster than the
-    link, whose rate in each direction is that of the fastest way.
+    measured in few cells, it borrows more from its best known situation. No way is predicted
+    to be faster than the fastest measured one in that direction.
     """
     if not timings:
         raise HotpathError(f"{machine}: no times to advise from")
@@ -367,7 +365,7 @@ def _byte_seconds(
     found: dict[str, float] = {}
     for (place, metric), cells in timings.items():
         if metric == METRIC:
-            least = min(one.seconds / (one.size * one.count) for one in cells) / LINK_MARGIN
+            least = min(one.seconds / (one.size * one.count) for one in cells)
             found[place.direction] = min(least, found.get(place.direction, math.inf))
     return found
 

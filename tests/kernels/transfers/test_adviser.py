@@ -16,7 +16,6 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.keys import keys_of
 from kernels.transfers.adviser import (
     LAYOUTS,
-    LINK_MARGIN,
     METRIC,
     Adviser,
     Job,
@@ -68,7 +67,7 @@ def test_no_way_is_faster_than_the_link() -> None:
     costs = {(calls, METRIC): pieces, (link, METRIC): rates}
     known = make_adviser("box", "results", costs, titles)
     job = Job(2**20, 256)
-    assert all(one.seconds >= 2**28 / 5e10 / LINK_MARGIN for one in known.advise(job))
+    assert all(one.seconds >= 0.999 * 2**28 / 5e10 for one in known.advise(job))
     measured = {one.variant: one.seconds for one in known.advise(Job(4096, 256))}
     assert measured[calls.variant] == pytest.approx(256e-6)
 
