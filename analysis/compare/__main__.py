@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from analysis.base.cli import fail_in_one_line
+from analysis.base.equivalence import FALSE_ALARMS
 from analysis.base.errors import HotpathError
 from analysis.base.statistics import SAME_WITHIN
-from analysis.compare.judge import FALSE_ALARMS
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import CANNOT_TELL, as_json, as_markdown, as_text, compare
 from analysis.compare.results import at_revision, read_results

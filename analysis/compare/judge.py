@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from analysis.base.equivalence import FALSE_ALARMS, holm
 from analysis.base.statistics import CONFIDENCE
 from analysis.compare.side import Row, Run
 
-FALSE_ALARMS: Final = 1 - CONFIDENCE
 FLOOR: Final = 0.001
 """No time is taken to repeat better than this share of it from run to run."""
 MIN_ROWS: Final = 8
@@ -76,7 +76,7 @@ def judge(
     counts = np.array([[len(a), len(b)] for a, b in rows.values()])
     variance, freedom = _variances(list(rows.values()), effects, counts)
     errors = np.sqrt(variance * (1 / counts).sum(axis=1))
-    p = _holm(2 * special.stdtr(freedom, -abs(effects) / errors))
+    p = holm(2 * special.stdtr(freedom, -abs(effects) / errors))
     reach = special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * errors
     judged = []
     for place, row in enumerate(rows):
@@ -212,12 +212,3 @@ def _usual_width(count: int) -> float:
     """The median of that half width for draws of Student's t distribution, by simulation."""
     draws = np.random.default_rng(1).standard_t(SINGLE_FREEDOM, (400, count))
     return float(np.median([_shortest_half(one)[0] for one in draws]))
-
-
-def _holm(p: Floats) -> Floats:
-    """Probabilities of the whole table from those of its rows."""
-    order = np.argsort(p)
-    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    found = np.empty(len(p))
-    found[order] = np.minimum(steps, 1.0)
-    return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, Final, get_type_hints
 
-from analysis.base import statistics
+from analysis.base import equivalence, statistics
 from analysis.results import disturbance, host_speed, modes, store
 from analysis.results.store import (
     counters,
@@ -31,6 +31,8 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "MIN_ROUNDS": statistics.MIN_ROUNDS,
     "NEIGHBOURS": host_speed.NEIGHBOURS,
     "SAME_WITHIN": statistics.SAME_WITHIN,
+    "EQUAL_WITHIN": equivalence.EQUAL_WITHIN,
+    "FALSE_ALARMS": equivalence.FALSE_ALARMS,
     "MODE_ROUNDS": modes.MODE_ROUNDS,
     "MODES_APART": modes.MODES_APART,
     "MODE_SPREADS": modes.MODE_SPREADS,

@@ -27,9 +27,9 @@ from unittest.mock import patch
 
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line
+from analysis.base.equivalence import FALSE_ALARMS
 from analysis.base.records import read_records, write_records
 from analysis.base.statistics import SAME_WITHIN
-from analysis.compare.judge import FALSE_ALARMS
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import compare
 from analysis.compare.results import PREFERRED

@@ -35,6 +35,7 @@ from analysis.site.pages import (
     measuring,
     model,
     probe,
+    properties,
     reference,
     repeatability,
     study_pages,
