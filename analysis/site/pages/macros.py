@@ -34,6 +34,7 @@ from analysis.site.pages import (
     machines,
     measuring,
     model,
+    predicted,
     probe,
     properties,
     reference,
